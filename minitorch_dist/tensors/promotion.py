@@ -228,6 +228,10 @@ rare_cases.scaled, rare_cases.misfit = scaled, misfit
 
 
 def one_number(function: str, argument: str, value: object, kind: str = "float") -> None:
-    """Refuse a tensor of several elements, or of none, where a number is meant."""
-    if isinstance(value, TensorBase) and value.array.size != 1:
-        raise TypeError(f"{function}(): argument '{argument}' must be {kind}, not Tensor")
+    """Refuse a list, and a tensor of several elements or of none, where a number is meant."""
+    is_several = (
+        value.array.size != 1 if isinstance(value, TensorBase) else isinstance(value, (tuple, list))
+    )
+    if is_several:
+        given = "Tensor" if isinstance(value, TensorBase) else type(value).__name__
+        raise TypeError(f"{function}(): argument '{argument}' must be {kind}, not {given}")

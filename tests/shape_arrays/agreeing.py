@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import minitorch_dist as mtd
 from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, ShapeArray
 
+NEEDS_NUMBERS: Final = "needs numbers"
+PLAIN: Final = (int, str, mtd.Size, mtd.dtype, mtd.device, type(None))  # values that shapes decide
+
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """All tensors that `call` returns and the gradients that reach its inputs, or its error."""
+    """All that `call` returns, in a list; or its error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -22,7 +25,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def leaves(value: Any) -> list[Any]:
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, (tuple, list)) and not isinstance(value, mtd.Size):
         return [leaf for item in value for leaf in leaves(item)]
     return [value]
 
@@ -30,30 +33,37 @@ def leaves(value: Any) -> list[Any]:
 def described(value: Any, laid_out: bool) -> Any:
     """All that can be said of a value without its numbers; its strides where `laid_out`."""
     if not isinstance(value, mtd.Tensor):
-        return type(value)
+        return value if isinstance(value, PLAIN) else type(value)
     # A step along an axis of one element, or of an empty tensor, means nothing.
     steps = [s for s, n in zip(value.stride(), value.shape, strict=True) if n > 1 and value.numel()]
+    node = None if value.grad_fn is None else value.grad_fn.name()
     steps = steps if laid_out else []
-    return tuple(value.shape), value.dtype, steps, str(value.device), value.requires_grad
+    return tuple(value.shape), value.dtype, steps, str(value.device), value.requires_grad, node
 
 
 def difference(call: Callable[[], Any], laid_out: bool = True) -> str | None:
-    """None if `call` gives the same with numbers and without; "needs numbers" where it refuses; else the difference."""
-    with_numbers = outcome(call)
+    """None if `call` gives the same with numbers and without; NEEDS_NUMBERS where it refuses; else the difference."""
+    return compared(outcome(call), without_numbers(call), laid_out)
+
+
+def without_numbers(call: Callable[[], Any]) -> Any:
     with mode.without_numbers():
-        without = outcome(call)
-    if isinstance(with_numbers, Exception):
-        if isinstance(without, NumbersNeeded) or not isinstance(without, Exception):
-            return None  # numbers may be wrong where shapes are right
-        if type(without) is not type(with_numbers):
-            return f"raises {without!r} in place of {with_numbers!r}"
-        return None
-    if isinstance(without, NumbersNeeded):
-        return "needs numbers"
-    if isinstance(without, Exception):
-        return f"raises {without!r}"
-    for value in without:
+        return outcome(call)
+
+
+def compared(before: Any, after: Any, laid_out: bool = True) -> str | None:
+    if isinstance(after, NumbersNeeded):
+        return None if isinstance(before, Exception) else NEEDS_NUMBERS
+    if isinstance(before, Exception) or isinstance(after, Exception):
+        return None if type(before) is type(after) else f"{said(after)} in place of {said(before)}"
+    for value in after:
         if isinstance(value, mtd.Tensor) and not isinstance(value.array, ShapeArray):
             return f"a tensor of shape {tuple(value.shape)} has numbers"
-    before, after = [[described(v, laid_out) for v in values] for values in (with_numbers, without)]
-    return None if before == after else f"{after} in place of {before}"
+    expected, found = [[described(v, laid_out) for v in values] for values in (before, after)]
+    return None if expected == found else f"{found} in place of {expected}"
+
+
+def said(result: Any) -> str:
+    if isinstance(result, Exception):
+        return repr(result)
+    return f"{[described(value, True) for value in result]}"

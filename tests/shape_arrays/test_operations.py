@@ -1,165 +1,182 @@
-"""Every public operation gives on arrays without numbers the shape, dtype, strides, device and error type that it gives
-on numbers. Each name is called with many lists of arguments; those that it accepts with numbers are compared."""
+"""Every public operation gives on arrays without numbers what it gives on numbers: shape, type, strides, device, gradients,
+and the type of an error. And it takes a few bytes for each tensor.
+
+The walk begins with the public lists themselves (`walking`). Each operation is called with many lists of arguments on
+one form; those that it accepts are tried on two other forms. An operation that accepts none fails the test, until it has
+arguments of its own in `calls`.
+"""
 
 from __future__ import annotations
 
-import inspect
+import functools
+import sys
 import tracemalloc
+import zlib
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import minitorch_dist as mtd
 from minitorch_dist.tensors.shape_arrays import mode
-from tests.shape_arrays.agreeing import difference
+from tests.shape_arrays import walking
+from tests.shape_arrays.agreeing import (
+    NEEDS_NUMBERS,
+    compared,
+    difference,
+    outcome,
+    without_numbers,
+)
+from tests.shape_arrays.calls import FLAT, Arguments, Form, called, lists_of
 
 F = mtd.nn.functional
 
-# The result's shape, or a plain Python value, depends on the numbers.
-NEED_NUMBERS = {
-    "nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount", "histogram", "histc", "equal",
-    "allclose", "is_nonzero", "item", "tolist", "numpy", "histogramdd", "multinomial", "embedding_bag", "repeat_interleave",
-    "one_hot", "where", "from_dlpack", "scalar_tensor", "to_sparse", "to_sparse_coo", "sparse_coo_tensor",
-}  # fmt: skip
-# Here a tensor may stand for a number, as in `x.split(sizes)` or `x.threshold(tensor)`, and its number is needed.
-TENSOR_AS_NUMBER = {
-    "broadcast_shapes", "dsplit", "hsplit", "vsplit", "tensor_split", "split", "split_with_sizes", "einsum", "flip",
-    "layer_norm", "rms_norm", "logit", "logit_", "pad", "squeeze", "squeeze_", "tensordot", "threshold", "threshold_",
-    "logsumexp", "softmax", "log_softmax", "norm", "vector_norm", "cholesky", "svd",
-}  # fmt: skip
-# Not operations, or they change the process: types, switches, files, what another test looks at.
-NOT_OPERATIONS = {
-    "set_default_device", "set_default_dtype", "set_num_threads", "set_num_interop_threads", "set_printoptions",
-    "use_deterministic_algorithms", "set_deterministic_debug_mode", "set_float32_matmul_precision", "save", "load",
-    "launch", "seed", "companion", "manual_seed", "set_rng_state", "set_grad_enabled", "compile", "share_memory_", "is_shared", "to_dlpack",
-    "dlpack", "backward", "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "as_subclass", "data_ptr",
-    "initial_seed", "get_rng_state", "get_num_threads", "get_num_interop_threads", "is_set_to", "apply_", "set_",
-}  # fmt: skip
-
-
-def arguments(
-    shape: tuple[int, ...], turned: bool, kind: Any
-) -> list[Callable[[], tuple[Any, ...]]]:
-    """Lists of arguments, each made anew for every call."""
-
-    def x(seed: int = 0, dtype: Any = None) -> Any:
-        numbers = np.random.default_rng(seed).uniform(0.2, 0.8, shape[::-1] if turned else shape)
-        made = mtd.tensor(numbers, dtype=dtype or kind)
-        return made.permute(*range(len(shape))[::-1]) if turned else made
-
-    def grad(seed: int = 0) -> Any:
-        return x(seed).detach().requires_grad_() * 1
-
-    def index() -> Any:
-        return mtd.zeros(shape, dtype=mtd.int64)
-
-    def mask() -> Any:
-        return x() > 0.5
-
-    def square() -> Any:
-        return mtd.eye(3, dtype=kind) * 2 + 0.1
-
-    last = len(shape) - 1
-    return [
-        lambda: (grad(),),
-        lambda: (grad(), grad(1)),
-        lambda: (grad(), grad(1), grad(2)),
-        lambda: (grad(), 2),
-        lambda: (grad(), 0),
-        lambda: (grad(), last),
-        lambda: (grad(), 0, last),
-        lambda: (grad(), 1, last),
-        lambda: (grad(), 0.5),
-        lambda: (grad(), 0.2, 0.7),
-        lambda: (grad(), shape),
-        lambda: (grad(), (2, *shape)),
-        lambda: (grad(), (-1,)),
-        lambda: (grad(), [1] * len(shape)),
-        lambda: (grad(), tuple(range(len(shape)))[::-1]),
-        lambda: (grad(), grad(1), 1, 0.5),
-        lambda: (grad(), 0, index()),
-        lambda: (grad(), 0, index(), grad(1)),
-        lambda: (grad(), 0, index()[:, 0] if len(shape) > 1 else index()),
-        lambda: (grad(), 0, index()[:, 0] if len(shape) > 1 else index(), grad(1)),
-        lambda: (grad(), index()),
-        lambda: (grad(), mask()),
-        lambda: (grad(), mask(), 0.5),
-        lambda: (grad(), mask(), grad(1)),
-        lambda: (mask(), grad(), grad(1)),
-        lambda: (index(),),
-        lambda: (index(), index()),
-        lambda: (index(), 2),
-        lambda: (index(), grad()),
-        lambda: (mask(),),
-        lambda: (mask(), mask()),
-        lambda: ([grad(), grad(1)],),
-        lambda: ([grad(), grad(1)], last),
-        lambda: (square(),),
-        lambda: (square(), square()),
-        lambda: (square(), 2),
-        lambda: (grad().reshape(-1), grad(1).reshape(-1)),
-        lambda: (grad().reshape(shape[0], -1), grad(1).reshape(shape[0], -1).t()),
-        lambda: (grad().reshape(-1),),
-        lambda: (shape,),
-        lambda: (3,),
-        lambda: (shape, 0.5),
-    ]
-
-
-def names(room: Any) -> list[str]:
-    found = [n for n in dir(room) if not n.startswith("_") and callable(getattr(room, n))]
-    return [n for n in found if n not in NOT_OPERATIONS and not inspect.isclass(getattr(room, n))]
-
-
-ROOMS = {
-    "the package": mtd,
-    "Tensor": mtd.Tensor,
-    "functional": F,
-    "linalg": mtd.linalg,
-    "special": mtd.special,
-    "fft": mtd.fft,
-}
-# One element may stand for a number, so that shapes of one element would ask for it nearly everywhere.
-TURNED, PLAIN = ((2, 3), True, mtd.float32), ((3, 1, 2), False, mtd.float64)
-CASES = [
-    ("the package", TURNED), ("Tensor", PLAIN), ("functional", TURNED), ("functional", PLAIN),
-    ("linalg", TURNED), ("linalg", PLAIN), ("special", TURNED), ("special", PLAIN), ("fft", TURNED), ("fft", PLAIN),
+TURNED = Form((2, 3), "turned")
+OTHERS = [
+    Form((3, 1, 2), kind=mtd.float64), Form(()), Form((0, 3), kind=mtd.float64), Form((2, 2, 3), "turned", mtd.bfloat16),
+    Form((4, 3), "stepped", mtd.int64), Form((3, 2), kind=mtd.complex64), Form((1, 2), "turned", mtd.bool),
+    Form((5,), "stepped", mtd.float16), Form((2, 1, 3, 2), "turned", mtd.uint8),
 ]  # fmt: skip
-# Of turned operands, numpy lays these results out by rules of its own, which are not followed: the shape is compared.
-LAID_OUT_OTHERWISE = {"hardshrink", "softplus"}
+LARGE = Form((256, 1024))  # whose numbers would take 1 MB
+A_FEW_BYTES = 1024
 
 
-def disagreements(room: str, shape: tuple[int, ...], turned: bool, kind: Any) -> list[str]:
-    lists = arguments(shape, turned, kind)
+@functools.cache
+def walked(room: str) -> tuple[dict[str, list[int]], list[str]]:
+    """The numbers of the lists that each operation accepts with numbers; and all differences on the first form."""
+    accepted: dict[str, list[int]] = {}
     wrong = []
-    for name in names(ROOMS[room]):
-        function = getattr(ROOMS[room], name)
-        for number, given in enumerate(lists):
-            laid_out = name not in LAID_OUT_OTHERWISE
-            found = difference(lambda f=function, a=given: (f(*a()),), laid_out)
-            if found == "needs numbers" and name in NEED_NUMBERS | TENSOR_AS_NUMBER:
-                continue
+    for name, function in walking.operations(room).items():
+        accepted[name] = []
+        for number, make in enumerate(lists_of(name)):
+            before, found = tried(name, function, make, TURNED)
+            if not isinstance(before, Exception):
+                accepted[name].append(number)
             if found is not None:
                 wrong.append(f"{name}, arguments {number}: {found}")
-    return wrong
+        if not accepted[name]:  # perhaps it wants three dimensions, or none
+            lists = lists_of(name)
+            accepted[name] += [n for n in range(len(lists)) if accepts(function, lists[n])]
+    return accepted, wrong
+
+
+def tried(name: str, function: Any, make: Arguments, form: Form) -> tuple[Any, str | None]:
+    """The outcome with numbers, and a difference that is not known."""
+    call = functools.partial(called, function, make, form)
+    before = outcome(call)
+    found = compared(before, without_numbers(call), name not in walking.LAID_OUT_OTHERWISE)
+    return before, None if found is None or walking.is_known(name, found) else found
+
+
+def accepts(function: Any, make: Arguments) -> bool:
+    return any(
+        not isinstance(outcome(functools.partial(called, function, make, form)), Exception)
+        for form in OTHERS[:2]
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("room", "case"), CASES, ids=str)
-def test_an_operation_gives_what_it_gives_on_numbers(
-    room: str, case: tuple[tuple[int, ...], bool, Any]
-) -> None:
-    wrong = disagreements(room, *case)
+@pytest.mark.parametrize("room", walking.ROOMS)
+def test_an_operation_gives_what_it_gives_on_numbers(room: str) -> None:
+    """And it refuses what it refuses on numbers."""
+    accepted, wrong = walked(room)
+    assert not wrong, "\n".join(wrong)
+    assert [name for name, numbers in accepted.items() if not numbers] == [], (
+        "calls.py has no arguments"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", walking.ROOMS)
+def test_it_does_so_on_other_forms(room: str) -> None:
+    """Of other types, lengths and strides: two of them for each list of arguments."""
+    functions, wrong = walking.operations(room), []
+    for name, numbers in walked(room)[0].items():
+        lists = lists_of(name)
+        for number in numbers:
+            first = zlib.crc32(f"{name} {number}".encode())
+            for form in (OTHERS[first % len(OTHERS)], OTHERS[(first + 4) % len(OTHERS)]):
+                _, found = tried(name, functions[name], lists[number], form)
+                if found is not None:
+                    wrong.append(f"{name}, arguments {number}, {form}: {found}")
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
+def test_what_asks_for_numbers_does() -> None:
+    """No name stands in the list that works without them."""
+    asking = set()
+    for room in walking.ROOMS:
+        functions = walking.operations(room)
+        for name in walking.ASK_FOR_NUMBERS & set(functions):
+            lists = lists_of(name)
+            calls = [
+                functools.partial(called, functions[name], lists[number], TURNED)
+                for number in walked(room)[0][name]
+            ]
+            if any(difference(call) == NEEDS_NUMBERS for call in calls):
+                asking.add(name)
+    assert asking == walking.ASK_FOR_NUMBERS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", walking.ROOMS)
+def test_a_tensor_takes_a_few_bytes(room: str) -> None:
+    """Those that are made, and those that operations return. The form's sides bound the number of pieces."""
+    functions, greedy = walking.operations(room), []
+    tracemalloc.start()
+    try:
+        for name, numbers in walked(room)[0].items():
+            lists = lists_of(name)
+            for number in [n for n in numbers if n < FLAT or n >= FLAT + 3][:2]:
+                call = functools.partial(called, functions[name], lists[number], LARGE)
+                tracemalloc.reset_peak()
+                before = tracemalloc.get_traced_memory()[0]
+                found = without_numbers(call)
+                taken = tracemalloc.get_traced_memory()[1] - before
+                count = 1 if isinstance(found, Exception) else len(found)
+                if (
+                    taken > (1 << 21) + 8 * A_FEW_BYTES * count
+                ):  # views of 2,048 rows, and the graph
+                    greedy.append(
+                        f"{name}, arguments {number}: {taken:,} bytes for {count} tensors"
+                    )
+                if not isinstance(found, Exception):
+                    greedy += [
+                        f"{name}: {sys.getsizeof(x.array)} bytes" for x in found
+                        if isinstance(x, mtd.Tensor) and sys.getsizeof(x.array) > A_FEW_BYTES
+                    ]  # fmt: skip
+                del found
+    finally:
+        tracemalloc.stop()
+    assert not greedy, "\n".join(greedy)
+
+
 def test_the_comparison_can_fail() -> None:
-    """A function that reads numbers, and one that keeps them, are found."""
+    """A function that reads numbers, and ones that keep them, give another type or another gradient, are found."""
     x = mtd.ones(3)
-    assert difference(lambda: mtd.ones(1).item()) == "needs numbers"
-    assert "has numbers" in (difference(lambda: x + 1) or "")
+    assert difference(lambda: mtd.ones(1).item()) == NEEDS_NUMBERS
+    found: list[tuple[Callable[[Any], Any], str]] = [
+        (lambda y: x + 1, "has numbers"),
+        (lambda y: y.double() if mode.active() else y, "torch.float64"),
+        (lambda y: y.detach() if mode.active() else y, "False"),
+        (lambda y: y.t().contiguous().t() if mode.active() else y.contiguous(), "[1, 2]"),
+        (lambda y: y[5] if mode.active() else y, "IndexError"),
+        (lambda y: y if mode.active() else y[5], "IndexError"),
+    ]
+    for function, words in found:
+        _, said = tried("", function, lambda m: (m.grad(),), Form((2, 3)))
+        assert words in (said or "")
+
+
+def test_reasons_are_given_once_and_names_exist() -> None:
+    names = [name for each in walking.LEFT_OUT.values() for name in each.split()]
+    assert len(names) == len(set(names))
+    known = (
+        walking.ASK_FOR_NUMBERS | walking.MAY_ASK | walking.REFUSE_VALUES | walking.FAIL_SOMEWHERE
+    )
+    offered = {name for room in walking.ROOMS.values() for name in dir(room)}
+    assert known <= offered and not known & set(names)
 
 
 @pytest.mark.parametrize("kind", [mtd.float32, mtd.bfloat16, mtd.int64, mtd.complex64], ids=str)

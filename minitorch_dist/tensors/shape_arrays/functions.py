@@ -24,7 +24,7 @@ AS_THEY_ARE: set[Any] = {
     np.clip, np.diff, np.expand_dims, np.fliplr, np.flip, np.flipud, np.hstack, np.iscomplexobj,
     np.isneginf, np.isposinf, np.isrealobj, np.max, np.mean, np.min, np.moveaxis, np.ndim, np.prod, np.ptp,
     np.put_along_axis, np.ravel, np.reshape, np.rollaxis, np.rot90, np.shape, np.size, np.split, np.array_split,
-    np.squeeze, np.stack, np.std, np.sum, np.swapaxes, np.take_along_axis, np.transpose, np.tril, np.triu, np.var,
+    np.squeeze, np.stack, np.std, np.sum, np.swapaxes, np.take_along_axis, np.transpose, np.var,
     np.vstack, np.matrix_transpose, np.diagonal, np.roll, np.dsplit, np.hsplit, np.vsplit, np.linalg.vecdot,
     np.unstack, np.column_stack, np.dstack, np.append, np.meshgrid, np.angle,
 }  # fmt: skip
@@ -533,6 +533,11 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 @rule(np.tri)
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float, **_: Any) -> Array:
     return ShapeArray((N, N if M is None else M), dtype)
+
+
+@rule(np.tril, np.triu)
+def triangle(m: Any, k: int = 0) -> Any:
+    return np.where(ShapeArray(m.shape[-2:], bool), m, ShapeArray((1,), m.dtype))
 
 
 @rule(np.shares_memory, np.may_share_memory)

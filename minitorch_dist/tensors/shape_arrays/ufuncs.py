@@ -179,9 +179,14 @@ def axes_of(axis: Any, ndim: int) -> Shape:
     return np.lib.array_utils.normalize_axis_tuple(given, ndim)
 
 
+def _reduced_axes(axis: Any, ndim: int) -> Shape:
+    """The same; numpy reduces a number along its axis 0, too."""
+    return () if not ndim and axis in (0, -1) else axes_of(axis, ndim)
+
+
 def reduced(x: Any, axis: Any, keepdims: bool, dtype: Any) -> ShapeArray:
     """A new array in which these axes have become one element each, or are gone."""
-    over = axes_of(axis, x.ndim)
+    over = _reduced_axes(axis, x.ndim)
     whole = layouts.result(tuple(1 if a in over else n for a, n in enumerate(x.shape)), dtype, [x])
     if keepdims:
         return whole
@@ -208,7 +213,7 @@ def _reduction(
     ufunc: np.ufunc, form: Form, axis: Any, keepdims: bool, dtype: Any, starts_empty: bool
 ) -> Form:
     """The result of `ufunc.reduce`."""
-    over = axes_of(axis, len(form.shape))
+    over = _reduced_axes(axis, len(form.shape))
     if ufunc.identity is None and starts_empty and any(form.shape[a] == 0 for a in over):
         raise ValueError(
             f"zero-size array to reduction operation {ufunc.__name__} which has no identity"

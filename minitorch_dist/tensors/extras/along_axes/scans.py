@@ -14,6 +14,7 @@ from minitorch_dist.tensors.core.views import check_writable, inplace, write
 from minitorch_dist.tensors.ops.along_axes.scans import cumprod, cumsum
 from minitorch_dist.tensors.ops.elementwise.copying import clone
 from minitorch_dist.tensors.promotion import not_implemented
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def cummax(input: T, dim: int) -> Any:
@@ -42,6 +43,8 @@ def _extreme(ufunc: np.ufunc, input: T, dim: int, name: str) -> tuple[T, T]:
 
     def gradient(g: Array) -> Array:
         """Each place sends its gradient to the element that was the extreme there."""
+        if not has_numbers(g):
+            return np.empty_like(g)
         grads, places = np.moveaxis(g, along, -1), np.moveaxis(index, along, -1)
         row = np.arange(g.size).reshape(grads.shape) // max(n, 1) * n
         sums = np.bincount((row + places).reshape(-1), grads.reshape(-1).astype(np.float64), g.size)

@@ -28,7 +28,7 @@ def lgamma_values(x: Array) -> Any:
         return math.lgamma(x) if x < 1e305 else x * (math.log(x) - 1)
 
     wide = np.frompyfunc(one, 1, 1)(x.astype(np.float64))
-    return np.asanyarray(wide, np.float64).astype(x.dtype)
+    return np.asanyarray(wide).astype(np.float64).astype(x.dtype)
 
 
 def digamma_values(x: Array) -> Any:

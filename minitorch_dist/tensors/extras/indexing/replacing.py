@@ -78,6 +78,7 @@ def _fill_diagonal(input: T, fill_value: Any, wrap: bool = False) -> Change:
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
     one_number("fill_diagonal_", "fill_value", fill_value, "Number")
+    one_number("fill_diagonal_", "wrap", wrap, "bool")
     number, _ = number_or_tensor(fill_value, "fill_diagonal_")
 
     def write(array: Array) -> None:

@@ -49,7 +49,7 @@ def fitted(x: Array, n: int, along: int) -> Array:
     front = (slice(None),) * along
     if x.shape[along] >= n:
         return x[(*front, slice(n))]
-    out = np.zeros((*x.shape[:along], n, *x.shape[along + 1 :]), x.dtype)
+    out = np.zeros((*x.shape[:along], n, *x.shape[along + 1 :]), x.dtype, like=x)
     out[(*front, slice(x.shape[along]))] = x
     return out
 

@@ -95,7 +95,7 @@ def _exp(x: Array) -> Array:
     norm = np.abs(x).sum(-2).max(initial=0.0)
     squarings = max(0, int(np.ceil(np.log2(max(float(norm), 1e-300)))) + 1)
     small = x / 2.0**squarings
-    term = np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
+    term = np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype, like=x), x.shape)
     total = term.copy()
     for n in range(1, 18):
         term = term @ small / n

@@ -148,6 +148,7 @@ def repeat_interleave(
     place = 0 if dim is None else axis(dim, x.ndim)
     flat = flat if flat.ndim else flat.reshape(1)
     side = flat.shape[place]
+    counts: Any = repeats
     if isinstance(repeats, TensorBase):
         counts = _counts(repeats.array).reshape(-1)
         if counts.size == 1:
@@ -157,16 +158,21 @@ def repeat_interleave(
                 "repeats must have the same size as input along dim, but got repeats.size(0) = "
                 f"{len(counts)} and input.size({place}) = {side}"
             )
+    elif not isinstance(repeats, (int, np.integer)):
+        raise TypeError(
+            f"repeat_interleave(): argument 'repeats' must be Tensor or int, not {type(repeats).__name__}"
+        )
     elif repeats < 0:
         raise RuntimeError("Repeats must be non-negative")
-    else:
-        counts = np.full(side, repeats)
-    total = int(counts.sum())
+    total = int(counts.sum()) if isinstance(counts, np.ndarray) else side * counts
     if output_size not in (None, total):
         raise RuntimeError(
             f"repeat_interleave: Invalid output_size, expected {total} but got {output_size}"
         )
-    source = np.repeat(np.arange(side), counts)
+    if counts is repeats and not has_numbers(x):
+        source = np.empty(total, np.intp, like=x)
+    else:
+        source = np.repeat(np.arange(side), counts)
     shape = flat.shape
 
     def gather(grad: Array) -> Array:

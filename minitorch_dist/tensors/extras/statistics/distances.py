@@ -12,6 +12,7 @@ from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.linear_algebra.products import same_dtype
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 BUFFER = 1 << 20  # elements
 
@@ -66,7 +67,7 @@ def pdist(input: T, p: float = 2.0) -> T:
     x = input.array
     if x.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {x.ndim}D")
-    i, j = np.triu_indices(x.shape[0], 1)
+    i, j = _pairs(x)
     out = _norm(x[i] - x[j], p)
 
     def gradient(g: Array) -> Array:
@@ -77,6 +78,15 @@ def pdist(input: T, p: float = 2.0) -> T:
         return total
 
     return record(out, "PdistBackward0", (input, gradient, input), reads_result=True)
+
+
+def _pairs(x: Array) -> tuple[Array, Array]:
+    """The numbers of two rows, the first one smaller."""
+    n = x.shape[0]
+    if has_numbers(x):
+        return np.triu_indices(n, 1)
+    each = np.empty(n * (n - 1) // 2, np.intp, like=x)
+    return each, each
 
 
 def _norm(d: Array, p: float) -> Array:

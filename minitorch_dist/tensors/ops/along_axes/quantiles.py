@@ -83,9 +83,9 @@ def mode(input: T, dim: int = -1, keepdim: bool = False) -> Any:
         return return_types.mode(*_scalar(input, "ModeBackward0"))
     order = np.argsort(x, along, kind="stable")
     line = np.moveaxis(np.take_along_axis(x, order, along), along, -1)
-    starts = np.ones(line.shape, bool)
+    starts = np.ones(line.shape, bool, like=line)
     starts[..., 1:] = line[..., 1:] != line[..., :-1]
-    place = np.arange(line.shape[-1])
+    place = np.arange(line.shape[-1], like=line)
     run = place - np.maximum.accumulate(np.where(starts, place, 0), -1)  # how many equals before
     last = np.moveaxis(run.argmax(-1, keepdims=True), -1, along)
     index = np.take_along_axis(order, last, along)

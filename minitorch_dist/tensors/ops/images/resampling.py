@@ -236,7 +236,7 @@ def _returned(grad: Array, plan: Taps, axis: int, n: int) -> Array:
     outputs = np.broadcast_to(np.arange(len(matrix)), plan.places.shape)
     np.add.at(matrix, (outputs, plan.places), plan.weights)
     whole = np.asanyarray(np.moveaxis(np.moveaxis(grad, axis, -1) @ matrix, -1, axis))
-    return whole if np.isfinite(whole.sum()) else _tap_by_tap(grad, plan, axis, n)
+    return whole if np.isfinite(whole.sum()).all() else _tap_by_tap(grad, plan, axis, n)
 
 
 def _tap_by_tap(grad: Array, plan: Taps, axis: int, n: int) -> Array:

@@ -13,14 +13,15 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.base import Array, T, TensorBase, type_name
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import mul, sum, sum_to
 from minitorch_dist.tensors.core.without_warnings import silent, without_warnings
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.along_axes.reductions import mean
+from minitorch_dist.tensors.ops.elementwise.arithmetic import sub
 from minitorch_dist.tensors.ops.elementwise.division import div
-from minitorch_dist.tensors.ops.elementwise.rounding import signs
+from minitorch_dist.tensors.ops.elementwise.rounding import abs, signs
 from minitorch_dist.tensors.promotion import broadcast_error, promote
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
@@ -94,6 +95,8 @@ def operands(input: T, target: T, what: str | None = None) -> tuple[T, T, Array,
     if input.array.dtype is not target.array.dtype:
         input, target = promote(input, target)
     x, y = input.array, target.array
+    if what not in (None, "l1") and x.dtype.kind in "biu":
+        raise NotImplementedError(f"\"{what}_cpu\" not implemented for '{type_name(x)[6:-6]}'")
     if x.dtype in dtypes.HALVES:
         x, y = x.astype(np.float32), y.astype(np.float32)
     return input, target, x, y
@@ -153,6 +156,9 @@ def l1_loss(
     input, target, x, y = operands(input, target, "l1")
     if weight is not None:
         return weighted(l1_loss(input, target, reduction="none"), weight, reduction)
+    if x.dtype.kind in "biu":  # whole numbers have no gradient, and no mean
+        each = abs(sub(input, target))
+        return each if reduction == "none" else mean(each) if reduction == "mean" else sum(each)
     difference = minus(x, y)
     both = (input, target)
     out: T = compare(

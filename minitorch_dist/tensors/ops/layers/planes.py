@@ -40,7 +40,8 @@ def means(x: Array) -> Array:
     sums = (
         x.reshape(count * channels, size) @ ones
     )  # a matrix-vector product is numpy's fastest sum
-    return np.asanyarray(sums.reshape(count, channels) / max(size, 1), np.float64)
+    shares: Array = sums.reshape(count, channels) / max(size, 1)
+    return shares.astype(np.float64)
 
 
 def moments(x: Array, centre: Array) -> tuple[Array, Array]:
@@ -48,7 +49,7 @@ def moments(x: Array, centre: Array) -> tuple[Array, Array]:
 
     Around a centre near the mean nothing cancels, however far from zero the values are.
     """
-    first, second = np.empty(x.shape[:2]), np.empty(x.shape[:2])
+    first, second = np.empty(x.shape[:2], like=x), np.empty(x.shape[:2], like=x)
     ones, centre = np.ones(x.shape[2], x.dtype, like=x), centre.astype(x.dtype)[:, :, None]
     for n, image in enumerate(x):
         d = image - centre[n]

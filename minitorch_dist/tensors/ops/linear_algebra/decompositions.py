@@ -23,7 +23,7 @@ from minitorch_dist.tensors.ops.linear_algebra.matrices import attempt, matrix, 
 
 def _diagonal_of(x: Array) -> Array:
     """A copy with zeros beside the diagonal."""
-    return x * np.eye(x.shape[-1], dtype=x.dtype)
+    return x * np.eye(x.shape[-1], dtype=x.dtype, like=x)
 
 
 @autocasting.full
@@ -127,11 +127,11 @@ def eigh(A: T, UPLO: str = "L") -> Any:
         inner = np.zeros_like(x)
         if g_vectors is not None:
             gap = values[..., None, :] - values[..., :, None]
-            gap = gap + np.eye(x.shape[-1], dtype=x.dtype)
+            gap = gap + np.eye(x.shape[-1], dtype=x.dtype, like=x)
             inner = mT(vectors) @ g_vectors / gap
             inner -= _diagonal_of(inner)
         if g_values is not None:
-            inner = inner + g_values[..., None] * np.eye(x.shape[-1], dtype=x.dtype)
+            inner = inner + g_values[..., None] * np.eye(x.shape[-1], dtype=x.dtype, like=x)
         return [vectors @ ((inner + mT(inner)) / 2) @ mT(vectors)]
 
     parts = record_several(
@@ -197,7 +197,7 @@ def _svd_gradient(
 
     and, where A is not square, what lies outside of the spaces of U and V.
     """
-    eye = np.eye(s.shape[-1], dtype=s.dtype)
+    eye = np.eye(s.shape[-1], dtype=s.dtype, like=s)
     row, column = s[..., None, :], s[..., :, None]
     gap = (row - column) * (row + column) + eye
     inner = np.zeros_like(eye) if gs is None else gs[..., None] * eye

@@ -75,7 +75,9 @@ def trace(input: T) -> T:
     wide = np.float32 if x.dtype in dtypes.HALVES else x.dtype
     shape, dtype = x.shape, x.dtype
     out = np.asanyarray(np.diagonal(x).sum(dtype=wide)).astype(dtype)
-    return record(out, "TraceBackward0", (input, lambda g: only(g, np.eye(*shape, dtype=bool))))
+    return record(
+        out, "TraceBackward0", (input, lambda g: only(g, np.eye(*shape, dtype=bool, like=g)))
+    )
 
 
 @autocasting.lower

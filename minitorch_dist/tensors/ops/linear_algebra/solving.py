@@ -55,7 +55,7 @@ def _cofactors(x: Array) -> Array:
     """
     u, s, vh = np.linalg.svd(x)
     n = s.shape[-1]
-    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
+    others = np.where(np.eye(n, dtype=bool, like=s), 1, s[..., None, :]).prod(-1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
     return np.asanyarray((u * (others * sign[..., None])[..., None, :]) @ vh).astype(x.dtype)  # type: ignore[no-any-return]
 
@@ -162,7 +162,7 @@ def solve_triangular(
 
     part = triangle(a)
     if unitriangular:
-        part = part + np.eye(a.shape[-1], dtype=a.dtype)
+        part = part + np.eye(a.shape[-1], dtype=a.dtype, like=a)
     x = _substituted(part, b, upper) if left else mT(_substituted(mT(part), mT(b), not upper))
     x, shape = row_major(x), b.shape
 

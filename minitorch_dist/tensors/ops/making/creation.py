@@ -15,7 +15,7 @@ from minitorch_dist.tensors.core.base import Array, Number, TensorBase
 from minitorch_dist.tensors.ops.elementwise.copying import convert
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.ops.making.literals import as_dtype
-from minitorch_dist.tensors.promotion import c_name, cast
+from minitorch_dist.tensors.promotion import c_name, cast, one_number
 from minitorch_dist.tensors.shape_arrays import mode
 
 Dtype: TypeAlias = "dtypes.dtype | type[float] | type[int] | type[bool] | None"
@@ -284,6 +284,7 @@ def full_like(
     memory_format: Any = None,
 ) -> Any:
     """`fill_value` in the shape, dtype and device of `input`."""
+    one_number("full_like", "fill_value", fill_value, "Number")
     array, device = _like("full_like", input, dtype, device, memory_format)
     array[...] = literals.parse(fill_value, dtypes.from_numpy(array.dtype))
     return made(array, device, requires_grad)

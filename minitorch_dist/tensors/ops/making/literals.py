@@ -76,7 +76,7 @@ def _copied(array: Array, dtype: dtypes.dtype | None) -> Array:
     if array.dtype.kind == "c" and dtype is not None:
         tell_discarded(array, dtype)
         return converted(array, dtype)
-    return np.array(array, None if dtype is None else dtype.numpy)
+    return array.astype(array.dtype if dtype is None else dtype.numpy)
 
 
 def _is_plain(data: Any) -> bool:

@@ -90,6 +90,8 @@ def _spread(own: Geometry, window: Geometry, dtype: Any) -> Callable[[Array], Ar
         return at.ravel()
 
     def vjp(grad: Array) -> Array:
+        if not has_numbers(grad):
+            return np.empty(own[0], dtype, like=grad)
         here, there = places(own), places(window)
         count = max((int(p.max()) + 1 for p in (here, there) if p.size), default=0)
         sums = np.bincount(there, grad.astype(np.float64).ravel(), count)
