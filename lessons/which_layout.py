@@ -59,9 +59,7 @@ layouts = {
 
 
 def simulated(cluster):
-    found = {
-        name: search.simulated(small, each, cluster, unfolded=1) for name, each in layouts.items()
-    }
+    found = {name: search.simulated(small, each, cluster) for name, each in layouts.items()}
     for name, row in sorted(found.items(), key=lambda one: one[1].seconds):
         computes, sends = row.shares["computing"], row.shares["sending"]
         print(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from minitorch_dist.pictures.step_page import PageTable
-from minitorch_dist.sim.planning import reasons, search
+from minitorch_dist.sim.planning import reasons, search, short_runs
 from minitorch_dist.sim.planning.clusters import GpuCluster
 from minitorch_dist.sim.planning.model_files import ModelSizes
 from minitorch_dist.sim.planning.pruning import Candidate
@@ -16,6 +16,7 @@ from minitorch_dist.sim.timelines import drawing
 GIB: Final = 1 << 30
 SHOWN: Final = 10
 MOST_LAYERS: Final = 8  # of a stage, in the run that is drawn
+UNFOLDED: Final = 16  # ranks; of more, one of each role is run
 HEAD: Final = ("", "layout", "s/step", "tokens/s/GPU", "MFU", "GiB", "idle", "")
 
 
@@ -27,14 +28,14 @@ def page(
     first = rows[0]
     layout = first.layout
     layers = min(-(-model.layers // layout.all_stages), MOST_LAYERS)
-    micro = min(layout.micro_batches(model), max(search.short_counts(layout)))
-    fold = layout.ranks > search.UNFOLDED and search.roles_of(model, layout)
+    micro = min(layout.micro_batches(model), short_runs.full(layout))
+    fold = layout.ranks > UNFOLDED and search.roles_of(model, layout)
     report = search.step(model, layout, cluster, layers, micro, fold, timelines=True)
     assert report.timelines is not None
     is_whole = layers * layout.all_stages >= model.layers and micro == layout.micro_batches(model)
     drawn = "The whole step is drawn." if is_whole else (
         f"Drawn is a step by {layout.short} with {layers} layers in each stage and {micro} micro-batches. The whole one "
-        f"has {-(-model.layers // layout.all_stages)} and {layout.micro_batches(model)}: each further one adds the same."
+        f"has {-(-model.layers // layout.all_stages)} and {layout.micro_batches(model)}."
     )  # fmt: skip
     found = drawing.page(
         report.timelines, f"{model.name} on {cluster.gpus} × {cluster.device.name}", said,

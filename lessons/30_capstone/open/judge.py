@@ -88,8 +88,7 @@ def play(function, task):
         raise NotAdmitted(
             f"{row.layout.short} does not fit: {held(row)}, and a GPU has {task.memory / GIB:g}"
         )
-    # told from two short runs of a pipeline: on a slow cable the rest, what a rank waits, can come out below 0
-    spent = ", ".join(f"{name} {max(0, row.shares[name]):.0%}" for name in reasons.WORDS)
+    spent = ", ".join(f"{name} {row.shares[name]:.0%}" for name in reasons.WORDS)
     gib = round(row.peak / GIB, 1)
     return Outcome(
         round(1000 * row.seconds, 6), gib, f"{1000 * row.seconds:.1f} ms, {spent}", why(row, task)
@@ -173,7 +172,7 @@ def cluster_of(task):
 @cache
 def simulated(layout, task):
     """As `mtd plan` simulates it, by one rank of each role."""
-    return search.simulated(model_of(task), layout, cluster_of(task), unfolded=1)
+    return search.simulated(model_of(task), layout, cluster_of(task))
 
 
 # ------------------------------------------------------------------------------------ simple answers

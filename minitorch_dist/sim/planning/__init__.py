@@ -12,6 +12,7 @@ parallel_loss    cross entropy of logits that are cut by words
 training_step    a step on every rank
     clusters         the GPUs, and the network between them
     formula          what a layout takes, by a plain formula
+    short_runs       which short steps tell a long one
     search           all layouts, and their simulation
     bounds           the time below which a layout cannot be
     pruning          layouts that can still be the fastest are simulated

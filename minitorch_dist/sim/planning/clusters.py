@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from minitorch_dist.sim import nets, topologies
 from minitorch_dist.sim.device import Device, gpu
+from transports.clock import PICO
 from transports.virtual.network import Network
 from transports.virtual.topology import Link, Topology, TwoLevel, link, two_level
 
@@ -49,6 +50,14 @@ class GpuCluster:
             return nets.rate_of((topology.intra if inside else topology.inter).per_byte)
         one = getattr(topology, "link", None)
         return nets.rate_of(one.per_byte) if isinstance(one, Link) else 50e9
+
+    def message(self, inside: bool, nbytes: int) -> float:
+        """Seconds that a message of so many bytes takes alone."""
+        topology = self.network.topology
+        if isinstance(topology, TwoLevel):
+            return (topology.intra if inside else topology.inter).time(nbytes) / PICO
+        one = getattr(topology, "link", None)
+        return one.time(nbytes) / PICO if isinstance(one, Link) else nbytes / self.rate(inside)
 
     def key(self) -> list[Any]:
         """All that decides what a layout takes here."""

@@ -1,8 +1,9 @@
 """The time and memory of a layout, by a plain formula: good enough to see which layouts are worth simulating.
 
     time     products at the peak + other operations at the memory's rate + collectives of activations at their
-             links' rate, times 1 + the bubble (P - 1) / (m · v); and what FSDP and replicas send, as far as it takes
-             longer than the computing that hides it: all of it, or one micro-batch of a pipeline
+             links' rate, times 1 + the bubble (P - 1) / (m · v); messages between stages, where nothing hides them; and
+             what FSDP and replicas send, as far as it takes longer than the computing that hides it: all of it,
+             or one micro-batch of a pipeline
     memory   parameters + gradients + optimizer + activations, as the ledger would count them
 
 It knows no latencies, no launches, no contention and no order of events. The simulation does.
@@ -94,24 +95,50 @@ def _seconds(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> 
     tokens, micro = layout.micro * model.sequence / layout.context, layout.micro_batches(model)
     layers = -(-model.layers // layout.all_stages) * layout.stages
     again = AGAIN[layout.checkpoint]
-    attention = 2 * model.sequence * model.width  # half of all pairs are masked
-    forward = (2 * model.layer_matrices + attention) * tokens / layout.tensor / peak
     between = model.width * (1.0 if layout.sequence else layout.tensor) / layout.tensor
     moved = PASSES[layout.checkpoint] * HALF * tokens * (between + model.ffn / layout.tensor / 2)
     moved += WEIGHT_PASSES * HALF * tokens * _weights(model, layout)
     layer = (
-        forward * (3 + again)
+        forward(model, layout, cluster) * (3 + again)
         + moved / memory_rate
         + _tensor(model, layout, cluster) * (1 + again / 2)
     )
     logits = 6 * model.words * model.width * tokens / layout.tensor / peak
     each = layers * layer + (logits if layout.pipeline == 1 else max(0.0, logits - layer))
     computing = each * micro * (1 + (layout.pipeline - 1) / (micro * layout.stages))
+    if layout.pipeline > 1:
+        computing = _with_messages(model, layout, cluster, computing)
     own = layers * model.layer_parameters / layout.tensor
     optimizer = 28 * own / layout.shards / memory_rate
     sending = _data(model, layout, cluster, own)
     hiding = computing if layout.pipeline == 1 else each  # the first forward and the last backward
     return computing + max(0.0, sending - hiding) + optimizer
+
+
+def forward(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> float:
+    """The products of a layer and a micro-batch, forwards, at the peak."""
+    peak = cluster.device.peak_of("bfloat16") * cluster.device.top
+    tokens = layout.micro * model.sequence / layout.context
+    attention = 2 * model.sequence * model.width  # half of all pairs are masked
+    return (2 * model.layer_matrices + attention) * tokens / layout.tensor / peak
+
+
+def message(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> float:
+    """An activation to the next stage, which is in another node if there are several."""
+    tokens = layout.micro * model.sequence / (layout.context * layout.tensor)
+    return cluster.message(layout.ranks <= cluster.per_node, HALF * int(tokens) * model.width)
+
+
+def _with_messages(
+    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, computing: float
+) -> float:
+    """The first micro-batch waits for its messages over all stages, and the last one back. With 1F1B, P micro-batches are
+    under way in between: they go over all stages and back together. Other schedules have more of them, and hide messages.
+    But a rank's port sends one message at a time: forwards and backwards, for each of its stages."""
+    one, micro = message(model, layout, cluster), layout.micro_batches(model)
+    rounds = max(1.0, micro / layout.pipeline) if layout.schedule == "1F1B" else 1.0
+    sent = 2 * layout.stages - (layout.pipeline == 2)  # the ends of a pipeline send one less
+    return max(computing + rounds * 2 * (layout.pipeline - 1) * one, micro * sent * one)
 
 
 def _tensor(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> float:

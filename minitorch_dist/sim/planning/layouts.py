@@ -79,8 +79,8 @@ class TrainingLayout:
         words.append(f"micro{self.micro}")
         if self.checkpoint != "none":
             words.append(self.checkpoint)
-        if self.shards > 1 and not self.reshards and self.pipeline == 1:
-            words.append("keep")  # with a pipeline all do
+        if self.shards > 1 and not self.reshards:
+            words.append("keep")
         return " ".join(words)
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,34 +1,30 @@
 """Try the layouts: drop what cannot be, order the rest by the formula, and simulate the most promising.
 
-A simulated layout is run by `training_step` on all its ranks, with fewer layers and fewer micro-batches than the
-model has. Each further layer, and each further micro-batch, adds the same. So two or four short runs tell the long
-one: seconds, bytes and memory are linear in both (`tests/sim/test_plans.py` holds this to full runs). A peak that
-comes at another moment in the long run is missed.
+A simulated layout is run by `training_step`. One rank of each role stands for the others. A long step is told by two
+or four short ones (`short_runs`).
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from minitorch_dist.sim import runner
 from minitorch_dist.sim.fold.folding import Fold, Folded
-from minitorch_dist.sim.planning import formula
+from minitorch_dist.sim.planning import formula, short_runs
 from minitorch_dist.sim.planning.clusters import GpuCluster
 from minitorch_dist.sim.planning.layouts import CHECKPOINTS, TrainingLayout, faults
 from minitorch_dist.sim.planning.model_files import ModelSizes
+from minitorch_dist.sim.planning.short_runs import MEMORY
 from minitorch_dist.sim.planning.training_step import train
 from minitorch_dist.sim.report import RankReport, Report
 from transports.clock import PICO
 
 FAMILY: Final = "minitorch_dist plan "
-FORMAT: Final = f"{FAMILY}3"  # rows of 2 have the memory of building the model
+FORMAT: Final = f"{FAMILY}4"  # rows of 3 are wrong where links are slow
 MICRO: Final = (1, 2, 4, 8)
-UNFOLDED: Final = 16  # ranks; more are simulated by one of each role
 ROOM: Final = 1 << 50  # bytes: memory is counted, and compared afterwards
-MEMORY: Final = "memory "  # of a stage, by category
 LINKS: Final = "bytes "  # of all GPUs, by kind of link
 Measured = dict[str, float]
 
@@ -152,25 +148,17 @@ def estimated(model: ModelSizes, cluster: GpuCluster) -> tuple[list[PlanRow], in
 # ------------------------------------------------------------------------------------- by running
 
 
-def simulated(
-    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, unfolded: int = UNFOLDED
-) -> PlanRow:
-    """The same by runs of the training step. Above `unfolded` ranks, one of each role stands for the others."""
-    layers, micro = -(-model.layers // layout.all_stages), layout.micro_batches(model)
-    few, more = short_counts(layout)
-    sizes = [2, 4] if layers > 4 else [layers]
-    counts = [few, more] if micro > more else [micro]
+def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> PlanRow:
+    """The same by runs of the training step, in which one rank of each role stands for the others."""
+    micro = layout.micro_batches(model)
+    fold: Fold = layout.ranks > 1 and roles_of(model, layout)
     runs: dict[tuple[int, int], Measured] = {}
-    fold: Fold = layout.ranks > unfolded and roles_of(model, layout)
-    for n, m in itertools.product(sizes, counts):
-        runs[n, m], proved = run(model, layout, cluster, n, m, fold)
+    short = short_runs.of(model, layout, cluster)
+    for each in short.sizes:
+        runs[each], proved = run(model, layout, cluster, *each, fold)
         if proved is not None and not proved.refused:
             fold = proved  # the other runs have the same roles
-    words = next(iter(runs.values()))
-    found = {
-        word: _line(runs, word, layers, micro, sizes, _counts_for(word, layout, counts))
-        for word in words
-    }
+    found = short.told(runs)
     by_stage: dict[str, dict[str, float]] = {}
     for word, value in found.items():
         if word.startswith(MEMORY):
@@ -187,38 +175,6 @@ def simulated(
     links = {w.removeprefix(LINKS): nbytes for w, nbytes in found.items() if w.startswith(LINKS)}
     idle = found["idle"] / seconds
     return PlanRow(layout, seconds, memory, True, shares, found["sent"], links, fits, idle)
-
-
-def short_counts(layout: TrainingLayout) -> tuple[int, int]:
-    """Two numbers of micro-batches. From the first one on, each further one adds the same time.
-
-    On slow links that is not so: odd and even numbers can add different times (see docs/plan.md).
-    """
-    stages = layout.pipeline
-    if layout.stages == 1:
-        return stages + 1, stages + 2
-    # An interleaved schedule takes them in multiples. Its memory is full with the third multiple.
-    return stages, 3 * stages
-
-
-def _counts_for(word: str, layout: TrainingLayout, counts: list[int]) -> list[int]:
-    """The runs that tell this value. A full pipeline holds no more, however many micro-batches follow."""
-    return counts[-1:] if layout.stages > 1 and word.startswith(MEMORY) else counts
-
-
-def _line(
-    runs: dict[tuple[int, int], Measured], word: str, layers: int, micro: int, sizes: list[int],
-    counts: list[int],
-) -> float:  # fmt: skip
-    """The value for all layers and micro-batches: first along the layers, then along the micro-batches."""
-
-    def along(points: list[int], values: list[float], at: int) -> float:
-        if len(points) == 1:
-            return values[0]
-        return values[0] + (values[1] - values[0]) * (at - points[0]) / (points[1] - points[0])
-
-    by_count = [along(sizes, [runs[n, m][word] for n in sizes], layers) for m in counts]
-    return along(counts, by_count, micro)
 
 
 def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple[int, ...]]:
@@ -287,7 +243,8 @@ def step(
 
 def whole_step(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> Report[Any]:
     """A step with all layers and micro-batches. A short one proves the roles first, so that each is run by one rank."""
-    few = min(layout.micro_batches(model), short_counts(layout)[0])
+    few = layout.pipeline + (layout.stages == 1)  # interleaved ones come in multiples of P
+    few = min(layout.micro_batches(model), few)
     small = model.changed(layers=layout.all_stages, batch=layout.data * layout.micro * few)
     options: dict[str, Any] = {
         "net": cluster.network, "shapes": True, "speeds": dict(cluster.speeds),
