@@ -28,7 +28,7 @@ width = 256
 heads = 1
 words = 512
 sequence = 256
-batch = 4
+batch = 2
 """
 FLAGS = ["--gpus", "2", "--simulate", "2", "--jobs", "1"]
 COMMAND = ["plan", "gpt-small", "--batch", "4", *FLAGS]
@@ -336,6 +336,8 @@ def test_short_names_tell_layouts_apart_and_fit_the_table() -> None:
     every = [*search.layouts(model, here)]
     assert len({each.short for each in every}) == len({str(each) for each in every}) == len(every)
     assert max(len(each.short) for each in every) <= 38
+    both = [TrainingLayout(shards=2, pipeline=2, reshards=each).short for each in (True, False)]
+    assert both == ["fsdp2 pp2 micro1 reshard", "fsdp2 pp2 micro1"]
 
 
 @pytest.mark.usefixtures("small_model")

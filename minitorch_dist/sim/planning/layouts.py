@@ -79,8 +79,8 @@ class TrainingLayout:
         words.append(f"micro{self.micro}")
         if self.checkpoint != "none":
             words.append(self.checkpoint)
-        if self.shards > 1 and not self.reshards:
-            words.append("keep")
+        if self.shards > 1 and self.reshards == (self.pipeline > 1):  # the unusual is told
+            words.append("reshard" if self.reshards else "keep")
         return " ".join(words)
 
     def as_dict(self) -> dict[str, Any]:
