@@ -14,7 +14,7 @@ comes again after c ≤ P. The period is a multiple of P and, where that is shor
 leave the rest that the long one leaves, divided by the period. A pipeline is full before.
 
 A long step that is not much longer than the short ones is run itself. `tests/sim/test_short_runs.py` holds all this to steps
-that are run whole, and `docs/design/plan.md` tells how it was found.
+that are run whole, and `docs/design/planning.md` tells how it was found.
 """
 
 from __future__ import annotations
