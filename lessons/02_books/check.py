@@ -1,5 +1,6 @@
 """Lesson 02: every byte is counted once, for as long as it lives, and every number is found in it."""
 
+import sys
 from contextlib import contextmanager
 
 import books
@@ -13,12 +14,28 @@ ROW = 1000 * 8  # bytes of a thousand float64
 
 @contextmanager
 def fresh():
-    """An empty ledger, within the block."""
+    """An empty ledger, within the block. An error of a function that finalize calls is the cause of what is wrong then."""
     before, books.ledger = books.ledger, books.Ledger()
+    hook, errors = sys.unraisablehook, []
+    sys.unraisablehook = lambda found: errors.append(
+        f"{found.exc_type.__name__}: {found.exc_value}"
+    )
     try:
         yield books.ledger
+    except AssertionError:
+        called(errors)
+        raise
     finally:
-        books.ledger = before
+        books.ledger, sys.unraisablehook = before, hook
+    called(errors)
+
+
+def called(errors):
+    """Only Python sees such an error: nobody called the function that raised it."""
+    assert not errors, (
+        f"a storage was freed, and what finalize called then raised {errors[0]}. It calls the function with the "
+        "arguments that you gave after it, in their order; leave takes the bytes first, then the category"
+    )
 
 
 @lamp("counted")
@@ -65,8 +82,7 @@ def freed():
         del row
         assert ledger.live == 0, (
             f"x and its views are deleted, and the ledger still says {ledger!r}. Either nobody crosses them "
-            "out, or something that you keep (an argument of finalize?) leads to the storage, so that it lives on. "
-            "Or leave() raised an error, which is printed above: it takes the bytes first"
+            "out, or something that you keep (an argument of finalize?) leads to the storage, so that it lives on"
         )
         assert ledger.by_category["gradient"] == 0, f"other bytes were crossed out: {ledger!r}"
 

@@ -1,5 +1,6 @@
 """Lesson 05: each receive gets the oldest message that matches, in whatever order they come."""
 
+import re
 from unittest.mock import patch
 
 import mailboxes
@@ -19,6 +20,9 @@ def spawn(program, size, seed=0, where=""):
         return mailboxes.spawn(program, size, seed=seed)
     except mailboxes.Deadlock as error:
         said = str(error)
+    missed = re.search(r"rank (\d+) for (tag \d+ from rank \d+) \(in its mailbox: [^)]*\2\b", said)
+    if missed:
+        said += f". The message that rank {missed[1]} asks for is in its mailbox, and recv waits all the same"
     raise AssertionError(f"{where or ranks(size)}, seed {seed}: nobody can go on; {said}")
 
 

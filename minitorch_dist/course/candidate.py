@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -79,6 +80,7 @@ def main(arguments: list[str]) -> int:
 
         tempfile.tempdir = str(Path(order.out).parent)  # it goes away, however this process ends
         set_apart(lambda words: say("remark", words=words))
+        sys.unraisablehook = OnceEach(own / lesson.file)
         clock = SystemClock()
         clock.start(lambda: watch(order, lesson, say, clock), "watchman")
         if order.task == "check":
@@ -153,6 +155,21 @@ def set_apart(tell: Callable[[str], None]) -> None:
         logger = logging.getLogger(name)
         logger.addHandler(Telling())
         logger.propagate = False
+
+
+class OnceEach:
+    """`sys.unraisablehook`: an error that no caller can get (a finalizer's) is printed once, in words instead of a traceback."""
+
+    def __init__(self, file: Path) -> None:
+        self.file, self.told = file, set[tuple[object, ...]]()
+
+    def __call__(self, found: Any) -> None:
+        error = found.exc_value or found.exc_type()
+        kind = found.exc_type, *(line for _, line in traceback.walk_tb(found.exc_traceback))
+        if kind not in self.told:
+            self.told.add(kind)
+            said = f"Python called a function because an object was freed, and it raised {in_words(error, self.file)}"
+            print(said, file=sys.stderr)
 
 
 # ------------------------------------------------------------------------------- the watchman

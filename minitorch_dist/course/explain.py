@@ -7,7 +7,7 @@
 
 A traceback ends where something could not go on, often in lines that were given, or in the check itself.
 This module tells how it came there: the line of the learner's file, and what the names in it stood for. It
-also tells which of the learner's functions return nothing although ours do.
+also tells which of the learner's functions return nothing although ours do, and which `return` skips given lines.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def _is_none(frame: FrameType, name: str) -> bool:
 
 
 def remarks(said: str, text: str, ours: Source, file: str) -> list[str]:
-    """Possible causes of such a complaint: a function that returns nothing, a name that no line sets."""
-    found = []
+    """Possible causes of such a complaint: a function that returns nothing or too early, a name that no line sets."""
+    found = [f"{words} ({file}:{line})" for line, words in too_early(text, ours)]
     if "None" in said or "nothing" in said:
         found += [f"{words} ({file}:{line})" for line, words in silent(text, ours.solution())]
     found += missing_parts(said, text, ours)
@@ -193,6 +193,29 @@ def silent(text: str, ours: str) -> list[tuple[int, str]]:
             if _prints(function):
                 said += ". You see the print, and its caller does not"
             found.append((function.lineno, said))
+    return found
+
+
+def too_early(text: str, ours: Source) -> list[tuple[int, str]]:
+    """Each `return` within a blank where ours has none, although given lines of the function follow the blank."""
+    found, lines = [], text.split("\n")
+    without = {
+        one.number
+        for one in ours.blanks
+        if not re.search(r"(?m)^\s*return\b", "\n".join(one.solution))
+    }
+    blanks = [
+        (int(mark["number"]), first, next(n for n, line in enumerate(lines[first:], first + 1) if line.strip() == END))
+        for first, line in enumerate(lines, 1)
+        if (mark := MARK.match(line)) and END in map(str.strip, lines[first:])
+    ]  # fmt: skip
+    for function in _functions(text).values():
+        for number, first, last in blanks:
+            early = [one.lineno for one in _returns(function) if first < one.lineno < last]
+            rest = [line.strip() for line in lines[last : function.end_lineno] if line.strip()]
+            if early and rest and number in without:
+                said = f"the return in blank {number} ends the function, so `{rest[0]}` and what follows it does not run"
+                found.append((early[0], said))
     return found
 
 

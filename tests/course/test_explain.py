@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist.course import source
-from minitorch_dist.course.explain import in_words, remarks, silent
+from minitorch_dist.course.explain import in_words, remarks, silent, too_early
 
 STILL_THERE = "this line stands where your code belongs. Write yours, and delete it"
 LESSON = '''
@@ -45,6 +45,17 @@ def loaded(folder: Path, text: str) -> tuple[object, Path]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module, file
+
+
+EARLY = """def more(x):
+    # BLANK 1: y, one more than x (about 1 line)
+    y = x + 1
+    # END
+    z = y * 2
+    # BLANK 2: give it back (about 1 line)
+    return z
+    # END
+"""
 
 
 def test_a_given_line_that_cannot_go_on(tmp_path: Path) -> None:
@@ -115,6 +126,20 @@ def test_its_first_line(error: BaseException, said: str, tmp_path: Path) -> None
 def test_functions_that_return_nothing(body: str, said: list[str]) -> None:
     text = f"def half(x):\n{textwrap.indent(body, '    ')}\n\n\ndef more(x):\n    pass\n"
     assert [words for _, words in silent(text, LESSON)] == said
+
+
+def test_a_return_within_a_blank_that_skips_given_lines() -> None:
+    ours = source.parse(EARLY)
+    assert too_early(EARLY, ours) == []
+    answer = EARLY.replace("    y = x + 1", "    if x:\n        return x + 1\n    y = 1")
+    said = (
+        "the return in blank 1 ends the function, so `z = y * 2` and what follows it does not run"
+    )
+    assert too_early(answer, ours) == [(4, said)]
+    assert remarks("it is 4", answer, ours, "mine.py") == [f"{said} (mine.py:4)"]
+    within = EARLY.replace("    y = x + 1", "    def y():\n        return x + 1")
+    assert too_early(within, ours) == []
+    assert too_early(EARLY.replace("return z", "return 7"), ours) == []
 
 
 @pytest.mark.parametrize(
