@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="mtd",
         description="minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and numpy. "
         "Without a command it opens the course where you left it.",
-        epilog="For example: mtd demo; mtd init course",
+        epilog="For example: mtd demo; or mtd init course, then mtd text 1 and mtd check 1",
     )
     parser.add_argument("--version", action="version", version=f"minitorch_dist {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")

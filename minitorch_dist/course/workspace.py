@@ -85,6 +85,11 @@ class Workspace:
     def file(self, lesson: Lesson) -> Path:
         return self.place(lesson) / lesson.file
 
+    def shown(self, lesson: Lesson) -> str:
+        """The learner's file, as the current folder leads to it."""
+        file, here = self.file(lesson), Path.cwd()
+        return str(file.relative_to(here) if file.is_relative_to(here) else file)
+
     def text_of(self, lesson: Lesson) -> str:
         """Read the learner's file; LessonError where that is not possible."""
         path = self.file(lesson)

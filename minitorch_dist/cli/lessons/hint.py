@@ -19,6 +19,8 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
     was = seen(workspace, lesson)
     more(workspace, lesson)
     show(page, lesson, was + 1, workspace.progress().size_of(lesson.number))
+    if was + 1 < len(HINTS):
+        page.say(marked("One more: ", (f"mtd hint {lesson.number}", "bold")))
     return 0
 
 

@@ -9,6 +9,7 @@ import argparse
 import math
 from collections.abc import Iterator
 
+from minitorch_dist.cli.lessons import text
 from minitorch_dist.cli.lessons.commands import chosen, opened
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course import predicting, progress as progresses
@@ -33,7 +34,11 @@ def run(options: argparse.Namespace) -> int:
             history(page, progress.predictions, workspace.lessons())
             return 0
         lesson = chosen(workspace, progress, options.lesson)
-        return ask(page, workspace, lesson, options.guesses)
+        status = ask(page, workspace, lesson, options.guesses)
+        if not workspace.is_current(lesson, workspace.progress()):
+            page.say()
+            text.to_write(page, workspace, lesson)
+        return status
     except LessonError as error:
         return refuse("predict", error)
 
@@ -94,13 +99,13 @@ def _typed(page: Page) -> Iterator[str]:
 
 def _number(page: Page, answers: Iterator[str], is_asked: bool) -> float | None:
     """The next answer; asked again while it is no number."""
-    for text in answers:
-        if not text.strip() or text.strip() == "q":
+    for answer in answers:
+        if not answer.strip() or answer.strip() == "q":
             return None
         try:
-            return predicting.parse(text)
+            return predicting.parse(answer)
         except (ValueError, ZeroDivisionError):
-            words = f"{text!r} is no number like 144, 1.5e3, 3/2 or 2*72"
+            words = f"{answer!r} is no number like 144, 1.5e3, 3/2 or 2*72"
             if not is_asked:
                 raise LessonError(words) from None
             page.say(words)

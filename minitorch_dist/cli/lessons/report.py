@@ -25,6 +25,7 @@ FEW = 2  # so many later complaints are told in full
 NAMES = 40  # columns for the names of their lamps
 LINES = 10  # of one complaint
 PRINTED = 12  # lines of what the code printed
+FULL = 90  # characters of a comment that goes on in the next line
 LONGEST = 200  # characters of one of them
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 SIGNS = {True: ("✔", "green"), False: ("✘", "red"), None: ("–", "dim")}
@@ -39,15 +40,16 @@ def verdict(
         page.say()
         number = lesson.number
         parts: list[str | tuple[str, str]] = [
-            "The lesson: ",
+            "Lesson: ",
             page.way("text", number),
-            "   a hint: ",
+            "   Hint: ",
             page.way("hint", number),
         ]
         if lesson.questions and not any(one.lesson == number for one in progress.predictions):
             parts[:0] = ["Guess first: ", page.way("predict", number), "   "]
-        parts += ["   then save it."] if page.has_keys else ["   then: ", page.way("check", number)]
         page.say(marked(*parts))
+        way = ["Then save the file."] if page.has_keys else ["Then: ", page.way("check", number)]
+        page.say(marked(*way))
         return
     skipped = {name for name in found.said if found.lamps.get(name) is None}
     if found.said.keys() - skipped:
@@ -105,13 +107,24 @@ def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
     for line, number, task, more in sorted(found):
         page.say()
         page.say(marked((f"line {line}  blank {number}: ", "bold"), task), indent=2)
-        for comment in more:
-            page.say(comment.strip().removeprefix("#").removeprefix(" "), indent=4)
+        for comment in _flowing([one.strip().removeprefix("#").removeprefix(" ") for one in more]):
+            page.say(comment, indent=4)
         place = source.around(text, line)
         if place:
             page.say(f"in {place}", "dim", indent=4)
         if line in doubled:
             page.say(source.DELETE, "yellow", indent=4)
+
+
+def _flowing(comments: list[str]) -> list[str]:
+    """A line that goes on in the next one, because it was full, and its continuation: one paragraph on any width."""
+    found: list[str] = []
+    for before, comment in zip(["", *comments], comments, strict=False):
+        if len(before) > FULL and comment and not comment.startswith(" "):
+            found[-1] += f" {comment}"
+        else:
+            found.append(comment)
+    return found
 
 
 def lamps(found: CheckVerdict, width: int) -> Text:

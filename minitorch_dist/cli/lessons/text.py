@@ -24,11 +24,25 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
     number = lesson.number
     if lesson.questions:
         page.say(marked("Guess first: ", (f"mtd predict {number}", "bold")))
-    page.say(
-        marked("Then write in ", (str(workspace.file(lesson)), "bold"), " and run ", (f"mtd check {number}", "bold"),
-               f" (about {lesson.minutes} minutes)")
-    )  # fmt: skip
+    to_write(page, workspace, lesson)
+    if page.console.is_terminal and len(lesson.plain_text.split("\n")) > page.console.height:
+        page.say(
+            marked("(", ("mtd", "bold"), " shows the same from its top, with keys to scroll)"),
+            "dim",
+        )
     return 0
+
+
+def to_write(page: Page, workspace: Workspace, lesson: Lesson) -> None:
+    """The file and the command, each in a line of its own, so that neither is cut in two."""
+    page.say(marked("Then write in ", (workspace.shown(lesson), "bold")))
+    page.say(
+        marked(
+            "and run       ",
+            (f"mtd check {lesson.number}", "bold"),
+            f"   (about {lesson.minutes} minutes)",
+        )
+    )
 
 
 def show(page: Page, lesson: Lesson) -> None:

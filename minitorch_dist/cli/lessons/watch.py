@@ -97,8 +97,23 @@ class WatchScreen:
             return marked((f"{TURNING[self.turns % 4]} {doing}", "cyan"), "  Ctrl-C stops it")
         if self.said:
             return self.said
+        if self._is_passed():
+            return marked(
+                ("passed", "green"),
+                "  ",
+                ("n", "bold"),
+                " goes on, ",
+                ("c", "bold"),
+                " checks again",
+            )
         name = self.workspace.file(self.lesson).relative_to(self.workspace.folder)
         return marked("save ", (str(name), "bold"), " and it is checked")
+
+    def _is_passed(self) -> bool:
+        """Whether the file has passed as it is now."""
+        with suppress(LessonError):
+            return self.workspace.is_current(self.lesson, self.workspace.progress())
+        return False
 
     def keys(self) -> Text:
         width = self.screen.size()[0]
@@ -123,16 +138,7 @@ class WatchScreen:
             progress.present = lesson.number
         self.read()
         with suppress(LessonError):
-            if self.workspace.is_current(lesson, self.workspace.progress()):
-                self.say(
-                    ("passed", "green"),
-                    "  ",
-                    ("n", "bold"),
-                    " goes on, ",
-                    ("c", "bold"),
-                    " checks again",
-                )
-            elif self.workspace.is_begun(lesson):
+            if not self._is_passed() and self.workspace.is_begun(lesson):
                 self.desk.check()
 
     def read(self) -> None:

@@ -153,13 +153,13 @@ def _end(page: Page, exam: Examination, lesson: Lesson, wires: Iterable[str], ne
     if len(exam.runs) > 1:
         page.say("All results are equal, bit for bit.")
     page.say()
-    _why_times_differ(page, wires, net)
+    _why_times_differ(page, lesson, wires, net)
     page.say()
     _second_machine(page, lesson)
     return 0
 
 
-def _why_times_differ(page: Page, wires: Iterable[str], net: str) -> None:
+def _why_times_differ(page: Page, lesson: Lesson, wires: Iterable[str], net: str) -> None:
     page.say(f"Virtual time counts messages on a network ({net}) and nothing else.")
     page.say(
         f"Measured time is the shortest of {TIMES} runs. It also has Python, the system, and ranks that share the cores."
@@ -174,13 +174,16 @@ def _why_times_differ(page: Page, wires: Iterable[str], net: str) -> None:
         marked(
             "Closer times: ",
             ("mtd calibrate tcp://", "bold"),
-            " measures this machine; then --net links-tcp.json",
+            " measures this machine. Then: ",
+            (f"mtd wire {lesson.number} --net links-tcp.json", "bold"),
         )
     )
 
 
 def _second_machine(page: Page, lesson: Lesson) -> None:
-    page.say("An exercise: the same on two machines. Copy your course to both, and run on each")
+    page.say(
+        "An exercise: the same on two machines. Copy your course to both, and run in it on each"
+    )
     page.as_it_is("mtdrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d \\", indent=2)
     page.as_it_is(f"  --rdzv-endpoint FIRST:29400 -m {MODULE} {lesson.number}", indent=2)
     page.say("FIRST is the name or address of one of them.")
