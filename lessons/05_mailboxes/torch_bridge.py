@@ -13,7 +13,8 @@ import torch.distributed as dist
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
 if rank == 0:
-    works = [dist.isend(torch.tensor([10.0 * tag]), dst=1, tag=tag) for tag in (1, 2)]
+    tensors = {tag: torch.tensor([10.0 * tag]) for tag in (1, 2)}
+    works = [dist.isend(x, dst=1, tag=tag) for tag, x in tensors.items()]
     for work in works:
         work.wait()
 if rank == 1:

@@ -11,11 +11,12 @@ import os
 import torch
 import torch.distributed as dist
 
-address = f"tcp://{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+place = f"tcp://{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-dist.init_process_group("gloo", init_method=address, rank=rank, world_size=size)
-letter = torch.arange(250, dtype=torch.uint8) if rank == 0 else torch.zeros(250, dtype=torch.uint8)
+dist.init_process_group("gloo", init_method=place, rank=rank, world_size=size)
+letter = torch.zeros(250, dtype=torch.uint8)
 if rank == 0:
+    letter = torch.arange(250, dtype=torch.uint8)
     dist.send(letter, dst=1)
 elif rank == 1:
     dist.recv(letter, src=0)

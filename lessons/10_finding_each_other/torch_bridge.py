@@ -12,7 +12,7 @@ import torch.distributed as dist
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
 dist.barrier()
-pair = dist.new_group([0, 2])  # all ranks call it, also those that are not in it
+pair = dist.new_group([0, 2])  # all ranks call it, also those not in it
 tensor = torch.tensor([10.0**rank])
 if rank in (0, 2):
     dist.all_reduce(tensor, group=pair)

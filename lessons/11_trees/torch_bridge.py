@@ -17,7 +17,8 @@ dist.reduce(total := torch.tensor([10.0**rank]), dst=0)
 parts = [torch.zeros(1) for _ in range(size)] if rank == 0 else None
 dist.gather(torch.tensor([rank * 1.5]), parts, dst=0)
 mine = torch.zeros(1)
-dist.scatter(mine, [torch.tensor([r * 2.0]) for r in range(size)] if rank == 0 else None, src=0)
+parts = [torch.tensor([r * 2.0]) for r in range(size)]
+dist.scatter(mine, parts if rank == 0 else None, src=0)
 print(tensor.item(), mine.item())
 if rank == 0:
     print(total.item(), [part.item() for part in parts])

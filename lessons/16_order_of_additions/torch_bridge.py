@@ -16,5 +16,6 @@ dist.all_reduce(values)
 bits = values.view(torch.int32)
 all_bits = [torch.zeros_like(bits) for _ in range(size)]
 dist.all_gather(all_bits, bits)
-print("the same bits on all ranks:", all(bool((one == bits).all()) for one in all_bits))
+is_same = all(bool((one == bits).all()) for one in all_bits)
+print("the same bits on all ranks:", is_same)
 dist.destroy_process_group()

@@ -16,7 +16,8 @@ rank, size = dist.get_rank(), dist.get_world_size()
 model = torch.nn.Linear(2, 1, bias=False)
 torch.nn.init.constant_(model.weight, 0.5)
 ddp = DistributedDataParallel(model)
-optimizer = ZeroRedundancyOptimizer(ddp.parameters(), torch.optim.Adam, lr=0.125)
+adam = torch.optim.Adam
+optimizer = ZeroRedundancyOptimizer(ddp.parameters(), adam, lr=0.125)
 for step in range(3):
     optimizer.zero_grad()
     ddp(torch.tensor([[float(rank), float(step)]])).square().sum().backward()

@@ -12,7 +12,8 @@ from torch.distributed.fsdp import fully_shard
 
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
-model = torch.nn.Sequential(torch.nn.Linear(4, 6, bias=False), torch.nn.Linear(6, 3, bias=False))
+first = torch.nn.Linear(4, 6, bias=False)
+model = torch.nn.Sequential(first, torch.nn.Linear(6, 3, bias=False))
 for p in model.parameters():
     torch.nn.init.constant_(p, 0.25)
 for layer in model:
@@ -21,5 +22,6 @@ fully_shard(model)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.125)
 model(torch.full((1, 4), float(rank))).sum().backward()
 optimizer.step()
-print(model[0].weight.full_tensor()[0].tolist(), tuple(model[0].weight.to_local().shape))
+weight = model[0].weight
+print(weight.full_tensor()[0].tolist(), tuple(weight.to_local().shape))
 dist.destroy_process_group()

@@ -30,10 +30,12 @@ rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 rpc.init_rpc(f"w{rank}", rank=rank, world_size=size)
 if rank == 1:
     server = rpc.remote("w0", Server)
-    optimizer = DistributedOptimizer(torch.optim.SGD, [server.rpc_sync().weight_here()], lr=0.0625)
+    weight = server.rpc_sync().weight_here()
+    optimizer = DistributedOptimizer(torch.optim.SGD, [weight], lr=0.0625)
     for step in range(3):
         with dist_autograd.context() as context_id:
-            loss = (server.rpc_sync().forward(torch.tensor([1.0, 2.0])) - 5) ** 2
+            y = server.rpc_sync().forward(torch.tensor([1.0, 2.0]))
+            loss = (y - 5) ** 2
             dist_autograd.backward(context_id, [loss])
             optimizer.step(context_id)
         print(step, loss.item())

@@ -23,20 +23,22 @@ def forward(stage, x):
     return stage.local_value().weight * x.to_here()
 
 
-def gradient(stage, context_id):
-    return dist_autograd.get_gradients(context_id)[stage.local_value().weight].item()
+def grad(stage, context_id):
+    gradients = dist_autograd.get_gradients(context_id)
+    return gradients[stage.local_value().weight].item()
 
 
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 rpc.init_rpc(f"w{rank}", rank=rank, world_size=size)
 if rank == 0:
-    first, second = rpc.remote("w1", Stage, args=(2.0,)), rpc.remote("w2", Stage, args=(3.0,))
+    first = rpc.remote("w1", Stage, args=(2.0,))
+    second = rpc.remote("w2", Stage, args=(3.0,))
     with dist_autograd.context() as context_id:
         halves = [rpc.RRef(half) for half in torch.arange(4.0).split(2)]
-        between = [rpc.remote("w1", forward, args=(first, half)) for half in halves]
-        futures = [rpc.rpc_async("w2", forward, args=(second, y)) for y in between]
-        loss = torch.cat([future.wait() for future in futures]).sum()
+        ys = [rpc.remote("w1", forward, args=(first, x)) for x in halves]
+        zs = [rpc.rpc_async("w2", forward, args=(second, y)) for y in ys]
+        loss = torch.cat([z.wait() for z in zs]).sum()
         dist_autograd.backward(context_id, [loss])
-        print(loss.item(), rpc.rpc_sync("w1", gradient, args=(first, context_id)))
-        print(rpc.rpc_sync("w2", gradient, args=(second, context_id)))
+        print(loss.item(), rpc.rpc_sync("w1", grad, args=(first, context_id)))
+        print(rpc.rpc_sync("w2", grad, args=(second, context_id)))
 rpc.shutdown()

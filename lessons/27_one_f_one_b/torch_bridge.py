@@ -15,9 +15,13 @@ rank, size = dist.get_rank(), dist.get_world_size()
 layer = torch.nn.Linear(2, 2, bias=False)
 torch.nn.init.constant_(layer.weight, 0.5)
 stage = PipelineStage(layer, rank, size, torch.device("cpu"))
-schedule = Schedule1F1B(
-    stage, n_microbatches=4, loss_fn=lambda y, wanted: (y - wanted).square().sum()
-)
+
+
+def loss_of(y, wanted):
+    return (y - wanted).square().sum()
+
+
+schedule = Schedule1F1B(stage, n_microbatches=4, loss_fn=loss_of)
 x, target, losses = torch.arange(8.0).reshape(4, 2), torch.ones(4, 2), []
 if rank == 0:
     schedule.step(x)

@@ -16,7 +16,8 @@ import torch.distributed as dist
 
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
-path = Path(tempfile.gettempdir()) / f"checkpoint-{os.environ['MASTER_PORT']}.pt"
+port = os.environ["MASTER_PORT"]
+path = Path(tempfile.gettempdir()) / f"checkpoint-{port}.pt"
 for life in range(2):  # torchrun's two lives of a job, in one process
     done = torch.load(path) if path.exists() else {"step": torch.tensor(0)}
     dist.barrier()

@@ -13,7 +13,8 @@ from torch.nn.parallel import DistributedDataParallel
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+layers = torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1)
+model = torch.nn.Sequential(*layers)
 for p in model.parameters():
     torch.nn.init.constant_(p, 0.25)
 ddp = DistributedDataParallel(model)

@@ -16,6 +16,7 @@ from minitorch_dist.course.lesson import BRIDGE, Lesson, LessonError
 
 SIZE: Final = 3
 HEADING: Final = "The same in PyTorch"
+OF_OURS: Final = "With this library (in its repository)"
 
 
 def text_of(lesson: Lesson) -> str:
@@ -36,7 +37,7 @@ def page(lesson: Lesson) -> str:
     """Markdown, for the end of the lesson's text. An address stands in a line of its own."""
     said, code = parts(text_of(lesson))
     _, *paragraphs = said.split("\n\n")
-    about = "\n\n".join(paragraph.replace("\nHere: ", "\n\nHere: ") for paragraph in paragraphs)
+    about = "\n\n".join(paragraphs).replace("\nHere: ", f"\n\n{OF_OURS}: ")
     return f"## {HEADING}\n\n{about}\n\n```python\n{code}```\n"
 
 

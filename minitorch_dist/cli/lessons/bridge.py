@@ -58,11 +58,10 @@ def show(page: Page, lesson: Lesson) -> None:
     page.say()
     page.say(
         marked(
-            "Run it: ",
+            "Run it with this library: ",
             (f"mtd bridge {lesson.number} --run", "bold"),
-            " here, ",
-            ("--run torch", "bold"),
-            " in PyTorch",
+            "\nin PyTorch:               ",
+            (f"mtd bridge {lesson.number} --run torch", "bold"),
         )
     )
 
