@@ -100,6 +100,7 @@ def show(page: Page, one: MuseumBug) -> int:
     page.say(marked((one.name, "bold"), f"  {where(one)}"))
     page.say()
     symptom(page, seen, seen.scene, seen.said)
+    page.say("Its code; > marks lines that differ from the right one:", "dim")
     code(page, one, one.wrong_lines)
     cause(page, one)
     return 0
@@ -170,7 +171,7 @@ def find(page: Page, one: MuseumBug, seed: int) -> int:
         _journal(page, scene)
     for letter, choice in zip(LETTERS, quiz.choices, strict=False):
         page.say(marked((f"{letter}  ", "bold"), choice.title))
-    can_name = 0 < len(one.wrong_lines) <= 8
+    can_name = 0 < len(one.wrong_lines) <= museum.FEW
     page.say(
         marked(("s  ", "bold"), "see the source, and name the line instead")
     ) if can_name else None

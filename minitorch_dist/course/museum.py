@@ -28,6 +28,7 @@ from minitorch_dist.sim import zoo
 
 HANGS = "hangs"  # the room of the zoo
 CHOICES = 4
+FEW = 8  # changed lines; with more of them it is another program
 SAID = 12  # lines
 PATIENCE = 25  # looks at a picture that is being drawn, five a second
 
@@ -127,18 +128,19 @@ def _of_the_zoo(name: str) -> MuseumBug:
 
 
 def _changed(right: str, wrong: str) -> set[int]:
-    """Lines of `wrong` that are not in `right`; where one is missing, those beside the gap."""
+    """Lines of `wrong` that are not in `right`; where one is missing, those beside the gap. Where a whole part is another, gaps
+    tell nothing."""
     before, after = _code(right), _code(wrong)
     matcher = difflib.SequenceMatcher(
         None, [line for _, line in before], [line for _, line in after], autojunk=False
     )
-    found: set[int] = set()
+    found, gaps = set[int](), set[int]()
     for kind, _, _, first, last in matcher.get_opcodes():
         if kind == "delete":
-            found |= {number for number, _ in after[max(first - 1, 0) : first + 1]}
+            gaps |= {number for number, _ in after[max(first - 1, 0) : first + 1]}
         elif kind != "equal":
             found |= {number for number, _ in after[first:last]}
-    return found
+    return found if len(found) > FEW else found | gaps
 
 
 def _code(text: str) -> list[tuple[int, str]]:

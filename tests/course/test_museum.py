@@ -39,6 +39,8 @@ def test_the_wrong_lines_are_those_that_differ() -> None:
     assert museum._changed(right, right.replace("    # a comment\n", "")) == set()
     assert museum._changed(right, right.replace("+ 1", "- 1")) == {3}
     assert museum._changed(right, right.replace("    send(y)\n", "")) == {3, 4}
+    another = right.replace("def f(x):", "\n".join(f"z{n} = {n}" for n in range(9)))
+    assert museum._changed(right, another.replace("    send(y)\n", "")) == set(range(1, 10))
 
 
 @pytest.mark.parametrize("short", ["sglang_33289", "tutorial_of_2019"])
