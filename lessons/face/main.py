@@ -1,9 +1,12 @@
 """python -m mystack train --ranks 4 --wire tcp
 
-train | zero | fsdp | pipeline     train the digits; the weights have to be those of one rank, bit for bit
+train | zero | fsdp | pipeline     train the digits; the weights have to be
+                                   those of one rank, bit for bit
 rpc                                calls, references, gradients across ranks
-examine                            ask every lesson's code a small question, and say whose is wrong
-join ADDRESS --here 2              start ranks of a program that has begun on another machine with --here and --host
+examine                            ask every lesson's code a small question,
+                                   and say whose is wrong
+join ADDRESS --here 2              start ranks of a program that has begun on
+                                   another machine with --here and --host
 lessons                            which code is yours
 """
 
@@ -88,8 +91,10 @@ def parsed(arguments):
             address = broker.address_of(options.broker)
             socket.create_connection((address.hostname, address.port), 5.0).close()
         except (OSError, ValueError) as error:
+            port = options.broker.rpartition(":")[2]
             parser.error(
-                f"there is no broker at {options.broker} ({error}); start one: mosquitto -p 1883"
+                f"there is no broker at {options.broker} ({error}); start one in another terminal: "
+                f"mtd broker --port {port}, or mosquitto -p {port}"
             )
     if options.command == "server" and options.ranks < 2:
         parser.error("server: --ranks is at least 2, for a server and a worker")
@@ -222,4 +227,5 @@ def examined(options):
         return 1
     for module in examine.TOGETHER:
         print(f"✔ {named(module)}, on {options.ranks} ranks")
+    print("all lessons answered rightly")
     return 0

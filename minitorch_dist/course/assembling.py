@@ -74,6 +74,7 @@ class StackModule:
     lines: int  # of code
     written: int  # of those, the learner's own
     size: str  # of the blanks that they filled; "" where it is ours
+    has_passed: bool = True  # its lesson's check, as it is now
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,13 @@ def modules_of(workspace: Workspace | None, room: Path = ROOM) -> list[StackModu
         size = "" if own is None else size
         written = 0 if own is None else added(lesson, own, size)
         whose = "ours" if own is None else "yours"
-        parts.append(StackModule(lesson, whose, text, code_lines(text), written, size))
+        has_passed = (
+            own is None
+            or workspace is None
+            or progress is None
+            or workspace.is_current(lesson, progress)
+        )
+        parts.append(StackModule(lesson, whose, text, code_lines(text), written, size, has_passed))
     return parts
 
 

@@ -37,6 +37,8 @@ from minitorch_dist.distributed.measuring import use_links
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.launching import launch
 from transports.clock import SYSTEM
+from transports.faults.plans import Crash
+from transports.quantities import in_words
 from transports.virtual.clock import VirtualClock
 from transports.virtual.network import Network
 
@@ -243,7 +245,12 @@ def told(faults: Sequence[sim.Fault]) -> list[str]:
     ways = (
         "2% of the packets are lost, 2% come twice, and rank 0 has a third of the network's speed"
     )
-    return [ways, *(f"a rank dies and comes back: {one}" for one in faults[len(weather()) :])]
+    deaths = [
+        f"rank {one.rank} dies at {in_words(one.at)} and comes back at {in_words(one.restart)}"
+        for one in faults
+        if isinstance(one, Crash) and one.restart is not None
+    ]
+    return [ways, *deaths]
 
 
 def under_torch(setting: TrainingSetup) -> Lived:

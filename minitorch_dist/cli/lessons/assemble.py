@@ -71,7 +71,20 @@ def _report(page: Page, made: Assembled) -> None:
         by_size = {
             size: sum(part.written for part in made.parts if part.size == size) for size in SIZES
         }
-        said = listed([f"{lines} in the size {size}" for size, lines in by_size.items() if lines])
-        page.say(f"{written} of these lines you wrote yourself: {said}")
+        sizes = [size for size, lines in by_size.items() if lines]
+        said = listed([f"{by_size[size]} in the size {size}" for size in sizes])
+        page.say(
+            f"{written} of these lines you wrote yourself ({sizes[0]} size)"
+            if len(sizes) == 1
+            else f"{written} of these lines you wrote yourself: {said}"
+        )
+    open_still = [
+        part.lesson.label for part in made.parts if part.whose == "yours" and not part.has_passed
+    ]
+    if open_still:
+        page.say(
+            f"not passed yet, and used all the same: {'lesson' if len(open_still) == 1 else 'lessons'} {listed(open_still)}",
+            "yellow",
+        )
     page.say(f"given: {made.face_lines} lines of code in {made.folder.name}/face")
     page.say(f"Go to {made.folder.parent}, and: python -m {made.folder.name} train --ranks 4")
