@@ -129,9 +129,15 @@ def demand(what, programs, expected):
     if found != expected:
         rank = next(r for r, (f, e) in enumerate(zip(found, expected, strict=True)) if f != e)
         raise AssertionError(
-            f"{what}; a message takes {picoseconds(ALPHA + BETA * 1000)}: rank {rank} is done at "
+            f"{what}; a message takes {picoseconds(ALPHA + BETA * 1000)}{operations(programs)}: rank {rank} is done at "
             f"{picoseconds(found[rank])}, expected {picoseconds(expected[rank])}\n{shown(programs)}"
         )
+
+
+def operations(programs):
+    """How long one takes, where somebody computes."""
+    computes = any(isinstance(action, Compute) for actions in programs for action in actions)
+    return f", an operation {picoseconds(GAMMA)}" if computes else ""
 
 
 def picoseconds(time):
@@ -196,7 +202,7 @@ def as_the_library():
         if found != expected:
             rank = next(r for r, (f, e) in enumerate(zip(found, expected, strict=True)) if f != e)
             raise AssertionError(
-                f"α = {alpha} ps, β = {beta} ps: rank {rank} is done at {picoseconds(found[rank])}, "
+                f"α = {alpha:,} ps, β = {beta} ps{operations(programs)}: rank {rank} is done at {picoseconds(found[rank])}, "
                 f"and in sim.run at {picoseconds(expected[rank])}\n{shown(programs)}"
             )
 
@@ -254,7 +260,7 @@ def picture():
             for _, kind, src, dst in story
         )  # fmt: skip
         lines.append(f"rank {rank}      {'  '.join(signs)}")
-    lines += ["", "the same in virtual time: a column is 1 µs in which the port is kept", ""]
+    lines += ["", "the same in virtual time: ▶ and ◀ are 1 µs in which the port is busy", ""]
     for rank in range(len(programs)):
         for name, spans, sign in (("sends", kept.out, "▶"), ("receives", kept.into, "◀")):
             row = ["·"] * 48
@@ -266,7 +272,7 @@ def picture():
 
 
 class Kept(Ports):
-    """The same rule, which notes when ports are kept."""
+    """The same rule, which notes when ports are busy."""
 
     def __init__(self, *how):
         super().__init__(*how)

@@ -2,7 +2,7 @@
 
 sender ──[ its sending port ]──────[ the receiver's receiving port ]──► receiver
 
-A message of m bytes keeps its sender's sending port and its receiver's receiving port for α + βm each.
+A message of m bytes holds its sender's sending port and its receiver's receiving port for α + βm each.
 It is in both at once: its first byte arrives when it leaves (the latency is in α). A port serves one
 message at a time, in the order in which they come. All times are whole picoseconds.
 """
@@ -42,12 +42,12 @@ class Ports:
         self.receiving_free = defaultdict(int)
 
     def hold(self, nbytes):
-        """For how long a message keeps a port."""
+        """For how long a port is busy with a message."""
         return self.alpha + self.beta * nbytes
 
     def leaves(self, src, nbytes, now):
         """A message comes to the sending port of `src` now. When does it begin to leave?"""
-        # BLANK 1: not before now, and not before the port is free; then the message keeps the port (about 3 lines)
+        # BLANK 1: not before now, and not before the port is free; also note until when this message holds the port (about 3 lines)
         begins = max(now, self.sending_free[src])
         self.sending_free[src] = begins + self.hold(nbytes)
         return begins
@@ -55,7 +55,7 @@ class Ports:
 
     def lands(self, dst, nbytes, now):
         """A message's first byte is at the receiving port of `dst` now. When is its last one there?"""
-        # BLANK 2: the receiving port may be busy with another message; then this one keeps it (about 3 lines)
+        # BLANK 2: the receiving port may be busy with another message; also note until when this one holds it (about 3 lines)
         begins = max(now, self.receiving_free[dst])
         self.receiving_free[dst] = begins + self.hold(nbytes)
         return self.receiving_free[dst]

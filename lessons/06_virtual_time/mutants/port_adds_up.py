@@ -1,4 +1,4 @@
-"""The sending port counts how long it was kept in all, and not until when.
+"""The sending port counts how long it was busy in all, and not until when.
 
 As long as it is never idle both are the same. After a pause the next message finds a port that seems free.
 

@@ -1,4 +1,4 @@
-"""The receiving port counts how long it was kept in all, and not until when.
+"""The receiving port counts how long it was busy in all, and not until when.
 
 Caught by: right, as the library
 """

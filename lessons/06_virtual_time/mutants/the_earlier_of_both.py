@@ -1,6 +1,6 @@
 """Waiting ends at the earlier of two instants.
 
-So no message ever waits for the port. The longer the port is kept, the more of that time lies in the past.
+So no message ever waits for the port. The longer the port is busy, the more of that time lies in the past.
 
 Caught by: right, as the library
 Passes: silent
