@@ -96,6 +96,10 @@ class BrokerTransport(Transport):
         """Send a packet, and read its answer, where byte `refused` tells whether the broker agrees."""
         self.connection.sendall(said)
         kind, _, body = next_packet(self.connection)
+        if kind == CONNACK and body[1] in (4, 5):
+            raise DistNetworkError(
+                "the broker wants a name and a password: --broker NAME:PASSWORD@HOST:PORT"
+            )
         if kind != answer or body[refused] > 1 or (kind == CONNACK and body[refused]):
             raise DistNetworkError(f"the broker refuses: packet {kind}, {body.hex(' ')}")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
 
 from minitorch_dist.course import checking, examination, lesson
+from minitorch_dist.course.candidate import OnceEach
 from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.course.workspace import Workspace, make
@@ -35,6 +37,25 @@ def examined(where: Workspace, number: int, text: str, **how: object) -> Examina
 def said(exam: Examination, lamp: str = "right") -> str:
     assert exam.verdict is not None and exam.verdict.lamps[lamp] is False
     return exam.verdict.said[lamp]
+
+
+def test_an_error_that_no_caller_gets_is_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Thing:
+        pass
+
+    def fails(key: str) -> None:
+        raise KeyError(key)
+
+    monkeypatch.setattr(sys, "unraisablehook", OnceEach(tmp_path / "mine.py"))
+    for key in "abc":
+        thing = Thing()
+        weakref.finalize(thing, fails, key)
+        del thing
+    said = capsys.readouterr().err
+    assert said.count("an object was freed, and it raised KeyError: there is no 'a' in it") == 1
+    assert len(said.splitlines()) == 1
 
 
 @pytest.mark.slow
