@@ -212,9 +212,13 @@ def too_early(text: str, ours: Source) -> list[tuple[int, str]]:
     for function in _functions(text).values():
         for number, first, last in blanks:
             early = [one.lineno for one in _returns(function) if first < one.lineno < last]
-            rest = [line.strip() for line in lines[last : function.end_lineno] if line.strip()]
+            rest = [
+                one
+                for line in lines[last : function.end_lineno]
+                if (one := line.strip()) and one[0] != "#"
+            ]
             if early and rest and number in without:
-                said = f"the return in blank {number} ends the function, so `{rest[0]}` and what follows it does not run"
+                said = f"the return in blank {number} leaves the function before `{rest[0]}`"
                 found.append((early[0], said))
     return found
 

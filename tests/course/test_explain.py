@@ -132,9 +132,7 @@ def test_a_return_within_a_blank_that_skips_given_lines() -> None:
     ours = source.parse(EARLY)
     assert too_early(EARLY, ours) == []
     answer = EARLY.replace("    y = x + 1", "    if x:\n        return x + 1\n    y = 1")
-    said = (
-        "the return in blank 1 ends the function, so `z = y * 2` and what follows it does not run"
-    )
+    said = "the return in blank 1 leaves the function before `z = y * 2`"
     assert too_early(answer, ours) == [(4, said)]
     assert remarks("it is 4", answer, ours, "mine.py") == [f"{said} (mine.py:4)"]
     within = EARLY.replace("    y = x + 1", "    def y():\n        return x + 1")
