@@ -183,6 +183,21 @@ def test_a_pipeline_gathers_parameters_once_for_all_micro_batches(
     assert found["bytes all links"] == pytest.approx(parameters + between, rel=0.03)
 
 
+def test_messages_between_stages_decide_on_a_slow_link() -> None:
+    """With two stages on each rank three times as many are sent. By the formula, and by the run."""
+    here, model = (
+        cluster("h100", 2, "sim://?latency=0s&rate=1MB/s"),
+        MODEL.changed(layers=4, batch=8),
+    )
+    told, took = [], []
+    for schedule, stages in (("1F1B", 1), ("Interleaved1F1B", 2)):
+        layout = TrainingLayout(pipeline=2, schedule=schedule, stages=stages)
+        told.append(formula.estimate(model, layout, here).seconds)
+        took.append(search.simulated(model, layout, here).seconds)
+        assert 0.5 * took[-1] < told[-1] <= took[-1]
+    assert told[0] < told[1] and took[0] < took[1]
+
+
 def bubble(pipeline: int, stages: int, micro: int, words: int) -> search.PlanRow:
     """Where messages and everything but products take no time, and nothing is slower while messages move."""
     schedule = "1F1B" if stages == 1 else "Interleaved1F1B"

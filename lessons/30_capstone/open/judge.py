@@ -69,7 +69,7 @@ RACES = (
 FASTEST = {  # that we know
     "one node": TrainingLayout(shards=8, micro=4, reshards=False),
     "little memory": TrainingLayout(shards=8, micro=2, checkpoint="full"),
-    "slow cable": TrainingLayout(shards=4, pipeline=2, reshards=False),
+    "slow cable": TrainingLayout(replicas=4, pipeline=2),
     "two long sequences": TrainingLayout(shards=4, tensor=2, context=2, reshards=False),
     "eight houses": TrainingLayout(pipeline=8),
 }

@@ -2,8 +2,8 @@
 
     time     products at the peak + other operations at the memory's rate + collectives of activations at their
              links' rate, times 1 + the bubble (P - 1) / (m · v); messages between stages, where nothing hides them; and
-             what FSDP and replicas send, as far as it takes longer than the computing that hides it: all of it,
-             or one micro-batch of a pipeline
+             what FSDP and replicas send, as far as it takes longer than the computing that hides it. In a pipeline
+             nothing hides it, and it counts once for each stage
     memory   parameters + gradients + optimizer + activations, as the ledger would count them
 
 It knows no latencies, no launches, no contention and no order of events. The simulation does.
@@ -111,8 +111,9 @@ def _seconds(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> 
     own = layers * model.layer_parameters / layout.tensor
     optimizer = 28 * own / layout.shards / memory_rate
     sending = _data(model, layout, cluster, own)
-    hiding = computing if layout.pipeline == 1 else each  # the first forward and the last backward
-    return computing + max(0.0, sending - hiding) + optimizer
+    if layout.pipeline > 1:  # a stage waits for the gathers of the one before, and for its sums
+        return computing + layout.pipeline * sending + optimizer
+    return computing + max(0.0, sending - computing) + optimizer
 
 
 def forward(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> float:
