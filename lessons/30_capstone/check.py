@@ -1,6 +1,7 @@
 """Lesson 30: the same weights in seven worlds; and a property and a mutant that are worth having."""
 
 import functools
+import inspect
 import tempfile
 from pathlib import Path
 
@@ -89,6 +90,18 @@ def killed():
     assert not crashed, (
         "your property crashes, and a crash is not a failing assert. First compare the whole result, then use its "
         f"parts. {crashed[0]}"
+    )
+    assert compares(capstone.property_of_mine.hypothesis.inner_test), (
+        "your mutant hangs, and that ends your property. But the property has no assert: what is true of the gradients?"
+    )
+
+
+def compares(function, known=()):
+    """Whether this function, or one of its file that it calls, has an assert."""
+    others = [getattr(capstone, name, None) for name in function.__code__.co_names]
+    helpers = [one for one in others if inspect.isfunction(one) and one not in known]
+    return "assert" in inspect.getsource(function).lower() or any(
+        compares(one, (*known, function)) for one in helpers
     )
 
 
