@@ -635,5 +635,5 @@ def test_a_file_that_is_none_is_said(tmp_path: Path, text: str, said: str) -> No
     (tmp_path / "x.toml").write_text(text)
     with pytest.raises(ValueError, match=said):
         sim.gpu(str(tmp_path / "x.toml"))
-    with pytest.raises(ValueError, match="no file of a device"):
+    with pytest.raises(ValueError, match="there is no file"):
         sim.gpu(str(tmp_path / "missing.toml"))
