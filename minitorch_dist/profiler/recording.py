@@ -60,7 +60,7 @@ class CallRecorder:
         ):
             stack.callback(attach(hook).remove)
         if self.with_flops:
-            stack.enter_context(flops.listening(self._work))
+            stack.enter_context(flops.counters.listening(self._work))
         self._attached = stack
         stack.callback(_listen, -1)
         _listen(+1)

@@ -36,8 +36,8 @@ class ModuleNames:
             stack.callback(hooks.register_module_forward_pre_hook(self._enter).remove)
             after = hooks.register_module_forward_hook(self._leave, always_call=True)
             stack.callback(after.remove)
-            observers.listen_everywhere(remember, True)
-            stack.callback(observers.listen_everywhere, remember, False)
+            observers.nodes.listen_everywhere(remember, True)
+            stack.callback(observers.nodes.listen_everywhere, remember, False)
             yield
 
     def now(self) -> Names:

@@ -23,7 +23,7 @@ def set_anomaly(mode: bool, nan: bool = True) -> None:
     """For the whole process, as in torch."""
     global anomaly, check_nan
     anomaly, check_nan = bool(mode), bool(nan)
-    observers.listen_everywhere(_note_stack, anomaly)
+    observers.nodes.listen_everywhere(_note_stack, anomaly)
     observers.stand_around(_checked, anomaly)
 
 

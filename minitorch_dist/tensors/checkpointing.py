@@ -36,7 +36,7 @@ class CheckpointSegment:
 
     def __init__(self, again: Callable[[], Any], inputs: Sequence[Any], check: bool = True) -> None:
         self._again, self._check = again, check
-        self.depth = observers.depth()
+        self.depth = len(observers.nodes.here())
         self._inputs = [
             (t.storage, t.storage.version, t.array) for t in inputs if isinstance(t, TensorBase)
         ]
@@ -58,7 +58,7 @@ class CheckpointSegment:
                 self._nodes.append(weakref.ref(node))
                 self._kept.append([])
 
-        with observers.listening(forget_last):
+        with observers.nodes.listening(forget_last):
             out = function()
         for place in range(len(self._nodes)):  # the last, and those that were filled late
             self._forget(place)
@@ -86,7 +86,7 @@ class CheckpointSegment:
             if node.name_ not in _ELSEWHERE:
                 made.append(node)
 
-        with observers.listening(note, alone=True):
+        with observers.nodes.listening(note, alone=True):
             out = self._again()  # held until the contents have moved: outputs may be kept
         self._compare(made)
         for place, new in enumerate(made[: len(self._nodes)]):

@@ -110,8 +110,8 @@ class FlopCounterMode:
         self.flop_counts.clear()
         self._called.clear()
         with ExitStack() as stack:
-            stack.enter_context(flops.listening(self._count))
-            stack.enter_context(observers.listening(self._remember))
+            stack.enter_context(flops.counters.listening(self._count))
+            stack.enter_context(observers.nodes.listening(self._remember))
             before = hooks.register_module_forward_pre_hook(self._enter_module)
             stack.callback(before.remove)
             after = hooks.register_module_forward_hook(self._leave_module, always_call=True)
@@ -138,11 +138,11 @@ class FlopCounterMode:
             self._around[node] = tuple(self._called)
 
     def _enter_module(self, module: Module, _: Any) -> None:
-        if flops.is_heard_by(self._count):  # and not another thread's
+        if self._count in flops.counters.here():  # and not another thread's
             self._called.append(self._name(module))
 
     def _leave_module(self, module: Module, *_: Any) -> None:
-        if flops.is_heard_by(self._count) and self._called:
+        if self._count in flops.counters.here() and self._called:
             self._called.pop()
 
     def _name(self, module: Module) -> str:

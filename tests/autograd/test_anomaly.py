@@ -50,7 +50,7 @@ def test_the_line_that_recorded_it_is_shown() -> None:
     message = str(caught[1].message)
     assert message.startswith("Error detected in FailsBackward. Traceback of forward call")
     assert "return function.apply(x)" in message and "test_anomaly.py" in message
-    assert not observers.on
+    assert not observers.nodes.on
 
 
 def test_nan_is_an_error() -> None:

@@ -28,10 +28,10 @@ def counts(prof: profile) -> dict[str, int]:
 
 
 def test_a_profiler_that_stopped_has_left_no_observer_behind() -> None:
-    before = observers.around, observers.on, flops.on
+    before = observers.around, observers.nodes.on, flops.counters.on
     with profile(with_flops=True):
         assert len(observers.around) > len(before[0])
-    assert (observers.around, observers.on, flops.on) == before
+    assert (observers.around, observers.nodes.on, flops.counters.on) == before
 
 
 def test_operations_blocks_gradients_and_steps() -> None:

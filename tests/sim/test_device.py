@@ -457,8 +457,8 @@ def test_a_journal_has_the_operations(tmp_path: Any) -> None:
 
 def test_nothing_stays_attached() -> None:
     def before_and_after() -> list[Any]:
-        attached = [observers.operations, observers.around, observers.on]
-        return [*attached, flops.on, flops._everywhere]
+        attached = [observers.operations, observers.around, observers.nodes.on]
+        return [*attached, flops.counters.on, flops.counters._everywhere]
 
     there = before_and_after()
     sim.run(work, 2, device=TOY)

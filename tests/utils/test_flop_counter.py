@@ -145,7 +145,7 @@ def test_counters_nest_begin_anew_and_end_with_errors() -> None:
     assert outer.get_total_flops() == 16
     with pytest.raises(ZeroDivisionError), FlopCounterMode(display=False):
         1 / 0  # noqa: B018
-    assert not flops.on
+    assert not flops.counters.on
 
     class Broken(nn.Module):
         def forward(self, x: Any) -> Any:

@@ -109,7 +109,7 @@ def _narrow(grad: Array, groups: int) -> Array:
 
 def _tell(products: int, q: Array, count: int) -> None:
     """Half of all pairs are hidden, and each rank has as many of the others."""
-    if flops.on:
+    if flops.counters.on:
         *rows, own, size = q.shape
         pairs = math.prod(rows) * own * own * count // 2
         flops.done("aten._scaled_dot_product_flash_attention", 2 * products * pairs * size)

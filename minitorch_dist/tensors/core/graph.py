@@ -168,8 +168,8 @@ class Node:
     ) -> None:
         self.name_, self.edges, self.device, self.vjps = name, edges, device, vjps
         self.sequence = next(_count)
-        if observers.on:
-            observers.recorded(self)
+        if observers.nodes.on:
+            observers.nodes.tell(self)
 
     def run(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
         """The gradients of the inputs, given those of the outputs: one (or None) per edge."""

@@ -1,6 +1,6 @@
 """The events that the core tells to its observers. It imports none of them: they attach themselves.
 
-    recorded    an operation was recorded as a node      checkpointing, `detect_anomaly`, the counter of work
+    nodes       an operation was recorded as a node      checkpointing, `detect_anomaly`, the counter of work
     around      a node computes its gradients            `detect_anomaly`, the counter of work
     operated    an operation has read and written        a simulated device that takes time
     memory      an accelerator's memory is taken         the ledger
@@ -13,70 +13,74 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Lock  # noqa: TID251 - guards a count; nothing waits in here
+from threading import RLock  # noqa: TID251 - guards counts; nothing waits in here
 from typing import Any, TypeAlias
 
-Listener: TypeAlias = Callable[[Any], None]
+Listener: TypeAlias = Callable[..., None]
 Execute: TypeAlias = Callable[
     [Sequence[Any]], Sequence[Any]
 ]  # from a node's gradients to its inputs'
 Around: TypeAlias = Callable[[Any, Execute], Execute]
 OperationListener: TypeAlias = Callable[[str, Sequence[Any], Sequence[Any]], None]
 
-# ------------------------------------------------------------------------------- recorded
-
-on = False  # somebody listens
-_everywhere: tuple[Listener, ...] = ()  # in all threads
-_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
-_count = 0  # of listeners, in all threads
-_changing = Lock()
+_changing = RLock()
 
 
-def recorded(node: Any) -> None:
-    """Called with every new node while `on`."""
-    for listener in (*_everywhere, *reversed(_listeners.get())):
-        listener(node)
+class Listeners:
+    """Functions that are called with each event of one kind: in a block of one thread, or in the whole process."""
 
+    on = False  # whether there is one
 
-@contextmanager
-def listening(listener: Listener, alone: bool = False) -> Iterator[None]:
-    """Call `listener` with every node that this thread records inside.
+    def __init__(self, name: str, switched: Callable[[bool], None] = lambda on: None) -> None:
+        self._here: ContextVar[tuple[Listener, ...]] = ContextVar(name, default=())
+        self._everywhere: tuple[Listener, ...] = ()  # in all threads
+        self._count = 0  # of blocks, in all threads
+        self._switched = switched
 
-    Those that listen further out are called after it, unless it listens `alone`.
-    """
-    token = _listeners.set((listener,) if alone else (*_listeners.get(), listener))
-    _change(+1)
-    try:
-        yield
-    finally:
-        _listeners.reset(token)
-        _change(-1)
+    def tell(self, *event: Any) -> None:
+        """Called with every event while `on`. Of two blocks the inner one's listener is called first."""
+        for listener in (*self._everywhere, *reversed(self._here.get())):
+            listener(*event)
 
+    @contextmanager
+    def listening(self, listener: Listener, alone: bool = False) -> Iterator[None]:
+        """Call `listener` with the events of this thread inside; those further out too, unless it listens `alone`."""
+        token = self._here.set((listener,) if alone else (*self._here.get(), listener))
+        self._change(+1)
+        try:
+            yield
+        finally:
+            self._here.reset(token)
+            self._change(-1)
 
-def listen_everywhere(listener: Listener, wanted: bool) -> None:
-    """Call `listener` with every node of the process from now on, or no longer."""
-    global _everywhere
-    with _changing:
-        _everywhere = _with(_everywhere, listener, wanted)
-    _change(0)
+    def listen_everywhere(self, listener: Listener, wanted: bool) -> None:
+        """Call `listener` with every event of the process from now on, or no longer."""
+        with _changing:
+            self._everywhere = _with(self._everywhere, listener, wanted)
+            self._change(0)
 
+    def here(self) -> tuple[Listener, ...]:
+        """The listeners of the blocks that this thread is in."""
+        return self._here.get()
 
-def depth() -> int:
-    """How many listeners there are around."""
-    return len(_listeners.get())
+    def _change(self, by: int) -> None:
+        with _changing:
+            self._count += by
+            self.on = bool(self._everywhere) or self._count > 0
+            self._switched(self.on)
 
-
-def _change(by: int) -> None:
-    global on, _count
-    with _changing:
-        _count += by
-        on = bool(_everywhere) or _count > 0
+    def __repr__(self) -> str:
+        return f"<Listeners: {self._count} in blocks, {len(self._everywhere)} everywhere>"
 
 
 def _with(present: tuple[Any, ...], one: Any, wanted: bool) -> tuple[Any, ...]:
     others = tuple([each for each in present if each != one])  # a method is a new object each time
     return (*others, one) if wanted else others
 
+
+# ------------------------------------------------------------------------------- recorded
+
+nodes = Listeners("nodes")  # told of every node that is recorded
 
 # --------------------------------------------------------------------------------- around
 

@@ -102,7 +102,7 @@ def _convolve(
     offset = None if bias is None else _working(bias.array)
     out = grouped.correlate(images, kernels, rows, columns, offset, groups)
     operations = 2 * len(images) * rows.out * columns.out * w.size
-    if flops.on:
+    if flops.counters.on:
         flops.done("aten.convolution", operations)
     wanted = wants(input, weight, bias)
     inputs = [input, weight] if bias is None else [input, weight, bias]
@@ -111,7 +111,7 @@ def _convolve(
 
     def backward(g: Array) -> list[Gradient]:
         g = _images(g, dims)
-        if flops.on:
+        if flops.counters.on:
             flops.done("aten.convolution_backward", (wanted[0] + wanted[1]) * operations)
         dx = dw = db = None
         if wanted[2]:
@@ -168,7 +168,7 @@ def _convolve_transposed(
     images, kernels = _images(x, dims), _kernels(w)
     out = grouped.input_gradient(images, kernels, rows, columns, groups)
     operations = 2 * len(images) * rows.out * columns.out * w.size
-    if flops.on:
+    if flops.counters.on:
         flops.done("aten.convolution", operations)
     if bias is not None:
         out += _working(bias.array)[:, None, None]
@@ -179,7 +179,7 @@ def _convolve_transposed(
 
     def backward(g: Array) -> list[Gradient]:
         g = _images(g, dims)
-        if flops.on:
+        if flops.counters.on:
             flops.done("aten.convolution_backward", (wanted[0] + wanted[1]) * operations)
         dx = dw = db = None
         if wanted[2]:

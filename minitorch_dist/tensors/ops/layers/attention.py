@@ -114,7 +114,7 @@ def scaled_dot_product_attention(
 
 def _times(x: Array, y: Array) -> Array:
     out: Array = x @ y
-    if flops.on:
+    if flops.counters.on:
         flops.multiplied("aten.scaled_dot_product_attention", out.shape, x.shape[-1])
     return out
 

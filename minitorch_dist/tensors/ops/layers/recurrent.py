@@ -99,7 +99,7 @@ class Walk:
             self.h[:n] = self.output[rows]
         used = (w.input, w.state, w.projection)
         self.operations = 2 * len(x) * sum(each.size for each in used if each is not None)
-        if flops.on:
+        if flops.counters.on:
             flops.done("aten.mm", self.operations)
 
     def back(
@@ -107,7 +107,7 @@ class Walk:
     ) -> tuple[Array, ...]:
         """The gradients of data, h0, (c0,) and the weights that are present."""
         w, cell = self.w, self.cell
-        if flops.on:
+        if flops.counters.on:
             flops.done("aten.mm", 2 * self.operations)
         dh = np.zeros_like(self.h) if d_h is None else d_h.copy()
         dc = None if self.c is None else np.zeros_like(self.c) if d_c is None else d_c.copy()

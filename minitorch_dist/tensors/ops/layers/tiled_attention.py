@@ -106,7 +106,7 @@ def _scores(q: Array, k: Array, rows: slice, factor: float) -> Array:
 
 def _times(x: Array, y: Array) -> Array:
     out: Array = x @ y
-    if flops.on:
+    if flops.counters.on:
         flops.multiplied("aten._scaled_dot_product_flash_attention", out.shape, x.shape[-1])
     return out
 

@@ -32,7 +32,7 @@ C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
 def product(x: Array, y: Array, name: str = "") -> Array:
     """x @ y for arrays of one dtype with at least two axes each. `name`: under which it is counted."""
     if x.dtype.char in "fd":
-        if flops.on:
+        if flops.counters.on:
             _count(x, y, name)
         if x.ndim == 2 and y.ndim == 2:
             return without_warnings(x.dot, y)  # less overhead than np.matmul
@@ -41,7 +41,7 @@ def product(x: Array, y: Array, name: str = "") -> Array:
         return product(x.astype(np.float32), y.astype(np.float32), name).astype(x.dtype)
     if x.dtype.kind == "b":
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    if flops.on:
+    if flops.counters.on:
         _count(x, y, name)
     return np.asanyarray(np.matmul(x, y))
 
