@@ -308,6 +308,14 @@ def next_steps(
     following = workspace.following(lesson)
     if following is None:
         page.say("That was the last lesson there is.")
+        page.say(
+            marked(
+                "Your own stack: ",
+                ("mtd assemble", "bold"),
+                "   The certificate: ",
+                ("mtd capstone --ranks 4", "bold"),
+            )
+        )
     else:
         what = (f"{following.label} {following.title}", "bold")
         if page.has_keys:
