@@ -67,12 +67,14 @@ def distributed(name: str, x: Any, me: int, size: int, root: int) -> list[Any]:
     return list(F.all_to_all([mt.empty(4, dtype=mt.float64)] * size, parts))
 
 
+NAMES = [
+    "all_reduce", "average", "broadcast", "reduce", "all_gather", "reduce_scatter", "gather", "scatter", "all_to_all",
+    "all_to_all_single",
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-@pytest.mark.parametrize(
-    "name",
-    ["all_reduce", "average", "broadcast", "reduce", "all_gather", "reduce_scatter", "gather",
-     "scatter", "all_to_all", "all_to_all_single"],
-)  # fmt: skip
+@pytest.mark.parametrize("name", NAMES)
 def test_gradients(name: str, size: int) -> None:
     root = size - 1
     w = weights(size)
@@ -93,6 +95,30 @@ def test_gradients(name: str, size: int) -> None:
         np.testing.assert_allclose(grad, x.grad.numpy()[me], atol=1e-12)
         for mine, theirs in zip(outs, expected[me], strict=False):
             np.testing.assert_allclose(mine, theirs.detach().numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_of_gradients(name: str, size: int) -> None:
+    """Each rank differentiates its own gradient once more; in one process that is the sum of them all."""
+    root, w = size - 1, weights(size)
+
+    def second(x: Any, loss: Any, weight: Any) -> Any:
+        (grad,) = mt.autograd.grad(loss, x, create_graph=True)
+        return mt.autograd.grad((grad * weight).sum(), x)[0].numpy()
+
+    def rank() -> Any:
+        me = dist.get_rank()
+        x = inputs(size)[me].clone().requires_grad_()
+        outs = distributed(name, x * x, me, size, root)
+        return second(x, sum((out**2 * w[me, k]).sum() for k, out in enumerate(outs)), w[me, :size])
+
+    x = inputs(size).requires_grad_()
+    rows = enumerate(results(name, x * x, size, root))
+    loss: Any = sum((out**2 * w[me, k]).sum() for me, row in rows for k, out in enumerate(row))
+    expected = second(x, loss, w[:size, :size])
+    for me, found in enumerate(launch(rank, size)):
+        np.testing.assert_allclose(found, expected[me], atol=1e-11)
 
 
 def test_a_maximum_has_no_gradient() -> None:

@@ -55,9 +55,7 @@ class _AllReduce(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        out = _own(grad)
-        tensor_collectives.all_reduce(out, ctx.op, ctx.group)
-        return None, None, out
+        return None, None, _AllReduce.apply(ctx.op, ctx.group, grad)
 
 
 class _Broadcast(Function):
@@ -70,10 +68,9 @@ class _Broadcast(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        out = _own(grad)
-        tensor_collectives.reduce(out, ctx.src, SUM, ctx.group)
+        out = _Reduce.apply(ctx.src, SUM, ctx.group, grad)
         if not _is_rank(ctx.group, ctx.src):
-            out.array[...] = 0
+            out = _nothing(out)
         return None, None, out
 
 
@@ -87,10 +84,9 @@ class _Reduce(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        out = _own(grad)
-        tensor_collectives.broadcast(out, ctx.dst, ctx.group)
+        out = _Broadcast.apply(ctx.dst, ctx.group, grad)
         if ctx.op == ReduceOp.AVG:
-            out.array /= or_default(ctx.group).size()
+            out = out / or_default(ctx.group).size()
         return None, None, None, out
 
 
@@ -104,9 +100,7 @@ class _AllGather(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        out = _empty(grads[0].array.shape, grads[0])
-        tensor_collectives.reduce_scatter(out, [_own(g) for g in grads], SUM, ctx.group)
-        return None, out
+        return None, _ReduceScatter.apply(SUM, ctx.group, grads[0], *grads)
 
 
 class _ReduceScatter(Function):
@@ -119,12 +113,9 @@ class _ReduceScatter(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        size = or_default(ctx.group).size()
-        outs = [_empty(grad.array.shape, grad) for _ in range(size)]
-        tensor_collectives.all_gather(outs, _own(grad), ctx.group)
+        outs = _AllGather.apply(ctx.group, grad)
         if ctx.op == ReduceOp.AVG:
-            for out in outs:
-                out.array /= size
+            outs = [out / or_default(ctx.group).size() for out in outs]
         return None, None, None, *outs
 
 
@@ -139,10 +130,7 @@ class _Gather(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        out = _empty(grads[0].array.shape, grads[0])
-        parts = [_own(g) for g in grads] if _is_rank(ctx.group, ctx.dst) else None
-        tensor_collectives.scatter(out, parts, ctx.dst, ctx.group)
-        return None, None, out
+        return None, None, _Scatter.apply(ctx.dst, ctx.group, *grads)
 
 
 class _Scatter(Function):
@@ -158,10 +146,7 @@ class _Scatter(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        outs = [_zeros(grad) for _ in range(or_default(ctx.group).size())]
-        into = outs if _is_rank(ctx.group, ctx.src) else None
-        tensor_collectives.gather(_own(grad), into, ctx.src, ctx.group)
-        return None, None, *outs
+        return None, None, *_Gather.apply(ctx.src, ctx.group, grad)
 
 
 class _AllToAll(Function):
@@ -175,9 +160,7 @@ class _AllToAll(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        outs = [_empty(shape, grads[0]) for shape in ctx.shapes]
-        tensor_collectives.all_to_all(outs, [_own(g) for g in grads], ctx.group)
-        return None, None, *outs
+        return None, None, *_AllToAll.apply(ctx.group, ctx.shapes, *grads)
 
 
 class _AllToAllSingle(Function):
@@ -191,8 +174,7 @@ class _AllToAllSingle(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        out = _empty(ctx.shape, grad)
-        tensor_collectives.all_to_all_single(out, _own(grad), ctx.given, ctx.got, ctx.group)
+        out = _AllToAllSingle.apply(ctx.group, ctx.shape, ctx.given, ctx.got, grad)
         return None, None, None, None, out
 
 
@@ -200,6 +182,12 @@ def _zeros(like: Tensor) -> Any:
     return base.new(
         Tensor, np.zeros(like.array.shape, like.array.dtype, like=like.array), like.device
     )
+
+
+def _nothing(like: Tensor) -> Any:
+    """Zeros with the history of `like`, so that every rank takes part when this is differentiated, too."""
+    everywhere = base.new(Tensor, np.ones_like(like.array, bool), like.device)
+    return like.masked_fill(everywhere, 0)
 
 
 def _is_rank(group: Any, world_rank: int) -> bool:
