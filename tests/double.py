@@ -314,6 +314,10 @@ RARER: dict[str, Any] = {
     "einsum of heads": (
         lambda t, x, y: t.einsum("bhld,bhsd->bhls", x, y) ** 2, (2, 1, 2, 2), (2, 1, 3, 2)
     ),
+    "einsum that adds up and repeats": (
+        lambda t, x, y: t.einsum("ij,kl->k", x, y) * t.einsum("ij,j->ij", x, y[0]).sum(), S, (2, 4)
+    ),
+    "einsum of axes of one": (lambda t, x, y: t.tensordot(x, y, ([0, 1], [2, 0])), (1, 1, 1), (2, 1, 2)),
     "diagonal": (lambda t, x: x.diagonal(1) ** 2, S),
     "index_add": (lambda t, x: (x * x).index_add(0, t.tensor([0, 0, 2]), x * x) ** 2, S),
     "inverse": (lambda t, x: t.linalg.inv(x @ x.mT + 2 * t.eye(3).double()), S),
@@ -321,6 +325,138 @@ RARER: dict[str, Any] = {
     "GRU": (lambda t, x, h, *w: layer(t, "GRU", x, h, w), *shapes_of(3)),
     "RNN": (lambda t, x, h, *w: layer(t, "RNN", x, h, w), *shapes_of(1)),
 }  # fmt: skip
+SQUARE = (3, 3)
+
+
+def flat(t: Any, *parts: Any) -> Any:
+    return t.cat([part.reshape(-1) for part in parts])
+
+
+def definite(t: Any, x: Any) -> Any:
+    return x @ x.mT + 2 * t.eye(x.shape[-1]).double()
+
+
+def squares(t: Any, parts: Any) -> Any:
+    """A function of factors that does not depend on their signs."""
+    return flat(t, *(part * part for part in parts))
+
+
+DECOMPOSITIONS: dict[str, Any] = {
+    "cholesky": (lambda t, x: t.linalg.cholesky(definite(t, x)), SQUARE),
+    "cholesky, upper": (lambda t, x: t.linalg.cholesky(definite(t, x), upper=True), (2, 2, 2)),
+    "cholesky_solve": (lambda t, b, x: t.cholesky_solve(b, t.linalg.cholesky(definite(t, x))), (3, 2), SQUARE),
+    "solve": (lambda t, x, b: t.linalg.solve(definite(t, x), b), SQUARE, (3, 2)),
+    "solve for a vector": (lambda t, x, b: t.linalg.solve(definite(t, x), b), SQUARE, (3,)),
+    "solve from the right": (lambda t, x, b: t.linalg.solve(definite(t, x), b, left=False), SQUARE, (2, 3)),
+    "solve for one matrix and many": (lambda t, x, b: t.linalg.solve(definite(t, x), b), (2, 2), (3, 2, 1)),
+    "solve_triangular": (
+        lambda t, x, b: t.linalg.solve_triangular(definite(t, x), b, upper=True), SQUARE, (3, 2)
+    ),
+    "solve_triangular of ones": (
+        lambda t, x, b: t.linalg.solve_triangular(x, b, upper=False, left=False, unitriangular=True),
+        SQUARE, (2, 3),
+    ),
+    "eigh": (lambda t, x: squares(t, t.linalg.eigh(x + x.mT)), SQUARE),
+    "eigvalsh": (lambda t, x: t.linalg.eigvalsh(x + x.mT), SQUARE),
+    "svd": (lambda t, x: squares(t, t.linalg.svd(x, full_matrices=False)), (3, 2)),
+    "svd of a wide matrix": (lambda t, x: squares(t, t.linalg.svd(x, full_matrices=False)), (2, 3)),
+    "svdvals": (lambda t, x: t.linalg.svdvals(x), S),
+    "qr": (lambda t, x: squares(t, t.linalg.qr(x)), (4, 3)),
+    "qr of a wide matrix": (lambda t, x: squares(t, t.linalg.qr(x)), (2, 3)),
+    "inv": (lambda t, x: t.linalg.inv(definite(t, x)), (2, 2, 2)),
+    "pinv": (lambda t, x: t.linalg.pinv(x), S),
+    "lstsq": (lambda t, x, b: t.linalg.lstsq(x, b).solution, (4, 2), (4, 3)),
+    "lstsq and what is left": (
+        lambda t, x, b: flat(t, *t.linalg.lstsq(x, b, driver="gelsd")[:2]), (4, 2), (4, 1)
+    ),
+    "matrix_exp": (lambda t, x: t.matrix_exp(x), (2, 2)),
+    "cross": (lambda t, x, y: t.linalg.cross(x, y), (2, 3), (2, 3)),
+    "trace": (lambda t, x: x.trace() ** 2, SQUARE),
+    "vecdot": (lambda t, x, y: t.linalg.vecdot(x, y), S, S),
+    "kron": (lambda t, x, y: t.kron(x, y) * 2, (2,), (2, 3)),
+    "block_diag": (lambda t, x, y: t.block_diag(x, y) ** 2, (2,), (2, 3)),
+    "vander": (lambda t, x: t.linalg.vander(x, N=4), (3,)),
+    "cov": (lambda t, x: t.cov(x), S),
+    "solve of nothing": (lambda t, x, b: t.linalg.solve(x, b), (0, 0), (0,)),
+}  # fmt: skip
+PLACES = [[0, 0, 2, 1], [2, 2, 2, 0], [1, 1, 0, 0]]
+SELECTIONS: dict[str, Any] = {
+    "median": (lambda t, x: x.median() ** 2, S),
+    "median of rows": (lambda t, x: x.median(1)[0] ** 2, S),
+    "nanmedian": (lambda t, x: x.nanmedian() ** 2, (5,)),
+    "mode": (lambda t, x: x.mode(1)[0] ** 2, S),
+    "kthvalue": (lambda t, x: x.kthvalue(2, 1)[0] ** 2, S),
+    "quantile": (lambda t, x: x.quantile(0.3, 1) ** 2, S),
+    "quantiles of all": (lambda t, x: x.quantile(t.tensor([0.2, 0.9]).double()) ** 2, S),
+    "images to columns": (
+        lambda t, x: functional(t).unfold(x, (2, 1), dilation=(1, 2), padding=(1, 0), stride=2) ** 2, (1, 2, 3, 4)
+    ),
+    "columns to images": (lambda t, x: functional(t).fold(x, (3, 3), 2, padding=1, stride=2) ** 2, (2, 4, 4)),
+    "pixel_shuffle": (lambda t, x: functional(t).pixel_shuffle(x, 2) ** 2, (1, 4, 2, 1)),
+    "adaptive_max_pool2d": (lambda t, x: functional(t).adaptive_max_pool2d(x, 2) ** 2, IMAGE),
+    "max_pool2d with places": (
+        lambda t, x: functional(t).max_pool2d(x, 2, 1, return_indices=True)[0] ** 2, IMAGE
+    ),
+    "cummax": (lambda t, x: x.cummax(1)[0] ** 2, S),
+    "logcumsumexp": (lambda t, x: x.logcumsumexp(1), S),
+    "logcumsumexp of far numbers": (lambda t, x: (1000 * x).logcumsumexp(0), (3,)),
+    "take": (lambda t, x: x.take(t.tensor([0, 5, 5])) ** 2, S),
+    "put": (lambda t, x, y: x.put(t.tensor([0, 5, 7, 2]), y) ** 2, S, (4,)),
+    "select_scatter": (lambda t, x, y: x.select_scatter(y, 1, 2) ** 2, S, (3,)),
+    "diagonal_scatter": (lambda t, x, y: x.diagonal_scatter(y, 1) ** 2, S, (3,)),
+    "diag_embed": (lambda t, x: t.diag_embed(x, 1) ** 2, S),
+    "rot90": (lambda t, x: t.rot90(x) ** 2 * 2, S),
+    "as_strided": (lambda t, x: (x * x).as_strided((2, 3), (2, 1), 1) ** 2, S),
+    "masked_fill with a tensor": (lambda t, x, y: (x * x).masked_fill(t.eye(3, 4).bool(), y) * x, S, ()),
+    "index_fill with a tensor": (lambda t, x, y: (x * x).index_fill(0, t.tensor([1]), y * y) * x, S, ()),
+    **{
+        f"scatter_reduce, {how}": (
+            lambda t, x, y, how=how: (x * x).scatter_reduce(0, t.tensor(PLACES), y * y, how) ** 2, S, (3, 4)
+        ) for how in ("sum", "mean", "prod", "amax", "amin")
+    },
+    "diff": (lambda t, x, y: t.diff(x, 2, 1, prepend=y) ** 2, S, (3, 2)),
+    "slopes": (lambda t, x: t.gradient(x, dim=1)[0] ** 2, S),
+    "var_mean": (lambda t, x: flat(t, *t.var_mean(x, 1)) ** 2, S),
+    "std_mean": (lambda t, x: flat(t, *t.std_mean(x)) ** 2, S),
+}  # fmt: skip
+SPECIAL: dict[str, Any] = {
+    "erfc": (lambda t, x: x.erfc(), S),
+    "erfcx": (lambda t, x: t.special.erfcx(x), S),
+    "ndtri": (lambda t, x: t.special.ndtri(x.sigmoid()), S),
+    "log_ndtr": (lambda t, x: t.special.log_ndtr(x), S),
+    "lgamma": (lambda t, x: t.lgamma(x + 2), S),
+    "digamma": (lambda t, x: t.digamma(x + 2), S),
+    "logaddexp2": (lambda t, x, y: t.logaddexp2(x, y), S, S),
+    "copysign": (lambda t, x, y: t.copysign(x, y) * x, S, S),
+    "frac": (lambda t, x: x.frac() * x, S),
+    "remainder": (lambda t, x, y: t.remainder(x, y + 3) * y, S, S),
+    "two types": (lambda t, x, y: x.float() * y, S, S),
+    "a norm of rows": (lambda t, x: x.norm(3.5, dim=1), S),
+    "a norm of zeros": (lambda t, x: (x * 0).norm(3.5), S),
+    "rrelu": (lambda t, x: functional(t).rrelu(x, 0.3, 0.3, training=True) * x, S),
+    "bernoulli": (lambda t, x: (x * 0).bernoulli() + x * x, S),
+    "normal": (lambda t, x: t.normal(x * 1, t.zeros(3, 4).double()) * x, S),
+    "all dropped for SELUs": (lambda t, x: functional(t).alpha_dropout(x * x, 1.0, True) + x * x, S),
+    "binary cross entropy of probabilities": (
+        lambda t, x, y: functional(t).binary_cross_entropy(x.sigmoid(), y.sigmoid()), S, S
+    ),
+    "binary cross entropy of one probability": (
+        lambda t, x, y: functional(t).binary_cross_entropy(x.sigmoid(), y.sigmoid()), (), ()
+    ),
+    "binary cross entropy, weighted": (
+        lambda t, x, y: functional(t).binary_cross_entropy_with_logits(
+            x, y.sigmoid(), weight=t.arange(4.0).double(), pos_weight=t.arange(4.0).double() + 1
+        ), S, S
+    ),
+    "smoothed cross entropy": (
+        lambda t, x: functional(t).cross_entropy(x, classes(t), label_smoothing=0.2), S
+    ),
+    "cross entropy of distributions": (
+        lambda t, x, y: functional(t).cross_entropy(
+            x, y.softmax(1), weight=t.arange(4.0).double() + 1, label_smoothing=0.1
+        ), S, S
+    ),
+}  # fmt: skip
 EXPRESSIONS: dict[str, Any] = (
     ELEMENTWISE | LAYERS | PRODUCTS_AND_SUMS | SHAPES | IMAGES | NORMS | RARER
-)
+) | DECOMPOSITIONS | SELECTIONS | SPECIAL  # fmt: skip

@@ -34,7 +34,10 @@ from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import base, grad_mode, graph
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.graph import Gradient, Node
-from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.dtypes import FROM_NUMPY
+from minitorch_dist.tensors.ops.elementwise.conversion import to
+from minitorch_dist.tensors.ops.elementwise.copying import detach
+from minitorch_dist.tensors.ops.shapes.broadcasting import sum_to_size
 
 
 class FunctionCtx(TorchNode):
@@ -119,18 +122,26 @@ class FunctionCtx(TorchNode):
         self.saved = other.saved
 
     def run(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
-        given: list[TensorBase | None] = []
-        for grad, like in zip(grads, self.outputs_like, strict=True):
-            if grad is None and like is not None and self._materialize:
-                grad = np.zeros(*like)
-            given.append(None if grad is None else base.new(TensorBase.plain, grad, self.device))
+        given = [None if grad is None else self._tensor(grad) for grad in grads]
+        return [None if t is None else t.array for t in self.run_on_tensors(given)]
+
+    def run_on_tensors(self, grads: Sequence[TensorBase | None]) -> list[TensorBase | None]:
+        """As `run`; where the pass is recorded, what `backward` does with these tensors is, too."""
+        given = list(grads)
+        for number, like in enumerate(self.outputs_like):
+            if given[number] is None and like is not None and self._materialize:
+                given[number] = self._tensor(np.zeros(*like))
         function = self._forward_cls
         backward = function.backward if _overrides(function, "backward") else function.vjp
         returned = backward(self, *given)
         results = returned if isinstance(returned, tuple) else (returned,)
         return self._checked(results)
 
-    def _checked(self, results: tuple[Any, ...]) -> list[Gradient]:
+    def _tensor(self, array: Array) -> TensorBase:
+        made: TensorBase = base.new(TensorBase.plain, array, self.device)
+        return made
+
+    def _checked(self, results: tuple[Any, ...]) -> list[TensorBase | None]:
         """One gradient per tensor that went in, of its shape and dtype."""
         expected = len(self.tensor_args)
         if len(results) > expected and all(r is None for r in results[expected:]):
@@ -140,7 +151,7 @@ class FunctionCtx(TorchNode):
                 f"function {self.name_} returned an incorrect number of gradients (expected "
                 f"{expected}, got {len(results)})"
             )
-        found: list[Gradient] = []
+        found: list[TensorBase | None] = []
         for place, (result, is_tensor) in enumerate(zip(results, self.tensor_args, strict=True)):
             if not is_tensor:
                 if result is not None:
@@ -153,22 +164,23 @@ class FunctionCtx(TorchNode):
             elif not isinstance(result, TensorBase):
                 raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
             else:
-                found.append(self._fitted(len(found), result.array))
+                found.append(self._fitted(len(found), result))
         return found
 
-    def _fitted(self, index: int, grad: Array) -> Array:
+    def _fitted(self, index: int, grad: TensorBase) -> TensorBase:
         shape, dtype = self.inputs_like[index]
-        if grad.shape != shape:
-            padded = (1,) * (grad.ndim - len(shape)) + shape
-            if len(padded) != grad.ndim or any(
-                n not in (1, m) for n, m in zip(padded, grad.shape, strict=True)
+        has = grad.array.shape
+        if has != shape:
+            padded = (1,) * (len(has) - len(shape)) + shape
+            if len(padded) != len(has) or any(
+                n not in (1, m) for n, m in zip(padded, has, strict=True)
             ):
                 raise RuntimeError(
                     f"Function {self.name_} returned an invalid gradient at index {index} - got "
-                    f"{list(grad.shape)} but expected shape compatible with {list(shape)}"
+                    f"{list(has)} but expected shape compatible with {list(shape)}"
                 )
-            grad = sum_to(grad, shape)
-        return grad.astype(dtype, copy=False)
+            grad = sum_to_size(grad, shape)
+        return grad if grad.array.dtype == dtype else to(grad, FROM_NUMPY[dtype])
 
 
 def _overrides(function: type[Function], name: str) -> bool:
@@ -235,11 +247,34 @@ class Function:
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a `backward` that cannot be differentiated itself; here none can."""
+    """Mark a `backward` that cannot be differentiated itself: to try is an error."""
 
     @functools.wraps(backward)
     def wrapped(ctx: Any, *grads: Any) -> Any:
         with grad_modes.no_grad():
-            return backward(ctx, *grads)
+            returned = backward(ctx, *grads)
+        wanted = any(isinstance(g, TensorBase) and g.requires_grad for g in grads)
+        if not wanted or grad_mode.mode.get() != grad_mode.ON:
+            return returned
+        results = returned if isinstance(returned, tuple) else (returned,)
+        ends: list[Any] = [detach(r) if isinstance(r, TensorBase) else r for r in results]
+        for end in ends:
+            if isinstance(end, TensorBase):
+                end.requires_grad = True
+        return _Refused.apply(*ends) if isinstance(returned, tuple) else _Refused.apply(ends[0])
 
     return wrapped
+
+
+class _Refused(Function):
+    """The end behind the gradients of a function that is differentiable once."""
+
+    @staticmethod
+    def forward(ctx: Any, *grads: Any) -> Any:
+        return grads if len(grads) > 1 else grads[0]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )

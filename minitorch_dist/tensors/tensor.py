@@ -352,6 +352,7 @@ class Tensor(ExtraMethods):
     expand = broadcasting.expand
     expand_as = broadcasting.expand_as
     broadcast_to = broadcasting.broadcast_to
+    sum_to_size = broadcasting.sum_to_size
 
     # axes
     transpose = axes.transpose

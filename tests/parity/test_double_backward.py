@@ -201,3 +201,101 @@ def test_inner_steps_of_a_small_convolutional_net() -> None:
 
     draw = np.random.default_rng(0)
     same(program, *(draw.normal(size=s) for s in ((4, 1, 3, 3), (4,), (3, 36), (6, 1, 8, 8))))
+
+
+def function(t: Any, backward: Any, once: bool = False) -> Any:
+    """x · exp(y), by a Function of namespace `t`."""
+
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        power = y.exp()
+        ctx.save_for_backward(x, power)
+        return x * power
+
+    if once:
+        backward = t.autograd.function.once_differentiable(backward)
+    body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Mine", (t.autograd.Function,), body).apply
+
+
+def slopes(ctx: Any, grad: Any) -> Any:
+    x, power = ctx.saved_tensors
+    return grad * power, grad * x * power
+
+
+def of_numbers(ctx: Any, grad: Any) -> Any:
+    x, power = ctx.saved_tensors
+    return grad.detach() * power.detach(), grad * x.detach()
+
+
+def replacing(t: Any, x: Any, y: Any) -> Any:
+    z = x * y
+    z.register_hook(lambda g: g * x)
+    z.register_hook(lambda g: None)
+    return z * z
+
+
+def around_nodes(t: Any, x: Any, y: Any) -> Any:
+    z = x * y
+    z.grad_fn.register_prehook(lambda grads: (grads[0] * y,))
+    z.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * x, None))
+    return z * z
+
+
+def of_a_leaf(t: Any, x: Any, y: Any) -> Any:
+    x.register_hook(lambda g: g * g)
+    return x * x * y
+
+
+OWN: dict[str, Any] = {
+    "a function": lambda t, x, y: function(t, slopes)(x, y * x) * x,
+    "a function that hides its history": lambda t, x, y: function(t, of_numbers)(x, y) * x,
+    "hooks that replace": replacing,
+    "hooks of a node": around_nodes,
+    "a hook of a leaf": of_a_leaf,
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_functions_and_hooks_of_your_own(name: str) -> None:
+    def program(t: Any, x: Any, y: Any) -> Any:
+        out = OWN[name](t, x, y)
+        grads = t.autograd.grad((out * weights(t, out, 0)).sum(), (x, y), create_graph=True)
+        again = sum((g * weights(t, g, 1)).sum() for g in grads)
+        return *grads, *t.autograd.grad(again, (x, y), allow_unused=True, materialize_grads=True)
+
+    same(program, np.linspace(-1, 1, 3), np.linspace(0.5, 2, 3), rtol=1e-9)
+
+
+def test_a_function_that_is_differentiable_once() -> None:
+    def program(t: Any, x: Any, y: Any) -> Any:
+        out = function(t, slopes, once=True)(x, y) * x
+        plain = t.autograd.grad(out.sum(), (x, y), retain_graph=True)
+        grads = t.autograd.grad((out * out).sum(), (x, y), create_graph=True)
+        error = kind_of_error(lambda: (grads[0] + grads[1]).sum().backward())
+        return *plain, *(g.detach() for g in grads), grads[1].requires_grad, error
+
+    same(program, np.linspace(-1, 1, 3), np.linspace(0.5, 2, 3), grad=True)
+
+
+def test_a_gradient_that_is_retained_has_a_history() -> None:
+    def program(t: Any, x: Any) -> Any:
+        y = x * x
+        y.retain_grad()
+        t.autograd.grad((y**2 * x).sum(), x, create_graph=True)
+        kept = y.grad
+        return kept.detach().clone(), t.autograd.grad(kept.sum(), x)[0]
+
+    same(program, np.linspace(-1, 1, 3), rtol=1e-9)
+
+
+def test_sum_to_size() -> None:
+    def program(t: Any, x: Any) -> Any:
+        return (
+            x.sum_to_size(3, 1),
+            x.sum_to_size((1, 1, 4)[1:]),
+            x.sum_to_size(4),
+            x.sum_to_size(3, 4),
+        )
+
+    same(program, np.arange(12.0).reshape(3, 4))
+    same(lambda t, x: x.sum_to_size(2, 4), np.arange(12.0).reshape(3, 4))

@@ -25,6 +25,7 @@ import numpy as np
 from minitorch_dist.tensors.core import base, device_labels, rare_cases
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.graph import Node
+from minitorch_dist.tensors.core.operations import add
 
 Hooks = dict[int, Callable[..., Any]]
 
@@ -79,14 +80,13 @@ class NodeHooks:
                 here = _own(grads, owned, output, device)
                 replaced = hook(here)
                 if replaced is not None:
-                    grads[output] = checked(hook, here, replaced).array
+                    grads[output] = _gradient(checked(hook, here, replaced), grads[output])
                     owned[output] = False
         for output, reference in self.retained.items():
             tensor, grad = reference(), grads[output]
             if tensor is not None and grad is not None:
-                present = tensor._grad
-                whole = grad.copy() if present is None else present.array + grad
-                tensor._grad = base.new(base.TensorBase.plain, whole, device)
+                present, here = tensor._grad, _wrap(grad.copy(), device)
+                tensor._grad = here if present is None else add(present, here)
         return grads
 
     def run_before(
@@ -97,7 +97,7 @@ class NodeHooks:
             given = tuple([_own(grads, owned, output, device) for output in range(len(grads))])
             replaced = hook(given)
             if replaced is not None:
-                grads = _replacements(hook, given, replaced)
+                grads = _replacements(hook, given, replaced, grads)
                 owned[:] = [False] * len(owned)
         return grads
 
@@ -113,7 +113,7 @@ class NodeHooks:
             given = tuple([_wrap(r, device) for r in results])
             replaced = hook(given, outputs)
             if replaced is not None:
-                results = _replacements(hook, given, replaced)
+                results = _replacements(hook, given, replaced, results)
         return results
 
 
@@ -146,15 +146,26 @@ def _own(
     if not owned[output]:
         grad = grads[output] = grad.copy()
         owned[output] = True
-    return base.new(TensorBase.plain, grad, device)
+    return _wrap(grad, device)
 
 
 def _wrap(grad: Array | None, device: device_labels.device) -> Any:
-    return None if grad is None else base.new(TensorBase.plain, np.asanyarray(grad), device)
+    """The gradient as a tensor. One that is recorded (`double_backward`) is a tensor already."""
+    if grad is None or hasattr(grad, "history"):
+        return None if grad is None else grad.history
+    return base.new(TensorBase.plain, np.asanyarray(grad), device)
+
+
+def _gradient(tensor: TensorBase, before: Array | None) -> Array:
+    """The array that travels on in place of `before`."""
+    return before.of(tensor) if hasattr(before, "history") else tensor.array  # type: ignore[union-attr]
 
 
 def _replacements(
-    hook: Callable[..., Any], given: tuple[TensorBase | None, ...], replaced: Any
+    hook: Callable[..., Any],
+    given: tuple[TensorBase | None, ...],
+    replaced: Any,
+    before: Sequence[Array | None],
 ) -> list[Array | None]:
     found = replaced if isinstance(replaced, tuple) else (replaced,)
     if len(found) != len(given):
@@ -163,8 +174,8 @@ def _replacements(
             f"but expected {len(given)})"
         )
     return [
-        None if new is None else checked(hook, old, new).array
-        for old, new in zip(given, found, strict=True)
+        None if new is None else _gradient(checked(hook, old, new), grad)
+        for old, new, grad in zip(given, found, before, strict=True)
     ]
 
 

@@ -162,6 +162,8 @@ class Node:
     outputs: int = 1
     owns: bool = False
     hooks: Any = None
+    run_on_tensors: Callable[..., Any] | None = None
+    """As `run`, for gradients that are tensors, where the operation computes with tensors (`autograd.Function`)."""
 
     def __init__(
         self, name: str, edges: Edges, device: Device = CPU, vjps: Vjps | None = None

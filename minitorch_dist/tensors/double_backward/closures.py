@@ -16,33 +16,46 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.core.device_labels import device
 from minitorch_dist.tensors.core.view_geometry import Window
+from minitorch_dist.tensors.double_backward.inner_functions import INNER
 from minitorch_dist.tensors.double_backward.recording_array import NotDifferentiable, RecordingArray
 from minitorch_dist.tensors.double_backward.remade import CONSTANTS, REMADE, named
-from minitorch_dist.tensors.double_backward.rules import HELPERS
 from minitorch_dist.tensors.double_backward.windows import RecordingWindow
+from minitorch_dist.tensors.ops.images.sliding import Axis
 
 _TENSORS = "minitorch_dist.tensors."
 OFFERED = {
+    "": "promotion",
     "core": "operations",
-    "extras.elementwise": "exponentials trigonometry",
-    "extras.linear_algebra": "added_products",
-    "extras.shapes": "rearranging",
-    "ops.along_axes": "extrema norms ordering reductions scans",
+    "extras.along_axes": "scans",
+    "extras.elementwise": "error_function exponentials gamma rounding trigonometry",
+    "extras.indexing": "replacing scatter_reduction",
+    "extras.linear_algebra": "added_products matrices",
+    "extras.shapes": "grids rearranging",
+    "extras.statistics": "covariance",
+    "ops.along_axes": "extrema norms ordering quantiles reductions scans",
     "ops.elementwise": "arithmetic comparison conversion copying division error_function exponentials extremes "
     "mixtures powers rounding trigonometry",
-    "ops.images": "padding",
-    "ops.indexing": "gathering indexing masking overwriting selecting",
-    "ops.layers": "activations classification dropout embedding linear losses rectifiers softmaxes",
-    "ops.linear_algebra": "contraction products solving",
-    "ops.statistics": "similarity",
-    "ops.shapes": "axes broadcasting joining pieces rearranging reshaping",
+    "ops.images": "adaptive_pooling columns padding pixels",
+    "ops.indexing": "flat_indexing gathering indexing masking overwriting selecting",
+    "ops.layers": "activations classification dropout embedding linear losses random_activations rectifiers softmaxes",
+    "ops.linear_algebra": "contraction decompositions matrices products pseudoinverse solving",
+    "ops.making": "draws random",
+    "ops.statistics": "differences similarity",
+    "ops.shapes": "axes broadcasting joining pieces rearranging reshaping striding",
 }
 """Modules of `tensors` whose gradients a test differentiates (`tests/autograd/test_double_backward.py`)."""
 
 _PLAIN = (
     int, float, str, slice, type, np.dtype, dtypes.dtype, device, np.ufunc, EllipsisType, type(None),
-    BuiltinFunctionType, type(np.sum),
+    BuiltinFunctionType, type(np.sum), Axis,
 )  # fmt: skip
+
+
+def _is_reshaped(thing: Array, array: Array) -> bool:
+    """Whether these are all elements of `array`, in their order."""
+    same = thing.dtype == array.dtype and 0 < thing.size == array.size
+    dense = same and thing.flags.c_contiguous and array.flags.c_contiguous
+    return dense and bool(thing.ctypes.data == array.ctypes.data)
 
 
 class Reads:
@@ -65,24 +78,30 @@ class Reads:
         for array, recorded in zip(self.arrays, self.recorded, strict=True):
             if thing is array:
                 return recorded
+            if isinstance(thing, np.ndarray) and _is_reshaped(thing, array):
+                return recorded.reshape(thing.shape)
         if isinstance(thing, FunctionType):
             return self._function(thing)
         if isinstance(thing, MethodType) and type(thing.__self__) is Window:
             return getattr(RecordingWindow(thing.__self__), thing.__name__)
-        if isinstance(thing, (list, tuple)):
+        if type(thing) in (list, tuple):
             return type(thing)([self.replaced(each) for each in thing])
         if (
             isinstance(thing, np.generic)
             and self.number is not None
-            and thing == np.asarray(self.number)
+            and np.array_equal(thing, np.asarray(self.number), equal_nan=True)
         ):
             return self.number  # a result without dimensions was a scalar of numpy's at first
         if isinstance(thing, dict):
             return {key: self.replaced(each) for key, each in thing.items()}
-        if isinstance(thing, (np.ndarray, np.generic)) and thing.dtype.kind in "iub":
+        if isinstance(thing, (np.ndarray, np.generic)) and (
+            thing.dtype.kind in "iub" or not thing.size
+        ):
             return thing
-        if isinstance(thing, _PLAIN) or named(type(thing)) in CONSTANTS:
-            return thing
+        if not isinstance(thing, np.generic) and (
+            isinstance(thing, _PLAIN) or named(type(thing)) in CONSTANTS
+        ):
+            return thing  # a number of numpy's may be a result, though a Python float, too
         raise NotDifferentiable(self.name)
 
     def _function(self, function: FunctionType) -> Any:
@@ -99,7 +118,7 @@ class Reads:
             made[name] if name in made else self.replaced(content)
             for name, content in cells.items()
         ]
-        called = {name: HELPERS[name] for name in function.__code__.co_names if name in HELPERS}
+        called = {name: INNER[name] for name in function.__code__.co_names if name in INNER}
         return FunctionType(
             function.__code__, {**function.__globals__, **called}, function.__name__,
             function.__defaults__, tuple(map(CellType, closure)),

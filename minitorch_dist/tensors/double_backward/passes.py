@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,11 +49,9 @@ attended.run_recorded = run
 class RecordedPass(Wanted):
     """A pass to `inputs` that runs each node on recording arrays."""
 
-    def begin(self, tasks: Iterable[Node]) -> None:
-        for node in tasks:
-            if node.hooks is not None:
-                raise NotDifferentiable(f"{node.name_}, which has hooks")
-        super().begin(tasks)
+    def take(self, node: Node, grads: list[Gradient], owned: list[bool]) -> bool:
+        grad_mode.mode.set(grad_mode.ON)  # until the end of the pass, which sets it back
+        return super().take(node, grads, owned)
 
     def execution(self, node: Node) -> Execute:
         return functools.partial(run_recorded, node, self)
@@ -61,7 +59,10 @@ class RecordedPass(Wanted):
 
 def run_recorded(node: Node, wanted: Wanted, grads: Sequence[Gradient]) -> Sequence[Gradient]:
     """The gradients of the inputs of `node`, recorded; those that lead to no wanted node are None."""
-    if type(node).run is not Node.run:  # of an operation that the user has written
+    if node.run_on_tensors is not None:
+        given = [None if grad is None else history_of(grad) for grad in grads]  # type: ignore[arg-type]
+        return [None if t is None else recording(t) for t in node.run_on_tensors(given)]
+    if type(node).run is not Node.run:
         raise NotDifferentiable(node.name_)
     if node.vjps is None and node.backward is None:
         node.recall()
@@ -92,17 +93,13 @@ def _by_simple_form(
     form: Form, kept: Cells, reads: Reads, grads: Sequence[Gradient], goes: Sequence[bool]
 ) -> list[Any]:
     """The gradients of a node's inputs, through its `form`: by copies, so that one input may depend on another."""
-    mode = grad_mode.mode.set(grad_mode.ON)
-    try:
-        given = [None if grad is None else history_of(grad) for grad in grads]  # type: ignore[arg-type]
-        read = [history_of(each) for each in reads.recorded] or given
-        inputs, outs = form(kept, [_copy(tensor) for tensor in read])
-        roots = [(out, g) for out, g in zip(outs, given, strict=True) if g is not None]
-        wanted = [tensor for tensor, there in zip(inputs, goes, strict=True) if there]
-        found = iter(gradients(roots, wanted))
-        return [recording(next(found)) if there else None for there in goes]
-    finally:
-        grad_mode.mode.reset(mode)
+    given = [None if grad is None else history_of(grad) for grad in grads]  # type: ignore[arg-type]
+    read = [history_of(each) for each in reads.recorded] or given
+    inputs, outs = form(kept, [_copy(tensor) for tensor in read])
+    roots = [(out, g) for out, g in zip(outs, given, strict=True) if g is not None]
+    wanted = [tensor for tensor, there in zip(inputs, goes, strict=True) if there]
+    found = iter(gradients(roots, wanted))
+    return [recording(next(found)) if there else None for there in goes]
 
 
 def _copy(tensor: Any) -> Any:

@@ -29,8 +29,8 @@ class NotDifferentiable(RuntimeError):
     def __init__(self, what: str) -> None:
         super().__init__(
             f"create_graph=True is not offered for {what}: it cannot be differentiated once more. Arithmetic, "
-            "products, sums, views, indexing, activations, softmax, losses, convolutions, pooling, norms and recurrent "
-            "layers can be: write this part with them, or use finite differences of autograd.grad."
+            "products, views, decompositions, softmax, losses, convolutions, norms, recurrent layers and your own "
+            "autograd.Function can be. Write this part with them, or use finite differences of autograd.grad."
         )
 
 
@@ -114,6 +114,9 @@ class RecordingArray(np.ndarray[Any, Any]):
         sides = tuple(int(n) for n in sides)
         return self.window(lambda t: t.reshape(sides), lambda a: a.reshape(sides))
 
+    def ravel(self, order: Any = "C") -> Any:
+        return self.reshape(-1)
+
     def swapaxes(self, axis1: Any, axis2: Any) -> Any:
         return self.window(lambda t: t.transpose(axis1, axis2), lambda a: a.swapaxes(axis1, axis2))
 
@@ -125,6 +128,11 @@ class RecordingArray(np.ndarray[Any, Any]):
     @property
     def T(self) -> Any:
         return self.transpose()
+
+    def diagonal(self, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+        return self.window(
+            lambda t: t.diagonal(offset, axis1, axis2), lambda a: a.diagonal(offset, axis1, axis2)
+        )
 
     def squeeze(self, axis: Any = None) -> Any:
         return self.window(
@@ -168,6 +176,10 @@ class RecordingArray(np.ndarray[Any, Any]):
         self.__float__()
 
     # ------------------------------------------------------------------------------------ its own
+
+    @staticmethod
+    def of(tensor: TensorBase) -> RecordingArray:
+        return recording(tensor)
 
     def _made(self, operation: Callable[[Any], Any]) -> RecordingArray:
         return ANSWERS["made"](operation, (self,))  # type: ignore[no-any-return]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from operator import methodcaller
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.core import grad_mode
 from minitorch_dist.tensors.double_backward.recording_array import (
     ANSWERS,
     NotDifferentiable,
@@ -21,9 +19,9 @@ from minitorch_dist.tensors.double_backward.recording_array import (
     recording,
     tensor_of,
 )
-from minitorch_dist.tensors.ops.elementwise import error_function
-from minitorch_dist.tensors.ops.linear_algebra import contraction
+from minitorch_dist.tensors.ops.linear_algebra import solving
 from minitorch_dist.tensors.ops.shapes import joining
+from minitorch_dist.tensors.ops.statistics import differences
 
 Options = dict[str, Any]
 
@@ -55,7 +53,7 @@ UFUNCS |= {
 
 STEPS = {
     np.greater, np.greater_equal, np.less, np.less_equal, np.equal, np.not_equal, np.isnan, np.isinf,
-    np.isfinite, np.sign, np.signbit, np.floor, np.ceil, np.trunc, np.rint, np.logical_and,
+    np.isfinite, np.sign, np.signbit, np.floor, np.ceil, np.trunc, np.rint, np.floor_divide, np.logical_and,
     np.logical_or, np.logical_not,
 }  # fmt: skip
 """Steps: constant almost everywhere, so nothing is recorded."""
@@ -70,11 +68,7 @@ def _extreme(a: Any, b: Any, name: str, bound: str) -> Any:
 def made(operation: Callable[..., Any], inputs: Sequence[Any]) -> Any:
     """The array of `operation`, called with the tensors of `inputs` and recorded."""
     like = like_of(inputs)
-    mode = grad_mode.mode.set(grad_mode.ON)
-    try:
-        return recording(operation(*[tensor_of(each, like) for each in inputs]))
-    finally:
-        grad_mode.mode.reset(mode)
+    return recording(operation(*[tensor_of(each, like) for each in inputs]))
 
 
 def numbers(values: Any) -> Any:
@@ -119,48 +113,6 @@ def add_at(target: Any, where: Any, values: Any) -> None:
 
     target[...] = made(add, (target, values))
 
-
-def add_rows(places: Any, rows: Any, shape: Any, by_frequency: bool) -> Any:
-    """The gradient of a table of which `rows` were read."""
-    if by_frequency:
-        raise NotDifferentiable("scale_grad_by_freq=True")
-    whole = zeros(shape, rows.dtype)
-    add_at(whole, places, rows)
-    return whole
-
-
-def normal_cdf(x: Any) -> Any:
-    """The share of a normal distribution that lies below x."""
-    if not isinstance(x, RecordingArray):
-        return error_function.normal_cdf(x)
-    return made(lambda t: ((t * math.sqrt(0.5)).erf() + 1) * 0.5, (x,))
-
-
-def from_the_end(function: np.ufunc, x: Any, along: int) -> Any:
-    """Running sums that begin at the last."""
-    if function is not np.add:
-        raise NotDifferentiable(f"numpy's {function.__name__}.accumulate")
-    return made(lambda t: t.flip(along).cumsum(along).flip(along), (x,))
-
-
-def contract(operands: Any, out: Any, sizes: Any) -> Any:
-    """The sum of products of arrays whose axes have labels."""
-    labels = [each[1] for each in operands]
-    if not set(out) <= {label for each in labels for label in each}:
-        raise NotDifferentiable("an einsum that adds up an axis of one operand alone")
-    return made(
-        lambda *t: contraction.sum_of_products(t, labels, out), [each[0] for each in operands]
-    )
-
-
-HELPERS = {
-    "add_at": add_at,
-    "_add_rows": add_rows,
-    "normal_cdf": normal_cdf,
-    "_from_the_end": from_the_end,
-    "contract": contract,
-}
-"""Functions that gradients call, and whose steps have no rules."""
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
@@ -257,13 +209,19 @@ def clip(x: Any, low: Any, high: Any) -> Any:
 
 
 @rule(np.full_like)
-def full_like(x: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
-    return recording(constant(np.full(x.shape, value, dtype or x.dtype)))
+def full_like(x: Any, value: Any, dtype: Any = None, shape: Any = None) -> Any:
+    sides = x.shape if shape is None else shape
+    return recording(constant(np.full(sides, value, dtype or x.dtype)))
 
 
 @rule(np.zeros, np.empty)
 def zeros(shape: Any, dtype: Any = float, order: Any = "C") -> Any:
     return recording(constant(np.zeros(shape, dtype)))
+
+
+@rule(np.eye)
+def eye(*sides: Any, **options: Any) -> Any:
+    return np.eye(*sides, **options)
 
 
 @rule(np.arange)
@@ -273,13 +231,50 @@ def arange(*ends: Any, dtype: Any = None) -> Any:
 
 
 @rule(np.zeros_like, np.empty_like)
-def zeros_like(x: Any, dtype: Any = None, **_: Any) -> Any:
-    return recording(constant(np.zeros(x.shape, dtype or x.dtype)))
+def zeros_like(x: Any, dtype: Any = None, shape: Any = None) -> Any:
+    return full_like(x, 0, dtype, shape)
 
 
 @rule(np.ones_like)
-def ones_like(x: Any, dtype: Any = None, **_: Any) -> Any:
-    return recording(constant(np.ones(x.shape, dtype or x.dtype)))
+def ones_like(x: Any, dtype: Any = None, shape: Any = None) -> Any:
+    return full_like(x, 1, dtype, shape)
+
+
+@rule(np.diff)
+def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+    return made(lambda t: differences.diff(t, n, axis), (x,))
+
+
+@rule(np.bincount)
+def bincount(places: Any, weights: Any, minlength: int = 0) -> Any:
+    sums = zeros((minlength,), weights.dtype)
+    add_at(sums, places, weights)
+    return sums
+
+
+@rule(np.rot90)
+def rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    return made(lambda t: t.rot90(k, axes), (x,))
+
+
+@rule(np.tril)
+def tril(x: Any, k: int = 0) -> Any:
+    return made(lambda t: t.tril(k), (x,))
+
+
+@rule(np.triu)
+def triu(x: Any, k: int = 0) -> Any:
+    return made(lambda t: t.triu(k), (x,))
+
+
+@rule(np.linalg.inv)
+def inv(x: Any) -> Any:
+    return made(solving.inv, (x,))
+
+
+@rule(np.linalg.solve)
+def solve(a: Any, b: Any) -> Any:
+    return made(solving.solve, (a, b))
 
 
 @rule(np.copyto)

@@ -17,18 +17,17 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.double_backward import simple_products
+from minitorch_dist.tensors.double_backward import simple_pooling, simple_products
 from minitorch_dist.tensors.double_backward.recording_array import constant
+from minitorch_dist.tensors.double_backward.simple_pooling import planes
 from minitorch_dist.tensors.double_backward.simple_products import (
     Cells,
     Form,
-    kept_by,
     wide,
     zeros,
 )
 from minitorch_dist.tensors.ops.images import padding
-from minitorch_dist.tensors.ops.images.pooling import _images, _max_indices
-from minitorch_dist.tensors.ops.images.sliding import Axis, seen
+from minitorch_dist.tensors.ops.images.sliding import Axis
 from minitorch_dist.tensors.ops.layers.recurrent_cells import Gru, Lstm, Relu
 from minitorch_dist.tensors.ops.shapes import joining
 
@@ -61,13 +60,6 @@ def _places(axis: Axis, tap: int) -> slice:
     return slice(start, start + (axis.out - 1) * axis.stride + 1, axis.stride)
 
 
-def _planes(x: Any, dims: int) -> Any:
-    """As (N, C, H, W), where the batch or the height may be missing."""
-    if x.ndim == dims + 1:
-        x = x.unsqueeze(0)
-    return x.unsqueeze(2) if dims == 1 else x
-
-
 def _with_bias(cells: Cells, inputs: list[Any], out: Any, shape: Any) -> Any:
     out = out.reshape(shape)
     if cells["count"] == 3:
@@ -81,7 +73,7 @@ def _convolution(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Seq
     x, w = reads
     dims, rows, columns = cells["dims"], cells["rows"], cells["columns"]
     kernels = w.unsqueeze(2) if w.ndim == 3 else w
-    out = correlated(_planes(x, dims), kernels, rows, columns, cells["groups"])
+    out = correlated(planes(x, dims), kernels, rows, columns, cells["groups"])
     shape = (*x.shape[: -dims - 1], len(w), *(rows.out, columns.out)[-dims:])
     inputs = [x, w]
     return inputs, [_with_bias(cells, inputs, out, shape)]
@@ -91,7 +83,7 @@ def _transposed(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequ
     """Each tap adds its product to the places that it saw; the padding is cut off."""
     x, w = reads
     dims, rows, columns, groups = (cells[name] for name in ("dims", "rows", "columns", "groups"))
-    given, kernels = _planes(x, dims), w.unsqueeze(2) if w.ndim == 3 else w
+    given, kernels = planes(x, dims), w.unsqueeze(2) if w.ndim == 3 else w
     count, channels, made = given.shape[0], given.shape[1], w.shape[1] * groups
     parts = given.reshape(count, groups, channels // groups, rows.out * columns.out)
     high, wide = (axis.padding + axis.size + _behind(axis) for axis in (rows, columns))
@@ -148,21 +140,23 @@ def _shared_norm(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Seq
     over: Any
     shared, kind, (images, channels) = cells["shared"], x.dtype, x.shape[:2]
     grouped = shared not in (None, (0,))
-    planes = x.reshape(images, channels, -1).to(wide(x))
+    planes = x.reshape(images, channels, math.prod(x.shape[2:])).to(wide(x))
     mean, std = cells["mean"], cells["std"]
     if shared is None:  # running statistics: constants
         mean, std = (constant(v[:, :, None].astype(planes.array.dtype), x.storage.device) for v in (mean, std))  # fmt: skip
         normal = (planes - mean) * std
     else:
         if grouped:  # one row for each group of channels
-            planes = planes.reshape(images, shared, -1)
+            planes = planes.reshape(images, shared, channels // shared * math.prod(x.shape[2:]))
             over, scale = 2, std[:, :: channels // shared, None]
         elif x.ndim == 2:  # (N, C)
             over, scale = (0, 2), std.reshape(-1, channels, 1)[:1]
         else:
             over, scale = (0, 2), std[:1, :, None]
         apart = planes - planes.mean(over, keepdim=True)
-        normal = (apart * _distance(apart, over, scale)).reshape(images, channels, -1)
+        normal = (apart * _distance(apart, over, scale)).reshape(
+            images, channels, math.prod(x.shape[2:])
+        )
     inputs = [x]
     bias = None if cells["of_bias"] is None else ((channels,), cells["of_bias"])
     out = _affine(normal, weight, inputs, (1, channels, 1), bias)
@@ -180,67 +174,12 @@ def _moments(root: bool) -> Form:
     return form
 
 
-# --------------------------------------------------------------------------------------- pooling
-
-
-def _max_pool(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    x, shape = reads[0], cells["out"].shape
-    images = _images(cells["values"], cells["dims"])
-    where = _max_indices(images, cells["rows"], cells["columns"])
-    flat = x.reshape(*images.shape[:2], -1)
-    places = constant(where.reshape(*where.shape[:2], -1), x.storage.device)
-    return [x], [flat.gather(2, places).reshape(shape)]
-
-
-def _avg_pool(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    source, dims, rows, columns = (cells[name] for name in ("source", "dims", "rows", "columns"))
-    x = zeros(source, cells["dtype"])
-    images = _planes(x, dims)
-    matrices = [_sums(axis, x.array.dtype) for axis in (rows, columns)]
-    out = constant(matrices[0]) @ images @ constant(matrices[1].T.copy())
-    count = kept_by(cells["divide"])["count"]
-    out = out / (constant(count.astype(x.array.dtype)) if isinstance(count, np.ndarray) else count)
-    return [x], [out.reshape(*source[:-dims], *(rows.out, columns.out)[-dims:])]
-
-
-def _sums(axis: Axis, dtype: Any) -> Array:
-    """The matrix (out, size) that adds up what each window sees."""
-    matrix = np.zeros((axis.out, axis.size), dtype)
-    for tap in range(axis.kernel):
-        outputs, inputs = seen(axis, tap)
-        matrix[np.arange(axis.out)[outputs], np.arange(axis.size)[inputs]] = 1
-    return matrix
-
-
-def _adaptive(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    source, axes = cells["source"], cells["axes"]
-    out = x = zeros(source, cells["dtype"])
-    for axis, bins in zip(range(-len(axes), 0), axes, strict=True):
-        matrix = np.zeros((source[axis], len(bins)), cells["dtype"])
-        for number, (start, stop) in enumerate(bins):
-            matrix[start:stop, number] = 1 / (stop - start)
-        out = (out.movedim(axis, -1) @ constant(matrix)).movedim(-1, axis)
-    return [x], [out]
-
-
-def _resampled(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    plans, sizes, dtype = cells["plans"], cells["sizes"], cells["dtype"]
-    grad = reads  # nothing is read; the shape of the batch comes from the gradient
-    out = x = zeros((*grad[0].shape[:2], *sizes), dtype)
-    for axis, (plan, size) in enumerate(zip(plans, sizes, strict=True), 2):
-        matrix = np.zeros((size, plan.places.shape[1]), dtype)
-        for places, weights in zip(plan.places, plan.weights, strict=True):
-            np.add.at(matrix, (places, np.arange(len(places))), weights)
-        out = (out.movedim(axis, -1) @ constant(matrix)).movedim(-1, axis)
-    return [x], [out]
-
-
-def _diagonal(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    shape = cells["shape"]
-    x = zeros(shape, cells["dtype"])
-    places = np.arange(math.prod(shape)).reshape(shape)
-    line = places.diagonal(cells["offset"], cells["a"], cells["b"])
-    return [x], [x.reshape(-1)[constant(line.copy())]]
+def _with_mean(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    moments = vars(cells["m"])
+    form = _moments(root=cells["gradient"].__name__ == "std_gradient")
+    inputs, (measure,) = form(moments, reads)
+    over = moments["over"] or tuple(range(inputs[0].ndim))
+    return inputs, [measure, inputs[0].mean(over, keepdim=moments["keepdim"])]
 
 
 # ------------------------------------------------------------------------------------- recurrence
@@ -288,19 +227,16 @@ def _step(cell: Any, outside: Any, inside: Any, h: Any, c: Any) -> tuple[Any, An
 
 _OPS = "minitorch_dist.tensors.ops."
 FORMS: dict[str, Form] = {
+    **simple_pooling.FORMS,
     **simple_products.FORMS,
     _OPS + "along_axes.variance.Moments.std_gradient": _moments(root=True),
     _OPS + "along_axes.variance.Moments.var_gradient": _moments(root=False),
-    _OPS + "images.adaptive_pooling._average.<locals>.backward": _adaptive,
+    _OPS + "along_axes.variance._with_mean.<locals>.backward": _with_mean,
     _OPS + "images.convolution._convolve.<locals>.backward": _convolution,
     _OPS + "images.convolution._convolve_transposed.<locals>.backward": _transposed,
-    _OPS + "images.pooling._avg_pool.<locals>.backward": _avg_pool,
-    _OPS + "images.pooling._max_pool.<locals>.backward": _max_pool,
-    _OPS + "images.resampling._resampled.<locals>.backward": _resampled,
     _OPS + "layers.layer_norm._by_rows.<locals>.backward": _by_rows,
     _OPS + "layers.normalization._normalised.<locals>.backward": _shared_norm,
     _OPS + "layers.recurrent.Walk.back": _recurrent,
-    _OPS + "shapes.pieces.diagonal.<locals>.widen": _diagonal,
 }
 """The key is the module and name of the node's own function."""
 

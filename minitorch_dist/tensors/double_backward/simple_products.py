@@ -5,6 +5,7 @@ See `simple_forms`, which has the others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -46,8 +47,11 @@ def _product(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequenc
     """Halves are multiplied with each other until one number is left."""
     (x,) = reads
     over, keepdim = cells["over"], cells["keepdim"]
+    if not x.ndim:
+        return [x], [x * 1]
     kept = [n for n in range(x.ndim) if n not in over]
-    line = x.permute(*kept, *over).reshape(*[x.shape[n] for n in kept], -1)
+    sides = [x.shape[n] for n in kept]
+    line = x.permute(*kept, *over).reshape(*sides, math.prod(x.shape[n] for n in over))
     while (count := line.shape[-1]) > 1:
         half = count // 2
         pairs = line[..., :half] * line[..., half : 2 * half]
@@ -70,6 +74,18 @@ def _running_products(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any]
         later = out.narrow(along, shift, x.shape[along] - shift)
         earlier = out.narrow(along, 0, x.shape[along] - shift)
         out = joining.cat([first, later * earlier], along)
+        shift *= 2
+    return [x], [out]
+
+
+def _running_log_sums(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """As `_running_products`, with sums of exponentials."""
+    x = reads[0]
+    out, shift = x * 1, 1
+    while x.ndim and shift < x.shape[cells["along"]]:
+        along, rest = cells["along"], x.shape[cells["along"]] - shift
+        pairs = joining.stack([out.narrow(along, shift, rest), out.narrow(along, 0, rest)], -1)
+        out = joining.cat([out.narrow(along, 0, shift), pairs.logsumexp(-1)], along)
         shift *= 2
     return [x], [out]
 
@@ -103,7 +119,7 @@ def _pivots(x: Any) -> tuple[Any, Array]:
 
 def _determinant(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     (x,) = reads
-    if not x.shape[-1]:
+    if not x.array.size:
         return [x], [x.sum((-1, -2)) + 1]
     found, signs = _pivots(x)
     return [x], [found.prod(-1) * constant(signs, x.storage.device)]
@@ -111,6 +127,9 @@ def _determinant(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Seq
 
 def _log_of_determinant(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     (x,) = reads
+    if not x.array.size:
+        none = x.sum((-1, -2))
+        return [x], [none * 0, none]
     found, _ = _pivots(x)
     logs = found.abs().log().sum(-1)
     return [x], [logs * 0, logs]
@@ -119,6 +138,30 @@ def _log_of_determinant(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[An
 def _log_alone(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     inputs, (_, logs) = _log_of_determinant(cells, reads)
     return inputs, [logs]
+
+
+def _scattered(cells: Cells, reads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """A row for each place: what is there, and what comes to it; a neutral number fills the rest."""
+    reduce, shape, where, own = (cells[name] for name in ("reduce", "shape", "where", "own"))
+    x, values, taken = cells["x"], cells["values"], cells["taken"]
+    adds = reduce in ("sum", "mean")  # so no element is read
+    inputs = [zeros(x.shape, x.dtype), zeros(taken, x.dtype)] if adds else list(reads)
+    part = inputs[1].reshape(taken or (1,))[tuple(slice(n) for n in values.shape)]
+    flat = np.ravel_multi_index(np.broadcast_arrays(*where), shape).reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    column = np.arange(len(flat)) - np.searchsorted(flat[order], flat[order])
+    nothing = x.size + len(flat)
+    places = np.full((x.size, column.max(initial=-1) + 2), nothing)
+    places[:, 0] = np.where(own.reshape(-1), np.arange(x.size), nothing)
+    places[flat[order], column + 1] = x.size + order
+    neutral = np.full(1, {"prod": 1, "amax": -np.inf, "amin": np.inf}.get(reduce, 0), x.dtype)
+    every = joining.cat([inputs[0].reshape(-1), part.reshape(-1), constant(neutral)], 0)
+    rows = every[constant(places)]
+    out = getattr(rows, "sum" if reduce == "mean" else reduce)(1)
+    if reduce == "mean":
+        shares = np.where(cells["hit"], np.maximum(cells["counts"], 1), 1).reshape(-1)
+        out = out / constant(shares.astype(x.dtype))
+    return inputs, [out.reshape(x.shape)]
 
 
 # ------------------------------------------------------------------------------------- attention
@@ -157,7 +200,9 @@ def _for_each_query_head(x: Any, groups: int) -> Any:
 _OPS = "minitorch_dist.tensors.ops."
 FORMS: dict[str, Form] = {
     "minitorch_dist.tensors.extras.linear_algebra.solving.logdet.<locals>.gradient": _log_alone,
+    "minitorch_dist.tensors.extras.indexing.scatter_reduction.scatter_reduce.<locals>.backward": _scattered,
     _OPS + "along_axes.reductions.prod.<locals>.backward": _product,
+    _OPS + "along_axes.scans.logcumsumexp.<locals>.gradient": _running_log_sums,
     _OPS + "along_axes.scans.cumprod.<locals>.gradient": _running_products,
     _OPS + "layers.attention.scaled_dot_product_attention.<locals>.backward": _attention,
     _OPS + "linear_algebra.solving._slogdet.<locals>.backward": _log_of_determinant,

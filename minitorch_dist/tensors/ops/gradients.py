@@ -173,6 +173,14 @@ def _backward_recorded(
     )
     roots = _recorded_roots(_roots(tensors, weights), tensors, weights)
     wanted = attended.leaves(roots) if inputs is None else as_tuple(inputs)
+    for tensor in wanted:
+        hooks = graph.edge_of(tensor)[0].hooks  # type: ignore[index]  # inputs were asked before
+        if hooks is not None and (hooks.collected or hooks.kept):
+            raise RuntimeError(
+                "backward(create_graph=True) is not offered for leaves with hooks that are called when their "
+                "gradient has been added (register_post_accumulate_grad_hook, DistributedDataParallel): "
+                "take autograd.grad, or remove the hooks"
+            )
     found = attended.run_recorded(roots, retain_graph is not False, wanted)
     for tensor, grad in zip(wanted, found, strict=True):
         if grad is not None:

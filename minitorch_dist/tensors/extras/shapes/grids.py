@@ -158,11 +158,11 @@ def linalg_vander(x: T, *, N: int | None = None) -> T:
 
 
 def _powers(x: T, powers: Array) -> T:
-    v = x.array[..., None]
-    out = (v**powers).astype(np.int64 if v.dtype.kind in "iub" else v.dtype)
+    v = x.array
+    out = (v[..., None] ** powers).astype(np.int64 if v.dtype.kind in "iub" else v.dtype)
 
     def gradient(g: Array) -> Array:
-        slopes = powers * v ** np.maximum(powers - 1, 0)
+        slopes = powers * v[..., None] ** np.maximum(powers - 1, 0)
         return np.asanyarray((g * slopes).sum(-1)).astype(g.dtype)  # type: ignore[no-any-return]
 
     return record(out, "VanderBackward0", (x, gradient, x))

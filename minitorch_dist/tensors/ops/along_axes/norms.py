@@ -107,7 +107,8 @@ def _slope(x: Array, p: Any, out: Array, over: tuple[int, ...]) -> Any:
         power = np.where(x == 0, zero, np.power(size, p - 1))
     else:
         power = np.power(size, p - 1)
-    return np.where(out == 0, zero, signs(x) * power / np.power(out, p - 1))
+    none = out == 0
+    return np.where(none, zero, signs(x) * power / np.power(np.where(none, 1, out), p - 1))
 
 
 def dist(input: T, other: T, p: Number = 2) -> T:

@@ -44,7 +44,9 @@ def _median(input: T, dim: int | None, keepdim: bool, ignore_nan: bool, name: st
         if not flat.size:
             return record(np.full((), np.nan, x.dtype, like=x), node + "0", (input, lambda g: x))
         out = np.asanyarray(flat[_middle(flat, 0, ignore_nan)[0]])
-        return record(out, node + "0", (input, lambda g: among_equals(g, x, out), input))
+        return record(
+            out, node + "0", (input, lambda g: among_equals(g, x, out), input), reads_result=True
+        )
     kind = return_types.nanmedian if ignore_nan else return_types.median
     if not x.ndim:
         return kind(*_scalar(input, node + "1"))
@@ -164,7 +166,7 @@ def _quantile(
     lines = np.broadcast_to(line, (count, *line.shape[1:]))
     a, b = np.take_along_axis(lines, lower, -1), np.take_along_axis(lines, upper, -1)
     mixed = a + weight * (b - a) if how in ("linear", "midpoint") else a
-    spread_shape = mixed.shape
+    shape, spread_shape, lines_shape = x.shape, mixed.shape, lines.shape
 
     out = mixed[..., 0]
     if keepdim:
@@ -177,17 +179,13 @@ def _quantile(
 
     def backward(g: Array) -> Any:
         g = g.reshape(spread_shape)
-        whole = np.zeros(lines.shape, g.dtype, like=g)
+        whole = np.zeros(lines_shape, g.dtype, like=g)
         for index, part in ((lower, g * (1 - weight)), (upper, g * weight)):
-            piece = np.zeros(lines.shape, g.dtype, like=g)
+            piece = np.zeros(lines_shape, g.dtype, like=g)
             np.put_along_axis(piece, index, part, -1)
             whole += piece
         total = whole.sum(0)
-        return (
-            total.reshape(x.shape)
-            if dim is None
-            else np.moveaxis(total, -1, along).reshape(x.shape)
-        )
+        return total.reshape(shape) if dim is None else np.moveaxis(total, -1, along).reshape(shape)
 
     return record(out, "QuantileBackward0", (input, backward))
 

@@ -31,13 +31,13 @@ def unfold(
             f"of the array of sliding blocks as {tuple(max(0, a.out) for a in axes)}, but its "
             "components must be at least one."
         )
-    shape, channels = x.shape, images.shape[1]
+    shape, (count, channels) = x.shape, images.shape[:2]
     cols = im2col(images, *axes)
     kernel, windows = _counts(axes)
-    out = cols.reshape(len(images), channels * kernel, windows)
+    out = cols.reshape(count, channels * kernel, windows)
 
     def fold_back(grad: Array) -> Array:
-        return col2im(_apart(grad, len(images), channels, axes), *axes).reshape(shape)
+        return col2im(_apart(grad, count, channels, axes), *axes).reshape(shape)
 
     return record(out if x.ndim == 4 else out[0], "Im2ColBackward0", (input, fold_back))
 

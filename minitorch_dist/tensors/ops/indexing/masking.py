@@ -51,8 +51,9 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
     def write(array: Array) -> None:
         np.copyto(array, indexing.element(number, array.dtype), where=where)
 
+    kind = None if source is None else number.dtype
+
     def hand_on(grad: Array) -> Array:
-        kind = number.dtype
         return np.asanyarray(np.where(where, grad, 0).sum(dtype=grad.dtype)).astype(kind)  # type: ignore[no-any-return]
 
     name = "MaskedFillBackward0" if source is None else "MaskedFillBackward1"

@@ -188,6 +188,7 @@ def _index_fill(input: T, dim: int, index: TensorBase, value: Any) -> Change:
                 f"index {found} is out of bounds for dimension {place} with size {side}"
             )
     number, source = number_or_tensor(value, "index_fill_")
+    kind = None if source is None else number.dtype
     where = (FULL,) * place + (at,)
     once = (FULL,) * place + (np.unique(at % max(side, 1)),)
 
@@ -199,7 +200,7 @@ def _index_fill(input: T, dim: int, index: TensorBase, value: Any) -> Change:
         return zero_at(where)(_line(grad)).reshape(grad.shape)
 
     def hand_on(grad: Array) -> Array:
-        return np.asanyarray(_line(grad)[once].sum(dtype=grad.dtype)).astype(number.dtype)  # type: ignore[no-any-return]
+        return np.asanyarray(_line(grad)[once].sum(dtype=grad.dtype)).astype(kind)  # type: ignore[no-any-return]
 
     name = "IndexFillBackward0" if source is None else "IndexFillBackward1"
     return Change(name, write, keep, source, hand_on, (index,))

@@ -294,22 +294,24 @@ def binary_cross_entropy_with_logits(
         )
     input, target, x, y = operands(input, target)
     w = _weight(weight, x)
+    q = None if pos_weight is None else _weight(pos_weight, x)
     small = np.exp(-np.abs(x))
     softplus = np.log1p(small) + np.maximum(-x, 0)  # log(1 + exp(-x))
-    claim, factor, growth = y, x.dtype.type(1), x.dtype.type(0)  # if q is 1, also for infinite y
-    if pos_weight is not None:
-        q = _weight(pos_weight, x)
-        claim, factor, growth = q * y, 1 + (q - 1) * y, (q - 1) * softplus
-    values = ((1 - y) * x + factor * softplus) * w
+
+    def growth(size: Any) -> Any:
+        """The share that `pos_weight` adds. Without one it is 0, also for infinite sizes."""
+        return 0 if q is None else (q - 1) * size
+
+    values = ((1 - y) * x + (1 + growth(y)) * softplus) * w
 
     def slope() -> Array:
         sigmoid = np.where(x >= 0, 1, small) / (1 + small)
-        return np.asanyarray((factor * sigmoid - claim) * w)
+        return np.asanyarray(((1 + growth(y)) * sigmoid - (y if q is None else q * y)) * w)
 
     both = (input, target)
     out: T = compare(
         "BinaryCrossEntropyWithLogitsBackward0", values, reduction, input.array.dtype,
-        (input, 1, slope, both), (target, 1, lambda: (growth - x) * w, both),
+        (input, 1, slope, both), (target, 1, lambda: (growth(softplus) - x) * w, both),
     )  # fmt: skip
     return out
 

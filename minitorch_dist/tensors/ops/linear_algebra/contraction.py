@@ -239,15 +239,21 @@ def kron(input: T, other: T) -> T:
     n = max(input.array.ndim, other.array.ndim)
     left = (1,) * (n - input.array.ndim) + input.array.shape
     right = (1,) * (n - other.array.ndim) + other.array.shape
-    x, y = input.array.reshape(left), other.array.reshape(right)
+    x, y = input.array, other.array
     outer, inner = tuple(range(0, 2 * n, 2)), tuple(range(1, 2 * n, 2))
     shape = tuple(a * b for a, b in zip(left, right, strict=True))
     pairs = tuple(size for pair in zip(left, right, strict=True) for size in pair)
-    array = np.expand_dims(x, inner) * np.expand_dims(y, outer)
-    xs, ys = input.array.shape, other.array.shape
+    xs, ys = x.shape, y.shape
+
+    def of_x() -> Array:
+        return np.expand_dims(x.reshape(left), inner)
+
+    def of_y() -> Array:
+        return np.expand_dims(y.reshape(right), outer)
+
     return record(
-        array.reshape(shape),
+        (of_x() * of_y()).reshape(shape),
         "KronBackward0",
-        (input, lambda g: (g.reshape(pairs) * np.expand_dims(y, outer)).sum(inner).reshape(xs), other),
-        (other, lambda g: (g.reshape(pairs) * np.expand_dims(x, inner)).sum(outer).reshape(ys), input),
-    )  # fmt: skip
+        (input, lambda g: (g.reshape(pairs) * of_y()).sum(inner).reshape(xs), other),
+        (other, lambda g: (g.reshape(pairs) * of_x()).sum(outer).reshape(ys), input),
+    )

@@ -35,21 +35,18 @@ def cholesky(input: T, upper: bool = False) -> T:
         "linalg.cholesky: The factorization could not be completed because the input is not "
         "positive-definite.",
     )
+    out = row_major(mT(low)) if upper else low
 
     def gradient(g: Array) -> Array:
         """L⁻ᵀ Φ(Lᵀ G) L⁻¹, made symmetric; Φ takes the lower triangle and half of the diagonal."""
+        low = mT(out) if upper else out
         phi = np.tril(mT(low) @ (mT(g) if upper else g))
         phi -= _diagonal_of(phi) / 2
         inverse = np.linalg.inv(low)
         half = mT(inverse) @ phi @ inverse
         return np.asanyarray((half + mT(half)) / 2)
 
-    return record(
-        row_major(mT(low)) if upper else low,
-        "LinalgCholeskyExBackward0",
-        (input, gradient),
-        reads_result=True,
-    )
+    return record(out, "LinalgCholeskyExBackward0", (input, gradient), reads_result=True)
 
 
 # ------------------------------------------------------------------------------------------------ QR
@@ -124,14 +121,14 @@ def eigh(A: T, UPLO: str = "L") -> Any:
 
     def backward(g_values: Gradient, g_vectors: Gradient) -> list[Array]:
         """V (diag(Gλ) + Vᵀ Gv / E) Vᵀ with Eᵢⱼ = λⱼ - λᵢ, made symmetric as A is."""
-        inner = np.zeros_like(x)
+        one = np.eye(vectors.shape[-1], dtype=vectors.dtype, like=vectors)
+        inner = np.zeros_like(vectors)
         if g_vectors is not None:
-            gap = values[..., None, :] - values[..., :, None]
-            gap = gap + np.eye(x.shape[-1], dtype=x.dtype, like=x)
+            gap = values[..., None, :] - values[..., :, None] + one
             inner = mT(vectors) @ g_vectors / gap
             inner -= _diagonal_of(inner)
         if g_values is not None:
-            inner = inner + g_values[..., None] * np.eye(x.shape[-1], dtype=x.dtype, like=x)
+            inner = inner + g_values[..., None] * one
         return [vectors @ ((inner + mT(inner)) / 2) @ mT(vectors)]
 
     parts = record_several(

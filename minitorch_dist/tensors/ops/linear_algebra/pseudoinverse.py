@@ -9,9 +9,12 @@ import numpy as np
 from minitorch_dist.tensors import return_types
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, result
-from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.core.operations import mul, sum, sum_to
 from minitorch_dist.tensors.names import also_called
+from minitorch_dist.tensors.ops.elementwise.arithmetic import sub
 from minitorch_dist.tensors.ops.linear_algebra.matrices import matrix, mT
+from minitorch_dist.tensors.ops.linear_algebra.products import matmul
+from minitorch_dist.tensors.ops.shapes.reshaping import unsqueeze
 
 
 def _cutoff(x: Array, s: Array, atol: Any, rtol: Any) -> Array:
@@ -53,9 +56,14 @@ def pinv(
     x = matrix(A, "pinv", square=hermitian)
     u, s, vh = np.linalg.svd(x, full_matrices=False)
     inverses = _inverses(s, s > _cutoff(x, s, atol, rtol if rcond is None else rcond))
-    out = mT(vh) @ (inverses * mT(u))
+    return known_inverse(A, mT(vh) @ (inverses * mT(u)))
+
+
+def known_inverse(A: T, p: Array) -> T:
+    """The pseudo-inverse of A, whose numbers are known."""
+    x = A.array
     return record(
-        out, "LinalgPinvBackward0", (A, lambda g: _pinv_gradient(x, out, g), A), reads_result=True
+        p, "LinalgPinvBackward0", (A, lambda g: _pinv_gradient(x, p, g), A), reads_result=True
     )
 
 
@@ -92,28 +100,29 @@ def lstsq(A: T, B: T, rcond: float | None = None, *, driver: str | None = None) 
     inverses = _inverses(s, keep)
     p = mT(vh) @ (inverses * mT(u))
     x = mT(vh) @ (inverses * (mT(u) @ wide))
-    shape = b.shape
+    shape, wide_shape, full = b.shape, wide.shape, x.shape
 
     def of_a(g: Array) -> Array:
-        g = g.reshape(x.shape)
+        g = g.reshape(full)
         return sum_to(_pinv_gradient(a, p, g @ mT(wide)), a.shape)
 
     def of_b(g: Array) -> Array:
-        return sum_to(mT(p) @ g.reshape(x.shape), wide.shape).reshape(shape)
+        return sum_to(mT(p) @ g.reshape(full), wide_shape).reshape(shape)
 
     solution = record(
         x[..., 0] if vector else x, "LinalgLstsqBackward0", (A, of_a, A, B), (B, of_b, A)
     )
     rank = keep.sum(-1)
-    residuals = np.empty(0, a.dtype, like=a)
+    residuals = result(A, np.empty(0, a.dtype, like=a))
     overdetermined = a.shape[-2] > a.shape[-1] and driver != "gelsy" and driver is not None
     if overdetermined and (rank == a.shape[-1]).all():
-        left = wide - a @ x
-        residuals = (left * left).sum(-2)
+        fit: Any = matmul(A, unsqueeze(solution, -1) if vector else solution)
+        left = sub(unsqueeze(B, -1) if vector else B, fit)
+        residuals = sum(mul(left, left), -2)
     with_rank = driver != "gels"
     return return_types.linalg_lstsq(
         solution,
-        result(A, residuals),
+        residuals,
         result(A, np.asanyarray(rank if with_rank else np.empty(0, like=a)).astype(np.int64)),
         result(A, s if driver in ("gelsd", "gelss") else np.empty(0, a.dtype, like=a)),
     )

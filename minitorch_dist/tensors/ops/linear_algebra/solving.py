@@ -126,10 +126,10 @@ def solve(A: T, B: T, *, left: bool = True) -> T:
 
     x = solved(a, b) if left else row_major(mT(solved(mT(a), mT(b))))
     squeezed = x.squeeze(-1) if vector else x
-    shape, wide = B.array.shape, b.shape
+    shape, wide, full = B.array.shape, b.shape, x.shape
 
     def of_b(g: Array) -> Array:
-        g = g.reshape(x.shape)
+        g = g.reshape(full)
         return solved(mT(a), g) if left else mT(solved(a, mT(g)))
 
     def of_a(g: Array) -> Array:
@@ -160,16 +160,19 @@ def solve_triangular(
             return np.triu(m, 1) if upper else np.tril(m, -1)
         return np.triu(m) if upper else np.tril(m)
 
-    part = triangle(a)
-    if unitriangular:
-        part = part + np.eye(a.shape[-1], dtype=a.dtype, like=a)
+    def read() -> Array:
+        part = triangle(a)
+        one = np.eye(a.shape[-1], dtype=a.dtype, like=a)
+        return part + one if unitriangular else part
+
+    part = read()
     x = _substituted(part, b, upper) if left else mT(_substituted(mT(part), mT(b), not upper))
     x, shape = row_major(x), b.shape
 
     def of_b(g: Array) -> Array:
         if left:
-            return _substituted(mT(part), g, not upper)
-        return mT(_substituted(part, mT(g), upper))
+            return _substituted(mT(read()), g, not upper)
+        return mT(_substituted(read(), mT(g), upper))
 
     def of_a(g: Array) -> Array:
         h = of_b(g)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.core.base import T, TensorBase
-from minitorch_dist.tensors.core.operations import sum_to
+from minitorch_dist.tensors.core.operations import sum, sum_to
 from minitorch_dist.tensors.core.views import view_of
-from minitorch_dist.tensors.ops.shapes.reshaping import Shape, sizes
+from minitorch_dist.tensors.ops.shapes.reshaping import Shape, reshape, sizes
 from minitorch_dist.tensors.promotion import broadcast_error
 from minitorch_dist.tensors.size import Size
 
@@ -60,6 +60,17 @@ def _expanded(before: Shape, target: Shape) -> Shape:
 def expand_as(input: T, other: TensorBase) -> T:
     """`expand(other.shape)`"""
     return expand(input, other.array.shape)
+
+
+def sum_to_size(input: T, *shape: Any) -> T:
+    """The sum over the dimensions along which `shape` would be repeated: the reverse of `expand`."""
+    has, target = input.array.shape, sizes(shape, "sum_to_size", None)
+    extra = len(has) - len(target)
+    if extra < 0 or any(n not in (1, m) for n, m in zip(target, has[extra:], strict=True)):
+        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(has)}}}.")
+    over = [i for i, n in enumerate(has) if i < extra or target[i - extra] != n]
+    out = sum(input, over, keepdim=True) if over else input
+    return reshape(out, target) if extra else out
 
 
 def broadcast_to(input: T, size: Any, *more: int) -> T:
