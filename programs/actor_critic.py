@@ -157,8 +157,9 @@ def run(rank, world_size, options):
         agent = Agent(names or ["agent"], options)  # alone, the agent walks itself
         course = [agent.episode() for _ in range(options.episodes)]
         losses, steps = zip(*course, strict=True)
-        print(*curve(steps, "steps until the goal"), sep="\n")
+        print(*curve(steps, "steps until the goal", over="episodes"), sep="\n")
         print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}, steps {steps[0]:.1f} -> {steps[-1]:.1f}")
+        print("the maze (G: goal, #: wall), and where the agent would go:")
         for before, after in zip(ROWS, agent.picture(), strict=True):
             print(before, " ", after)
     rpc.shutdown()

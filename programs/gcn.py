@@ -86,6 +86,7 @@ def train(rank, world_size, options):
         print("member " + "".join(str(member % 10) for member in range(MEMBERS)))
         print("is in  " + "".join("·#"[camp] for camp in CAMPS))
         print("found  " + "".join("·#"[camp] for camp in every))
+        print(f"· stays with member 0, # goes with member {MEMBERS - 1}")
         right = sum(one == other for one, other in zip(every, CAMPS, strict=True))
         print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}; {right} of {MEMBERS} members are right")
     dist.destroy_process_group()

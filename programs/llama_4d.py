@@ -178,7 +178,7 @@ def train(rank, world_size, options):
         lines = [gather(one[0].contiguous(), 0, context) for one in (following, said.argmax(-1))]
         if column == 0:
             print(*curve(losses, "the loss"), sep="\n")
-            print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}; what it took for each next letter:")
+            print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}; letters, and what it took for them:")
             print(*(repr("".join(LETTERS[n] for n in line.tolist())) for line in lines), sep="\n")
             print(
                 f"{mesh.shape} ranks; one keeps {int(kept.min())} to {int(kept.max())} parameters"

@@ -141,11 +141,11 @@ def noise(seed: int, *shape: int):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def curve(values, label: str) -> list[str]:
-    """The lines of a picture of these numbers, drawn with dots."""
+def curve(values, label: str, over: str = "steps") -> list[str]:
+    """The lines of a picture of these numbers, drawn with dots. The label says what goes to the right."""
     from minitorch_dist.cli import plots
 
-    return plots.curve(values, label=label)
+    return plots.curve(values, label=f"{label}, {over} 1 to {len(values)}")
 
 
 def pictures(images) -> list[str]:
