@@ -31,7 +31,6 @@ OFFERED = {
     "extras.indexing": "replacing scatter_reduction",
     "extras.linear_algebra": "added_products matrices",
     "extras.shapes": "grids rearranging",
-    "extras.statistics": "covariance",
     "ops.along_axes": "extrema norms ordering quantiles reductions scans",
     "ops.elementwise": "arithmetic comparison conversion copying division error_function exponentials extremes "
     "mixtures powers rounding trigonometry",

@@ -72,10 +72,6 @@ def _smoothed_classes(cells: Cells, reads: Sequence[Any]) -> dict[str, Any]:
     return _cross_entropy(cells, reads) | {"per_class": cells["per_class"]}
 
 
-def _covariance(cells: Cells, reads: Sequence[Any]) -> dict[str, Any]:
-    return {name: cells[name] for name in ("w", "total", "freedom") if name in cells}
-
-
 def _norm(cells: Cells, reads: Sequence[Any]) -> dict[str, Any]:
     return {"wide": reads[1].reshape(cells["wide"].shape)}
 
@@ -162,8 +158,6 @@ REMADE: dict[str, Callable[[Cells, Sequence[Any]], dict[str, Any]]] = {
     _EXTRAS + "elementwise.exponentials.logaddexp2.<locals>.<lambda>": _numbers("ln2"),
     _EXTRAS + "elementwise.trigonometry._scaled.<locals>.<lambda>": _numbers("c"),
     _EXTRAS + "indexing.scatter_reduction.scatter_reduce.<locals>.<lambda>": _as_it_is("nothing"),
-    _EXTRAS + "statistics.covariance.cov.<locals>.apart": _covariance,
-    _EXTRAS + "statistics.covariance.cov.<locals>.backward": _covariance,
 }
 
 CONSTANTS = {_OPS + "layers.classification.ClassChoice"}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from minitorch_dist.tensors.core.base import Array, T
-from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.core.base import T, TensorBase
+from minitorch_dist.tensors.core.operations import mul, sum
+from minitorch_dist.tensors.ops.elementwise.arithmetic import sub
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.extremes import clamp
 from minitorch_dist.tensors.ops.elementwise.powers import sqrt
+from minitorch_dist.tensors.ops.linear_algebra.products import matmul
+from minitorch_dist.tensors.ops.shapes.axes import transpose
 from minitorch_dist.tensors.ops.shapes.pieces import diagonal
-from minitorch_dist.tensors.ops.shapes.reshaping import unsqueeze
-from minitorch_dist.tensors.promotion import real_floating
+from minitorch_dist.tensors.ops.shapes.reshaping import reshape, unsqueeze
+from minitorch_dist.tensors.promotion import cast, real_floating
 
 
 def cov(
@@ -28,33 +28,27 @@ def cov(
             f"cov(): expected input to have two or fewer dimensions but got an input with {a.ndim} "
             "dimensions"
         )
-    rows = a.reshape(1, -1) if a.ndim < 2 else a
-    w = np.ones(rows.shape[1], a.dtype, like=a)
+    rows: Any = x if a.ndim == 2 else reshape(x, (1, a.size))
+    w: Any = None
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is not None:
-            if weights.array.shape != w.shape:
+            if weights.array.shape != rows.array.shape[1:]:
                 raise RuntimeError(
                     f"cov(): expected {name} to have the same numel as there are observations in "
-                    f"the input but got {weights.array.size} != {w.size}"
+                    f"the input but got {weights.array.size} != {rows.array.shape[1]}"
                 )
-            w = w * weights.array.astype(a.dtype)
-    total = w.sum()
-    spare = correction if aweights is None else correction * (w * aweights.array).sum() / total
-    freedom = np.asanyarray(np.maximum(total - spare, 0)).astype(a.dtype)
-
-    def apart() -> Any:
-        return rows - ((rows * w).sum(1, keepdims=True) / total).astype(a.dtype)
-
-    def value() -> Any:
-        c = apart()
-        return (c * w) @ c.T / freedom
-
-    def backward(g: Array) -> Any:
-        g = g.reshape(len(rows), len(rows))
-        return ((g + g.T) @ (apart() * w) / freedom).reshape(a.shape)
-
-    out = without_warnings(value)
-    return record(out if a.ndim == 2 else out.reshape(()), "CovBackward0", (x, backward, x))
+            each = cast(weights, x.dtype)
+            w = each if w is None else mul(w, each)
+    weighted = rows if w is None else mul(rows, w)
+    total: Any = rows.array.shape[1] if w is None else sum(w)
+    apart: Any = sub(rows, div(sum(weighted, 1, True), total))
+    freedom = total - correction
+    if aweights is not None and correction:
+        freedom = sub(total, mul(div(sum(mul(w, cast(aweights, x.dtype))), total), correction))
+    freedom = clamp(freedom, 0) if isinstance(freedom, TensorBase) else max(freedom, 0)
+    products = matmul(apart if w is None else mul(apart, w), transpose(apart, 0, 1))
+    out: T = div(products, freedom)
+    return reshape(out, ()) if rows.array.shape[0] == 1 else out  # one variable: a number
 
 
 def corrcoef(input: T) -> T:
