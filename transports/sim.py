@@ -16,7 +16,6 @@ that wait at an end and how it leaves (`virtual.ends`), and sends that wait for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from weakref import WeakValueDictionary
 
 from transports.clock import SYSTEM, Clock
@@ -149,7 +148,7 @@ class SimTransport(WaitingSends):
                 if self._deliveries == self._reported:
                     self.virtual.poll()
             elif done is None or not done():
-                self._wait(done, timeout, partial(self._explain, done))
+                self._wait(done, timeout, self._explain, (done,))
                 if self._working is None:
                     self._demand_open()
         found, self._reported = self._deliveries > self._reported, self._deliveries

@@ -22,11 +22,11 @@ _sites: dict[tuple[int, int], str] = {}
 def callsite(ours: int = 0) -> str:
     """`train.py:41`. Of the frames that called this, the last `ours` are known to be inside."""
     frame = sys._getframe(1 + ours)
-    while frame.f_back is not None:
+    while True:
         is_inside = _inside.get(id(frame.f_code))
-        if not (_is_inside(frame) if is_inside is None else is_inside):
+        if not (_is_inside(frame) if is_inside is None else is_inside) or frame.f_back is None:
             break
-        frame = frame.f_back
+        frame = frame.f_back  # Python makes an object of it, for as long as its call lasts
     where = id(frame.f_code), frame.f_lasti  # an instruction: asking for its line takes longer
     return _sites.get(where) or _site(where, frame)
 

@@ -45,11 +45,15 @@ TYPICAL: Final = (
 
 def _even(count: int, itemsize: int, size: int) -> Callable[[Schedule], Vector]:
     """A vector in the chunks that the schedule wants."""
-    return lambda schedule: Vector(tuple(schedule.sizes(size, count).tolist()), itemsize)
+    return partial(_cut_evenly, count, itemsize, size)
+
+
+def _cut_evenly(count: int, itemsize: int, size: int, schedule: Schedule) -> Vector:
+    return Vector(tuple(schedule.sizes(size, count).tolist()), itemsize)
 
 
 def _flat(array: Array) -> Array:
-    return array.reshape(-1)
+    return array if array.ndim == 1 else array.reshape(-1)
 
 
 # ------------------------------------------------------------------------------ from one, to one

@@ -71,7 +71,7 @@ class Group:
         self._sender: TaskThread | None = None
         self.point_to_point = wire.GROUP_AND_SEQUENCE.pack(number, wire.POINT_TO_POINT)
         world.groups[name] = self
-        world.channels.append(self.channel)
+        world.remember(self.channel)
 
     def _board(self) -> BoardEnd | None:
         """The transport's board, where it has one. It is the first group's that has the whole world."""

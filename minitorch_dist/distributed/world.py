@@ -8,10 +8,8 @@ it. No other module keeps such a variable.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
+from contextvars import ContextVar, Token
 from typing import Any
 
 from minitorch_dist.distributed.execution.boards import BoardEnd
@@ -44,9 +42,7 @@ class World:
         self.default_group: Any = None
         self.own_store: Store | None = None  # to be closed with this world
         self.at_end: list[Callable[[], None]] = []  # what to call when it ends, last first
-        self.channels: deque[GroupChannel] = deque(
-            maxlen=REMEMBERED
-        )  # also of groups that are no more
+        self.channels: list[GroupChannel] = []  # the latest, also of groups that are no more
         self.has_parted = False  # or must not, since something has failed (see `exit_check`)
         self.answers: Callable[[Callable[[], bool]], bool] | None = None  # for is_completed()
         self.board: BoardEnd | None = None  # of the first group that has the whole world
@@ -55,6 +51,10 @@ class World:
         self.groups_meet = True  # the ranks that make a group wait for each other
         self.extras: dict[str, Any] = {}
         self.trace: Any = None  # notes what this rank begins, instead of doing it (see `sim.fold`)
+
+    def remember(self, channel: GroupChannel) -> None:
+        """A new group's; the oldest is forgotten where there are too many."""
+        self.channels = [*self.channels, channel][-REMEMBERED:]
 
     def start(self, function: Callable[[], None], name: str) -> Thread:
         """Run `function` beside the caller, as part of this rank."""
@@ -97,14 +97,20 @@ place: Callable[[], WorldScope] = _place.get
 """The place of the calling thread."""
 
 
-@contextmanager
-def standing_in(here: WorldScope) -> Iterator[WorldScope]:
+class StandingIn:
     """Within the block, this thread is the rank of that place."""
-    token = _place.set(here)
-    try:
-        yield here
-    finally:
-        _place.reset(token)
+
+    __slots__ = ("_here", "_token")
+
+    def __init__(self, here: WorldScope) -> None:
+        self._here = here
+
+    def __enter__(self) -> WorldScope:
+        self._token: Token[WorldScope] = _place.set(self._here)
+        return self._here
+
+    def __exit__(self, *_: object) -> None:
+        _place.reset(self._token)
 
 
 def inherited(function: Callable[[], None]) -> Callable[[], None]:
@@ -112,7 +118,7 @@ def inherited(function: Callable[[], None]) -> Callable[[], None]:
     here = place()
 
     def run() -> None:
-        with standing_in(here):
+        with StandingIn(here):
             function()
 
     return run

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -61,7 +62,7 @@ def _report(
         try:
             state = generator.current().clone_state()
             with alarmed(limit):
-                result = ranks.run(place, state, timeout, fn, args, kwargs)
+                result = ranks.run(place, state, timeout, partial(fn, *args, **kwargs))
         except Exception as error:
             bootstrap.confess(error)
             raise

@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -174,7 +175,8 @@ def _serve(order: LaunchOrder, at_end: ExitStack) -> Any:
     at_end.enter_context(cores.shared(order.world_size))
     try:
         with limits.alarmed(order.limit, order.begun):
-            return ranks.run(place, order.random_state, order.timeout, fn, args, kwargs)
+            called = partial(fn, *args, **kwargs)
+            return ranks.run(place, order.random_state, order.timeout, called)
     except Exception as error:
         bootstrap.confess(error)
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -34,9 +34,7 @@ def run(
     place: world.WorldScope,
     random_state: generator.Generator,
     timeout: timedelta,
-    fn: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    fn: Callable[[], Any],
 ) -> Any:
     """In the rank's own thread: what `fn` returns there. The world is left by `end`."""
     generator.install(random_state)
@@ -49,7 +47,7 @@ def run(
         recorder.gauge = held
     given["fresh"] = True  # a script may call init_process_group once
     try:
-        result = fn(*args, **kwargs)
+        result = fn()
     except BaseException:
         if place.world is not None:
             place.world.has_parted = True  # the ranks' ends differ, and it is known why

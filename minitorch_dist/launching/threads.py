@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 from minitorch_dist.distributed import world
@@ -55,22 +56,25 @@ def _run(
     results: list[Any] = [None] * world_size
     failures: list[tuple[int, BaseException]] = []
     random_state = generator.current()
+    # Functions and methods of Python call each other without C's stack. Each simulated rank keeps its own of that, so
+    # none is begun by a `partial`, or called with `*args`, where it can be helped.
+    called = partial(fn, *args, **kwargs) if args or kwargs else fn
 
     def one(rank: int) -> None:
         place = places[rank]
-        with world.standing_in(place):
+        with world.StandingIn(place):
             try:
                 begin = (
                     random_state.clone_state() if clock is SYSTEM else chance.stream(random_state)
                 )
-                results[rank] = ranks.run(place, begin, timeout, fn, args, kwargs)
+                results[rank] = ranks.run(place, begin, timeout, called)
             except BaseException as error:
                 failures.append((rank, error))
                 end_others(places)
             finally:
                 ranks.end(place)
 
-    threads = [clock.start(partial(one, rank), f"rank {rank}") for rank in range(world_size)]
+    threads = [clock.start(MethodType(one, rank), f"rank {rank}") for rank in range(world_size)]
     deadline = clock.deadline(limit if clock is SYSTEM else None)
     try:
         for thread in threads:

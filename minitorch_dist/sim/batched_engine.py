@@ -110,20 +110,14 @@ class BatchedEngine:
         return found
 
     def bind(self, call: PreparedCall, vector: MakeVector) -> Execute:
-        return partial(self._execute, call, vector)
+        return BoundCollective(self, call, vector).execute
 
-    def _execute(
+    def go_alone(
         self, call: PreparedCall, vector: MakeVector, operation: CollectiveOperation,
-        arrays: Mapping[Any, Array], own: PostponedCopy | None,
+        arrays: Mapping[Any, Array],
     ) -> None:  # fmt: skip
+        """The part of one rank, which begins when it comes: nobody waits until all have come."""
         group, schedule = call.group, call.schedule
-        if own is not None:
-            own.into[...] = own.of
-        if call.size == 1:
-            return
-        if self._may_meet(call):
-            self._meet(call, operation, arrays)
-            return
         cut = vector(schedule)
         if self._may_be_light(call, cut, arrays):
             self.operations["light"] += call.rank == 0
@@ -142,7 +136,7 @@ class BatchedEngine:
 
     # ------------------------------------------------------------------------------ all together
 
-    def _may_meet(self, call: PreparedCall) -> bool:
+    def may_meet(self, call: PreparedCall) -> bool:
         group = call.group
         return (
             self.many is not None
@@ -179,9 +173,21 @@ class BatchedEngine:
             self._wires[number] = wires
         return self._wires[number]
 
-    def _meet(
+    def meet(
         self, call: PreparedCall, operation: CollectiveOperation, arrays: Mapping[Any, Array]
     ) -> None:
+        pending, rank = self._met(call, operation, arrays), call.rank
+        end = call.group.world.transport
+        assert isinstance(end, SimTransport)
+        CollectiveWaiter(pending, operation, rank, self.clock).wait(end)
+        if self.adding and pending.busy is not None:
+            me, busy = self.clock.me(), int(pending.busy[rank])
+            me.waited, me.slept = me.waited - busy, me.slept + busy
+
+    def _met(
+        self, call: PreparedCall, operation: CollectiveOperation, arrays: Mapping[Any, Array]
+    ) -> PendingCollective:
+        """This rank has come; the first one makes the meeting, and the last one concludes it."""
         channel, rank = operation.channel, call.rank
         key = channel.number, operation.sequence
         pending = self._pending.get(key)
@@ -193,7 +199,8 @@ class BatchedEngine:
                 self._begin_at_once(call, pending, arrays)
         else:
             pending.compare(operation)
-        pending.came[rank], pending.arrays[rank] = (self.clock.now(), operation), arrays
+        pending.came[rank], pending.arrays[rank] = operation, arrays
+        pending.entry[rank] = self.clock.now()
         if pending.traffic is not None:
             pending.traffic.enter(rank)
         if len(pending.came) == pending.size and pending.error is None:
@@ -202,12 +209,7 @@ class BatchedEngine:
                 self._conclude(call, pending)
             except DistMismatch as error:
                 pending.fail(error)
-        end = call.group.world.transport
-        assert isinstance(end, SimTransport)
-        CollectiveWaiter(pending, operation, rank, self.clock).wait(end)
-        if self.adding and pending.busy is not None:
-            me, busy = self.clock.me(), int(pending.busy[rank])
-            me.waited, me.slept = me.waited - busy, me.slept + busy
+        return pending
 
     def _conclude(self, call: PreparedCall, pending: PendingCollective) -> None:
         """The last one has come: what becomes of the values, and when does each rank go on?"""
@@ -224,15 +226,14 @@ class BatchedEngine:
         for end in pending.ends.values():
             end.need_no_news()
         if pending.traffic is None:
-            began = min(instant for instant, _ in pending.came.values())
+            began = int(pending.entry.min())
             if began <= self.medium.latest and began < self.clock.now():
                 self.medium.crossings += 1  # others have gone where these should have been
             moved = self._moved_together(group, pending, schedule, nbytes, meters)
             if moved is not None:
                 self._pass(pending, ranks, moved, meters)
                 return
-            entries = [pending.came[rank][0] for rank in range(size)]
-            self._send_out(group, pending, schedule, nbytes).catch_up(entries)
+            self._send_out(group, pending, schedule, nbytes).catch_up(pending.entry.tolist())
         self.operations["light"] += 1
         pending.done = pending.ended
 
@@ -260,16 +261,15 @@ class BatchedEngine:
     ) -> lockstep.Moved | None:  # fmt: skip
         """None where messages that come afterwards could meet these, and these are few enough to be
         sent one by one."""
-        size, ranks, links = pending.size, group.channel.ranks, self._wires_of(group)
+        ranks, links = group.channel.ranks, self._wires_of(group)
         assert links is not None
-        entry = np.array([pending.came[rank][0] for rank in range(size)], np.int64)
-        tx, rx = self.medium.ports(ranks)
+        tx, rx = map(np.array, self.medium.ports(ranks))
         are_few = int(meters.messages.sum()) <= payloadless.MOST
         if are_few and self.medium.is_moving:
             return None
         try:
             moved = lockstep.move(
-                schedule, nbytes, links, entry, np.array(tx), np.array(rx), self._moved, not are_few
+                schedule, nbytes, links, pending.entry, tx, rx, self._moved, not are_few
             )
         except arrivals.Overtaken:
             return None
@@ -289,7 +289,7 @@ class BatchedEngine:
         self._count_crossings(ranks, moved)
         done = pending.done = moved.clock
         if self.medium.carried is not None:
-            last = max(instant for instant, _ in pending.came.values())
+            last = int(pending.entry.max())
             for rank, end in zip(ranks, done.tolist(), strict=True):
                 self.medium.carried(rank, last, end)
         self.medium.passed(
@@ -345,6 +345,31 @@ class BatchedEngine:
 
     def __repr__(self) -> str:
         return f"<BatchedEngine, {self.operations}, {len(self._pending)} are gathering>"
+
+
+class BoundCollective:
+    """A collective of one rank, which is bound to the engine. It takes less room than a function within `bind`."""
+
+    __slots__ = ("call", "engine", "vector")
+
+    def __init__(self, engine: BatchedEngine, call: PreparedCall, vector: MakeVector) -> None:
+        self.engine, self.call, self.vector = engine, call, vector
+
+    def execute(
+        self, operation: CollectiveOperation, arrays: Mapping[Any, Array], own: PostponedCopy | None
+    ) -> None:
+        engine, call = self.engine, self.call
+        if own is not None:
+            own.into[...] = own.of
+        if call.size == 1:
+            return
+        if engine.may_meet(call):
+            engine.meet(call, operation, arrays)
+        else:
+            engine.go_alone(call, self.vector, operation, arrays)
+
+    def __repr__(self) -> str:
+        return f"<BoundCollective of {self.call!r}>"
 
 
 def _sees_messages(group: Group) -> bool:

@@ -39,7 +39,7 @@ class LightCollectives:
         """Carry out the part of one rank. It returns when that is over."""
         pending, rank = self._met(call, vector, operation), call.rank
         assert pending.traffic is not None
-        pending.came[rank] = self.clock.now(), operation
+        pending.came[rank] = operation
         pending.traffic.enter(rank)
         end = call.group.world.transport
         assert isinstance(end, SimTransport)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.mail.receives import PostedReceive
@@ -31,33 +30,10 @@ class Matches:
 
     def enter(self, here: World) -> None:
         """Look on in a rank's new world."""
-        here.mailbox.pairing.noted = partial(self._taken, here.rank)
-        if here.answers is not None:
-            here.answers = partial(self._answered, here.rank, here.answers)
-        else:
-            here.answers = partial(self._answered, here.rank, bool_of)
+        own = MatchesOfRank(self, here.rank, here.answers or bool_of)
+        here.mailbox.pairing.noted, here.answers = own.taken, own.answered
 
-    def _taken(
-        self, rank: int, source: int, receive: PostedReceive | None, there: Sequence[int]
-    ) -> None:
-        """A receive from anybody took what came from `source`; messages of `there` were there."""
-        site = getattr(receive.owner, "site", "") if receive is not None else callsite()
-        others = sorted(set(there) - {source})
-        rest = f"; {listed(others)} had sent one, too" if others else ""
-        where = f" at {site}" if site else ""
-        self._note(
-            f"rank {rank} received from rank {source}{where}, where it takes from anybody{rest}"
-        )
-
-    def _answered(
-        self, rank: int, answer: Callable[[Callable[[], bool]], bool], is_over: Callable[[], bool]
-    ) -> bool:
-        found = answer(is_over)
-        said = "yes" if found else "no" if not is_over() else "no, though it was over (a hardship)"
-        self._note(f"rank {rank} asked is_completed() at {callsite()}, and heard {said}")
-        return found
-
-    def _note(self, words: str) -> None:
+    def note(self, words: str) -> None:
         self._count += 1
         self._latest.append(f"  {self._count}. at {in_words(self._clock.now())} {words}")
 
@@ -73,6 +49,35 @@ class Matches:
 
     def __repr__(self) -> str:
         return f"<Matches, {self._count} so far>"
+
+
+class MatchesOfRank:
+    """The part of one rank. `answer` is what `is_completed()` asked before."""
+
+    __slots__ = ("answer", "matches", "rank")
+
+    def __init__(
+        self, matches: Matches, rank: int, answer: Callable[[Callable[[], bool]], bool]
+    ) -> None:
+        self.matches, self.rank, self.answer = matches, rank, answer
+
+    def taken(self, source: int, receive: PostedReceive | None, there: Sequence[int]) -> None:
+        """A receive from anybody took what came from `source`; messages of `there` were there."""
+        site = getattr(receive.owner, "site", "") if receive is not None else callsite()
+        others = sorted(set(there) - {source})
+        rest = f"; {listed(others)} had sent one, too" if others else ""
+        where = f" at {site}" if site else ""
+        self.matches.note(
+            f"rank {self.rank} received from rank {source}{where}, where it takes from anybody{rest}"
+        )
+
+    def answered(self, is_over: Callable[[], bool]) -> bool:
+        found = self.answer(is_over)
+        said = "yes" if found else "no" if not is_over() else "no, though it was over (a hardship)"
+        self.matches.note(
+            f"rank {self.rank} asked is_completed() at {callsite()}, and heard {said}"
+        )
+        return found
 
 
 def bool_of(is_over: Callable[[], bool]) -> bool:

@@ -28,7 +28,8 @@ class PendingCollective:
         self, size: int, first: CollectiveOperation, under_way: set[PendingCollective]
     ) -> None:
         self.size, self.first, self.under_way = size, first, under_way
-        self.came: dict[int, tuple[int, CollectiveOperation]] = {}  # by group rank
+        self.came: dict[int, CollectiveOperation] = {}  # by group rank,
+        self.entry = np.zeros(size, np.int64)  # and when
         self.arrays: dict[int, Mapping[Any, Array]] = {}  # of those who came, until it is done
         self.ends: dict[int, SimTransport] = {}  # at which they wait
         self.done: Integers | None = None  # when each rank may go on,
@@ -74,7 +75,7 @@ class PendingCollective:
 
     def fail(self, error: Exception) -> None:
         self.stop(error)
-        for _, other in self.came.values():
+        for other in self.came.values():
             other.fail(error)
         self.go_on(list(self.ends))
 

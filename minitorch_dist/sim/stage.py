@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.world import World
@@ -21,6 +21,7 @@ from minitorch_dist.sim import scene
 from minitorch_dist.sim.hardship import Hardship
 from minitorch_dist.sim.matches import Matches
 from minitorch_dist.tensors import generator
+from minitorch_dist.tensors.generator import Generator
 from transports.errors import Deadlock, DistError, Overwritten
 from transports.faults.plans import Crash
 from transports.quantities import in_words
@@ -50,6 +51,24 @@ class Fall:
         )
 
 
+class PlaceAtBegin(NamedTuple):
+    """A rank's place before its function was called: a killed rank begins with it again."""
+
+    at_end: tuple[Callable[[], None], ...]
+    interrupts: tuple[Callable[[], None], ...]
+    random_state: Generator
+
+    @staticmethod
+    def of(place: world.WorldScope) -> PlaceAtBegin:
+        state = generator.current().clone_state()
+        return PlaceAtBegin(tuple(place.at_end), tuple(place.interrupts), state)
+
+    def restore(self, place: world.WorldScope) -> None:
+        place.at_end, place.interrupts = list(self.at_end), list(self.interrupts)
+        place.rpc_agent = None
+        generator.install(self.random_state.clone_state())
+
+
 class SimulationStage:
     """Of one run. `injector` is None where nothing was planned."""
 
@@ -67,6 +86,7 @@ class SimulationStage:
         self.fall: Fall | None = None
         self.sometimes: dict[str, bool] = {}
         self.marks: dict[int, list[tuple[str, int]]] = {}  # by rank: names, and when
+        self.visit = self.enter  # one for all ranks
         self.matches = Matches(clock)
         self.entered.append(self.matches.enter)
         clock.stage = self
@@ -77,10 +97,8 @@ class SimulationStage:
         """Call it as this rank, and again after each restart; None if the rank was killed for good."""
         place = world.place()
         rank = place.given["rank"]
-        random_state = generator.current().clone_state()
-        place.given["visit"] = self.enter  # worlds that are made later
-        at_end = list(place.at_end)
-        interrupts = list(place.interrupts)
+        begin = None if self.injector is None else PlaceAtBegin.of(place)
+        place.given["visit"] = self.visit  # worlds that are made later
         self.enter(world.current())
         while True:
             try:
@@ -99,9 +117,8 @@ class SimulationStage:
                 return None
             self.clock.pause(crash.restart - self.clock.now())
             self._begin_again(rank)
-            place.at_end, place.rpc_agent = list(at_end), None
-            place.interrupts = list(interrupts)
-            generator.install(random_state.clone_state())
+            assert begin is not None, "only an injector kills"
+            begin.restore(place)
 
     def enter(self, here: World) -> None:
         """A rank has a new world."""

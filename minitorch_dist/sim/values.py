@@ -34,11 +34,7 @@ def compute(
         return
     if collective == "all_reduce":
         assert combine is not None
-        sums = vectorised_values.all_reduce(
-            schedule, [own["work"] for own in arrays], sizes, combine
-        )
-        for own, total in zip(arrays, sums, strict=True):
-            own["work"][:] = total
+        vectorised_values.all_reduce(schedule, [own["work"] for own in arrays], sizes, combine)
     elif collective == "reduce_scatter":
         assert combine is not None
         inputs = [
@@ -46,9 +42,8 @@ def compute(
             else np.concatenate([own["source", to] for to in range(size)])
             for own in arrays
         ]  # fmt: skip
-        sums = vectorised_values.reduce_scatter(schedule, inputs, sizes, combine)
-        for own, total in zip(arrays, sums, strict=True):
-            own["work"][:] = total
+        results = [own["work"] for own in arrays]
+        vectorised_values.reduce_scatter(schedule, inputs, results, sizes, combine)
     elif collective == "all_gather" and "work" in arrays[0]:
         ends = np.cumsum(sizes).tolist()
         whole = np.concatenate(

@@ -24,7 +24,7 @@ from minitorch_dist.distributed.schedules.steps import Chunks, Exchange, Receive
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
-ROOM = 1 << 26  # bytes that are worked on at once
+ROOM = 1 << 23  # bytes of all ranks that are worked on at once; beside them stand some copies
 
 
 class _FoldedMessages(NamedTuple):
@@ -39,46 +39,38 @@ class _FoldedMessages(NamedTuple):
 
 def all_reduce(
     schedule: Schedule, vectors: Sequence[Array], sizes: Integers, combine: CombineFunction
-) -> list[Array]:
-    """Each rank's sum of the vectors (the same one, where the schedule lets all have the same bits).
+) -> None:
+    """Each rank's vector becomes the sum of all (the same one, where the schedule lets all have the same bits).
     `sizes`: elements of each chunk."""
-    return _in_pieces(schedule, vectors, sizes, combine, whole=True)
+    _in_pieces(schedule, vectors, vectors, sizes, combine, whole=True)
 
 
 def reduce_scatter(
-    schedule: Schedule, vectors: Sequence[Array], sizes: Integers, combine: CombineFunction
-) -> list[Array]:
-    """Each rank's chunk of the sum."""
-    return _in_pieces(schedule, vectors, sizes, combine, whole=False)
+    schedule: Schedule, vectors: Sequence[Array], results: Sequence[Array], sizes: Integers,
+    combine: CombineFunction,
+) -> None:  # fmt: skip
+    """Each rank's result becomes its chunk of the sum."""
+    _in_pieces(schedule, vectors, results, sizes, combine, whole=False)
 
 
 def _in_pieces(
-    schedule: Schedule,
-    vectors: Sequence[Array],
-    sizes: Integers,
-    combine: CombineFunction,
-    whole: bool,
-) -> list[Array]:
-    """A piece of each chunk at a time, as many elements as there is room for."""
+    schedule: Schedule, vectors: Sequence[Array], results: Sequence[Array], sizes: Integers,
+    combine: CombineFunction, whole: bool,
+) -> None:  # fmt: skip
+    """A piece of each chunk at a time, as many elements as there is room for. The result of a piece is written
+    before the next one is read, so it may lie in the vectors."""
     size, dtype = len(vectors), vectors[0].dtype
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     longest = int(sizes.max(initial=0))
     width = max(1, ROOM // max(1, dtype.itemsize * size * max(1, int((sizes > 0).sum()))))
-    if width >= longest:
-        held = np.stack(vectors)
-        return _parts(_done(schedule, held, sizes, combine, whole), sizes, size, whole)
-    sums = [np.empty(int(offsets[-1] if whole else sizes[rank]), dtype) for rank in range(size)]
     for begin in range(0, longest, width):
         pieces = np.clip(sizes - begin, 0, width)
-        columns = _ranges(offsets[:-1] + begin, pieces)
+        is_all = width >= longest
+        columns = slice(None) if is_all else _ranges(offsets[:-1] + begin, pieces)
         held = np.stack([vector[columns] for vector in vectors])
         parts = _parts(_done(schedule, held, pieces, combine, whole), pieces, size, whole)
-        for rank, part in enumerate(parts):
-            if whole:
-                sums[rank][columns] = part
-            else:
-                sums[rank][begin : begin + len(part)] = part
-    return sums
+        for result, part in zip(results, parts, strict=True):
+            result[columns if whole else slice(begin, begin + len(part))] = part
 
 
 def _done(

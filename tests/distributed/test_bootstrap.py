@@ -28,7 +28,7 @@ def in_threads(acts: list[Callable[[], Any]]) -> list[Any]:
     results: list[Any] = [None] * len(acts)
 
     def one(number: int) -> None:
-        with world.standing_in(world.WorldScope()):
+        with world.StandingIn(world.WorldScope()):
             try:
                 results[number] = acts[number]()
             except Exception as error:

@@ -242,7 +242,7 @@ def test_several_contexts_at_once() -> None:
         place = world.place()
 
         def one(number: int) -> None:
-            with world.standing_in(place):
+            with world.StandingIn(place):
                 x = mtd.ones(2, requires_grad=True)
                 with autograd.context() as context_id:
                     y = rpc.rpc_sync((rank + 1) % 3, mul, (x, float(number)))

@@ -1,13 +1,16 @@
-"""What the clock's kernel keeps of its messages, and how many calls each of them takes."""
+"""What the clock's kernel keeps of its messages and ranks, and how many calls a message takes."""
 
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+import minitorch_dist as torch
+from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed.schedules import BUILT_IN
 from minitorch_dist.sim import estimates
 from transports import simulation
@@ -16,6 +19,7 @@ from transports.virtual import medium
 from transports.virtual.topology import uniform
 
 NET = uniform("5us", "100Gb/s")
+LITTLE = 14_000  # bytes
 
 
 def calls(function: Callable[[], Any]) -> int:
@@ -64,3 +68,25 @@ def test_ways_that_are_forgotten_are_made_again(monkeypatch: pytest.MonkeyPatch)
         again = simulation.run(everybody_to_everybody, 5, NET)
         assert again.digest == whole.digest and again.results == whole.results
         assert again.ranks == whole.ranks
+
+
+def room_of_waiting(ranks: int) -> int:
+    """Bytes of Python's memory when the last of so many ranks comes to a collective, in which the others wait."""
+    came: list[int] = []
+
+    def program() -> None:
+        came.append(tracemalloc.get_traced_memory()[0])
+        dist.all_reduce(torch.ones(1))
+
+    tracemalloc.start()
+    try:
+        sim.run(program, ranks, engine="lockstep")
+    finally:
+        tracemalloc.stop()
+    return came[-1]
+
+
+def test_a_rank_that_waits_takes_little_room() -> None:
+    """With 100,000 ranks each kilobyte of one is 100 MB. A greenlet keeps its part of C's stack, which is counted, too."""
+    room_of_waiting(8)  # what is made only once
+    assert (room_of_waiting(192) - room_of_waiting(64)) / 128 <= LITTLE

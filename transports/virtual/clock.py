@@ -56,7 +56,7 @@ class VirtualClock(Scheduler, Clock):
     ) -> None:
         super().__init__(seed, endless, limit, events)
         self.engine = engine or ENGINE
-        self._made = maker(self.engine)
+        self._made = maker(self.engine, self._live, self._join)
         self.at: Callable[[int, Callable[[], None]], None] = self._event_queue.at
         """`at(instant, act)` lets `act` happen. It may wake simulated threads, and may not wait."""
         # Of the simulation that runs under this clock. Each is entered by the module that is named.
@@ -83,13 +83,13 @@ class VirtualClock(Scheduler, Clock):
             rank = self.me().rank
         else:
             main, rank = None, len(self._heads)
-        sim_thread = self._made(function, name, rank, main, self._live, self._join)
+        sim_thread = self._made(function, name, rank, main)
         self._sim_threads[sim_thread] = None
         if main is None:
             self._heads.append(sim_thread)
             self._living += 1
         else:
-            sim_thread.main.helpers.append(sim_thread)
+            sim_thread.main.helpers += (sim_thread,)
         self._ready.append(sim_thread)
         return sim_thread
 
@@ -122,20 +122,20 @@ class VirtualClock(Scheduler, Clock):
         self._event_queue.settle(act)
 
     def park(
-        self, timeout: int | None = None, why: Callable[[], Waiting] | None = None,
-        me: SimThread | None = None,
+        self, timeout: int | None = None, why: Callable[..., Waiting] | None = None,
+        me: SimThread | None = None, about: tuple[Any, ...] = (),
     ) -> bool:  # fmt: skip
-        """Wait until `wake` (True), or for `timeout` picoseconds (False). `me`: the calling thread, if it has
-        been looked up already."""
+        """Wait until `wake` (True), or for `timeout` picoseconds (False). `why(*about)` tells a deadlock's report
+        what for. `me`: the calling thread, if it has been looked up already."""
         me = me or self.me()
         if me.is_stopped:
             raise Stopped
-        me.is_parked, me.was_woken, me.why = True, False, why
+        me.is_parked, me.was_woken, me.why, me.about = True, False, why, about
         if timeout is not None:
             self._event_queue.arm(me, timeout)
         began = self._event_queue.now
         self._hand_over(me)
-        me.deadline = me.why = None  # which knows what was waited for, and its arrays
+        me.deadline = me.why = me.about = None  # which know what was waited for, and its arrays
         self._resumed(me, began)
         return me.was_woken
 
@@ -149,7 +149,7 @@ class VirtualClock(Scheduler, Clock):
         me.spun_at = began = self._event_queue.now
         if me.spins >= SPINS:
             self._pollers.append(me)
-            me.is_parked, me.why = True, _polling
+            me.is_parked, me.why, me.about = True, _polling, ()
         elif gives_way and self._ready:
             self._ready.append(me)
         else:
@@ -162,7 +162,7 @@ class VirtualClock(Scheduler, Clock):
             return self.run()
         if not sim_thread.is_over:
             me = self.me()
-            sim_thread.joiners.append(me)
+            sim_thread.joiners += (me,)
             self.park(
                 None if timeout is None else picoseconds(timeout),
                 lambda: Waiting((), f"the end of {sim_thread.name!r}"),
@@ -172,10 +172,12 @@ class VirtualClock(Scheduler, Clock):
         return f"<VirtualClock, {len(self._sim_threads)} simulated threads, {self._event_queue!r}>"
 
 
-def maker(engine: str) -> Callable[..., SimThread]:
-    """The class of the simulated threads of one clock."""
+def maker(
+    engine: str, live: Callable[[SimThread], None], join: Callable[[SimThread, float | None], None]
+) -> Callable[..., SimThread]:
+    """The class of the simulated threads of one clock, which all share these two functions of it."""
     if engine == "threads":
-        return OsSimThread
+        return partial(OsSimThread, live, join)
     if engine != "greenlet":
         raise ValueError(f"a clock's engine is 'threads' or 'greenlet', not {engine!r}")
     if not has_greenlets():
@@ -185,7 +187,7 @@ def maker(engine: str) -> Callable[..., SimThread]:
         )
     from transports.virtual import greenlets
 
-    return partial(greenlets.GreenletSimThread, greenlets.GreenletThread())
+    return partial(greenlets.GreenletSimThread, greenlets.GreenletThread(), live, join)
 
 
 def has_greenlets() -> bool:

@@ -69,9 +69,9 @@ def report(
 
 def waiting(sim_thread: SimThread) -> Waiting:
     """The ranks that a blocked simulated thread waits for."""
-    return (
-        sim_thread.why() if sim_thread.is_parked and sim_thread.why is not None else Waiting((), "")
-    )
+    if not sim_thread.is_parked or sim_thread.why is None:
+        return Waiting((), "")
+    return sim_thread.why(*sim_thread.about or ())
 
 
 def stands(sim_thread: SimThread) -> str:

@@ -69,9 +69,10 @@ class SimEnd(JoinableTransport):
     # ------------------------------------------------------------------------------------ waiting
 
     def _wait(
-        self, ready: Callable[[], bool] | None, timeout: float | None, why: Callable[[], Waiting]
-    ) -> None:
-        """Wait until something is delivered and, if it is given, `ready` says yes."""
+        self, ready: Callable[[], bool] | None, timeout: float | None, why: Callable[..., Waiting],
+        about: tuple[Any, ...] = (),
+    ) -> None:  # fmt: skip
+        """Wait until something is delivered and, if it is given, `ready` says yes. `why(*about)` explains it."""
         me = self.virtual.me()
         entry = me, ready
         self._waiters.append(entry)
@@ -81,7 +82,7 @@ class SimEnd(JoinableTransport):
         if self._offers:
             self._accept()
         try:
-            self.virtual.park(None if timeout is None else picoseconds(timeout), why, me)
+            self.virtual.park(None if timeout is None else picoseconds(timeout), why, me, about)
         finally:
             if entry in self._waiters:  # else `_rouse` has taken us out
                 self._waiters.remove(entry)

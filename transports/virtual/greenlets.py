@@ -62,14 +62,14 @@ class GreenletSimThread(SimThread):
     def __init__(
         self,
         host: GreenletThread,
+        live: Callable[[SimThread], None],
+        join: Callable[[SimThread, float | None], None],
         function: Callable[[], None],
         name: str,
         rank: int,
         main: SimThread | None,
-        live: Callable[[SimThread], None],
-        join: Callable[[SimThread, float | None], None],
     ) -> None:
-        super().__init__(function, name, rank, main, live, join)
+        super().__init__(live, join, function, name, rank, main)
         self._host = host
         self._greenlet: greenlet.greenlet | None = None
 
@@ -95,12 +95,9 @@ class GreenletSimThread(SimThread):
         """Called by the loop: run it now. A greenlet begins only there, because it begins at the depth of stack
         and recursion of the thread that first switches to it."""
         if self._greenlet is None:
-            self._greenlet = greenlet.greenlet(self._begin, self._host.loop)
+            self._greenlet = greenlet.greenlet(self._live, self._host.loop)
             self.is_begun = True
-        self._greenlet.switch()
-
-    def _begin(self) -> None:
-        self._live(self)
+        self._greenlet.switch(self)  # which `_live` is called with, the first time
 
     def is_here(self) -> bool:
         return self._greenlet is not None and greenlet.getcurrent() is self._greenlet

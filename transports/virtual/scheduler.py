@@ -154,7 +154,8 @@ class Scheduler:
             for other in list(sim_thread.helpers if self._living else self._sim_threads):
                 self._stop(other)
         else:
-            sim_thread.main.helpers.remove(sim_thread)
+            main = sim_thread.main
+            main.helpers = tuple(each for each in main.helpers if each is not sim_thread)
 
     def _stop(self, sim_thread: SimThread) -> None:
         sim_thread.is_stopped = True

@@ -21,6 +21,7 @@ from _thread import allocate_lock, get_ident
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import FrameType
+from typing import Any
 
 from transports.virtual.inboxes import Waiting
 
@@ -41,6 +42,7 @@ class SimThread(ABC):
     __slots__ = (
         "_join",
         "_live",
+        "about",
         "deadline",
         "ended",
         "endings",
@@ -67,16 +69,16 @@ class SimThread(ABC):
 
     def __init__(
         self,
+        live: Callable[[SimThread], None],
+        join: Callable[[SimThread, float | None], None],
         function: Callable[[], None],
         name: str,
         rank: int,
         main: SimThread | None,
-        live: Callable[[SimThread], None],
-        join: Callable[[SimThread, float | None], None],
     ) -> None:
         self.function, self.name, self.rank = function, name, rank
         self.main = self if main is None else main
-        self.helpers: list[SimThread] = []  # of a head: what belongs to it, and is not over
+        self.helpers: tuple[SimThread, ...] = ()  # of a head: what belongs to it, and is not over
         self._live, self._join = live, join
         self.is_begun = False
         self.is_parked = self.is_over = self.is_stopped = False
@@ -84,8 +86,9 @@ class SimThread(ABC):
         self.error: BaseException | None = None  # to be raised where it waits
         self.deadline: int | None = None  # the instant at which it gives up waiting
         self.timer: int | None = None  # the instant for which it stands in the clock's timers
-        self.why: Callable[[], Waiting] | None = None
-        self.joiners: list[SimThread] = []
+        self.why: Callable[..., Waiting] | None = None  # says for what it waits: why(*about)
+        self.about: tuple[Any, ...] | None = None
+        self.joiners: tuple[SimThread, ...] = ()
         self.endings: list[Callable[[], None]] = []
         self.ended = self.waited = self.slept = 0  # picoseconds
         self.spun_at, self.spins = -1, 0
@@ -158,14 +161,14 @@ class OsSimThread(SimThread):
 
     def __init__(
         self,
+        live: Callable[[SimThread], None],
+        join: Callable[[SimThread, float | None], None],
         function: Callable[[], None],
         name: str,
         rank: int,
         main: SimThread | None,
-        live: Callable[[SimThread], None],
-        join: Callable[[SimThread, float | None], None],
     ) -> None:
-        super().__init__(function, name, rank, main, live, join)
+        super().__init__(live, join, function, name, rank, main)
         self._baton = allocate_lock()
         self._baton.acquire()
         self._thread: threading.Thread | None = None  # made when it runs for the first time

@@ -18,7 +18,6 @@ the ranks that wait for it shall hear of the cause before they hear that it left
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -68,7 +67,7 @@ class GroupChannel:
         self.unsaid: Exception | None = None  # the error that broke it, until a call raises it
         self._next = 0
         self._open: dict[int, CollectiveOperation] = {}
-        self._finished: deque[CollectiveOperation] = deque(maxlen=REMEMBERED)
+        self._finished: list[CollectiveOperation] = []  # an empty deque has room for 64
         mailbox.open(self)
 
     def begin(
@@ -164,6 +163,7 @@ class GroupChannel:
         with self.mailbox.lock:
             del self._open[operation.sequence]
             self._finished.append(operation)
+            del self._finished[:-REMEMBERED]
 
     def _refusal(self, error: Exception, fingerprint: Fingerprint, site: str) -> Exception:
         """The error of a call on a broken group. The other members are told as well."""

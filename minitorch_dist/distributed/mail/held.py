@@ -12,7 +12,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from minitorch_dist.distributed.mail.receives import Arrival
 from transports.quantities import amount
@@ -46,13 +46,27 @@ def log(found: Iterable[HeldMessages]) -> None:
     )  # fmt: skip
 
 
+class SaysHeaders(Protocol):
+    """A mailbox, as its bounds see it."""
+
+    rank: int
+
+    def said(self, header: bytes) -> str: ...
+
+
+def log_one(found: HeldMessages) -> None:
+    log([found])
+
+
 class MailboxBounds:
     """The bounds of one mailbox."""
 
-    def __init__(self, rank: int, said: Callable[[bytes], str]) -> None:
-        self._rank, self._said = rank, said
+    __slots__ = ("_mailbox", "most", "next", "told")
+
+    def __init__(self, mailbox: SaysHeaders) -> None:
+        self._mailbox = mailbox
         self.most: int | None = amount(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None
-        self.told: Callable[[HeldMessages], None] = lambda found: log([found])
+        self.told: Callable[[HeldMessages], None] = log_one
         self.next = WORTH_A_LINE  # bytes, at which it is worth telling again
         if self.most is not None:
             self.next = min(self.next, self.most)
@@ -60,14 +74,14 @@ class MailboxBounds:
     def refusal(self, early: Iterable[Arrival], nbytes: int) -> str:
         """Why so much cannot be held."""
         return (
-            f"rank {self._rank} would hold {megabytes(nbytes)} that it has not received, more than "
+            f"rank {self._mailbox.rank} would hold {megabytes(nbytes)} that it has not received, more than "
             f"{VARIABLE}={os.environ.get(VARIABLE)}: {self._kinds(early)}"
         )
 
     def tell(self, early: Iterable[Arrival], held: int) -> None:
         """Let the log know (or who else has asked), and be silent until it is twice as much."""
         self.next = 2 * held if self.most is None else min(2 * held, self.most)
-        self.told(HeldMessages(self._rank, held, self._kinds(early)))
+        self.told(HeldMessages(self._mailbox.rank, held, self._kinds(early)))
 
     def _kinds(self, early: Iterable[Arrival]) -> str:
         """`300 × send (float32[1000]) at train.py:12 of group 'default_pg' from rank 0`"""
@@ -77,7 +91,7 @@ class MailboxBounds:
             many[arrival.sender, arrival.header] += 1
             bytes_of[arrival.sender, arrival.header] += arrival.nbytes
         kinds = [
-            f"{many[sender, header]} × {self._said(header)} from rank {sender}"
+            f"{many[sender, header]} × {self._mailbox.said(header)} from rank {sender}"
             for (sender, header), _ in bytes_of.most_common(SHOWN)
         ]
         more = sum(many.values()) - sum(many[kind] for kind, _ in bytes_of.most_common(SHOWN))
@@ -85,7 +99,7 @@ class MailboxBounds:
 
     def __repr__(self) -> str:
         most = "" if self.most is None else f", at most {megabytes(self.most)}"
-        return f"<Held by rank {self._rank}: tells from {megabytes(self.next)} on{most}>"
+        return f"<Held by rank {self._mailbox.rank}: tells from {megabytes(self.next)} on{most}>"
 
 
 def megabytes(nbytes: int) -> str:

@@ -67,13 +67,13 @@ class Mailbox(MailboxTexts):
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
         self.transport, self.world_size = transport, transport.world_size
-        self.held = MailboxBounds(self.rank, self.said)
+        self.held = MailboxBounds(self)
         self._notices: dict[int, list[PostedReceive]] = {}  # for groups that are not made here yet
         self.farewells: dict[
             int, bytes
         ] = {}  # the last operation of a rank that has left (see `exit_check`)
         self.on_missed: Callable[[int, bytes], None] | None = None
-        self._closed: set[int] = set()  # groups that are no more
+        self._closed: dict[int, None] = {}  # groups that are no more: an empty set takes more room
         self.recorder: Recorder | None = None
         slow = float(os.environ.get(SLOW_VARIABLE) or SLOW)
         self.slow = 0.0 if self.clock.is_virtual else slow
@@ -241,7 +241,7 @@ class Mailbox(MailboxTexts):
         """Forget a group, and what came for it."""
         with self.lock:
             self.channels.pop(channel.number, None)
-            self._closed.add(channel.number)
+            self._closed[channel.number] = None
             self._pairing.forget(channel.number.to_bytes(8, "little"))
 
     def missed(self, src: int, header: bytes) -> None:

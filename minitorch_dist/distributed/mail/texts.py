@@ -52,6 +52,14 @@ class Flight(Protocol):
     def report(self, receive: PostedReceive) -> str: ...
 
 
+def _nothing_after(rank: int, group: int) -> str:
+    return ""
+
+
+def _nothing_shown(src: int) -> bytes | None:
+    return None
+
+
 class MailboxTexts:
     """The part of a mailbox that knows what the other ranks did last, and puts it into words."""
 
@@ -61,8 +69,8 @@ class MailboxTexts:
         self.clock, self.rank, self.lock = transport.clock, transport.rank, Lock()
         self.channels: dict[int, ChannelLike] = {}
         self.last_words: dict[int, str] = {}  # the error that a failed rank raised, before it left
-        self.left_after: Callable[[int, int], str] = lambda rank, group: ""  # (see `exit_check`)
-        self.last_shown: Callable[[int], bytes | None] = lambda src: None  # header, on a board
+        self.left_after: Callable[[int, int], str] = _nothing_after  # (see `exit_check`)
+        self.last_shown: Callable[[int], bytes | None] = _nothing_shown  # header, on a board
         self._pairing = Pairing()
         self.unclaimed = (
             self._pairing.unclaimed

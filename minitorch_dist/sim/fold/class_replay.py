@@ -150,7 +150,7 @@ class ClassReplay:
             del self._pending[key]
             for end in pending.ends.values():
                 end.need_no_news()
-        pending.came[rank] = clock.now(), operation
+        pending.came[rank] = operation
         assert pending.traffic is not None
         pending.traffic.enter(rank)
         transport = call.group.world.transport

@@ -39,7 +39,7 @@ class School:
         self.threads = [SYSTEM.start(lambda name=name: self._live(name), name) for name in names]  # type: ignore[misc]
 
     def _live(self, name: str) -> None:
-        with world.standing_in(world.WorldScope()):
+        with world.StandingIn(world.WorldScope()):
             me = name.encode().hex().rjust(16, "0")[:16]
             laptop = Pupil(
                 self.store, me, name, "here", backend="queue", say=self.said[name].append
@@ -127,7 +127,7 @@ def test_the_end_of_the_store_ends_a_laptop_in_words() -> None:
 
             raise DistNetworkError("the store is gone: rank 0 closed it")
 
-    with pytest.raises(Ended, match="rank 0 closed it"), world.standing_in(world.WorldScope()):
+    with pytest.raises(Ended, match="rank 0 closed it"), world.StandingIn(world.WorldScope()):
         Pupil(Gone(), "0" * 16, "Ada", backend="queue").run()
 
 
@@ -156,7 +156,7 @@ def test_an_order_that_makes_no_sense_is_not_carried_out() -> None:
     said: list[str] = []
 
     def live() -> None:
-        with world.standing_in(world.WorldScope()):
+        with world.StandingIn(world.WorldScope()):
             said.append(Pupil(store, me, "Ada", backend="queue").run())
 
     thread = SYSTEM.start(live, "Ada")
