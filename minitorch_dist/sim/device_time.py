@@ -32,7 +32,7 @@ from minitorch_dist.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
-from minitorch_dist.sim.device import Device, Product
+from minitorch_dist.sim.device import Device, Product, gpu
 from minitorch_dist.sim.module_names import ModuleNames, Names
 from minitorch_dist.sim.slowness import is_at_full_speed, slowed
 from minitorch_dist.tensors import dtypes, flops
@@ -54,7 +54,7 @@ _SUFFIX: Final = re.compile(r"Backward\d+")  # of the names of nodes
 Operations = Sequence[
     tuple[str, int, Names]
 ]  # of one rank: names, picoseconds at full speed, modules
-Devices = Device | Sequence[Device] | Callable[[int], Device]
+Devices = Device | str | Sequence[Device] | Callable[[int], Device]
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,10 +404,16 @@ def dtype_of(reads: Sequence[Any], writes: Sequence[Any]) -> str:
 
 
 def spread(devices: Devices, ranks: int) -> list[Device]:
-    """The device of each rank: the same for all, by a list, or by a function of the rank."""
+    """The device of each rank: the same for all or its name, by a list, or by a function of the rank."""
+    if isinstance(devices, str):
+        devices = gpu(devices)
     if isinstance(devices, Device):
         return [devices] * ranks
-    found = [devices(rank) for rank in range(ranks)] if callable(devices) else list(devices)
+    if not callable(devices) and not isinstance(devices, Sequence):
+        raise TypeError(f"{devices!r} is no device; a device is sim.gpu(name) or sim.Device(…)")
+    found: list[Any] = (
+        [devices(rank) for rank in range(ranks)] if callable(devices) else list(devices)
+    )
     if len(found) != ranks:
         raise ValueError(f"{len(found)} devices were given for {ranks} ranks")
     for rank, each in enumerate(found):

@@ -99,13 +99,17 @@ def run(
     say that it is none (see `transports.virtual.fault_injector`). The result of a rank that was killed is None.
     `hardships` are letters of `sim.hardship`; after so many `events` it is a Livelock. With `memory`
     ("80GB") each rank has an accelerator of its own, `cuda`, with so much. An array that does not fit is
-    refused. The report has each rank's `peak_bytes`. With `device` (`sim.gpu("H100-SXM")`, a list, or a
-    function of the rank) each operation on tensors takes the time that this device needs, and `memory` is the
+    refused. The report has each rank's `peak_bytes`. With `device` (`sim.gpu("H100-SXM")`, a name, a list, or a
+    function of the rank) each operation on tensors takes the time that this device needs. Then `memory` is the
     device's; see `device_time`. With `shapes` all tensors that the program makes have a shape and no numbers,
     and messages have a length and no bytes. Times, bytes and peaks are the same. With `timelines` the report has
     what each rank did and when (`Report.timelines`, `Report.save_page`). `prepared` is called with the stage before
     anything happens on it.
     """
+    if strangers := sorted(rank for rank in speeds or {} if rank not in range(world_size)):
+        raise ValueError(
+            f"speeds= names rank {strangers[0]}, but the ranks are 0 to {world_size - 1}"
+        )
     if fold:
         if not shapes or faults or hardships or journal is not None or prepared is not None:
             raise ValueError(FOLDS)

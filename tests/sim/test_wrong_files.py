@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -147,6 +148,25 @@ def test_too_few_places_are_found_before_anything_runs() -> None:
         clusters.cluster("h100", 8, "two_level:nodes=2,gpus=2,intra=2us/1GB/s,inter=5us/1GB/s")
     with pytest.raises(ValueError, match="write it like nvlink8"):
         clusters.cluster("h100", 8, "nvlnk8+400G")
+
+
+def test_a_run_refuses_what_names_nothing() -> None:
+    """Before any rank begins: a device by a wrong name, a straggler that is no rank, a network that is none."""
+
+    def refuse() -> None:
+        raise AssertionError("it ran")
+
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"device": "h10o"}, "perhaps H100-SXM"),
+        ({"device": 3}, "3 is no device"),
+        ({"device": [sim.gpu("h100")]}, "1 devices were given for 2 ranks"),
+        ({"speeds": {2: 0.5}}, "rank 2, but the ranks are 0 to 1"),
+        ({"net": 3}, "3 is no network"),
+    ]
+    for options, said in wrong:
+        with pytest.raises((TypeError, ValueError), match=said):
+            sim.run(refuse, 2, shapes=True, **options)
+    assert sim.run(lambda: None, 2, device="h100").time == 0
 
 
 def test_the_nearest_layout_is_told_where_none_divides() -> None:
