@@ -15,7 +15,6 @@ somebody fits them: then the roofline alone is predicted, which is faster than a
 from __future__ import annotations
 
 import difflib
-import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -69,6 +68,10 @@ class Device:
         for name in ("top", "half", "contention"):
             if not _is_number(getattr(self, name)):
                 raise ValueError(f"a device's {name} is a number, not {getattr(self, name)!r}")
+        for name in ("memory", "launch"):
+            value = getattr(self, name)
+            if isinstance(value, int | float) and not _is_number(value):
+                raise ValueError(f"a device's {name} is at most 1e30, not {value!r:.40}")
         peak = {dtype: _flops(given, dtype) for dtype, given in self.peak.items()}
         rate = self.bandwidth
         if isinstance(rate, str):
@@ -76,7 +79,7 @@ class Device:
         elif _is_number(rate) and rate > 0:
             per_byte = Fraction(PICO) / Fraction(rate)
         else:
-            raise ValueError(f"a device's bandwidth is above 0, not {rate!r}")
+            raise ValueError(f"a device's bandwidth is above 0 and at most 1e30, not {rate!r:.40}")
         for name, value in (
             ("peak", peak),
             ("per_byte", per_byte),
@@ -134,18 +137,20 @@ class Device:
 
 
 def _is_number(value: object) -> bool:
-    """Neither a truth value nor infinite."""
+    """Neither a truth value nor infinite, nor larger than anything that there is."""
     return (
         isinstance(value, int | float | Fraction)
         and not isinstance(value, bool)
-        and -math.inf < value < math.inf
+        and -1e30 <= value <= 1e30
     )
 
 
 def _flops(given: Any, dtype: str) -> int:
     found = amount(given) if isinstance(given, str) else int(given) if _is_number(given) else 0
     if found <= 0:
-        raise ValueError(f"a peak is above 0, but that of {dtype} is {given!r}")
+        raise ValueError(
+            f"a peak is above 0 and at most 1e30, but that of {dtype} is {given!r:.40}"
+        )
     return found
 
 

@@ -44,7 +44,7 @@ class PlanCache:
                 return {}, {}
             seconds = {key: [*map(float, each)] for key, each in kept.get("seconds", {}).items()}
             return dict(kept["rows"]), seconds
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:  # fmt: skip
             raise ValueError(
                 f"{self.path} is damaged ({error}): delete it, or name another file with --cache"
             ) from None
@@ -55,7 +55,7 @@ class PlanCache:
     def get(self, key: str) -> PlanRow | None:
         try:
             return saved_plans.row_of(self.rows[key])
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
             return None  # not there, or no row
 
     def put(self, key: str, row: PlanRow) -> None:

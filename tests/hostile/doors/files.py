@@ -1,4 +1,4 @@
-"""Doors of files: what `save` and others write, checkpoints, journals, MNIST's files, networks."""
+"""Doors of files: what `save` and others write, checkpoints, journals, MNIST's files, networks, models, plans."""
 
 from __future__ import annotations
 
@@ -29,14 +29,24 @@ from minitorch_dist.distributed.journal import JournalError
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.serialization import container
 from minitorch_dist.sim import nets
-from minitorch_dist.sim.planning import saved_plans, search
+from minitorch_dist.sim.device import Product
+from minitorch_dist.sim.planning import model_files, saved_plans, search
 from minitorch_dist.sim.planning.layouts import TrainingLayout
+from minitorch_dist.sim.planning.plan_cache import PlanCache
 from minitorch_dist.sim.planning.search import PlanRow
 from minitorch_dist.sim.traces import chakra, chrome, replaying
 from minitorch_dist.sim.traces.chakra import COLLECTIVES, NodeKind, TraceNode
 from minitorch_dist.sim.traces.protobuf import TraceError
 from tests.distributed.codec import values
-from tests.hostile.bending import as_json, bend_plainly, bend_tree, bytes_bender, fields_of, odd
+from tests.hostile.bending import (
+    as_json,
+    bend_plainly,
+    bend_text,
+    bend_tree,
+    bytes_bender,
+    fields_of,
+    odd,
+)
 from tests.hostile.door import Door
 from tests.hostile.doors.objects import framed, pickled
 
@@ -328,13 +338,64 @@ class Plans:
         plan_difference.show(Page(write=lambda text: None), plan, plan)
 
 
+def make_cache(random: Random, size: int) -> Any:
+    rows = {f"key {n}": row for n, row in enumerate(make_plan(random, size)["layouts"])}
+    return {"format": search.FORMAT, "rows": rows, "seconds": {"a layer": [0.1, 0.2, 1e-3, 2.0]}}
+
+
+def make_model(random: Random, size: int) -> str:
+    lines = ['kind = "llama"', "layers = 80", "width = 8192", "heads = 64", "kv_heads = 8", "words = 128256",
+             "sequence = 8_192", "batch = 0x20", "ffn = 28672", 'kernels = "single"', 'source = "a paper"']  # fmt: skip
+    random.shuffle(lines)
+    return "\n".join(lines)
+
+
+def make_device(random: Random, size: int) -> str:
+    lines = ["top = 0.65", "half = 16", 'memory = "80GB"', 'launch = "4us"', "contention = 1.2"]
+    chosen = random.sample(lines, random.randrange(len(lines) + 1))
+    peak = '[mine.peak]\nfloat32 = "20T"\nbfloat16 = 3e14'
+    return "\n".join(
+        ["[mine]", random.choice(('bandwidth = "2TB/s"', "bandwidth = 2e12")), *chosen, peak]
+    )
+
+
+class Settings:
+    """Files of models and of devices, and the file in which plans are kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "mine.toml"
+
+    def model(self, text: str) -> None:
+        self.path.write_text(text, encoding="utf-8", errors="surrogatepass")
+        found = model_files.read(str(self.path))
+        assert found.parameters > 0 and found.flops_per_token > 0
+
+    def device(self, text: str) -> None:
+        self.path.write_text(text, encoding="utf-8", errors="surrogatepass")
+        found = sim.gpu(str(self.path))
+        for dtype in found.peak:
+            assert found.time(1000, dtype, [Product(1000, (2, 3, 4))]) >= found.launch
+        assert found.name in str(found)
+
+    def kept(self, tree: Any) -> None:
+        self.path.write_text(json.dumps(tree), encoding="utf-8")
+        found = PlanCache(self.path)
+        for key in [*found.rows]:
+            row = found.get(key)
+            assert row is None or row.seconds > 0
+
+
 def doors(folder: Path) -> list[Door]:
     def room(name: str) -> Path:
         (folder / name).mkdir(exist_ok=True)
         return folder / name
 
     runs, idx, net = Runs(room("journal")), Idx(room("idx")), Net(room("net"))
-    kept, saved = Kept(room("checkpoint")), Plans(room("plans"))
+    kept, saved, settings = (
+        Kept(room("checkpoint")),
+        Plans(room("plans")),
+        Settings(room("settings")),
+    )
     broken = (SerializationError,)
     return [
         Door("safetensors", make_safetensors, bend_saved, read_saved, broken),
@@ -350,4 +411,8 @@ def doors(folder: Path) -> list[Door]:
         Door("chrome-trace", make_chrome, bend_tree, chrome.parsed, (TraceError,), weight=0.5),
         Door("saved-plan", make_plan, bend_tree, saved.read, (ValueError,), folder=room("plans"),
              has_large=False, weight=0.5),
+        *[Door(name, make, bend, read, (ValueError,), folder=room("settings"), has_large=False, weight=0.5)
+          for name, make, bend, read in (("model-file", make_model, bend_text, settings.model),
+                                         ("device-file", make_device, bend_text, settings.device),
+                                         ("plan-cache", make_cache, bend_tree, settings.kept))],
     ]  # fmt: skip
