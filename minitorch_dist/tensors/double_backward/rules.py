@@ -254,17 +254,31 @@ def bincount(places: Any, weights: Any, minlength: int = 0) -> Any:
 
 @rule(np.rot90)
 def rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
-    return made(lambda t: t.rot90(k, axes), (x,))
+    """Turns are made of a reversal and a transposition."""
+    a, b = axes
+
+    def turned(t: Any) -> Any:
+        if k % 4 == 1:
+            return t.flip(b).transpose(a, b)
+        if k % 4 == 3:
+            return t.flip(a).transpose(a, b)
+        return t.flip(a).flip(b) if k % 4 == 2 else t
+
+    return made(turned, (x,))
 
 
 @rule(np.tril)
 def tril(x: Any, k: int = 0) -> Any:
-    return made(lambda t: t.tril(k), (x,))
+    return _kept(x, np.tri(*x.shape[-2:], k, bool))
 
 
 @rule(np.triu)
 def triu(x: Any, k: int = 0) -> Any:
-    return made(lambda t: t.triu(k), (x,))
+    return _kept(x, ~np.tri(*x.shape[-2:], k - 1, bool))
+
+
+def _kept(x: Any, where: Any) -> Any:
+    return made(lambda t: t.masked_fill(constant(~where, t.storage.device), 0), (x,))
 
 
 @rule(np.linalg.inv)
