@@ -269,12 +269,18 @@ def rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 @rule(np.tril)
 def tril(x: Any, k: int = 0) -> Any:
-    return _kept(x, np.tri(*x.shape[-2:], k, bool))
+    return _kept(x, _lower(x, k))
 
 
 @rule(np.triu)
 def triu(x: Any, k: int = 0) -> Any:
-    return _kept(x, ~np.tri(*x.shape[-2:], k - 1, bool))
+    return _kept(x, ~_lower(x, k - 1))
+
+
+def _lower(x: Any, k: int) -> Any:
+    """True up to the k-th diagonal."""
+    rows, columns = x.shape[-2:]
+    return np.tri(rows, columns, k, bool)
 
 
 def _kept(x: Any, where: Any) -> Any:

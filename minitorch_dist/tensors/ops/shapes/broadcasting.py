@@ -62,9 +62,9 @@ def expand_as(input: T, other: TensorBase) -> T:
     return expand(input, other.array.shape)
 
 
-def sum_to_size(input: T, *shape: Any) -> T:
+def sum_to_size(input: T, *shape: Any, size: Any = None) -> T:
     """The sum over the dimensions along which `shape` would be repeated: the reverse of `expand`."""
-    has, target = input.array.shape, sizes(shape, "sum_to_size", None)
+    has, target = input.array.shape, sizes(shape, "sum_to_size", size)
     extra = len(has) - len(target)
     if extra < 0 or any(n not in (1, m) for n, m in zip(target, has[extra:], strict=True)):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(has)}}}.")
