@@ -10,6 +10,7 @@ import os
 import struct
 import zlib
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -307,9 +308,9 @@ def read_chakra(data: bytes) -> None:
 
 def make_chrome(random: Random, size: int) -> Any:
     spans = [
-        {"ph": random.choice("XMC"), "pid": n % 3, "tid": n % 2, "ts": n / 2, "dur": n, "name": "aten::mm",
+        {"ph": random.choice("XMC") if n else "X", "pid": n % 3, "tid": n % 2, "ts": n / 2, "dur": n, "name": "aten::mm",
          "args": {"name": "rank 0", "what": "a product"}}
-        for n in range(size)
+        for n in range(max(size, 1))
     ]  # fmt: skip
     return {"traceEvents": spans} if random.random() < 0.5 else spans
 
@@ -391,11 +392,7 @@ def doors(folder: Path) -> list[Door]:
         return folder / name
 
     runs, idx, net = Runs(room("journal")), Idx(room("idx")), Net(room("net"))
-    kept, saved, settings = (
-        Kept(room("checkpoint")),
-        Plans(room("plans")),
-        Settings(room("settings")),
-    )
+    kept, saved = Kept(room("checkpoint")), Plans(room("plans"))
     broken = (SerializationError,)
     return [
         Door("safetensors", make_safetensors, bend_saved, read_saved, broken),
@@ -411,8 +408,9 @@ def doors(folder: Path) -> list[Door]:
         Door("chrome-trace", make_chrome, bend_tree, chrome.parsed, (TraceError,), weight=0.5),
         Door("saved-plan", make_plan, bend_tree, saved.read, (ValueError,), folder=room("plans"),
              has_large=False, weight=0.5),
-        *[Door(name, make, bend, read, (ValueError,), folder=room("settings"), has_large=False, weight=0.5)
-          for name, make, bend, read in (("model-file", make_model, bend_text, settings.model),
-                                         ("device-file", make_device, bend_text, settings.device),
-                                         ("plan-cache", make_cache, bend_tree, settings.kept))],
+        *[Door(name, make, bend, partial(read, Settings(room(name))), (ValueError,), folder=room(name),
+               has_large=False, weight=0.5)
+          for name, make, bend, read in (("model-file", make_model, bend_text, Settings.model),
+                                         ("device-file", make_device, bend_text, Settings.device),
+                                         ("plan-cache", make_cache, bend_tree, Settings.kept))],
     ]  # fmt: skip
