@@ -1,4 +1,4 @@
-"""What the clock's kernel keeps of its messages and ranks, and how many calls a message takes."""
+"""The clock's kernel: the calls that a message takes, and the bytes of a rank that waits."""
 
 from __future__ import annotations
 
