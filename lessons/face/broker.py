@@ -98,7 +98,8 @@ class BrokerTransport(Transport):
         kind, _, body = next_packet(self.connection)
         if kind == CONNACK and body[1] in (4, 5):
             raise DistNetworkError(
-                "the broker wants a name and a password: --broker NAME:PASSWORD@HOST:PORT"
+                "the broker wants a name and a password: --broker NAME:PASSWORD@HOST:PORT "
+                "(mtd broker does not with --open)"
             )
         if kind != answer or body[refused] > 1 or (kind == CONNACK and body[refused]):
             raise DistNetworkError(f"the broker refuses: packet {kind}, {body.hex(' ')}")

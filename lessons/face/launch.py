@@ -14,7 +14,7 @@ from .. import generations, meeting, stream
 from . import broker, distributed, examine, folder, machines, remote, world
 from .errors import DistTimeout, PeerLost
 from .failures import Failed, in_words
-from .processes import LOST, look_after, start
+from .processes import LOST, UNREAD, look_after, start
 from .programs import TRAINED
 from .store import Keeper, PrefixStore, Store
 
@@ -75,6 +75,8 @@ def run(program, ranks, here, options, keeper, say):
                 json.loads(keeper.values[f"{generation}/result/{rank}"]) for rank in range(ranks)
             ]
         keeper.set(b"", f"over/{turn}")
+        if UNREAD in ended:
+            raise BrokenPipeError("nobody reads what is printed")
         said = keeper.values.get(f"{generation}/failure")
         if keeper.trouble or said:
             text = said.decode() if said else in_words(keeper.trouble, "the launcher")

@@ -93,7 +93,7 @@ def parsed(arguments):
         except (OSError, ValueError) as error:
             port = options.broker.rpartition(":")[2]
             parser.error(
-                f"there is no broker at {options.broker} ({error}); start one, for example mosquitto -p {port}"
+                f"there is no broker at {options.broker} ({error}); start one: mtd broker --open --port {port}, or mosquitto -p {port}"
             )
     if options.command == "server" and options.ranks < 2:
         parser.error("server: --ranks is at least 2, for a server and a worker")

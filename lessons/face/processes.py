@@ -11,7 +11,16 @@ from .contract import Clock
 
 PACKAGE = __name__.rpartition(".face.")[0]
 LOST = 75  # the exit status of a rank whose peer is gone
+UNREAD = 76  # and of one whose output nobody reads any more: … | head
 GRACE = 0.5  # seconds in which the others notice that one has ended
+
+
+def say(line):
+    """Print it; when nobody reads any more, this process ends."""
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        os._exit(UNREAD)
 
 
 def start(asked):

@@ -12,7 +12,7 @@ import signal
 import numpy as np
 
 from .. import buckets, generations, golden, one_f_one_b, overlap, replicas, sharded, stages, zero
-from . import distributed as dist, exact, nn, orders, tensors
+from . import distributed as dist, exact, nn, orders, processes, tensors
 
 CAP = 0.004  # MiB of a bucket: small, so that there are several
 MICROBATCHES = 4
@@ -73,7 +73,7 @@ def told(here, options, step, model, data):
     if here.rank == 0 and (step + 1) % options["every"] == 0:
         with tensors.no_grad():
             now = exact.loss(model(data.x), data.y).item()
-        print(f"step {step + 1:>3}   loss {now:.6f}", flush=True)
+        processes.say(f"step {step + 1:>3}   loss {now:.6f}")
 
 
 def die(here, options, step):

@@ -118,14 +118,19 @@ def assemble(folder: Path, workspace: Workspace | None, room: Path = ROOM) -> As
 
 
 MAIN = """\
+import os
 import sys
 
 from .face.main import main
 
 try:
-    sys.exit(main())
+    status = main()
+    sys.stdout.flush()
+except BrokenPipeError:  # nobody reads any more: … | head
+    os._exit(0)
 except KeyboardInterrupt:
-    sys.exit(130)
+    status = 130
+sys.exit(status)
 """
 
 

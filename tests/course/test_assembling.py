@@ -127,6 +127,37 @@ def test_the_commands_of_the_readme_train_over_each_wire(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_an_open_broker_is_a_wire_and_a_closed_one_says_what_it_wants(stack: Path) -> None:
+    """`mtd broker --open` knows no password; `mtd broker` takes only those who hold the job's key."""
+    train = ["train", "--ranks", "1", "--steps", "1", "--wire", "mqtt", "--broker"]
+    golden = (stack / "face" / "golden.txt").read_text("utf-8").split()
+    with launch.start("--open") as broker:
+        assert digest(run(stack, *train, broker.address)) == golden[0]
+    with launch.start() as broker:
+        refused = run(stack, *train, broker.address)
+    assert "the broker wants a name and a password" in refused.stderr
+    assert "mtd broker does not with --open" in refused.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", ["lessons", "--help", "examine --ranks 1", "train --ranks 2 --steps 3 --every 1"]
+)
+def test_a_reader_who_has_seen_enough_ends_it_without_a_word(stack: Path, words: str) -> None:
+    """As in `python -m mystack lessons | head`: nobody reads what is printed, here or by rank 0."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "mystack", *words.split()], cwd=stack.parent, text=True,
+            stdout=writing, stderr=subprocess.PIPE, timeout=300, env={**os.environ, "PYTHONPATH": str(stack.parent)},
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert done.stderr == ""
+
+
+@pytest.mark.slow
 def test_two_machines_train_an_odd_number_of_ranks_though_one_is_killed(stack: Path) -> None:
     """Two hosts with a cable between them where this machine can have them; else two launchers."""
     with Hosts(2) if not why_not() else nullcontext() as hosts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import sys
 from pathlib import Path
@@ -65,6 +66,19 @@ def test_without_a_folder_one_is_told_how_to_make_one(
     assert "mtd init course" in out(capsys, "check", "1", status=2)
     listing = out(capsys, "list")
     assert "Lesson plus" in listing and "What is plus?" in listing and "mtd init course" in listing
+
+
+@pytest.mark.parametrize("words", ["", "list", "size 1", "text 1"])
+def test_a_reader_who_has_seen_enough_ends_it_without_a_word(
+    course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    """As in `mtd list | head -3`: nobody reads the pipe any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", buffering=1) as unread:
+        monkeypatch.setattr(sys, "stdout", unread)
+        assert cli.main(words.split()) == 0
+    assert capsys.readouterr() == ("", "")
 
 
 def test_unwritten_blanks_are_shown_with_their_lines(

@@ -336,6 +336,16 @@ def test_a_port_that_is_taken() -> None:
             launch.start("--port", str(port))
 
 
+def test_an_open_broker_lets_this_machine_in_and_no_other() -> None:
+    with launch.start("--open") as broker:
+        port = int(broker.address.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as stranger:
+            stranger.sendall(connect_packet("stranger", name=None, password=None))
+            assert stranger.recv(4) == b"\x20\x02\0\0"  # CONNACK: accepted
+    with pytest.raises(DistNetworkError, match=r"--open is for 127.0.0.1 and ::1"):
+        launch.start("--open", "--host", "0.0.0.0")
+
+
 @pytest.mark.parametrize("politely", [True, False])
 def test_a_released_broker_ends_with_its_last_client(politely: bool) -> None:
     broker = launch.start()

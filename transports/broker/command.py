@@ -22,6 +22,7 @@ from transports.broker.session import House
 from transports.errors import DistError
 
 SPARE = 64  # files, beside connections
+LOOPBACK = ("127.0.0.1", "::1")  # reached from this machine only
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +31,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-packet", type=int, default=16 << 20, help="bytes of one packet (%(default)s)"
     )
+    parser.add_argument(
+        "--open",
+        action="store_true",
+        help="let all programs of this machine in, without a password",
+    )
     parser.add_argument("--certificate", help="PEM file; switches TLS on")
     parser.add_argument("--private-key", help="PEM file of the certificate's key")
     parser.add_argument("--private", default="", help=argparse.SUPPRESS)  # see `rules`
@@ -37,6 +43,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.open and options.host not in LOOPBACK:
+        print(
+            f"error: --open is for {' and '.join(LOOPBACK)}; others could come in, too", flush=True
+        )
+        return 2
     try:
         asyncio.run(_serve(options))
     except (OSError, OverflowError, DistError) as error:
@@ -48,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
 async def _serve(options: argparse.Namespace) -> None:
     username, password = credentials()
     house = House(username, password.encode(), max_packet=options.max_packet)
+    house.is_open = options.open
     if options.private:
         house.rules = AccessRules(options.private)
         house.owner_password = owner_password(os.environ[OWNER_KEY]).encode()

@@ -44,8 +44,6 @@ def about(name: str, act: Act) -> Callable[[argparse.Namespace], int]:
             return act(page, workspace, chosen(workspace, progress, options.lesson), options)
         except LessonError as error:
             return refuse(name, error)
-        except BrokenPipeError:  # the reader has seen enough
-            raise
         except OSError as error:
             return refuse(name, unwritable(error))
 
@@ -53,7 +51,9 @@ def about(name: str, act: Act) -> Callable[[argparse.Namespace], int]:
 
 
 def unwritable(error: OSError) -> LessonError:
-    """A folder that has gone, or is not to be written to."""
+    """A folder that has gone, or is not to be written to. (If the reader of our output has gone, that is raised.)"""
+    if isinstance(error, BrokenPipeError):
+        raise error
     return LessonError(
         f"{error.filename or 'a file'}: {error.strerror or error}. mtd doctor looks at the folder"
     )
