@@ -18,6 +18,8 @@ retry          what both sides add where messages may get lost
 rref           references to objects, as users see them; `rref_context` says which worker holds which
                object, and `rref_owner` is what the owner answers, and what can be seen of it
 
+`backend_registry` lists the kinds of agents; `_testing` has one whose messages fail or come late.
+
 torch's users name `options`, `constants` and `functions` too. The same code runs over every transport, and in
 virtual time.
 """
@@ -27,7 +29,11 @@ from minitorch_dist.distributed.exceptions import (
     RpcTimeout as RpcTimeout,
     WorkerLost as WorkerLost,
 )
-from minitorch_dist.distributed.rpc import constants as constants, functions as functions
+from minitorch_dist.distributed.rpc import (
+    backend_registry as backend_registry,
+    constants as constants,
+    functions as functions,
+)
 from minitorch_dist.distributed.rpc.agent import (
     TensorPipeAgent as TensorPipeAgent,
     _get_current_rpc_agent as _get_current_rpc_agent,
@@ -47,9 +53,9 @@ from minitorch_dist.distributed.rpc.api import (
     rpc_sync as rpc_sync,
     shutdown as shutdown,
 )
+from minitorch_dist.distributed.rpc.backend_registry import BackendType as BackendType
 from minitorch_dist.distributed.rpc.members import WorkerInfo as WorkerInfo
 from minitorch_dist.distributed.rpc.options import (
-    BackendType as BackendType,
     RpcBackendOptions as RpcBackendOptions,
     TensorPipeRpcBackendOptions as TensorPipeRpcBackendOptions,
 )

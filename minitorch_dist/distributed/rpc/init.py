@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from minitorch_dist.distributed import backends, bootstrap, rendezvous, slow_start, world
 from minitorch_dist.distributed.exceptions import DistError
+from minitorch_dist.distributed.rpc import backend_registry
 from minitorch_dist.distributed.rpc.agent import RpcAgent, is_here
 from minitorch_dist.distributed.rpc.join import Membership, new_transport
 from minitorch_dist.distributed.rpc.members import (
@@ -24,7 +25,6 @@ from minitorch_dist.distributed.rpc.members import (
     check_name,
 )
 from minitorch_dist.distributed.rpc.options import (
-    BackendType,
     RpcBackendOptions,
     TensorPipeRpcBackendOptions,
 )
@@ -38,7 +38,7 @@ PIPES: Final = ("uv", "shm", "ibv")  # TensorPipe's own transports; they say not
 
 def init_rpc(
     name: str,
-    backend: BackendType | None = None,
+    backend: Any = None,
     rank: int = -1,
     world_size: int | None = None,
     rpc_backend_options: RpcBackendOptions | None = None,
@@ -52,9 +52,14 @@ def init_rpc(
     and leave while others go on. Then it returns when the workers that joined before can be called.
     """
     check_name(name)
-    if backend is not None and not isinstance(backend, BackendType):
+    if backend is None:
+        backend = backend_registry.BackendType.TENSORPIPE
+    kind = getattr(backend, "value", None)
+    if not isinstance(kind, backend_registry.BackendValue):
         raise TypeError(f"Argument backend must be a member of BackendType, but got {backend!r}")
-    options = TensorPipeRpcBackendOptions() if rpc_backend_options is None else rpc_backend_options
+    options = rpc_backend_options
+    if options is None:
+        options = backend_registry.construct_rpc_backend_options(backend)
     if not isinstance(options, RpcBackendOptions):
         raise TypeError(
             f"`rpc_backend_options` must be a TensorPipeRpcBackendOptions, got {options!r}"
@@ -70,7 +75,9 @@ def init_rpc(
         word.what = lambda: slow_start.of_ranks(PrefixStore("rpc", store), size)
         agent = None
         try:
-            agent = _connect(name, store, rank, size, options)
+            agent = kind.init_backend_handler(
+                store=store, name=name, rank=rank, world_size=size, rpc_backend_options=options
+            )
         finally:
             if agent is None and is_ours:
                 store.close()
@@ -96,8 +103,12 @@ def _meet(init_method: str, rank: int, size: int | None) -> tuple[Store, int, in
     return *found, True
 
 
-def _connect(name: str, store: Store, rank: int, size: int, options: RpcBackendOptions) -> RpcAgent:
-    here = world.place()
+def connect(
+    store: Store, name: str, rank: int, world_size: int, rpc_backend_options: RpcBackendOptions,
+    agent_of: Callable[..., RpcAgent] = RpcAgent,
+) -> RpcAgent:  # fmt: skip
+    """The agent of a new worker. `agent_of` makes it from a transport, our name, the threads and the timeout."""
+    here, size, options = world.place(), world_size, rpc_backend_options
     if size and not 0 <= rank < size:
         raise RuntimeError(f"rank {rank} is not in a world of {size} workers")
     kind, address = _medium(options, here.given.get("address", "tcp"))
@@ -112,7 +123,7 @@ def _connect(name: str, store: Store, rank: int, size: int, options: RpcBackendO
     timeout = options.rpc_timeout
     transport.patience = timeout if timeout > 0 else None
     threads = getattr(options, "num_worker_threads", 16)
-    agent = RpcAgent(transport, WorkerInfo(name, rank), threads, timeout)
+    agent = agent_of(transport, WorkerInfo(name, rank), threads, timeout)
     maps = getattr(options, "device_maps", {})
     said = {to: {str(k): str(v) for k, v in there.items()} for to, there in maps.items()}
     if size:
@@ -176,3 +187,14 @@ def _join(agent: RpcAgent, store: Store, maps: dict[str, dict[str, str]]) -> Non
         membership.strike()
         agent.close(patience=5.0)
         raise
+
+
+def _options(
+    rpc_timeout: float | timedelta, init_method: str, **more: Any
+) -> TensorPipeRpcBackendOptions:
+    return TensorPipeRpcBackendOptions(rpc_timeout=rpc_timeout, init_method=init_method, **more)
+
+
+backend_registry.register_backend("TENSORPIPE", _options, connect)
+# the name in texts for torch before 1.8; it means the same
+backend_registry.register_backend("PROCESS_GROUP", _options, connect)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from enum import Enum
 from typing import Any, TypeAlias
 
 from minitorch_dist.distributed.rpc.constants import (
@@ -15,19 +14,6 @@ from minitorch_dist.distributed.rpc.constants import (
 from minitorch_dist.tensors import devices
 
 DeviceLike: TypeAlias = "int | str | devices.device"
-
-
-class BackendType(Enum):
-    """Both names mean RPC over the transport of this world.
-
-    torch has one backend left. PROCESS_GROUP is the name in texts for torch before 1.8.
-    """
-
-    TENSORPIPE = "TENSORPIPE"
-    PROCESS_GROUP = "PROCESS_GROUP"
-
-    def __repr__(self) -> str:
-        return f"BackendType.{self.name}"
 
 
 class RpcBackendOptions:

@@ -16,7 +16,8 @@ from typing import Any, Final, Generic, TypeVar, cast
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.codec import DamagedEncoding, Unsendable, faces
 from minitorch_dist.distributed.codec.errors import shown
-from minitorch_dist.distributed.rpc import functions, serve
+from minitorch_dist.distributed.exceptions import RpcTimeout
+from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import current, is_here
 from minitorch_dist.distributed.rpc.api import in_words, noted, request
 from minitorch_dist.distributed.rpc.call import RpcFuture
@@ -30,6 +31,7 @@ from minitorch_dist.distributed.rpc.rref_owner import backward
 T = TypeVar("T")
 NUMBER: Final = 2  # among the types that the codec was taught
 Timeout = float | timedelta
+NOT_CREATED: Final = "RRef creation via rpc.remote() timed out, and it is possible that the RRef on the owner node does not exist"
 OPERATORS: Final = (
     "__call__", "__contains__", "__delitem__", "__getitem__", "__len__", "__setitem__",
 )  # fmt: skip
@@ -206,15 +208,14 @@ def remote(
 ) -> RRef[Any]:
     """Make an object on a worker, with a function or a class. It returns a reference at once."""
     worker = current().workers.find(to)
-    name = functions.name_of(func)
-    return make(worker, serve.CALL, request(func, args, kwargs), name, timeout)
+    return make(worker, serve.CALL, request(func, args, kwargs), func, timeout)
 
 
 def make(
     worker: WorkerInfo,
     operation: int,
     asked: tuple[Any, ...],
-    doing: str,
+    doing: object,
     timeout: Timeout,
 ) -> RRef[Any]:
     """Order an operation on a worker. The result is a reference to what will come of it."""
@@ -233,6 +234,8 @@ def make(
     order = tuple(id), None if fork_id is None else tuple(fork_id), site, operation, asked
 
     def settled(_: Any, error: Exception | None) -> None:
+        if isinstance(error, RpcTimeout):
+            error = RpcTimeout(f"{NOT_CREATED}: {error}")
         if isinstance(held, UserRRef):
             held.error = held.error or error
             held.confirmed = True
@@ -242,7 +245,7 @@ def make(
 
     try:
         seconds = seconds_of(timeout)
-        ordered = agent.call(worker, serve.REMOTE, order, doing, seconds, settled, site=site)
+        ordered = agent.call(worker, serve.REMOTE, order, doing, seconds, settled, held, site)
     except BaseException as error:  # it could not be sent
         if fork_id is not None:
             context.forks.pop(fork_id, None)
@@ -261,6 +264,8 @@ def _write(writer: faces.Writing, rref: RRef[Any]) -> None:
     if not isinstance(writer, RpcWriter):
         raise Unsendable("an RRef can only be sent by RPC")
     held = rref._held
+    if isinstance(held, UserRRef) and isinstance(held.error, RpcTimeout):
+        raise held.error  # its owner may never hear of it
     context, fork_id = held.context, held.context.new_id()
     owner = held.owner if isinstance(held, UserRRef) else context.me
     to = writer.to

@@ -174,7 +174,10 @@ class RRefContext:
     def enter(self, id: Id, fork_id: Id, holder: int) -> None:
         entry = self.own(id)  # the order to make it may still be on its way
         with self._lock:
-            entry.forks[fork_id] = holder
+            if fork_id not in self._unborn:
+                entry.forks[fork_id] = holder
+            self._unborn.discard(fork_id)
+        self.drop_if_free(id)
 
     def give_back(self, id: Id, fork_id: Id) -> None:
         """A worker gives its fork back."""

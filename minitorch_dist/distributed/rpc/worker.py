@@ -159,7 +159,7 @@ class RpcWorker(RpcInbox):
     def __init__(self, transport: Transport, me: WorkerInfo, timeout: float) -> None:
         super().__init__()
         self.transport, self.clock, self.me = transport, transport.clock, me
-        self.sender = Sender(transport)
+        self.sender = self.new_sender(transport)
         self.timeout = timeout
         self.is_real = not self.clock.is_virtual
         self.trust = trust.of_peers()
@@ -172,6 +172,9 @@ class RpcWorker(RpcInbox):
         self.dropped_refs: deque[Any] = deque()  # noted down by `__del__`
         self.release_dropped_refs: Callable[[], None] = self.dropped_refs.clear
         self._context = copy_context()  # our place, generator and devices: those of our threads too
+
+    def new_sender(self, transport: Transport) -> Sender:
+        return Sender(transport)
 
     def worker(self, id: int) -> WorkerInfo:
         return self.workers.ever(id)
