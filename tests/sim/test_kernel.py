@@ -13,9 +13,13 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed.schedules import BUILT_IN
 from minitorch_dist.sim import estimates
+from tests.sim.messages import End, Past
 from transports import simulation
 from transports.simulation import SimulatedNode
 from transports.virtual import medium
+from transports.virtual.clock import VirtualClock
+from transports.virtual.medium import SimMessage
+from transports.virtual.network import Network
 from transports.virtual.topology import uniform
 
 NET = uniform("5us", "100Gb/s")
@@ -41,7 +45,7 @@ def calls(function: Callable[[], Any]) -> int:
 
 @pytest.mark.parametrize("size", [8, 32])
 def test_a_light_message_takes_few_calls(size: int) -> None:
-    """It leaves, is at the receiver's port, and lands; its rank goes on. Of a ring there are 2 (p-1) p."""
+    """It is made, leaves and is taken; its rank goes on. Of a ring there are 2 (p-1) p."""
     ring, net = BUILT_IN["all_reduce", "ring"], estimates.network_of(NET)
 
     def all_of_them() -> None:
@@ -49,7 +53,28 @@ def test_a_light_message_takes_few_calls(size: int) -> None:
 
     all_of_them()
     fixed = calls(lambda: estimates.message_by_message(ring, 2, 128, net, 0))
-    assert calls(all_of_them) - fixed <= 9 * 2 * (size - 1) * size + 120 * size
+    assert calls(all_of_them) - fixed <= 4 * 2 * (size - 1) * size + 120 * size
+
+
+def test_a_message_that_cannot_be_taken_holds_up_no_other() -> None:
+    """Three land at one instant, and taking the second one is an error."""
+    clock, ends = VirtualClock(), dict[int, int]()
+    moving, time = medium.Medium(clock, Network(NET)), Past()
+    moving.times = time
+
+    class Deaf(End):
+        def take(self, message: SimMessage) -> None:
+            raise OSError("not this one")
+
+    for number, kind in enumerate((End, Deaf, End)):
+        here, there = End(number, time, ends), kind(3 + number, time, ends)
+        moving.transmit(SimMessage(moving, here, there, str(number).encode(), b"12"))
+    with pytest.raises(OSError, match="not this one"):
+        time.queue.advance_until(1 << 62)
+    assert [*ends] == [0]
+    time.queue.advance_until(1 << 62)
+    assert [*ends] == [0, 2] and ends[0] == ends[2]
+    assert [moving.counters[3 + number].bytes_received for number in range(3)] == [2, 2, 2]
 
 
 def test_ways_that_are_forgotten_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,8 +44,9 @@ class Endpoint(Protocol):
     def take(self, message: SimMessage) -> None:
         """It has landed here."""
 
-    def landed(self, message: SimMessage) -> None:
-        """It was ours, and has landed there."""
+    @property
+    def landed(self) -> Callable[[SimMessage], None] | None:
+        """Told of a message that was ours and has landed there; None if we need not know."""
 
 
 @dataclass(slots=True)
@@ -200,12 +201,16 @@ class Medium:
         arriving, self._arriving = self._arriving, []
         if len(arriving) > 1:
             arriving.sort(key=_sender)
-        land = self.land
+        together: list[SimMessage] = []
+        latest = -1  # messages that land one after the other, at one instant
         for message in arriving:
             rx = message.way.rx
             free = rx_free.get(rx, 0)
             over = rx_free[rx] = message.end = (free if free > now else now) + message.hold
-            at(over, partial(land, message))
+            if over != latest:
+                together, latest = [], over
+                at(over, partial(self.land, together))
+            together.append(message)
         if len(self._records) > RECORDS:
             self._digest.update(self._records)
             self._records.clear()
@@ -255,28 +260,38 @@ class Medium:
         sender = (self.counters if stays else self.leaving)[src]
         return Way(route, sender, self.counters[dst], self.network.sharing)
 
-    def land(self, message: SimMessage) -> None:
-        """The last byte is there."""
-        src, dst, nbytes = message.src, message.dst, message.nbytes
-        counters = message.way.receiver
-        counters.messages_received += 1
-        counters.bytes_received += nbytes
-        self._records += _RECORD.pack(message.end, 1, src.rank, dst.rank, nbytes)
-        if self.carried is not None and src.rank != dst.rank:
-            for rank in (src.rank, dst.rank):
-                self.carried(rank, message.end - message.hold, message.end)
-        if self.injector is None:
-            message.has_landed = True
-            dst.take(message)
-            src.landed(message)
-        else:
-            self.injector.land(message)
+    def land(self, messages: Sequence[SimMessage]) -> None:
+        """Their last bytes are there, at this instant."""
+        records, pack, carried, injector = self._records, _RECORD.pack, self.carried, self.injector
+        landing = iter(messages)
+        try:
+            for message in landing:
+                src, dst, nbytes = message.src, message.dst, message.nbytes
+                counters = message.way.receiver
+                counters.messages_received += 1
+                counters.bytes_received += nbytes
+                records += pack(message.end, 1, src.rank, dst.rank, nbytes)
+                if carried is not None and src.rank != dst.rank:
+                    for rank in (src.rank, dst.rank):
+                        carried(rank, message.end - message.hold, message.end)
+                if injector is None:
+                    message.has_landed = True
+                    dst.take(message)
+                    if src.landed is not None:
+                        src.landed(message)
+                else:
+                    injector.land(message)
+        finally:
+            rest = [*landing]
+            if rest:  # one of them could not be taken
+                self.times.at(self.times.now(), partial(self.land, rest))
 
     def deliver(self, message: SimMessage) -> None:
         """It belongs to its receiver now."""
         message.has_landed = True
         message.dst.take(message)
-        message.src.landed(message)
+        if message.src.landed is not None:
+            message.src.landed(message)
 
     # ------------------------------------------- for who moves the messages of many ranks at once
 
@@ -292,13 +307,13 @@ class Medium:
         rx, now = message.way.rx, self.times.now()
         over = self._rx_free[rx] = max(self._rx_free.get(rx, 0), now) + message.hold
         message.end = max(over, message.end + message.way.wire)
-        self.times.at(message.end, partial(self.land, message))
+        self.times.at(message.end, partial(self.land, (message,)))
 
     def has_flowed(self, message: SimMessage) -> None:
         """Its last byte is there, at this instant."""
         self._coming -= 1
         message.end = self.times.now()
-        self.land(message)
+        self.land((message,))
 
     @property
     def is_moving(self) -> bool:

@@ -34,7 +34,7 @@ from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.sim.topologies import Rails
 from transports.sim import SimTransport
-from transports.virtual.medium import Medium, SimMessage, Way
+from transports.virtual.medium import Medium, Way
 from transports.virtual.network import FIRST_COME, Network
 from transports.virtual.topology import Route, Topology, TwoLevel, Uniform
 
@@ -194,20 +194,16 @@ class TrafficOfClasses(payloadless.Traffic):
             for to, way in zip(self.rows.to, ways, strict=True)
         ]
 
-    def receiver(self, number: int) -> Any:
-        return self.receivers[number]
-
 
 class Receiver:
     """A seat, by the number that says over which kind of way its messages come."""
 
     __slots__ = ("rank", "take")
 
+    landed = None
+
     def __init__(self, seat: payloadless.CollectiveRank, rank: int) -> None:
         self.rank, self.take = rank, seat.take
-
-    def landed(self, message: SimMessage) -> None:
-        pass
 
 
 class ClassReplayer(Replayer):
