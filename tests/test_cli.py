@@ -24,6 +24,12 @@ def test_its_help_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None
     assert left.value.code == 0
     out = capsys.readouterr().out
     assert all(name in out for name in COMMANDS)
+    assert out.count("\n") <= 23 and max(map(len, out.split("\n"))) < 80  # and a prompt
+    assert main(["help"]) == 0 and capsys.readouterr().out == out
+    assert main(["help", "all"]) == 0
+    whole = " ".join(capsys.readouterr().out.split())
+    assert all(f"{name} {said}" in whole for name, said in COMMANDS.items())
+    assert main(["help", "chek"]) == 2 and "mtd help all" in capsys.readouterr().err
 
 
 def test_the_package_can_be_run_by_name() -> None:

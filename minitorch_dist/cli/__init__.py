@@ -12,13 +12,14 @@ import os
 import sys
 from collections.abc import Sequence
 
+from minitorch_dist.cli.help import first_screen
 from minitorch_dist.cli.parser import Parser
 from minitorch_dist.pictures import terminal
 from minitorch_dist.version import __version__
 
 COMMANDS = {
     "init": "the course: a folder of your own with a skeleton for each lesson",
-    "list": "the course: all lessons, and how far you are",
+    "list": "the course: the lessons, and how far you are",
     "check": "the course: is what you wrote right, and as cheap as can be?",
     "wire": "the course: what you wrote over tcp, over a folder, over mqtt, beside the simulator",
     "text": "the course: read a lesson",
@@ -31,6 +32,7 @@ COMMANDS = {
     "reset": "the course: begin a lesson anew; what you wrote is kept",
     "assemble": "the course: what you wrote as one package that trains over real wires",
     "why": "the course: what a lamp asks for, and why nothing can be better",
+    "help": "the commands on one screen; mtd help check, or mtd help all, says more",
     "doctor": "what this machine has and lacks, and what to do about it",
     "demo": "four ranks learn to read digits, as threads and over TCP; ends with a picture",
     "broker": "serve MQTT for worlds that have no broker: prints its address, until Ctrl-C",
@@ -84,13 +86,9 @@ MODULES = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `mtd COMMAND …`; returns the exit status."""
-    parser = Parser(
-        prog="mtd",
-        description="minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and numpy. "
-        "Without a command it opens the course where you left it.",
-        epilog="For example: mtd demo; or mtd init course, then mtd text 1 and mtd check 1",
-    )
+    parser = Parser(prog="mtd")
     parser.add_argument("--version", action="version", version=f"minitorch_dist {__version__}")
+    parser.format_help = lambda: first_screen(COMMANDS)  # type: ignore[method-assign]
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     given = [*(sys.argv[1:] if arguments is None else arguments)]
     named = next((word for word in given if not word.startswith("-")), None)

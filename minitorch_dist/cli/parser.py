@@ -1,6 +1,6 @@
 """argparse, for people: a word that it does not know gets the near one, one that is missing its meaning and an example.
 
-mtd: there is no command 'chek'; did you mean check? (mtd --help lists them)
+mtd: there is no command 'chek'; did you mean check? (mtd help lists them)
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ def find(wanted: str | float, room: Path = ROOM) -> Lesson:
             return lesson
     numbers = _in_words([lesson.number for lesson in lessons]) or "none"
     raise LessonError(
-        f"there is no lesson {wanted!r}{_near(str(wanted), lessons)}; there are {numbers} (mtd list shows them)"
+        f"there is no lesson {wanted!r}{_near(str(wanted), lessons)}; there are {numbers} (mtd list --all shows them)"
     )
 
 

@@ -34,7 +34,7 @@ README = """# Your course
 One folder for each lesson: `text.md` is the lesson, the `.py` file beside it is yours to complete.
 
     mtd             open the course where you left it: it checks a file when you save it
-    mtd list        all lessons, and how far you are
+    mtd list        the lessons, and how far you are
     mtd text 1      read a lesson             mtd check 1     is it right?
     mtd hint 1      a hint                    mtd show 1      a picture of what your code does
 

@@ -49,7 +49,7 @@ def test_from_another_folder_it_is_kept_in_the_last_one(
 def test_what_was_done_is_in_the_list(
     course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cli.main(["list"])
+    cli.main(["list", "--all"])
     said = capsys.readouterr().out
     assert "Beside the lessons" in said and "mtd contest" in said and "mtd capstone" in said
 
@@ -65,7 +65,7 @@ def test_what_was_done_is_in_the_list(
     assert cli.main(["museum", "13/whole_tensor", "--find", "--seed", "7"]) == 0
     capsys.readouterr()
 
-    cli.main(["list"])
+    cli.main(["list", "--all"])
     said = capsys.readouterr().out
     assert "all_reduce place 5 of 8" in " ".join(said.split())
     assert "1 of 8: first_come ★★★" in said

@@ -402,7 +402,7 @@ def test_the_command_begins_judges_and_remembers(
     assert "lesson 13 has no open chapter" in said("13")
     assert "--text and --why are for these" in said("mine.py", "--why")
     assert "mtd contest 27" in said()
-    assert cli.main(["list"]) == 0
+    assert cli.main(["list", "--all"]) == 0
     listed = " ".join(capsys.readouterr().out.split())
     assert "of 4 (2.78 × the bound)" in listed and "open chapter: mtd contest 19" in listed
 

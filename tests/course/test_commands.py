@@ -8,12 +8,15 @@ import os
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.cli.lessons import check, keyboard, watch
+from minitorch_dist.cli.lessons import check, keyboard, listing, watch
+from minitorch_dist.cli.page import Page
 from minitorch_dist.course import bounds, lesson, path, workspace
+from minitorch_dist.course.progress import Progress
 from tests.course.small import SOLVED, room
 
 
@@ -66,6 +69,18 @@ def test_without_a_folder_one_is_told_how_to_make_one(
     assert "mtd init course" in out(capsys, "check", "1", status=2)
     listing = out(capsys, "list")
     assert "Lesson plus" in listing and "What is plus?" in listing and "mtd init course" in listing
+
+
+def test_the_list_is_one_screen_wherever_one_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    """24 lines of 80 columns, with a line for the prompt; the question of the present lesson is there."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lessons = lesson.all_lessons()
+    for one in lessons:
+        here = SimpleNamespace(present=lambda _, one=one: one, is_begun=lambda *_: False)
+        listing.brief(Page(), here, Progress(), lessons)  # type: ignore[arg-type]
+        said = capsys.readouterr().out
+        assert said.count("\n") <= 22 and max(map(len, said.split("\n"))) <= 80
+        assert one.question[:20] in said and "mtd list --all" in said
 
 
 @pytest.mark.parametrize("words", ["", "list", "size 1", "text 1"])

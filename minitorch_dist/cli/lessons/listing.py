@@ -1,4 +1,4 @@
-"""`mtd list`: all lessons, and how far you are."""
+"""`mtd list`: the lessons, and how far you are: on one screen, or with `--all` each with its question."""
 
 from __future__ import annotations
 
@@ -18,24 +18,63 @@ from minitorch_dist.course.progress import Progress
 from minitorch_dist.course.sizes import GAP, WORDS
 from minitorch_dist.course.workspace import Workspace, WorkspaceError
 
+PART = 30  # columns of its name
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=run, epilog="mtd list")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="all lessons with their questions, and what is beside them",
+    )
+    parser.set_defaults(run=run, epilog="mtd list --all")
 
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
+    tell = show if options.all else brief
     try:
         try:
             workspace, progress = opened(page)
         except WorkspaceError:
-            show(page, None, Progress(), all_lessons())
+            tell(page, None, Progress(), all_lessons())
             page.say(marked("A folder of your own with all of them: ", ("mtd init course", "bold")))
             return 0
-        show(page, workspace, progress, workspace.lessons())
+        tell(page, workspace, progress, workspace.lessons())
     except LessonError as error:
         return refuse("list", error)
     return 0
+
+
+def brief(
+    page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]
+) -> None:
+    """A screen of 24 lines: the lessons of the part where you are, and a line for each other part."""
+    here = workspace.present(progress) if workspace and lessons else next(iter(lessons), None)
+    for part, each in groupby(lessons, key=lambda lesson: lesson.part):
+        of_part = [*each]
+        passed = len([one for one in of_part if one.number in progress.passed])
+        numbers = f"{of_part[0].number} to {of_part[-1].number}"
+        page.say(marked((f"{part:<{PART}}", "bold cyan"), f" {numbers:<9} {passed} of {len(of_part)} passed"))  # fmt: skip
+        if here is None or part != here.part:
+            continue
+        title = min(max(len(one.title) for one in of_part), 30)
+        table = _row(page, title)
+        for one in of_part:
+            stars = report.stars(progress.passed[one.number].stars) if one.number in progress.passed else ""  # fmt: skip
+            is_here = one.number == here.number
+            state = _state(workspace, progress, one) if workspace else Text()
+            if not is_here and state.plain == one.question:  # of a lesson that is not begun
+                state = Text()
+            elif is_here and not state:
+                state = Text(one.question)
+            table.add_row(
+                "▶" if is_here and workspace else "", str(one.number), Text(one.title, no_wrap=True, overflow="ellipsis"),
+                state.append_text(_size(progress, one)), Text(stars, "yellow"), str(one.minutes),
+            )  # fmt: skip
+        page.say(table)
+    _sum(page, workspace, progress, lessons)
+    page.say(marked("All of them, with their questions: ", ("mtd list --all", "bold")))
 
 
 def show(
@@ -77,6 +116,12 @@ def show(
         for room, said, is_begun in achievements.lines(progress):
             beside.add_row("", room, Text(said, "yellow" if is_begun else ""))
         page.say(beside)
+    _sum(page, workspace, progress, lessons)
+
+
+def _sum(
+    page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]
+) -> None:
     minutes = sum(lesson.minutes for lesson in lessons)
     done = len(progress.passed.keys() & {lesson.number for lesson in lessons})
     page.say()

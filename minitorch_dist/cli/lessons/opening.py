@@ -44,7 +44,7 @@ def _offer(page: Page) -> Workspace | None:
     page.say()
     if not keyboard.is_there():
         page.say(marked("Make a folder for it:  ", ("mtd init course", "bold")))
-        page.say(marked("All commands:          ", ("mtd --help", "bold")))
+        page.say(marked("All commands:          ", ("mtd help", "bold")))
         return None
     folder = Path.cwd() / "course"
     page.say(marked("Your lessons would be in ", (str(folder), "bold"), "."))
@@ -60,7 +60,7 @@ def _offer(page: Page) -> Workspace | None:
                 "When you like: ",
                 ("mtd init course", "bold"),
                 ".  All commands: ",
-                ("mtd --help", "bold"),
+                ("mtd help", "bold"),
             )
         )
         return None
