@@ -17,12 +17,16 @@ def aligned(numbers, axes, missing):
 
 
 def broadcast_shapes(a, b):
-    """The shape in which arrays of the shapes `a` and `b` meet. ValueError if they do not fit together."""
+    """The shape in which arrays of the shapes `a` and `b` meet.
+
+    ValueError if they do not fit together.
+    """
     axes = max(len(a), len(b))
     sizes = []
     for n, m in zip(aligned(a, axes, 1), aligned(b, axes, 1), strict=True):
         # BLANK 1: append the size of this axis to `sizes`, or raise a ValueError (about 3 lines)
-        # If one size is 1, the other one wins, also if that is 0. If neither is 1, they have to be equal.
+        # If one size is 1, the other one wins, also if that
+        # is 0. If neither is 1, they have to be equal.
         if n != m and 1 not in (n, m):
             raise ValueError(
                 f"{a} and {b} do not fit together: {n} and {m} differ, and neither is 1"
@@ -33,7 +37,8 @@ def broadcast_shapes(a, b):
 
 
 def expanded_strides(shape, strides, larger):
-    """The strides with which numbers of this shape and these strides are seen in the shape `larger`.
+    """The strides with which numbers of this shape
+    and these strides are seen in the shape `larger`.
 
     A stride says how far it is to the next number along an axis.
     """
@@ -45,7 +50,10 @@ def expanded_strides(shape, strides, larger):
 
 
 def expand(tensor, *shape):
-    """A view of the tensor in this larger shape. No number is copied, so nobody may write into it."""
+    """A view of the tensor in this larger shape.
+
+    No number is copied, so nobody may write into it.
+    """
     array = tensor.array
     if broadcast_shapes(array.shape, shape) != shape:
         raise ValueError(f"{array.shape} cannot be expanded to {shape}: it would have to shrink")
@@ -60,7 +68,8 @@ def sum_to(grad, shape):
     A number that was used several times gets the sum of what comes back from all its uses.
     """
     # BLANK 3: add up over the axes that broadcasting put in front, and over those it stretched (about 6 lines)
-    # `grad` is a numpy array. grad.sum((0, 1)) adds up over axes 0 and 1; with keepdims=True they stay, as size 1.
+    # `grad` is a numpy array. grad.sum((0, 1)) adds up over
+    # axes 0 and 1; with keepdims=True they stay, as size 1.
     if grad.shape == shape:
         return grad
     extra = grad.ndim - len(shape)

@@ -1,4 +1,5 @@
-"""A tensor that keeps the books: memory is written down when it is taken, and crossed out when it is freed.
+"""A tensor that keeps the books: memory is written down
+when it is taken, and crossed out when it is freed.
 
                    strides
 x      (2, 3)      (3, 1) ──┐
@@ -27,7 +28,8 @@ class Ledger:
     def enter(self, storage, category):
         """Count the storage's bytes from now on, until it is freed."""
         # BLANK 1: add `storage.nbytes` to its category now; `leave` subtracts them when the storage is freed (about 2 lines)
-        # weakref.finalize(thing, function, *arguments) calls function(*arguments) later, as soon as `thing` is freed.
+        # weakref.finalize(thing, function, *arguments) calls
+        # function(*arguments) later, as soon as `thing` is freed.
         self.by_category[category] += storage.nbytes
         weakref.finalize(storage, self.leave, storage.nbytes, category)
         # END

@@ -1,8 +1,10 @@
-"""Gradients: each operation leaves a note of how to go back, and `backward` reads the notes in the right order.
+"""Gradients: each operation leaves a note of how to go
+back, and `backward` reads the notes in the right order.
 
 a ────▶ b = a + a ────▶ c = b + b        forward: numbers; each result remembers a node
-a ◀━━━━ AddBackward0 ◀━━━━ AddBackward0  backward: gradients. From c to b lead two edges, and b's node
-  ◀━━━━              ◀━━━━               is read once, when both have brought their parts
+a ◀━━━━ AddBackward0 ◀━━━━ AddBackward0  backward: gradients. From c to b lead two edges,
+  ◀━━━━              ◀━━━━               and b's node is read once, when both have brought
+                                         their parts
 """
 
 import books
@@ -11,10 +13,12 @@ from broadcasting import sum_to
 
 
 class Node:
-    """A note that an operation left: where gradients go on, and how each is made of the result's gradient.
+    """A note that an operation left: where gradients go
+    on, and how each is made of the result's gradient.
 
-    An edge is a pair of the next node and a function that turns the gradient of this node's result into
-    that of one of its inputs. (It is called vjp: it multiplies a vector by a matrix of derivatives.)
+    An edge is a pair of the next node and a function that turns the
+    gradient of this node's result into that of one of its inputs. (It
+    is called vjp: it multiplies a vector by a matrix of derivatives.)
     """
 
     def __init__(self, name, *edges):
@@ -56,7 +60,9 @@ class Tensor(books.Tensor):
         raise TypeError("views leave no nodes here; in the library they do")
 
     def backward(self):
-        """Add to `grad` of all tensors this one was made of: how it changes when they change a little."""
+        """Add to `grad` of all tensors this one was made
+        of: how it changes when they change a little.
+        """
         send_back(self.node, np.ones(self.shape))
 
     def __add__(self, other):
@@ -111,7 +117,9 @@ def awaited(root):
 
 
 def in_order(root):
-    """The nodes on all ways back from `root`, each once, and after all those that bring it gradients."""
+    """The nodes on all ways back from `root`, each
+    once, and after all those that bring it gradients.
+    """
     awaits = awaited(root)
     order, ready = [], [root]
     # BLANK 1: while a node is ready, put it into `order`; a next node that awaits no more edges is ready, too (about 6 lines)
@@ -136,6 +144,7 @@ def send_back(root, gradient):
         for following, vjp in node.edges:
             part = vjp(grad)
             # BLANK 2: add this part to what has arrived at `following`, if anything has (about 1 line)
-            # A part is a numpy array. Others may hold the same one: make a new one, do not write into one that is there.
+            # A part is a numpy array. Others may hold the same one:
+            # make a new one, do not write into one that is there.
             grads[following] = grads[following] + part if following in grads else part
             # END

@@ -11,7 +11,9 @@ from minitorch_dist.optim import Optimizer
 
 
 class SGD(Optimizer):
-    """With `dampening` only a part of each push counts; `weight_decay` pulls the parameters towards 0."""
+    """With `dampening` only a part of each push counts;
+    `weight_decay` pulls the parameters towards 0.
+    """
 
     def __init__(
         self,
@@ -49,7 +51,8 @@ class SGD(Optimizer):
         push = grad
         if momentum:
             # BLANK 1: the new `velocity`, kept as state["momentum_buffer"] until the next step (about 5 lines)
-            # The first time it is a copy of `grad`. Later: momentum times the old one, plus (1 - dampening) times `grad`.
+            # The first time it is a copy of `grad`. Later: momentum
+            # times the old one, plus (1 - dampening) times `grad`.
             if "momentum_buffer" not in state:
                 state["momentum_buffer"] = grad.clone()
             else:

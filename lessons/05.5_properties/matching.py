@@ -4,7 +4,7 @@ a strategy       draws inputs: arrivals() draws mailboxes
 a property       says what is true of every input, of every program that is right
 a shrinker       leaves out of a failing input what it does not need:
 
-    ✘ [0:1, 2:0, 0:0, 2:0, 1:1]  ─▶  ✘ [2:0, 0:0, 2:0]  ─▶  ✘ [2:0, 2:0]        src:tag of each message
+    ✘ [0:1, 2:0, 0:0, 2:0, 1:1]  ─▶  ✘ [2:0, 0:0, 2:0]  ─▶  ✘ [2:0, 2:0]     src:tag of each message
 
 The library Hypothesis has all three; you write a shrinker once, to see that it is no magic.
 """
@@ -23,7 +23,8 @@ class Message:
 
 
 def take(mailbox, src=None, tag=0):
-    """The oldest message with this tag from rank `src` (None: from anybody), taken out of the list `mailbox`.
+    """The oldest message with this tag from rank `src`
+    (None: from anybody), taken out of the list `mailbox`.
 
     None if no message matches. All others stay where they are, in their order.
     """
@@ -35,9 +36,12 @@ def take(mailbox, src=None, tag=0):
 
 
 def arrivals():
-    """A strategy that draws mailboxes: lists of messages from ranks 0 to RANKS - 1, with tags 0 to TAGS - 1."""
+    """A strategy that draws mailboxes: lists of messages
+    from ranks 0 to RANKS - 1, with tags 0 to TAGS - 1.
+    """
     # BLANK 1: lists of messages (about 2 lines)
-    # st.integers(0, 9) draws a number, st.builds(Message, …, …) a message of what two strategies draw, st.lists(…) a list.
+    # st.integers(0, 9) draws a number, st.builds(Message, …, …)
+    # a message of what two strategies draw, st.lists(…) a list.
     senders, tags = st.integers(0, RANKS - 1), st.integers(0, TAGS - 1)
     return st.lists(st.builds(Message, senders, tags))
     # END
@@ -69,7 +73,8 @@ def property_of_take(take, mailbox, src, tag):
 
 
 def shrunk(example, fails):
-    """A shorter list for which `fails(list)` is true, too: if any one element is left out of it, it is false.
+    """A shorter list for which `fails(list)` is true, too:
+    if any one element is left out of it, it is false.
 
     `example` is a list that fails. It stays as it is.
     """

@@ -4,9 +4,9 @@ rank 0                                                             rank 1
 send(x, dst=1, tag=7) ──▶ under way, in order ──▶ mailbox ──▶ recv(y, src=0, tag=7)
                           for each pair of ranks              takes the oldest that matches
 
-Ranks are threads, but only one of them runs at a time: the one that has the baton. A rank that sends or waits hands it
-on. A seed draws what happens next: which rank runs, or which message arrives. So a seed is a run that can
-be had again, and many seeds are many networks.
+Ranks are threads, but only one of them runs at a time: the one that has the baton. A rank that
+sends or waits hands it on. A seed draws what happens next: which rank runs, or which message
+arrives. So a seed is a run that can be had again, and many seeds are many networks.
 """
 
 from collections import defaultdict, deque
@@ -56,7 +56,8 @@ class World:
             choices = [*sorted(self.ready), *links]
             if not choices:  # all wait, and nothing will come: let each of them raise
                 asked = [
-                    f"rank {rank} for {self.asks[rank]} (in its mailbox: {in_words(self.mailboxes[rank])})"
+                    f"rank {rank} for {self.asks[rank]} "
+                    f"(in its mailbox: {in_words(self.mailboxes[rank])})"
                     for rank in sorted(self.waiting)
                 ]
                 self.error = self.error or Deadlock("waiting: " + ", ".join(asked))
@@ -147,14 +148,16 @@ def send(tensor, dst, tag=0):
 
 
 def recv(tensor, src=None, tag=0):
-    """Wait for a message with this tag from rank `src` (None: from anybody); copy the oldest into `tensor`.
+    """Wait for a message with this tag from rank `src`
+    (None: from anybody); copy the oldest into `tensor`.
 
     Messages that do not match stay where they are. Returns the rank that sent it.
     """
     mailbox = world.mailboxes[world.running]
     world.asks[world.running] = f"tag {tag} from {'anybody' if src is None else f'rank {src}'}"
     # BLANK 1: take the oldest `message` that matches out of the mailbox; while there is none, world.wait() (about 4 lines)
-    # `mailbox` is a list, the oldest first, and grows while we wait. Each message has .src, .tag and .tensor.
+    # `mailbox` is a list, the oldest first, and grows while
+    # we wait. Each message has .src, .tag and .tensor.
     while not (matching := [m for m in mailbox if m.tag == tag and src in (None, m.src)]):
         world.wait()
     message = matching[0]

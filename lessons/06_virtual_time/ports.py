@@ -2,9 +2,9 @@
 
 sender ──[ its sending port ]──────[ the receiver's receiving port ]──► receiver
 
-A message of m bytes holds its sender's sending port and its receiver's receiving port for α + βm each.
-It is in both at once: its first byte arrives when it leaves (the latency is in α). A port serves one
-message at a time, in the order in which they come. All times are whole picoseconds.
+A message of m bytes holds its sender's sending port and its receiver's receiving port for α + βm
+each. It is in both at once: its first byte arrives when it leaves (the latency is in α). A port
+serves one message at a time, in the order in which they come. All times are whole picoseconds.
 """
 
 from collections import defaultdict, deque
@@ -54,7 +54,10 @@ class Ports:
         # END
 
     def lands(self, dst, nbytes, now):
-        """A message's first byte is at the receiving port of `dst` now. When is its last one there?"""
+        """A message's first byte is at the receiving port of `dst` now.
+
+        When is its last one there?
+        """
         # BLANK 2: the receiving port may be busy with another message; also note until when this one holds it (about 3 lines)
         begins = max(now, self.receiving_free[dst])
         self.receiving_free[dst] = begins + self.hold(nbytes)
@@ -62,7 +65,10 @@ class Ports:
         # END
 
     def received(self, now, landed):
-        """A rank asks now for a message which landed, or will land, at `landed`. When does it go on?"""
+        """A rank asks now for a message which landed, or will land, at `landed`.
+
+        When does it go on?
+        """
         # BLANK 3: it may have asked before the message landed, or after (about 1 line)
         return max(now, landed)
         # END
@@ -72,11 +78,12 @@ GOES_ON, COMES, ARRIVES = range(3)  # a rank; a message to its sending port, to 
 
 
 class Run:
-    """Programs, one list of actions for each rank, under a rule. `times` says when each rank is done
-    (None: it waits for ever).
+    """Programs, one list of actions for each rank, under a rule.
+    `times` says when each rank is done (None: it waits for ever).
 
     Nothing waits: of all that will happen, the earliest is taken from a heap, and time jumps there.
-    At one instant ranks go on first, then messages come to ports, then they arrive, by their senders' ranks.
+    At one instant ranks go on first, then messages come
+    to ports, then they arrive, by their senders' ranks.
     """
 
     def __init__(self, programs, ports):

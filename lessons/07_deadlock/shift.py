@@ -41,7 +41,9 @@ def find_circle(waits):
     """
 
     def search(path):
-        """The circle that is found by going on from the end of `path`, where each waits for the next."""
+        """The circle that is found by going on from the
+        end of `path`, where each waits for the next.
+        """
         # BLANK 2: for which rank does the last one wait? Is that one in the path already? (about 7 lines)
         for rank in waits.get(path[-1], []):
             if rank in path:

@@ -3,8 +3,8 @@
     header    {"dtype": "<f4", "shape": [2, 3]}     JSON: what the bytes are
     payload   00 00 80 3f …                         the elements and nothing else, row by row
 
-In a letter all numbers are little-endian ("<"; "|" is for types of one byte, which have no order), whatever the array was.
-Nothing is ever unpickled: `pickle.loads` runs what the sender wants.
+In a letter all numbers are little-endian ("<"; "|" is for types of one byte, which have no order),
+whatever the array was. Nothing is ever unpickled: `pickle.loads` runs what the sender wants.
 """
 
 import json
@@ -18,7 +18,8 @@ from transports.contract import flat
 from transports.queue import QueueTransport
 
 DTYPES = (
-    "|b1", "|i1", "|u1", "<i2", "<u2", "<f2", "<i4", "<u4", "<f4", "<i8", "<u8", "<f8", "<c8", "<c16",
+    "|b1", "|i1", "|u1", "<i2", "<u2", "<f2", "<i4", "<u4", "<f4",
+    "<i8", "<u8", "<f8", "<c8", "<c16",
 )  # fmt: skip
 MAX_HEADER = 1 << 12
 MAX_PAYLOAD = 1 << 40
@@ -42,13 +43,18 @@ def encode(array):
 
 
 def decode(header, payload):
-    """The array, writable and with memory of its own. BadLetter if this is no letter: that is known before memory is taken
-    for as many elements as the header claims."""
+    """The array, writable and with memory of its own.
+
+    BadLetter if this is no letter: that is known before memory is taken
+    for as many elements as the header claims.
+    """
     fields = read(header)
     dtype, shape = fields["dtype"], fields["shape"]
     # BLANK 2: refuse what `encode` would never write; then make the array (about 10 lines)
-    # `dtype` and `shape` may be anything that JSON knows. The payload is exactly as long as they say.
-    # MAX_DIMENSIONS and MAX_PAYLOAD are limits for the shape. An extent of 0 must not hide a huge one beside it.
+    # `dtype` and `shape` may be anything that JSON
+    # knows. The payload is exactly as long as they say.
+    # MAX_DIMENSIONS and MAX_PAYLOAD are limits for the shape.
+    # An extent of 0 must not hide a huge one beside it.
     if dtype not in DTYPES:
         raise BadLetter(f"there is no dtype {dtype!r} in letters")
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
@@ -78,7 +84,8 @@ def read(header):
 
 
 # BLANK 3: here is one example; make it a property of every array (about 12 lines)
-# Let @given draw the dtype and the shape. Different numbers in it show where each one went. How else may it lie in memory?
+# Let @given draw the dtype and the shape. Different numbers in
+# it show where each one went. How else may it lie in memory?
 @given(
     dtype=st.sampled_from(DTYPES),
     shape=st.lists(st.integers(0, 3), max_size=3),

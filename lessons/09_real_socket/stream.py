@@ -3,8 +3,9 @@
     messages    ┃frame│header│payload┃frame│header│payload┃frame│payload┃
     segments    [────────][─][──────────────────────────────][───][─────]
 
-TCP keeps the order of bytes and nothing else: `recv(n)` gives what is there, from 1 byte to n; and none at
-all when the stream has ended. So every message says first how long it is, as in the library:
+TCP keeps the order of bytes and nothing else: `recv(n)` gives what
+is there, from 1 byte to n; and none at all when the stream has
+ended. So every message says first how long it is, as in the library:
 
     0       2         4                 8                                16
     ┌───────┬─────────┬─────────────────┬─────────────────────────────────┬────────┬─────────┐
@@ -49,9 +50,11 @@ def send(connection, header, payload):
 
 
 def receive(connection):
-    """The next message's header and payload; None if the stream has ended where a message would begin.
+    """The next message's header and payload; None if
+    the stream has ended where a message would begin.
 
-    `frames.unpack(frame)` takes those `frames.LENGTH` bytes, and gives the two lengths; FrameError if this is no frame.
+    `frames.unpack(frame)` takes those `frames.LENGTH` bytes,
+    and gives the two lengths; FrameError if this is no frame.
     """
     # BLANK 3: no byte at all is a good end, one byte is the beginning of a frame (about 6 lines)
     first = connection.recv(1)

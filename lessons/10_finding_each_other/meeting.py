@@ -1,8 +1,8 @@
 """Finding each other: ranks, barriers and groups, out of a small key-value store.
 
                   the store
-    a process ──► "joined": 1 ──►  "I am rank 0"          No process knows the others' addresses, and
-    a process ──► "joined": 2 ──►  "I am rank 1"          none is special. All know one store.
+    a process ──► "joined": 1 ──►  "I am rank 0"      No process knows the others' addresses, and
+    a process ──► "joined": 2 ──►  "I am rank 1"      none is special. All know one store.
     a process ──► "joined": 3 ──►  "I am rank 2"
 
 The store does each of these commands in one step, so that nobody comes in between:
@@ -59,8 +59,11 @@ class Meeting:
         # END
 
     def together(self, operation):
-        """A barrier for one operation. If a rank comes for another operation than the first did, all ranks
-        raise a Mismatch, which names both with their lines."""
+        """A barrier for one operation.
+
+        If a rank comes for another operation than the first did, all ranks
+        raise a Mismatch, which names both with their lines.
+        """
         frame = sys._getframe(1)
         site = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         here, mine = self.round, f"rank {self.rank} is in {operation} at {site}"

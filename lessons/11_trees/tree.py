@@ -5,8 +5,8 @@
     round 2  0 ───────────► 3    4         then one for each four,
     round 3                 3 ◄─ 4         then one for all
 
-The root speaks for each block that it is in. The first rank speaks for every other block. A message from
-one to all takes the same ways back, the last first.
+The root speaks for each block that it is in. The first rank speaks for every
+other block. A message from one to all takes the same ways back, the last first.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,9 @@ import minitorch_dist.distributed as dist
 
 
 def speaker(rank, length, root):
-    """The rank that speaks for the block of `length` ranks with `rank` in it: 0…length-1, length…2·length-1, or …"""
+    """The rank that speaks for the block of `length` ranks
+    with `rank` in it: 0…length-1, length…2·length-1, or …
+    """
     # BLANK 1: the root if it is in that block, else the block's first rank (about 2 lines)
     first = rank // length * length
     return root if first <= root < first + length else first
@@ -25,7 +27,9 @@ def speaker(rank, length, root):
 
 
 def halves(size):
-    """1, 2, 4, … : in each round, blocks of so many ranks join in pairs, until one block holds all `size`."""
+    """1, 2, 4, … : in each round, blocks of so many ranks
+    join in pairs, until one block holds all `size`.
+    """
     return [1 << bit for bit in range((size - 1).bit_length())]
 
 
@@ -43,8 +47,8 @@ def parent(rank, size, root):
 def children(rank, size, root):
     """The ranks that report to `rank`, in the order of the rounds."""
     # BLANK 3: while `rank` speaks for the whole block, the other half of it reports here (about 8 lines)
-    # `rank // half` is the number of the half with `rank` in it, and `^ 1` makes that of the other half, which begins at
-    # (rank // half ^ 1) * half. There may be nobody in it.
+    # `rank // half` is the number of the half with `rank` in it, and `^ 1` makes that of
+    # the other half, which begins at (rank // half ^ 1) * half. There may be nobody in it.
     found = []
     for half in halves(size):
         if speaker(rank, 2 * half, root) != rank:
@@ -64,7 +68,9 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, parent):
-        """The tree in which each rank reports to its `parent`; of its children, the nearest comes first."""
+        """The tree in which each rank reports to its
+        `parent`; of its children, the nearest comes first.
+        """
 
         def children(rank, size, root):
             below = [other for other in range(size) if parent(other, size, root) == rank]
@@ -114,7 +120,9 @@ def block(rank, size, root):
 
 
 def scatter(output, rows, src):
-    """Make `output`, on rank r, row r of the `rows` that rank `src` has; nobody else's are looked at."""
+    """Make `output`, on rank r, row r of the `rows`
+    that rank `src` has; nobody else's are looked at.
+    """
     rank, size = dist.get_rank(), dist.get_world_size()
     first, end = block(rank, size, src)
     above = parent(rank, size, src)
@@ -128,7 +136,9 @@ def scatter(output, rows, src):
 
 
 def gather(rows, tensor, dst):
-    """Make row r of the `rows` that rank `dst` has the tensor of rank r; nobody else's are touched."""
+    """Make row r of the `rows` that rank `dst` has
+    the tensor of rank r; nobody else's are touched.
+    """
     rank, size = dist.get_rank(), dist.get_world_size()
     first, end = block(rank, size, dst)
     above = parent(rank, size, dst)

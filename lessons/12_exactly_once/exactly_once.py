@@ -1,14 +1,15 @@
 """A property of other people's all_reduce: it should find each mistake, and accept each right one.
 
-Every rank gives a label for each element. For a tensor of one element, rank r gives BASEʳ. Then a sum tells which
-ranks are in it, like the digits of a number:
+Every rank gives a label for each element. For a tensor of one element, rank r
+gives BASEʳ. Then a sum tells which ranks are in it, like the digits of a number:
 
     three ranks give     1    64    4096
     the sum of all       4161  = 1 + 64 + 4096         each once
     and this one         8193  = 1 + 0·64 + 2·4096     rank 1 is missing, rank 2 counted twice
 
-The elements must differ, too, or a sum in a wrong place would not be seen. Of n elements, rank r gives
-(n + e)·BASEʳ in element e: a digit between n and 2n - 1 is one label, and says from which element it came.
+The elements must differ, too, or a sum in a wrong place would not be
+seen. Of n elements, rank r gives (n + e)·BASEʳ in element e: a digit
+between n and 2n - 1 is one label, and says from which element it came.
 """
 
 from contextlib import nullcontext
@@ -41,10 +42,10 @@ def counts(total, size):
 def play(all_reduce, given, op=dist.ReduceOp.SUM, strictly=False, seed=0):
     """Call `all_reduce(tensor, op)` on as many ranks as there are lists of numbers in `given`.
 
-    Returns what each rank has then, and how many bytes the rank sent that sent most. It raises if ranks
-    wait for each other for ever. `strictly`: each send waits for its receive, and it raises if somebody
-    writes to what is still being sent. (Otherwise sends copy, and return at once.) Each `seed` is another order in
-    which messages arrive.
+    Returns what each rank has then, and how many bytes the rank sent that sent most. It raises if
+    ranks wait for each other for ever. `strictly`: each send waits for its receive, and it raises
+    if somebody writes to what is still being sent. (Otherwise sends copy, and return at once.) Each
+    `seed` is another order in which messages arrive.
     """
 
     def program():
@@ -59,7 +60,9 @@ def play(all_reduce, given, op=dist.ReduceOp.SUM, strictly=False, seed=0):
 
 
 def once(all_reduce, size, count, strictly=False, seed=0):
-    """Raise unless every element, on every rank, has the same element of every rank in it once; and say what is wrong."""
+    """Raise unless every element, on every rank, has the same
+    element of every rank in it once; and say what is wrong.
+    """
     given = [labels(rank, count) for rank in range(size)]
     results, _ = play(all_reduce, given, strictly=strictly, seed=seed)
     for rank, numbers in enumerate(results):
@@ -71,7 +74,9 @@ def once(all_reduce, size, count, strictly=False, seed=0):
 
 
 def in_words(digits, due=1, count=1):
-    """`has rank 3 twice and lacks rank 0`; `due` is the label that each rank gave, of one of `count` elements."""
+    """`has rank 3 twice and lacks rank 0`; `due` is the
+    label that each rank gave, of one of `count` elements.
+    """
     said = []
     if len({*digits}) == 1 and count <= digits[0] < 2 * count:
         return f"is the sum of element {digits[0] - count}"
@@ -88,7 +93,8 @@ def in_words(digits, due=1, count=1):
 
 
 # BLANK 3: here is one example; make it a property of every all_reduce that is right (about 16 lines)
-# Let @given draw the ranks, the elements, the seed. What beside sums? What if sends wait? What may it cost?
+# Let @given draw the ranks, the elements, the seed. What
+# beside sums? What if sends wait? What may it cost?
 @given(
     size=st.integers(1, 8),
     count=st.integers(0, 9),

@@ -68,9 +68,12 @@ def all_gather(output, tensor):
 
 
 def reduce_scatter(output, tensor, op=dist.ReduceOp.SUM):
-    """Make `output`, on rank r, the sum (or what `op` says) of part r of all ranks' tensors, which stay as they are."""
+    """Make `output`, on rank r, the sum (or what `op` says)
+    of part r of all ranks' tensors, which stay as they are.
+    """
     # BLANK 4: a function of your own. A sum of each part goes round, and ends at its rank (about 10 lines)
-    # It is the first half of all_reduce, but the part of rank r has to end there: where does it begin?
+    # It is the first half of all_reduce, but the part
+    # of rank r has to end there: where does it begin?
     rank, size = dist.get_rank(), dist.get_world_size()
     parts = chunks(tensor.view(-1), size)
     partial = parts[(rank - 1) % size]
@@ -85,7 +88,10 @@ def reduce_scatter(output, tensor, op=dist.ReduceOp.SUM):
 
 
 def all_to_all(output, tensor):
-    """Make part r of `output`, on rank s, part s of the tensor of rank r. All parts are equally long."""
+    """Make part r of `output`, on rank s, part s of the tensor of rank r.
+
+    All parts are equally long.
+    """
     # BLANK 5: a function of your own. In step k everybody sends to the rank at distance k (about 8 lines)
     # From which rank does everybody receive in that step?
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -100,14 +106,18 @@ def all_to_all(output, tensor):
 
 
 # BLANK 6: here is one example; make it a property of every reduce_scatter that is right (about 18 lines)
-# Let @given draw the ranks, the length of a part, the operation. Which numbers show what came from where?
+# Let @given draw the ranks, the length of a part, the
+# operation. Which numbers show what came from where?
 @given(
     size=st.integers(1, 5),
     count=st.integers(0, 3),
     op=st.sampled_from([*COMBINE]),
 )
 def property_of_reduce_scatter(reduce_scatter, size, count, op):
-    """Fails if this `reduce_scatter(output, tensor, op)` is wrong. `output` is a part of `tensor`."""
+    """Fails if this `reduce_scatter(output, tensor, op)` is wrong.
+
+    `output` is a part of `tensor`.
+    """
     tensors = [[(-1.0) ** n * (n + rank + 1) for n in range(size * count)] for rank in range(size)]
 
     def program():
@@ -128,7 +138,10 @@ def property_of_reduce_scatter(reduce_scatter, size, count, op):
 
 # INSTEAD
 #| def property_of_reduce_scatter(reduce_scatter):
-#|     """Fails if this `reduce_scatter(output, tensor, op)` is wrong. `output` is a part of `tensor`."""
+#|     """Fails if this `reduce_scatter(output, tensor, op)` is wrong.
+#|
+#|     `output` is a part of `tensor`.
+#|     """
 #|     def program():
 #|         output = torch.zeros(1)
 #|         reduce_scatter(output, torch.tensor([1.0, 2.0]))

@@ -7,8 +7,9 @@ Recursive doubling: everybody swaps all it has with the partner at distance 1, t
               0 ◄───────────► 2
                       1 ◄───────────► 3         then of four
 
-Partners differ in one bit of their numbers, so there must be 2, 4, 8, … of them. With more, some fold in:
-the even rank of a pair gives what it has to the odd one, waits, and gets the result afterwards.
+Partners differ in one bit of their numbers, so there must be 2, 4,
+8, … of them. With more, some fold in: the even rank of a pair gives
+what it has to the odd one, waits, and gets the result afterwards.
 
     6 = 4 + 2    rank      0 ─► 1    2 ─► 3    4    5
                  number         0         1    2    3
@@ -97,8 +98,9 @@ def all_reduce(tensor, op=dist.ReduceOp.SUM):
 def rabenseifner(tensor, op=dist.ReduceOp.SUM):
     """Recursive halving, then doubling: twice the rounds, and hardly more bytes than a ring.
 
-    First partners share the work: each keeps half of what they both have, and gives the other half away.
-    Number k ends with chunk k of the sum. Then the halves come together again, the last first.
+    First partners share the work: each keeps half of what they both
+    have, and gives the other half away. Number k ends with chunk k
+    of the sum. Then the halves come together again, the last first.
     """
     rank, size = dist.get_rank(), dist.get_world_size()
     combine, number, power = COMBINE[op], number_of(rank, size), power_below(size)
@@ -118,6 +120,8 @@ def rabenseifner(tensor, op=dist.ReduceOp.SUM):
 
 
 def halves(vector, ends, number, distance):
-    """The chunks that `number` keeps and those that its partner at `distance` keeps, `distance` of each."""
+    """The chunks that `number` keeps and those that its
+    partner at `distance` keeps, `distance` of each.
+    """
     mine = number & -distance
     return [vector[ends[first] : ends[first + distance]] for first in (mine, mine ^ distance)]

@@ -1,4 +1,5 @@
-"""Which all-reduce, when? Each takes α for every round and β for every byte that has to wait its turn.
+"""Which all-reduce, when? Each takes α for every
+round and β for every byte that has to wait its turn.
 
     time │                                       dddhR    d  doubling: the fewest rounds
          │                                   ddddRRRR     h  halving (Rabenseifner's)
@@ -11,7 +12,8 @@
          └────────────────────────────────────────────
           1 kB      10 kB     100 kB    1 MB      10 MB
 
-`links` says what a link costs: `links.alpha` picoseconds for a message, `links.beta` for each byte of it.
+`links` says what a link costs: `links.alpha` picoseconds
+for a message, `links.beta` for each byte of it.
 """
 
 from doubling import power_below
@@ -70,7 +72,8 @@ def choose(size, nbytes, links):
 def floor(size, nbytes, links):
     """The time that no all_reduce can beat."""
     # BLANK 5: the larger of two picoseconds (about 3 lines)
-    # The time until one rank's first message can reach all; the time to send the bytes that a rank must send.
+    # The time until one rank's first message can reach all;
+    # the time to send the bytes that a rank must send.
     latency = rounds_to_all(size) * links.alpha
     transfer = 2 * (size - 1) / size * nbytes * links.beta
     return max(latency, transfer)
@@ -78,8 +81,10 @@ def floor(size, nbytes, links):
 
 
 def bus_bandwidth(size, nbytes, picoseconds):
-    """Bytes a second, as nccl-tests counts them: what each link carried if nothing was sent in vain.
+    """Bytes a second, as nccl-tests counts them: what
+    each link carried if nothing was sent in vain.
 
-    For many bytes it hardly depends on the number of ranks. Then it can be compared with what the link is sold as.
+    For many bytes it hardly depends on the number of ranks.
+    Then it can be compared with what the link is sold as.
     """
     return 2 * (size - 1) / size * nbytes / (picoseconds / 1e12)

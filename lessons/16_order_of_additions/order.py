@@ -3,8 +3,8 @@
     (1e16 + 1) - 1e16 = 0         the 1 is too small to be seen beside 1e16
     (1e16 - 1e16) + 1 = 1
 
-Every + rounds, so a sum depends on its order. P ranks have the same sum only if all of them add in the same
-order, or if one of them adds and tells the others.
+Every + rounds, so a sum depends on its order. P ranks have the same sum only if
+all of them add in the same order, or if one of them adds and tells the others.
 """
 
 from ring import chunks
@@ -16,7 +16,10 @@ UNIT = 2.0**-53  # a float64 addition is wrong by at most so much of its result
 
 
 def exchange(parts):
-    """Send `parts[r]` to rank r, for all r. Returns what came: by rank, one's own first, then as they came."""
+    """Send `parts[r]` to rank r, for all r.
+
+    Returns what came: by rank, one's own first, then as they came.
+    """
     rank, size = dist.get_rank(), dist.get_world_size()
     works = [dist.isend(parts[other], other) for other in range(size) if other != rank]
     came = {rank: parts[rank].clone()}
@@ -31,7 +34,8 @@ def exchange(parts):
 def tell(parts):
     """Send `parts[rank]` to all, and take in theirs.
 
-    The tag keeps it apart from an `exchange`: a fast rank tells while a slow one still takes from anybody.
+    The tag keeps it apart from an `exchange`: a fast
+    rank tells while a slow one still takes from anybody.
     """
     rank, size = dist.get_rank(), dist.get_world_size()
     others = [other for other in range(size) if other != rank]
@@ -70,7 +74,9 @@ def all_reduce(tensor):
 
 
 def bound(parts):
-    """How far a sum of these tensors may be from the exact sum, element by element, in whatever order."""
+    """How far a sum of these tensors may be from the
+    exact sum, element by element, in whatever order.
+    """
     # BLANK 3: γ Σ|x|, where γ = nu / (1 - nu) for n additions, and u is UNIT (about 3 lines)
     additions = len(parts) - 1
     gamma = additions * UNIT / (1 - additions * UNIT)

@@ -27,7 +27,8 @@ class DistributedDataParallel(nn.Module):
         super().__init__()
         self.module = module
         # BLANK 1: the ranks may have drawn different random numbers (about 1 line)
-        # A module has `parameters()`, and `buffers()`: what it keeps and does not learn, such as running means.
+        # A module has `parameters()`, and `buffers()`: what
+        # it keeps and does not learn, such as running means.
         take_from_rank_0([*module.parameters(), *module.buffers()])
         # END
         for p in module.parameters():
@@ -35,7 +36,10 @@ class DistributedDataParallel(nn.Module):
                 p.register_post_accumulate_grad_hook(self.average)
 
     def average(self, p):
-        """Backward has just finished `p.grad`, as this rank's samples see it. Make it the average over all ranks."""
+        """Backward has just finished `p.grad`, as this rank's samples see it.
+
+        Make it the average over all ranks.
+        """
         # BLANK 2: with your ring (about 2 lines)
         all_reduce(p.grad)
         p.grad /= dist.get_world_size()
@@ -49,7 +53,9 @@ class DistributedDataParallel(nn.Module):
 
 
 def loss(output, target, total):
-    """Squared error of this rank's samples; its *average over the ranks* is the mean over all `total` samples."""
+    """Squared error of this rank's samples; its *average
+    over the ranks* is the mean over all `total` samples.
+    """
     error = output - target
     # BLANK 4: shares of a batch may differ in size, and be empty (about 1 line)
     return (error * error).sum() * dist.get_world_size() / total

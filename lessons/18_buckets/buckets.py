@@ -21,11 +21,14 @@ MIB = 1024 * 1024
 
 
 def assign(parameters, cap):
-    """The parameters in buckets, the last ones first; a bucket is closed as soon as it holds `cap` bytes."""
+    """The parameters in buckets, the last ones first;
+    a bucket is closed as soon as it holds `cap` bytes.
+    """
     buckets, filling = [], []
     for p in reversed(parameters):
         # BLANK 1: when is a bucket full? (about 4 lines)
-        # `p.nbytes` are the bytes of one; the last bucket may stay half empty, but no bucket is quite empty.
+        # `p.nbytes` are the bytes of one; the last bucket
+        # may stay half empty, but no bucket is quite empty.
         filling.append(p)
         if sum(p.nbytes for p in filling) >= cap:
             buckets.append(filling)
@@ -62,7 +65,9 @@ class DistributedDataParallel(nn.Module):
 
     @contextmanager
     def no_sync(self):
-        """A forward in this block is not averaged in its backward; gradients add up on each rank."""
+        """A forward in this block is not averaged in
+        its backward; gradients add up on each rank.
+        """
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -93,7 +98,9 @@ class DistributedDataParallel(nn.Module):
 
 
 def step(model, optimizer, pieces, total):
-    """One step for a batch of `total` samples, of which this rank has these `pieces`: a list of (x, y)."""
+    """One step for a batch of `total` samples, of which
+    this rank has these `pieces`: a list of (x, y).
+    """
     optimizer.zero_grad()
     *others, last = pieces
     # BLANK 4: forward and backward for each piece; which of them need the network? (about 5 lines)

@@ -29,7 +29,10 @@ class DistributedDataParallel(buckets.DistributedDataParallel):
                 p.register_post_accumulate_grad_hook(partial(self.arrived, number))
 
     def backward_begins(self, grad):
-        """As before it leaves a note to call `reduce` at the end. (Without a note, as in `no_sync`, nothing is averaged.)"""
+        """As before it leaves a note to call `reduce` at the end.
+
+        (Without a note, as in `no_sync`, nothing is averaged.)
+        """
         super().backward_begins(grad)
         self.is_averaging = True
         self.lacking = [len(bucket) for bucket in self.buckets]  # gradients that have not arrived
@@ -40,8 +43,9 @@ class DistributedDataParallel(buckets.DistributedDataParallel):
         if self.is_averaging:
             self.lacking[number] -= 1
             # BLANK 1: launch what can go (about 3 lines)
-            # The n-th all_reduce of this rank meets the n-th of the others, whichever bucket they put into it. And on another
-            # rank gradients may arrive in another order. So only bucket number len(self.sent) may be next.
+            # The n-th all_reduce of this rank meets the n-th of the others, whichever bucket they
+            # put into it. And on another rank gradients may arrive in another order. So only bucket
+            # number len(self.sent) may be next.
             while len(self.sent) < len(self.buckets) and self.lacking[len(self.sent)] == 0:
                 self.launch(self.buckets[len(self.sent)])
             # END
@@ -49,13 +53,17 @@ class DistributedDataParallel(buckets.DistributedDataParallel):
     def launch(self, bucket):
         """Begin to sum up a bucket, and do not wait for it."""
         # BLANK 2: a worker sends while we go on (about 2 lines)
-        # dist.all_reduce(vector, async_op=True) returns a Work at once. Until work.wait() has returned, the vector is the network's.
+        # dist.all_reduce(vector, async_op=True) returns a Work at once.
+        # Until work.wait() has returned, the vector is the network's.
         flat = pack(bucket)
         self.sent.append((flat, dist.all_reduce(flat, async_op=True)))
         # END
 
     def reduce(self):
-        """Backward is over: what never became full has unused parameters, and goes now. The optimizer comes next."""
+        """Backward is over: what never became full has unused parameters, and goes now.
+
+        The optimizer comes next.
+        """
         self.is_averaging = False
         for bucket in self.buckets[len(self.sent) :]:
             self.launch(bucket)

@@ -8,7 +8,8 @@ stage 2            all       own part       own part          (1 + 3/P) Ψ
 backward    each gradient is averaged on its owner, and forgotten everywhere else
 step        each owner steps for its own parameters, and sends the new values to all
 
-The real one: minitorch_dist/distributed/optim/zero_redundancy_optimizer.py. Source: arXiv:1910.02054.
+The real one: minitorch_dist/distributed/optim/zero_redundancy_optimizer.py.
+Source: arXiv:1910.02054.
 """
 
 import replicas
@@ -31,7 +32,9 @@ def partition(parameters, size):
 
 
 class ZeroRedundancyOptimizer(Optimizer):
-    """`optimizer_class(params, **defaults)`, divided among the ranks: ZeroRedundancyOptimizer(params, Adam, lr=0.1)."""
+    """`optimizer_class(params, **defaults)`, divided among
+    the ranks: ZeroRedundancyOptimizer(params, Adam, lr=0.1).
+    """
 
     def __init__(self, params, optimizer_class, **defaults):
         super().__init__(params, defaults)
@@ -44,7 +47,8 @@ class ZeroRedundancyOptimizer(Optimizer):
     def step(self, closure=None):
         """The step that `optimizer_class` would make for all parameters."""
         # BLANK 2: step for the own part; then everybody needs all new values (about 4 lines)
-        # dist.broadcast(tensor, src=rank) sends rank's tensor to all; parameters are written through p.detach().
+        # dist.broadcast(tensor, src=rank) sends rank's tensor
+        # to all; parameters are written through p.detach().
         self.optim.step()
         for rank, part in enumerate(self.parts):
             for p in part:
@@ -62,7 +66,8 @@ class ShardedDataParallel(replicas.DistributedDataParallel):
     def average(self, p):
         """Backward has just finished `p.grad`. Only its owner needs the average."""
         # BLANK 3: sum it up on its owner; all other ranks keep nothing (about 5 lines)
-        # dist.reduce(tensor, dst=rank): the sum is on rank `dst` afterwards, and something else on the others.
+        # dist.reduce(tensor, dst=rank): the sum is on rank
+        # `dst` afterwards, and something else on the others.
         dist.reduce(p.grad, dst=self.owner[p])
         if self.owner[p] == dist.get_rank():
             p.grad /= dist.get_world_size()
@@ -72,10 +77,14 @@ class ShardedDataParallel(replicas.DistributedDataParallel):
 
 
 def clip_grad_norm_(parameters, max_norm):
-    """Scale gradients down until their norm is at most `max_norm`; each lies on its owner only. Returns the norm before."""
+    """Scale gradients down until their norm is at most `max_norm`; each lies on its owner only.
+
+    Returns the norm before.
+    """
     grads = [p.grad for p in parameters if p.grad is not None]
     # BLANK 4: the norm of the whole gradient, of which this rank has a part (about 4 lines)
-    # The norm is the root of the sum of all squares. A rank may have none; begin with torch.zeros(1, dtype=torch.float64).
+    # The norm is the root of the sum of all squares. A rank may
+    # have none; begin with torch.zeros(1, dtype=torch.float64).
     squares = torch.zeros(1, dtype=torch.float64)
     for grad in grads:
         squares += (grad * grad).sum().to("cpu", torch.float64)

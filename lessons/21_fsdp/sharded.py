@@ -1,9 +1,11 @@
-"""Fully sharded: each rank keeps a P-th of everything, and borrows a layer's parameters while it computes with them.
+"""Fully sharded: each rank keeps a P-th of everything, and
+borrows a layer's parameters while it computes with them.
 
-forward     layer 1 | gather, compute, free | layer 2 | gather, compute, free |
-backward    layer 2 | gather, compute, reduce_scatter, free | layer 1 | gather, compute, reduce_scatter, free |
+forward     layer 1 | gather, compute, free                  then layer 2 in the same way
+backward    layer 2 | gather, compute, reduce_scatter, free  then layer 1 in the same way
 
-A layer's parameters lie in one vector, `whole`; each parameter is a window on it. Its memory comes and goes; the windows stay.
+A layer's parameters lie in one vector, `whole`; each parameter
+is a window on it. Its memory comes and goes; the windows stay.
 
     whole     [ w w w w | w w b b | b 0 0 0 ]     3 ranks: shards of 4 numbers, padded with zeros
     shard       rank 0    rank 1    rank 2        what a rank keeps, and what its optimizer sees
@@ -15,7 +17,8 @@ A storage (lesson 2) can give its bytes back while tensors that show it still ex
     storage.resize_(8 * 4)           32 bytes again, with any numbers in them
     whole.copy_(torch.ones(8))       the same window reads as ones
 
-The real one: minitorch_dist/distributed/fsdp, to be read as docs/fsdp.md says. Source: arXiv:1910.02054, arXiv:2304.11277.
+The real one: minitorch_dist/distributed/fsdp, to be read as
+docs/fsdp.md says. Source: arXiv:1910.02054, arXiv:2304.11277.
 """
 
 from replicas import take_from_rank_0
@@ -26,14 +29,19 @@ from minitorch_dist import nn
 
 
 def shard_length(count, size):
-    """How many of `count` numbers each of `size` ranks keeps; the last shards may be padded, or nothing but padding."""
+    """How many of `count` numbers each of `size` ranks keeps;
+    the last shards may be padded, or nothing but padding.
+    """
     # BLANK 1: all shards equally long, together no less than all numbers, and as short as can be (1 line)
     return -(-count // size)
     # END
 
 
 class FullyShardedDataParallel(nn.Module):
-    """One unit: what is gathered together. Wrap each layer: nn.Sequential(FullyShardedDataParallel(layer), …)."""
+    """One unit: what is gathered together.
+
+    Wrap each layer: nn.Sequential(FullyShardedDataParallel(layer), …).
+    """
 
     def __init__(self, module):
         super().__init__()
@@ -73,8 +81,10 @@ class FullyShardedDataParallel(nn.Module):
     def gather(self):
         """Borrow: the memory again, and in it what all ranks have in their shards."""
         # BLANK 2: take the memory back, and fill it (about 2 lines)
-        # storage.resize_(n) takes n bytes; dist.all_gather_into_tensor(output, input) puts all ranks' inputs one after the other.
-        # Write into self.whole.data: what lies there is what lay there before, so backward shall not mind.
+        # storage.resize_(n) takes n bytes; dist.all_gather_into_tensor(output,
+        # input) puts all ranks' inputs one after the other.
+        # Write into self.whole.data: what lies there is
+        # what lay there before, so backward shall not mind.
         self.whole.untyped_storage().resize_(self.nbytes)
         dist.all_gather_into_tensor(self.whole.data, self.shard.detach())
         # END
@@ -104,7 +114,8 @@ class FullyShardedDataParallel(nn.Module):
             for w, part in zip(self.windows, self.parts(flat), strict=True):
                 part.copy_(w.grad)
             # BLANK 5: of the average, a rank keeps its shard; of all the rest, nothing (about 5 lines)
-            # dist.reduce_scatter_tensor(output, input): output becomes this rank's part of the sum of all inputs.
+            # dist.reduce_scatter_tensor(output, input): output
+            # becomes this rank's part of the sum of all inputs.
             self.shard.grad = torch.empty_like(self.shard)
             dist.reduce_scatter_tensor(self.shard.grad, flat)
             self.shard.grad /= dist.get_world_size()

@@ -7,7 +7,8 @@ REQUEST 7  add(2, 3)   ─────────────►               
                        ◄───────────── ANSWER 7  5
 REQUEST 8  floor 8     ─────────────►               all below 8 are over, and can be forgotten
 
-A rank that waits for an answer serves the others meanwhile. The real one: minitorch_dist/distributed/rpc.
+A rank that waits for an answer serves the others
+meanwhile. The real one: minitorch_dist/distributed/rpc.
 """
 
 import itertools
@@ -57,7 +58,9 @@ class Agent:
         return True
 
     def drive(self, seconds, is_over):
-        """Take messages until `is_over()`, but not for longer than `seconds`; whether it is over."""
+        """Take messages until `is_over()`, but not
+        for longer than `seconds`; whether it is over.
+        """
         deadline = self.clock.deadline(seconds)
         while not is_over() and not deadline.is_over():
             self.take(deadline.left())
@@ -81,7 +84,10 @@ class Agent:
         # END
 
     def forget(self, src, floor):
-        """Rank `src` has the answers to all its requests below `floor`. (Messages overtake each other.)"""
+        """Rank `src` has the answers to all its requests below `floor`.
+
+        (Messages overtake each other.)
+        """
         # BLANK 2: raise the floor, and forget what lies below it (about 3 lines)
         self.floors[src] = max(self.floors[src], floor)
         for number in [n for who, n in self.known if who == src and n < self.floors[src]]:
@@ -142,7 +148,8 @@ def carry_out(func, args, kwargs):
         return None, error, traceback.format_exc()
 
 
-# The library's functions: ask for `minitorch_dist.distributed.rpc` instead, and a program runs as well.
+# The library's functions: ask for `minitorch_dist.distributed.rpc`
+# instead, and a program runs as well.
 
 
 def init_rpc(name):
@@ -169,15 +176,18 @@ def shutdown():
 
 
 # BLANK 5: here is one example; make it a property of every wire that loses a few messages (about 6 lines)
-# A fate is "fine", "lost", "twice" or "late". Let @given draw the fates of the first requests, and of the first answers.
+# A fate is "fine", "lost", "twice" or "late". Let @given draw
+# the fates of the first requests, and of the first answers.
 FATES = st.lists(st.sampled_from(["fine", "lost", "twice", "late"]), max_size=5)
 
 
 @given(requests=FATES, answers=FATES)
 def property_of_calls(run, requests, answers):
-    """Fails if rank 0's four calls of rank 1, "a" to "d", are carried out twice, or are not answered.
+    """Fails if rank 0's four calls of rank 1, "a" to
+    "d", are carried out twice, or are not answered.
 
-    `ran, told = run(requests, answers)`: a list of the calls that rank 1 carried out, and one of rank 0's results.
+    `ran, told = run(requests, answers)`: a list of the calls
+    that rank 1 carried out, and one of rank 0's results.
     """
     ran, told = run(requests, answers)
     assert sorted(ran) == [*"abcd"], f"these were carried out: {ran}"
@@ -186,9 +196,11 @@ def property_of_calls(run, requests, answers):
 
 # INSTEAD
 #| def property_of_calls(run):
-#|     """Fails if rank 0's four calls of rank 1, "a" to "d", are carried out twice, or are not answered.
+#|     """Fails if rank 0's four calls of rank 1, "a" to
+#|     "d", are carried out twice, or are not answered.
 #|
-#|     `ran, told = run(requests, answers)`: a list of the calls that rank 1 carried out, and one of rank 0's results.
+#|     `ran, told = run(requests, answers)`: a list of the calls
+#|     that rank 1 carried out, and one of rank 0's results.
 #|     """
 #|     ran, told = run(["lost"], [])
 #|     assert ran == told == [*"abcd"]

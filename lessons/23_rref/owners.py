@@ -1,7 +1,9 @@
-"""Who may delete an object that others refer to? Its owner, and only when it has heard from all of them.
+"""Who may delete an object that others refer to? Its
+owner, and only when it has heard from all of them.
 
-An object stays on its owner's rank; a reference is what travels. Each rank that can reach the object holds a
-*fork*, and the owner keeps the object while it knows of one. A fork has a number of its own.
+An object stays on its owner's rank; a reference is what travels. Each
+rank that can reach the object holds a *fork*, and the owner keeps the
+object while it knows of one. A fork has a number of its own.
 
  owner 0                 1                          2            the owner knows of the forks of
     │ ── REFERENCE ────► │                          │            1   (entered before it was sent)
@@ -111,7 +113,10 @@ class Book:
             self.settle(self.forks[reference])
 
     def settle(self, fork):
-        """Give a fork back, if its time has come. Called whenever something about it has changed."""
+        """Give a fork back, if its time has come.
+
+        Called whenever something about it has changed.
+        """
         if is_over(fork):
             del self.forks[fork.number]
             self.post.send(fork.owner, (DELETE, fork.id, fork.number))

@@ -1,4 +1,5 @@
-"""Backward across ranks: each has its part of the graph, and finds out by itself when a node may run.
+"""Backward across ranks: each has its part of the
+graph, and finds out by itself when a node may run.
 
              rank 0                                  rank 1
   forward    x ──► send ═══════ value 7 ═══════════► recv ──► · ──┐
@@ -7,8 +8,8 @@
   backward   loss ──► + ──► recv ═══ gradient 8 ═══► send ──► · ──┐
              x ◄── send ◄═════════ gradient 7 ══════ recv ◄───────┘
 
-The number of a message is all that links the two graphs. Nodes hold one number here; in the library they hold
-tensors: minitorch_dist/distributed/autograd/passes.py, whose `count_edges` yours can be.
+The number of a message is all that links the two graphs. Nodes hold one number here; in the library
+they hold tensors: minitorch_dist/distributed/autograd/passes.py, whose `count_edges` yours can be.
 """
 
 from collections import defaultdict, deque
@@ -51,7 +52,9 @@ class Recv(Node):
 
 
 def count(starts):
-    """How many gradients each node waits for: one for each edge that leads to it, and one for each start."""
+    """How many gradients each node waits for: one for
+    each edge that leads to it, and one for each start.
+    """
     # BLANK 1: walk from the starts along the edges; enter each node's own edges once (about 8 lines)
     awaits = {}
     stack = list(starts)
@@ -141,7 +144,10 @@ class Worker:
         return Recv(value, src, message)
 
     def backward(self, id, root):
-        """Send the gradient of `root` back, through this rank and all others. (`serve` carries on.)"""
+        """Send the gradient of `root` back, through this rank and all others.
+
+        (`serve` carries on.)
+        """
         context = self.context(id)
         context.begin([root])
         context.arrive(root, 1)

@@ -1,4 +1,5 @@
-"""A parameter server: one rank keeps the values, the others compute, and how far they may drift apart is a number.
+"""A parameter server: one rank keeps the values, the others
+compute, and how far they may drift apart is a number.
 
     worker 0   read ▓▓▓ push  read ▓▓▓ push  read …
     worker 1   read ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓ push         (slow)
@@ -6,9 +7,9 @@
 
 A worker that has pushed c times may read when everybody has pushed at least c - s times:
 
-    s = 0         sync: a step is taken when all gradients are there; as one rank with one large batch
-    s = 1, 2 …    bounded: nobody is more than s steps ahead of the slowest (Ho et al., NIPS 2013)
-    s = inf       async: nobody waits for anybody
+    s = 0       sync: a step is taken when all gradients are there; as one rank with one large batch
+    s = 1, 2 …  bounded: nobody is more than s steps ahead of the slowest (Ho et al., NIPS 2013)
+    s = inf     async: nobody waits for anybody
 
 With several servers, and as a program: programs/push_pull_server.py.
 """
@@ -81,7 +82,10 @@ def work(server, worker, gradient, batches):
 
 
 def train(values, step, gradient, batches, staleness):
-    """Rank 0 is the server, rank w + 1 is worker w and has `batches[w]`. The values in the end, on rank 0."""
+    """Rank 0 is the server, rank w + 1 is worker w and has `batches[w]`.
+
+    The values in the end, on rank 0.
+    """
     rank = dist.get_rank()
     one_at_a_time = rpc.TensorPipeRpcBackendOptions(num_worker_threads=1)  # so it needs no lock
     rpc.init_rpc(f"rank{rank}", rpc_backend_options=one_at_a_time)

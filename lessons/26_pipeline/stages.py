@@ -11,7 +11,9 @@ from minitorch_dist.distributed.pipelining.orders import Action, B, F
 
 
 def gpipe(rank, pipe):
-    """The actions of stage `rank`, one after another: all `pipe.microbatches` forward, then all backward."""
+    """The actions of stage `rank`, one after another:
+    all `pipe.microbatches` forward, then all backward.
+    """
     # BLANK 1: the order, a list of Action(stage, F or B, micro-batch) (about 2 lines)
     # Stage r is on rank r. The waiting need not be said: it follows from the order.
     numbers = range(pipe.microbatches)
@@ -28,7 +30,10 @@ class Stage:
         self.held = {}  # micro-batch: what came in and what went out, until its backward
 
     def step(self, order, microbatches, loss):
-        """Carry out an order. `microbatches` are pairs (input, target); parameters collect gradients."""
+        """Carry out an order.
+
+        `microbatches` are pairs (input, target); parameters collect gradients.
+        """
         for action in order:
             if action.kind is F:
                 self.forward(action.microbatch, *microbatches[action.microbatch], loss)
@@ -51,8 +56,8 @@ class Stage:
         """From what the next stage sends (or from the loss) to what the stage before waits for."""
         x, out = self.held.pop(k)
         # BLANK 2: the gradient of `out` comes in, that of `x` goes out (about 8 lines)
-        # `out.backward(gradient)` continues a graph whose end is elsewhere. `self.send(tensor, to, k)` and
-        # `dist.recv(tensor, source, tag=k)` are as in `forward`.
+        # `out.backward(gradient)` continues a graph whose end is elsewhere. `self.send(tensor,
+        # to, k)` and `dist.recv(tensor, source, tag=k)` are as in `forward`.
         if self.rank < self.last:
             gradient = torch.empty_like(out)
             dist.recv(gradient, self.rank + 1, tag=k)

@@ -1,8 +1,9 @@
-"""One forward, one backward: as soon as a micro-batch can go back it does, and its memory is free again.
+"""One forward, one backward: as soon as a micro-batch
+can go back it does, and its memory is free again.
 
-stage 0   F0 F1 F2  ·  · B0 F3 B1  · B2  · B3       warm-up: as many forwards as there are stages from here on
-stage 1    · F0 F1  · B0 F2 B1 F3 B2  · B3  ·       then in turns, one backward and one forward
-stage 2    ·  · F0 B0 F1 B1 F2 B2 F3 B3  ·  ·       at last the backwards that are left
+stage 0   F0 F1 F2  ·  · B0 F3 B1  · B2  · B3      warm-up: as many forwards as stages from here on
+stage 1    · F0 F1  · B0 F2 B1 F3 B2  · B3  ·      then in turns, one backward and one forward
+stage 2    ·  · F0 B0 F1 B1 F2 B2 F3 B3  ·  ·      at last the backwards that are left
 """
 
 import stages
@@ -12,7 +13,9 @@ from minitorch_dist.distributed.pipelining.orders import Action, B, F
 
 
 def one_forward_one_backward(rank, pipe):
-    """The actions of stage `rank` of `pipe.ranks` with its `pipe.microbatches`, one after another."""
+    """The actions of stage `rank` of `pipe.ranks`
+    with its `pipe.microbatches`, one after another.
+    """
     # BLANK 1: the order, a list of Action(rank, F or B, k) (about 6 lines)
     # There may be fewer micro-batches than stages.
     ahead = min(pipe.ranks - rank, pipe.microbatches)
@@ -26,7 +29,9 @@ def one_forward_one_backward(rank, pipe):
 
 
 class Stage(stages.Stage):
-    """As in lesson 26; but activations now go right while gradients go left, so sends may not wait."""
+    """As in lesson 26; but activations now go right
+    while gradients go left, so sends may not wait.
+    """
 
     def __init__(self, layers, columns):
         super().__init__(layers, columns)
@@ -47,9 +52,10 @@ class Stage(stages.Stage):
 
 
 def own(rank, pipe):
-    """Your entry for the contest: any order that can be carried out, on paper. Is there a faster one?
+    """Your entry for the contest: any order that can
+    be carried out, on paper. Is there a faster one?
 
-    A backward B may be split into I (the gradient of what came in; the stage before waits for it) and W (that of
-    the weights; nobody waits for it), each half as long: orders.I and orders.W.
+    A backward B may be split into I (the gradient of what came in; the stage before waits for it)
+    and W (that of the weights; nobody waits for it), each half as long: orders.I and orders.W.
     """
     return one_forward_one_backward(rank, pipe)

@@ -1,4 +1,5 @@
-"""A light-bulb protocol or a folder becomes a network by numbers on messages and checksums on records.
+"""A light-bulb protocol or a folder becomes a network
+by numbers on messages and checksums on records.
 
 sent     0  1  2          A wire may lose a message, bring it twice, or after a later one …
 came     1  0  1  2  2
@@ -30,7 +31,8 @@ class Once:
         self.early = {}  # messages that came before their turn, by number
 
     def take(self, number, letter, again=False):
-        """Message `number` has come. Return the messages that can be read now, in order: none, one, or several.
+        """Message `number` has come. Return the messages that
+        can be read now, in order: none, one, or several.
 
         `again`: the sender says that it has sent this message before.
         """
@@ -78,7 +80,9 @@ def checksum(body):
 
 
 def records(data, start=0):
-    """The bodies of all whole records from byte `start` on, and the byte at which the next one begins."""
+    """The bodies of all whole records from byte `start`
+    on, and the byte at which the next one begins.
+    """
     found = []
     # BLANK 2: read until a record is not whole (about 8 lines)
     # It may lack bytes, of the head or of the body; or its bytes are not what the checksum says.
@@ -94,7 +98,8 @@ def records(data, start=0):
 
 
 # BLANK 3: here is one example; make it a property of every log, wherever it ends (about 12 lines)
-# Let @given draw the bodies, where the log is cut, and how many zeros are behind: a hole of the file.
+# Let @given draw the bodies, where the log is cut,
+# and how many zeros are behind: a hole of the file.
 @given(
     bodies=st.lists(st.binary(max_size=6), max_size=4),
     cut=st.integers(0, 60),
@@ -162,7 +167,9 @@ GOODBYE = b""  # the last record of a log: its rank has left
 
 
 class FolderTransport(Transport):
-    """One rank's end over a folder: for each pair of ranks a log, src-dst.log, with a record for each message."""
+    """One rank's end over a folder: for each pair of ranks
+    a log, src-dst.log, with a record for each message.
+    """
 
     scheme = "folder"
 
@@ -190,12 +197,15 @@ class FolderTransport(Transport):
         self.state = "open"
 
     def send(self, dst, header, payload):
-        """Bring both to rank `dst`: ValueError if there is none, PeerLost if it has left. Threads may call it at once."""
+        """Bring both to rank `dst`: ValueError if there is none, PeerLost if it has left.
+
+        Threads may call it at once.
+        """
         body = flat(header, payload)
         self.demand_open()
         # BLANK 4: a transport of your own: one record for one message, none for one to this rank (about 8 lines)
-        # frames.pack(header's length, payload's length) is a head that tells where the header ends. `with self.turn:` lets
-        # one thread in. `deliver` takes a message to this rank.
+        # frames.pack(header's length, payload's length) is a head that tells where the header
+        # ends. `with self.turn:` lets one thread in. `deliver` takes a message to this rank.
         if not 0 <= dst < self.world_size:
             raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
         if dst in self.lost:
@@ -210,7 +220,8 @@ class FolderTransport(Transport):
     def look(self):
         """Deliver all messages that have come since the last look."""
         # BLANK 5: read all logs. GOODBYE is no message: tell `leaves` of it (about 8 lines)
-        # frames.unpack takes the first frames.LENGTH bytes of a record, and gives the two lengths back.
+        # frames.unpack takes the first frames.LENGTH bytes
+        # of a record, and gives the two lengths back.
         for peer, reader in self.readers.items():
             for message in reader.new():
                 if message == GOODBYE:
@@ -234,7 +245,9 @@ class FolderTransport(Transport):
         self.deliveries += 1
 
     def progress(self, timeout, done=None):
-        """Deliver what comes, until something has come, `done()`, or that many seconds are over; whether something came."""
+        """Deliver what comes, until something has come, `done()`,
+        or that many seconds are over; whether something came.
+        """
         deadline = self.clock.deadline(timeout)
         with self.turn:
             seen = self.reported if done is None else self.deliveries
@@ -251,7 +264,10 @@ class FolderTransport(Transport):
             raise TransportClosed(f"the folder of rank {self.rank} is {self.state}")
 
     def close(self):
-        """Say goodbye to all others. All messages are in the logs, and they can read them at any time."""
+        """Say goodbye to all others.
+
+        All messages are in the logs, and they can read them at any time.
+        """
         with self.turn:
             was_open, self.state = self.state == "open", "closed"
             for writer in self.writers.values() if was_open else ():

@@ -1,8 +1,8 @@
 """Training that goes on when a machine dies, stands still, or comes back.
 
-machine 0  ─1──1──1──✗                 ┌─3──3──3──        a generation is a number, and its members;
-machine 1  ─1──1──1──·····┌─2──2──2──2─┴─3──3──3──        a machine that comes, or misses another, opens the next one
-machine 2  ─1──1──1──·····└─2──2──2──2─┴─3──3──3──
+machine 0  ─1──1──1──✗                 ┌─3──3──3──     a generation is a number, and its members;
+machine 1  ─1──1──1──·····┌─2──2──2──2─┴─3──3──3──     a machine that comes, or misses another,
+machine 2  ─1──1──1──·····└─2──2──2──2─┴─3──3──3──     opens the next one
 """
 
 from typing import Any, NamedTuple
@@ -34,7 +34,10 @@ class Checkpoint(NamedTuple):
 
 
 class Office:
-    """The state that outlives every machine: a number and a file. (In real life: a store, and a shared disk.)"""
+    """The state that outlives every machine: a number and a file.
+
+    (In real life: a store, and a shared disk.)
+    """
 
     def __init__(self, weights):
         self.generation, self.members = 0, {0: set()}  # members: by generation
@@ -45,8 +48,9 @@ class Office:
         """Return the generation to which this machine now belongs, and its members."""
         machine.act("joins")
         # BLANK 1: membership: open a generation or join the open one, and wait until it settles (about 7 lines)
-        # From `settles` on (machine.now() is the time) nobody may join it. A machine that comes then opens the next one, in
-        # which others may join for SETTLE seconds. While this one sleeps, others go on, and may open another generation.
+        # From `settles` on (machine.now() is the time) nobody may join it. A machine that comes
+        # then opens the next one, in which others may join for SETTLE seconds. While this one
+        # sleeps, others go on, and may open another generation.
         if machine.now() >= self.settles:
             self.generation, self.settles = self.generation + 1, machine.now() + SETTLE
             self.members[self.generation] = set()
@@ -60,7 +64,8 @@ class Office:
         """Keep the weights after `step`. Every member brings them; once is enough."""
         machine.act(f"brings step {step}")
         # BLANK 2: may this be kept? (about 4 lines)
-        # A machine that stood still for a while does not know that its generation is over: it learns it here.
+        # A machine that stood still for a while does not know
+        # that its generation is over: it learns it here.
         if generation != self.generation:
             raise Outdated(f"generation {generation} saves, and it is {self.generation}'s turn")
         if step == self.checkpoint.step + 1:
@@ -92,7 +97,8 @@ class Worker:
             if letter is None:
                 raise Outdated(f"a machine was silent for {PATIENCE} s in step {step}")
             # BLANK 4: what is to be done with this message? (about 4 lines)
-            # It may be of an old generation, of this one, or of a new one; and of this step or a later one.
+            # It may be of an old generation, of this one, or
+            # of a new one; and of this step or a later one.
             if letter.generation > self.generation:
                 raise Outdated(f"generation {letter.generation} has begun without us")
             if letter.generation == self.generation:
@@ -114,7 +120,9 @@ def train(machine, office, batches):
 
 
 def work(worker, office, batches, place, size):
-    """Go on where the checkpoint ends; each batch is divided among the machines that are there now."""
+    """Go on where the checkpoint ends; each batch is
+    divided among the machines that are there now.
+    """
     model = exact.Model(hidden=4)
     for parameter, value in zip(model.parameters(), office.checkpoint.weights):
         parameter.array[...] = value

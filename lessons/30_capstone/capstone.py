@@ -1,10 +1,12 @@
-"""One script in seven worlds, and a check of your own: one that would notice what none of ours does.
+"""One script in seven worlds, and a check of your
+own: one that would notice what none of ours does.
 
-    alone ═══ simulator ═══ tcp ═══ file ═══ mqtt ═══ faults ═══ torch        the same weights, bit for bit
+  alone ═══ simulator ═══ tcp ═══ file ═══ mqtt ═══ faults ═══ torch  the same weights, bit for bit
 
-A few lines make one training of many ranks: each gradient becomes the mean of all ranks'. Here they are, as many
-people write them by hand. Ours is right. Many that look like it are wrong. Most of these are caught by the checks that you
-know: exact training on 1, 2, 3 and 5 ranks, and sends that wait. Which one is not caught?
+A few lines make one training of many ranks: each gradient becomes the mean of all ranks'. Here they
+are, as many people write them by hand. Ours is right. Many that look like it are wrong. Most of
+these are caught by the checks that you know: exact training on 1, 2, 3 and 5 ranks, and sends that
+wait. Which one is not caught?
 """
 
 from hypothesis import assume, given, strategies as st
@@ -15,9 +17,11 @@ from minitorch_dist import sim
 
 
 def average(parameters):
-    """Each gradient becomes the mean of all ranks'. A rank that has none for a parameter counts as zeros.
+    """Each gradient becomes the mean of all ranks'. A
+    rank that has none for a parameter counts as zeros.
 
-    Where no rank has one, it may be None or zeros afterwards. All else about the parameters stays as it is.
+    Where no rank has one, it may be None or zeros
+    afterwards. All else about the parameters stays as it is.
     """
     size = dist.get_world_size()
     for p in parameters:
@@ -28,11 +32,13 @@ def average(parameters):
 
 
 # BLANK 1: here is one example; write a property that no check of ours has (about 14 lines)
-# `sim.run(program, size).results` has what `program()` returned on each rank. Hypothesis may draw the number of ranks, the
-# gradients, and all that `average` makes no promise about.
+# `sim.run(program, size).results` has what `program()` returned on each rank. Hypothesis may
+# draw the number of ranks, the gradients, and all that `average` makes no promise about.
 @given(numbers=st.lists(st.none() | st.integers(-9, 9), min_size=1, max_size=4))
 def property_of_mine(average, numbers):
-    """Fails if this `average(parameters)` is wrong in the way that I have in mind: a rank may have no gradient (None)."""
+    """Fails if this `average(parameters)` is wrong in the way
+    that I have in mind: a rank may have no gradient (None).
+    """
     assume(any(number is not None for number in numbers))
 
     def program():
@@ -64,7 +70,9 @@ def property_of_mine(average, numbers):
 
 
 def mutant_of_mine(parameters):
-    """An `average` that is wrong in just this way: all checks of ours let it pass, and my property does not."""
+    """An `average` that is wrong in just this way: all
+    checks of ours let it pass, and my property does not.
+    """
     # BLANK 2: right, but for one thing (about 6 lines)
     size = dist.get_world_size()
     for p in parameters:

@@ -115,7 +115,7 @@ def _museum(lesson: Lesson) -> list[NotebookCell]:
 def _solution(lesson: Lesson) -> list[NotebookCell]:
     """The docstring as text, then a cell for each idea; the first one opens the lesson."""
     about, pieces = pieces_of(lesson.source.solution(marks=True))
-    head, _, rest = about.partition("\n")
+    head, _, rest = about.partition("\n\n")
     drawn = f"\n\n```text\n{rest.strip(chr(10))}\n```" if rest.strip() else ""
     opening = f"from minitorch_dist.course import cells\n\nlesson = cells.begin({lesson.number}, globals())"
     return [

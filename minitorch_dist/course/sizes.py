@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from minitorch_dist.course.source import END, Blank, Source
+from minitorch_dist.course.source import END, WIDTH as COLUMNS, Blank, Source, folded, summary
 
 GAP: Final = "gap"
 FUNCTION: Final = "function"
@@ -159,8 +159,15 @@ def _whole_body(
                 "  Not like this:",
                 *(f"    {line[len(blank.indent) :]}" for line in blank.instead),
             ]
-        more += [f"{indent}# {line}" for line in said]
+        more += [part for line in said for part in _folded(f"{indent}# {line}")]
     return Blank(0, f"the whole of {name} {about(body)}", indent, tuple(more), body, ())
+
+
+def _folded(comment: str) -> list[str]:
+    """A comment in several lines, if it is too long for one."""
+    mark = re.match(r"\s*#\s*(- )?", comment)
+    assert mark is not None, "a comment begins with #"
+    return folded(comment, mark[0].replace("-", " ")) if len(comment) > COLUMNS else [comment]
 
 
 # ----------------------------------------------------------------------------------------- hints
@@ -318,6 +325,7 @@ def _of_file(source: Source, exports: tuple[str, ...], carried: frozenset[str]) 
     more = [*asked[1:]]
     if helpers:
         more += ["#", "# Ours has these besides, and yours need not have them:", *helpers]
+    more = [part for line in more for part in _folded(line)]
     task = f"all of this, as the comments ask for it {about(rest)}"
     return Source((*given, "", "", Blank(1, task, "", tuple(more), tuple(rest), ())))
 
@@ -415,7 +423,7 @@ def signature(function: Function, is_method: bool = False) -> str:
 
 
 def _first_line(node: Function | ast.ClassDef) -> str:
-    said = (ast.get_docstring(node) or "").partition("\n")[0]
+    said = summary(node)
     return f": {said}" if said else ""
 
 

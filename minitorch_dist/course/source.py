@@ -18,20 +18,24 @@ reached. Where something is to be repaired, the lines stand there that are comme
         #| dist.recv(y, left)
         # END
 
-Comments between the mark and the first line of code belong to the task and stay in the skeleton.
+Comments between the mark and the first line of code belong to the task and stay in the skeleton. A task that
+does not fit a line is in several ones there.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MARK = re.compile(r"^(?P<indent>\s*)# BLANK (?P<number>\d+): (?P<task>.+)$")
 ASKED = re.compile(r"# (?:class )?(\w+)(?:\(|$)")  # in the comments of a whole file's blank
 DEFINED = re.compile(r"(?:def|class) (\w+)")
 END, INSTEAD, OTHERWISE = "# END", "# INSTEAD", "#|"
+WIDTH = 100  # columns of a line that is made here
+GOES_ON = "#" + 10 * " "  # the second line of a task: beneath its words
 
 
 class MarksError(ValueError):
@@ -51,8 +55,13 @@ class Blank:
 
     def missing(self, lesson: float) -> str:
         """The line of the skeleton."""
-        said = f"lesson {lesson}, blank {self.number}: {self.task}".replace('"', "'")
-        return f'{self.indent}raise NotImplementedError("{said}")'
+        return f'{self.indent}raise NotImplementedError("lesson {lesson}, blank {self.number}")'
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The lines of its mark."""
+        said = f"{self.indent}# BLANK {self.number}: {self.task}"
+        return (*folded(said, self.indent + GOES_ON),)
 
 
 @dataclass(frozen=True)
@@ -90,10 +99,17 @@ class Source:
                 lines.append(part)
                 continue
             if marks:
-                lines += [f"{part.indent}# BLANK {part.number}: {part.task}", *part.more]
+                lines += [*part.head, *part.more]
             lines += fill(part)
             lines += [f"{part.indent}{END}"] if marks else []
         return "\n".join(lines) + "\n"
+
+
+def folded(line: str, margin: str) -> list[str]:
+    """The line in as many lines as it takes; all but the first begin with this margin."""
+    return textwrap.wrap(
+        line, WIDTH, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def parse(text: str, name: str = "source", some: bool = False) -> Source:
@@ -163,10 +179,31 @@ def unwritten(text: str, lesson: float) -> list[str]:
 
 
 def missing(text: str, lesson: float) -> list[tuple[int, str]]:
-    """The same, with their lines."""
-    said = re.compile(rf'\s*raise NotImplementedError\("lesson {lesson}, (blank \d+: .*)"\)\s*')
-    found = [(number, said.fullmatch(line)) for number, line in enumerate(text.split("\n"), 1)]
-    return [(number, match[1]) for number, match in found if match]
+    """The same, with their lines. (In skeletons of old the line that raises has the task, too.)"""
+    raising = re.compile(
+        rf'\s*raise NotImplementedError\("lesson {lesson}, blank (\d+)(?:: (.*))?"\)\s*'
+    )
+    lines = text.split("\n")
+    found = [(number, raising.fullmatch(line)) for number, line in enumerate(lines, 1)]
+    return [
+        (number, f"blank {match[1]}: {_task(lines[:number], match[1]) or match[2] or 'it is open'}")
+        for number, match in found
+        if match
+    ]
+
+
+def _task(lines: Sequence[str], number: str) -> str:
+    """What the mark of this blank says, the last one in these lines; "" if there is none."""
+    marks = ((at, MARK.match(line)) for at, line in reversed([*enumerate(lines)]))
+    for at, mark in marks:
+        if mark and mark["number"] == number:
+            words = [mark["task"]]
+            for line in lines[at + 1 :]:
+                if not line.startswith(mark["indent"] + GOES_ON):
+                    break
+                words.append(line.strip().removeprefix("#").strip())
+            return " ".join(words)
+    return ""
 
 
 def has_code_beside(text: str, line: int) -> bool:
@@ -194,10 +231,9 @@ def as_given(text: str, source: Source) -> list[tuple[int, Blank]]:
     lines = [line.rstrip() for line in text.split("\n")]
     found = []
     for blank in source.blanks:
-        mark = f"{blank.indent}# BLANK {blank.number}: {blank.task}"
-        whole = [mark, *blank.more, *blank.instead, f"{blank.indent}{END}"]
-        if blank.instead and mark in lines:
-            at = lines.index(mark)
+        whole = [*blank.head, *blank.more, *blank.instead, f"{blank.indent}{END}"]
+        if blank.instead and whole[0] in lines:
+            at = lines.index(whole[0])
             if lines[at : at + len(whole)] == [line.rstrip() for line in whole]:
                 found.append((at + 1, blank))
     return found
@@ -216,5 +252,10 @@ def around(text: str, line: int) -> str:
     if not inside:
         return ""
     inner = max(inside, key=lambda node: node.lineno)
-    said = (ast.get_docstring(inner) or "").partition("\n")[0]
+    said = summary(inner)
     return f"{inner.name}: {said}" if said else inner.name
+
+
+def summary(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module) -> str:
+    """The first paragraph of its docstring, in one line; "" if it has none."""
+    return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())

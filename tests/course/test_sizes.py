@@ -156,6 +156,15 @@ def attributes(tree: ast.Module, modules: set[str]) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.parametrize("one", LESSONS, ids=named)
+def test_what_is_given_fits_an_editor(one: Lesson) -> None:
+    """100 columns: tasks, comments, docstrings and code."""
+    for size in SIZES:
+        lines = enumerate(one.sized(size).skeleton(one.number).split("\n"), 1)
+        wide = [f"{one.file}:{number} {line}" for number, line in lines if len(line) > source.WIDTH]
+        assert not wide, (size, wide)
+
+
 # ------------------------------------------------------------------------------ carried over
 
 
