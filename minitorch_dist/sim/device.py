@@ -15,6 +15,7 @@ somebody fits them: then the roofline alone is predicted, which is faster than a
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -72,6 +73,10 @@ class Device:
             value = getattr(self, name)
             if isinstance(value, int | float) and not _is_number(value):
                 raise ValueError(f"a device's {name} is at most 1e30, not {value!r:.40}")
+        if not isinstance(self.peak, Mapping):
+            raise TypeError(
+                f'a device\'s peak is by dtype, like {{"float32": "20T"}}, not {self.peak!r}'
+            )
         peak = {dtype: _flops(given, dtype) for dtype, given in self.peak.items()}
         rate = self.bandwidth
         if isinstance(rate, str):
@@ -136,6 +141,9 @@ class Device:
         )
 
 
+CHANGED: Final = sorted(each.name for each in fields(Device) if each.init and each.name != "name")
+
+
 def _is_number(value: object) -> bool:
     """Neither a truth value nor infinite, nor larger than anything that there is."""
     return (
@@ -175,6 +183,10 @@ def gpu(name: str, *, tf32: bool = False, **changes: Any) -> Device:
     `changes` are fields of `Device` that are to be others; `peak` adds to the known ones. With `tf32`, products
     of float32 run at the peak of tf32, as with torch's `set_float32_matmul_precision("high")`.
     """
+    if not isinstance(name, str | os.PathLike):
+        raise TypeError(f'a device is named by a text, such as "H100-SXM", not by {name!r}')
+    if strangers := [word for word in changes if word not in CHANGED]:
+        raise TypeError(f"a device has no {strangers[0]!r}; it has {', '.join(CHANGED)}")
     path = Path(name)
     if path.suffix == ".toml":
         found, row = _in_file(path)
@@ -207,10 +219,9 @@ def _in_file(path: Path) -> tuple[str, dict[str, Any]]:
     if len(rows) != 1 or len(table) != 1 or not isinstance(rows[0][1].get("peak"), dict):
         raise ValueError(f"{path} is no file of one device; mtd calibrate cpu writes one")
     name, row = rows[0]
-    allowed = {each.name for each in fields(Device) if each.init} - {"name"}
-    if unknown := set(row) - allowed:
+    if unknown := set(row) - {*CHANGED}:
         raise ValueError(
-            f"{path}: a device has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(allowed))}"
+            f"{path}: a device has no {', '.join(sorted(unknown))}; it has {', '.join(CHANGED)}"
         )
     if "bandwidth" not in row:
         raise ValueError(f"{path}: the bandwidth of {name} is missing")

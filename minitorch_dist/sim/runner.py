@@ -16,7 +16,7 @@ from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.world import World
 from minitorch_dist.launching import collector, launch
-from minitorch_dist.sim import nets, topologies
+from minitorch_dist.sim import nets, run_arguments, topologies
 from minitorch_dist.sim.batched_engine import MANY, BatchedEngine
 from minitorch_dist.sim.declared import links_of
 from minitorch_dist.sim.device_time import Devices, DeviceTime
@@ -106,6 +106,14 @@ def run(
     what each rank did and when (`Report.timelines`, `Report.save_page`). `prepared` is called with the stage before
     anything happens on it.
     """
+    run_arguments.check(
+        fn,
+        {
+            "world_size": world_size, "args": args, "kwargs": kwargs, "seed": seed, "timeout": timeout,
+            "endless": endless, "limit": limit, "events": events, "flops": flops, "speeds": speeds,
+            "journal": journal, "faults": faults, "hardships": hardships,
+        },
+    )  # fmt: skip
     if strangers := sorted(rank for rank in speeds or {} if rank not in range(world_size)):
         raise ValueError(
             f"speeds= names rank {strangers[0]}, but the ranks are 0 to {world_size - 1}"
