@@ -10,7 +10,8 @@ import pytest
 import minitorch_dist as torch
 from minitorch_dist import sim
 from minitorch_dist.nn import functional as F
-from minitorch_dist.sim.planning import layouts, model_files
+from minitorch_dist.sim.planning import layouts, model_files, search
+from minitorch_dist.sim.planning.clusters import cluster
 from minitorch_dist.sim.planning.layouts import TrainingLayout
 from minitorch_dist.sim.planning.model_files import ModelSizes
 from minitorch_dist.sim.planning.training_step import train
@@ -79,6 +80,8 @@ def test_a_model_by_path(tmp_path: Path) -> None:
         (TrainingLayout(shards=2, micro=3), "a batch of 8 is no multiple"),
         (TrainingLayout(shards=2, replicas=3), "a batch of 8 is no multiple of 6 ranks with data"),
         (TrainingLayout(pipeline=8), "4 layers are fewer than 8 stages"),
+        (TrainingLayout(pipeline=7, light_ends=True), "4 layers are fewer than 7 stages"),
+        (TrainingLayout(light_ends=True), "light ends need a pipeline"),
         (TrainingLayout(pipeline=2, schedule="Interleaved1F1B"), "two or more stages"),
         (TrainingLayout(pipeline=2, stages=2), "one stage on a rank"),
         (TrainingLayout(), "takes 1 GPUs, and there are 8"),
@@ -93,6 +96,11 @@ def test_stages_have_all_layers_once() -> None:
     for stages in (1, 2, 3):
         found = [layouts.layers_of(GPT, TrainingLayout(pipeline=stages), s) for s in range(stages)]
         assert [n for layers in found for n in layers] == list(range(4))
+    for stages, sizes in ((2, [2, 2]), (3, [1, 2, 1]), (6, [0, 1, 1, 1, 1, 0])):
+        light = TrainingLayout(pipeline=stages, light_ends=True)
+        found = [layouts.layers_of(GPT, light, stage) for stage in range(stages)]
+        assert [n for layers in found for n in layers] == list(range(4))
+        assert [len(layers) for layers in found] == sizes
 
 
 # ---------------------------------------------------------------------------------- the program
@@ -113,7 +121,11 @@ LAYOUTS = [
     TrainingLayout(pipeline=2, stages=2, schedule="Interleaved1F1B", shards=2, micro=2),
     TrainingLayout(pipeline=2, tensor=2, micro=2),
     TrainingLayout(pipeline=2, tensor=2, shards=2, micro=2, sequence=False),
-]
+    TrainingLayout(
+        pipeline=2, stages=3, schedule="Interleaved1F1B", shards=2, context=2, micro=2,
+        reshards=False, light_ends=True,
+    ),
+]  # fmt: skip
 
 
 def step(model: ModelSizes, layout: TrainingLayout, shapes: bool) -> sim.Report[dict[str, object]]:
@@ -137,6 +149,23 @@ def test_shapes_take_what_numbers_take_and_layouts_learn_the_same(layout: Traini
         assert len(set(learnt)) > 1
         learnt = [sum(learnt) / len(learnt)]
     assert learnt == pytest.approx([alone(model)] * len(learnt), rel=1e-4)
+
+
+@pytest.mark.slow
+def test_a_step_of_roles_proved_with_fewer_stages_is_the_step_of_all_ranks() -> None:
+    """Of 4 layers, the first and the last of 6 stages have none."""
+    layout = TrainingLayout(
+        pipeline=2, stages=3, schedule="Interleaved1F1B", shards=2, reshards=False, light_ends=True
+    )
+    here = cluster("h100", 4, "nvlink2+400G")
+    folded = search.whole_step(LLAMA, layout, here)
+    full = search.step(LLAMA, layout, here, 1, 4, False)
+    assert folded.folded is not None and folded.folded.classes == 2
+    assert folded.time == full.time
+    for one, other in zip(folded.ranks, full.ranks, strict=True):
+        assert (one.device, one.bytes_sent, one.peak_bytes) == (
+            other.device, other.bytes_sent, other.peak_bytes,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("kernels", ["single", "joined"])

@@ -34,6 +34,7 @@ class TrainingLayout:
     ahead: bool = False  # whether the next layer is gathered while this one computes, as where a host runs ahead
     context: int = 1  # ranks that a sequence is cut over; they are shards, too
     sequence: bool = True  # whether tensor parallelism cuts the sequence between layers
+    light_ends: bool = False  # whether the first and the last stage have a layer fewer, beside the words and the logits
 
     @property
     def ranks(self) -> int:
@@ -50,6 +51,10 @@ class TrainingLayout:
     @property
     def all_stages(self) -> int:
         return self.pipeline * self.stages
+
+    def layers(self, each: int) -> int:
+        """Those of a model with so many in each stage."""
+        return each * self.all_stages - 2 * self.light_ends
 
     def __str__(self) -> str:
         words = [f"{n} {v}" for n, v in (("fsdp", self.shards), ("dp", self.replicas),
@@ -102,8 +107,10 @@ def faults(layout: TrainingLayout, model: ModelSizes, gpus: int) -> Iterator[str
             yield f"cp = {layout.context} does not divide sequence = {model.sequence} in two parts for each rank"
         if not model.is_gated or model.attention == "whole":
             yield "cp needs kind = llama, and attention in tiles"
-    if model.layers < layout.all_stages:
+    if model.layers < layout.layers(1):
         yield f"{model.layers} layers are fewer than {layout.all_stages} stages"
+    if layout.light_ends and layout.pipeline == 1:
+        yield "light ends need a pipeline"
     if model.batch % max(1, layout.data * layout.micro):
         yield (
             f"a batch of {model.batch} is no multiple of {layout.data} ranks with data × micro-batches of "
@@ -123,7 +130,8 @@ def faults(layout: TrainingLayout, model: ModelSizes, gpus: int) -> Iterator[str
 
 def layers_of(model: ModelSizes, layout: TrainingLayout, stage: int) -> range:
     """The layers of one stage. Stages are as equal as can be; the last ones have fewer, for they also have the
-    logits."""
-    least, more = divmod(model.layers, layout.all_stages)
-    start = stage * least + min(stage, more)
-    return range(start, start + least + (stage < more))
+    logits. With `light_ends` they are shared as if the words were a layer, and the logits another."""
+    least, more = divmod(model.layers + 2 * layout.light_ends, layout.all_stages)
+    start = stage * least + min(stage, more) - layout.light_ends
+    stop = start + least + (stage < more)
+    return range(max(0, start), min(model.layers, stop))

@@ -179,7 +179,7 @@ def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) ->
 
 def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple[int, ...]]:
     """Ranks of a stage do the same if they have as many rows of each parameter."""
-    in_stage = layout.tensor * layout.data
+    in_stage = layout.ranks // layout.pipeline
     kv_width = model.width // model.heads * model.kv_heads
     lengths = {model.words, model.width, model.ffn, kv_width}
     lengths |= {length // layout.tensor for length in lengths}
@@ -208,7 +208,7 @@ def run(
     last = max(report.ranks, key=lambda each: each.time)
     end, use = last.time, last.device
     assert use is not None
-    in_stage = layout.tensor * layout.data
+    in_stage = layout.ranks // layout.pipeline
     found = {
         "seconds": end / PICO,
         "computing": use.compute / PICO,
@@ -231,9 +231,7 @@ def step(
     timelines: bool = False,
 ) -> Report[Any]:  # fmt: skip
     """The run of a step with so many layers in each stage and so many micro-batches."""
-    small = model.changed(
-        layers=layers * layout.all_stages, batch=layout.data * layout.micro * micro
-    )
+    small = model.changed(layers=layout.layers(layers), batch=layout.data * layout.micro * micro)
     device = replace(cluster.device, memory=ROOM)
     return runner.run(
         train, layout.ranks, (small, layout), net=cluster.network, device=device, shapes=True,
@@ -242,16 +240,18 @@ def step(
 
 
 def whole_step(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> Report[Any]:
-    """A step with all layers and micro-batches. A short one proves the roles first, so that each is run by one rank."""
+    """A step with all layers and micro-batches. A short one, with two stages of a rank at most, proves the roles first, so
+    that each is run by one rank."""
+    short = replace(layout, stages=min(layout.stages, 2))
     few = layout.pipeline + (layout.stages == 1)  # interleaved ones come in multiples of P
     few = min(layout.micro_batches(model), few)
-    small = model.changed(layers=layout.all_stages, batch=layout.data * layout.micro * few)
+    small = model.changed(layers=short.layers(1), batch=layout.data * layout.micro * few)
     options: dict[str, Any] = {
         "net": cluster.network, "shapes": True, "speeds": dict(cluster.speeds),
         "device": replace(cluster.device, memory=ROOM),
     }  # fmt: skip
     fold: Fold = roles_of(model, layout)
-    proof = runner.run(train, layout.ranks, (small, layout), fold=fold, **options)
+    proof = runner.run(train, layout.ranks, (small, short), fold=fold, **options)
     if proof.folded is not None and not proof.folded.refused:
         fold = proof.folded
     return runner.run(train, layout.ranks, (model, layout), fold=fold, **options)

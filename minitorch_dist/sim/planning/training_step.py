@@ -115,7 +115,10 @@ def built(
 ) -> TransformerPart:
     """One stage, cut and sharded."""
     context = _context(layout) if layout.context > 1 else None
-    part = TransformerPart(model, layers_of(model, layout, stage), layout.checkpoint, context)
+    part = TransformerPart(
+        model, layers_of(model, layout, stage), layout.checkpoint, context,
+        (stage == 0, stage == layout.all_stages - 1),
+    )  # fmt: skip
     if layout.tensor > 1:
         own = model.changed(sequence=model.sequence // layout.context)
         cutting.cut(part, mesh["tp"], own, layout.sequence)

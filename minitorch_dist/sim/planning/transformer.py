@@ -156,20 +156,21 @@ class Positions(nn.Module):
 
 
 class TransformerPart(nn.Module):
-    """Some of the layers, with the embedding before the first one and the logits behind the last one."""
+    """Some of the layers. `ends`: whether the embedding stands before them, and the logits behind them."""
 
     def __init__(
-        self, model: ModelSizes, layers: range, how: str, context: ProcessGroup | None = None
-    ) -> None:
+        self, model: ModelSizes, layers: range, how: str, context: ProcessGroup | None = None,
+        ends: tuple[bool, bool] = (True, True),
+    ) -> None:  # fmt: skip
         super().__init__()
         self.context = context
         self.has_turns, self.size = model.is_gated, model.head
         self.sequence = model.sequence
-        self.begin = Positions(model) if layers.start == 0 else None
+        self.begin = Positions(model) if ends[0] else None
         self.layers = nn.ModuleList([TransformerLayer(model, how) for _ in layers])
         self.norm: Any = None
         self.logits: Any = None
-        if layers.stop == model.layers:
+        if ends[1]:
             self.norm = norm_of(model)(model.width)
             self.logits = WeightMatrix(model.width, model.words, bias=False)
         self.turn: Any = None
@@ -184,7 +185,7 @@ class TransformerPart(nn.Module):
     def forward(self, x: Any) -> Any:
         if self.begin is not None:
             x = self.begin(x)
-        if self.has_turns and self.turn is None:
+        if self.has_turns and self.layers and self.turn is None:
             found = turns(self.sequence, self.size)
             if self.context is not None:
                 rank, count = self.context.rank(), self.context.size()
