@@ -22,6 +22,8 @@ class Parameter(Tensor):
     held_as = "parameter"
 
     def __new__(cls, data: TensorBase | None = None, requires_grad: bool = True) -> Parameter:
+        if data is not None and getattr(data, "is_part", False):
+            return data.as_parameter(requires_grad)  # type: ignore[attr-defined, no-any-return]
         out = object.__new__(cls)
         _adopt(out, data)
         out.requires_grad = requires_grad

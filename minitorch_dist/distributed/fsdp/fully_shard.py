@@ -27,6 +27,7 @@ from minitorch_dist.distributed.fsdp.gathering import ParameterSlot, Settings
 from minitorch_dist.distributed.fsdp.prefetch import Prefetcher
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
+from minitorch_dist.distributed.tensor.part import without_history
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
 from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.nn.modules.module import Module
@@ -221,7 +222,7 @@ def fully_shard(
         for each in (group, replicas):
             sends = device is not devices.META and src_data_rank is not None
             if sends and each is not None and each.size() > 1:
-                tensor_collectives.broadcast(p.detach(), group=each, group_src=0)
+                tensor_collectives.broadcast(without_history(p), group=each, group_src=0)
     unit = None
     if places:
         keeps = reshard_after_forward is False

@@ -40,12 +40,12 @@ from minitorch_dist.distributed.fsdp.prefetch import Prefetcher
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.fsdp.unit import ParameterSlot, Settings, Unit
 from minitorch_dist.distributed.fsdp.wrap import Policy, _Policy, wrap_children
+from minitorch_dist.distributed.tensor.part import without_history
 from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -177,8 +177,7 @@ class FullyShardedDataParallel(Module):
         for tensor in (*params, *buffers):
             for group in groups:
                 if group.size() > 1:
-                    with grad_modes.no_grad():
-                        tensor_collectives.broadcast(tensor.detach(), group=group, group_src=0)
+                    tensor_collectives.broadcast(without_history(tensor), group=group, group_src=0)
 
     # --------------------------------------------------------------------------------------- forward
 

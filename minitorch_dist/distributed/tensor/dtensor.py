@@ -39,6 +39,7 @@ from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
+from minitorch_dist.tensors.ops.shapes.layout import contiguous_strides
 from minitorch_dist.tensors.tensor import Tensor
 
 OPERATIONS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PRODUCT,
@@ -74,6 +75,24 @@ class DTensor(TensorPart):
     def numel(self) -> int:
         return int(np.prod(self._whole, dtype=np.int64))
 
+    nelement = numel
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Of the whole, whose axes follow each other in memory as those of the part do."""
+        part = self._local_array().strides
+        order = sorted(range(self.ndim), key=lambda axis: part[axis], reverse=True)
+        steps, step = [0] * self.ndim, 1
+        for axis in reversed(order):
+            steps[axis], step = step, step * max(self._whole[axis], 1)
+        return tuple(steps) if dim is None else steps[dim]
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return bool(self.stride() == contiguous_strides(self._whole))
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.itemsize
+
     @property
     def device_mesh(self) -> DeviceMesh:
         return self._mesh
@@ -99,6 +118,37 @@ class DTensor(TensorPart):
             return super().companion(array)
         own = base.new(Tensor, array, self.device)
         return made(DTensor, array, self._mesh, self._placements, self._whole, own.storage)
+
+    def lying_alike(self, part: Tensor) -> Any:
+        """A new part of the same shape as a DTensor. What is new has no summands: each rank has it all."""
+        lying = [Replicate() if p.is_partial() else p for p in self._placements]
+        out = made(DTensor, part.array, self._mesh, lying, self._whole, part.storage)
+        out.requires_grad = part.requires_grad
+        return out
+
+    def as_parameter(self, requires_grad: bool) -> Any:
+        """A parameter on the same memory, distributed as this is."""
+        own, storage = self._local_array(), self.storage
+        out = made(DParameter, own, self._mesh, self._placements, self._whole, storage)
+        out.requires_grad = requires_grad
+        return out
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A leaf on memory of its own, on the same mesh."""
+        if id(self) not in memo:
+            if self._grad_fn is not None:
+                raise RuntimeError(
+                    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                    "moment. detach() the tensor first."
+                )
+            cls = DParameter if isinstance(self, Parameter) else DTensor
+            own, device = row_major(self._local_array()).copy(), self.device
+            out = made(cls, own, self._mesh, self._placements, self._whole, device=device)
+            out.requires_grad = self.requires_grad
+            if self._grad is not None:
+                out._grad = self._grad.__deepcopy__(memo)
+            memo[id(self)] = out
+        return memo[id(self)]
 
     @property
     def grad(self) -> Any:

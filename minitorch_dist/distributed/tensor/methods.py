@@ -6,10 +6,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from minitorch_dist.distributed.tensor import arithmetic, factories
+import numpy as np
+
+from minitorch_dist.distributed.tensor import along, arithmetic, factories, views
 from minitorch_dist.distributed.tensor.dtensor import DTensor
-from minitorch_dist.distributed.tensor.part import here
-from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.distributed.tensor.part import here, without_history
+from minitorch_dist.distributed.tensor.placements import Replicate
+from minitorch_dist.tensors.core import base, grad_mode
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -164,11 +167,40 @@ def _backward(self: DTensor, gradient: Any = None, *args: Any, **options: Any) -
     own.backward(here(gradient) if isinstance(gradient, DTensor) else gradient, *args, **options)
 
 
+def _new(name: str) -> Any:
+    """A new tensor: of the same shape it lies as this does, else every rank has all of it. This is torch's rule."""
+
+    def method(self: DTensor, *args: Any, **options: Any) -> Any:
+        found = getattr(Tensor, name)(without_history(self), *args, **options)
+        mesh, whole = self.device_mesh, tuple(found.array.shape)
+        everywhere = [Replicate()] * mesh.ndim
+        out = DTensor.from_local(found.detach(), mesh, everywhere)
+        if whole == tuple(self.shape):
+            out = out.redistribute(
+                placements=[Replicate() if p.is_partial() else p for p in self.placements]
+            )
+        return out.requires_grad_(found.requires_grad)
+
+    return method
+
+
+def _to(self: DTensor, *args: Any, **options: Any) -> Any:
+    """In another type, or on another device: each rank its part."""
+    wanted = Tensor.to(
+        base.new(Tensor, np.empty(0, self.array.dtype), self.device), *args, **options
+    )
+    if wanted.dtype is self.dtype and wanted.device is self.device and not options.get("copy"):
+        return self
+    return arithmetic.unary(lambda own: own.to(*args, **options), self, linear=True)
+
+
 METHODS: dict[str, Any] = {
+    **{name: _new(name) for name in ("new_empty", "new_full", "new_ones", "new_zeros")},
     "add": _add, "sub": _sub, "subtract": _sub, "neg": _negative, "negative": _negative, "__neg__": _negative,
     "__invert__": _inverted, "__abs__": _element_by_element("abs"), "sum": arithmetic.total, "mean": arithmetic.mean,
     "matmul": arithmetic.product, "mm": arithmetic.product, "__matmul__": arithmetic.product,
-    "__rmatmul__": _reflected_product, "item": _item, "backward": _backward,
+    "__rmatmul__": _reflected_product, "item": _item, "to": _to,
+    "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()), "backward": _backward,
 }  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
@@ -185,5 +217,5 @@ def attach() -> None:
             setattr(DTensor, name, make(name))
     for name, written in (("add", "add_"), ("sub", "sub_"), ("mul", "mul_"), ("truediv", "div_"), ("pow", "pow_")):  # fmt: skip
         setattr(DTensor, f"__i{name}__", _in_place(written))
-    for name, method in METHODS.items():
-        setattr(DTensor, name, method)
+    for name, method in {**views.METHODS, **along.METHODS, **METHODS}.items():
+        setattr(DTensor, name, property(method) if name in ("T", "mT") else method)

@@ -11,6 +11,7 @@ from typing import Any
 
 from minitorch_dist.distributed.tensor.placements import Placement
 from minitorch_dist.tensors.core import grad_mode
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.graph import node_of_leaf
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -20,6 +21,7 @@ KEPT = {"requires_grad_", "detach_", "share_memory_"}  # they end with `_` and w
 class TensorPart(Tensor):
     """`_requires_grad` and `plain` are what every operation asks its inputs for: here the question is refused."""
 
+    is_part = True
     _placements: tuple[Placement, ...]
     _mesh: Any
 
@@ -33,8 +35,8 @@ class TensorPart(Tensor):
             raise NotImplementedError(
                 f"{name} is not offered for a DTensor that lies as {self._placements}: it would compute with this "
                 "rank's part alone. Take full_tensor() for the whole, to_local() for this rank's part, or "
-                "redistribute(placements=[Replicate()]) first. Operators, sum, mean, products of matrices and "
-                "elementwise methods of DTensors are offered"
+                "redistribute(placements=[Replicate()]) first. Operators and methods of DTensors are offered where they are "
+                "elementwise, views, products of matrices, or go along dimensions: x.exp(), and not exp(x)"
             )
 
     @property
@@ -73,12 +75,18 @@ class TensorPart(Tensor):
 
 def here(part: TensorPart, with_history: bool | None = None) -> Tensor:
     """This rank's part as an ordinary tensor, at the same place in the graph: gradients of one are those of the other."""
-    out: Tensor = object.__new__(Tensor)
-    out.array, out.storage = part.array, part.storage
+    out = without_history(part)
     if part.is_recorded() if with_history is None else with_history:
         out._grad_fn, out._output_nr, out._requires_grad = part._grad_fn, part._output_nr, True
         if part._grad_fn is None:
             out._accumulate = part._accumulate or node_of_leaf(part)
+    return out
+
+
+def without_history(tensor: TensorBase) -> Tensor:
+    """This rank's memory as an ordinary tensor outside of the graph: what a collective takes, also of a DTensor."""
+    out: Tensor = object.__new__(Tensor)
+    out.array, out.storage = tensor.array, tensor.storage
     return out
 
 

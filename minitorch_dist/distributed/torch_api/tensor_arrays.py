@@ -21,6 +21,8 @@ def check_tensor(value: Any, name: str) -> None:
             f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor "
             f"but got {type(value)} instead."
         )
+    if value.is_part:
+        _refuse_part(name)
 
 
 def check_tensors(values: Any, name: str) -> None:
@@ -34,11 +36,21 @@ def check_tensors(values: Any, name: str) -> None:
             f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor] "
             f"but got {type(values)} with elements of type {[type(value) for value in values]}."
         )
+    for value in values:
+        if value.is_part:
+            _refuse_part(name)
+
+
+def _refuse_part(name: str) -> None:
+    raise NotImplementedError(
+        f"collectives and messages take ordinary tensors, and `{name}` is a DTensor: to_local() is this rank's part, "
+        "full_tensor() the whole, and redistribute() does the collectives that other placements need"
+    )
 
 
 def is_plain(tensor: Any) -> bool:
     """Whether a tensor can be sent from, and written to, where it is."""
-    return isinstance(tensor, TensorBase) and tensor.array.flags.carray
+    return not getattr(tensor, "is_part", True) and tensor.array.flags.carray
 
 
 def to_send(tensor: TensorBase) -> Array:

@@ -61,6 +61,7 @@ class TensorBase:
 
     held_as: ClassVar[str] = "other"  # under this category its device's memory is counted
     plain: ClassVar[type[Any]]  # the class of results: Tensor, also where a Parameter went in
+    is_part: ClassVar[bool] = False  # whether the array is one rank's part of a larger tensor
 
     @property
     def dtype(self) -> Any:

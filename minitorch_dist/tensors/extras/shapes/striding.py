@@ -51,7 +51,7 @@ as_strided_ = _reshaped(as_strided, "as_strided_")
 
 def resize_as_(input: T, the_template: TensorBase, *, memory_format: Any = None) -> T:
     """`resize_(the_template.shape)`"""
-    return resize_(input, the_template.array.shape)
+    return resize_(input, tuple(the_template.shape))  # type: ignore[attr-defined]
 
 
 def set_(input: T, source: TensorBase | None = None) -> T:

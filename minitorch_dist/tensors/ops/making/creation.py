@@ -233,6 +233,11 @@ def _like(
     return mode.empty_on(devices.resolve(device), input.array, kind, order), place
 
 
+def _beside(input: Any, made: Any) -> Any:
+    """`made`, which lies as `input` does where that is a part of a larger tensor."""
+    return made if not input.is_part else input.lying_alike(made)
+
+
 def zeros_like(
     input: TensorBase,
     *,
@@ -244,7 +249,7 @@ def zeros_like(
     """Zeros of the shape, dtype and device of `input`."""
     array, device = _like("zeros_like", input, dtype, device, memory_format)
     array.fill(0)
-    return made(array, device, requires_grad)
+    return _beside(input, made(array, device, requires_grad))
 
 
 def ones_like(
@@ -258,7 +263,7 @@ def ones_like(
     """Ones of the shape, dtype and device of `input`."""
     array, device = _like("ones_like", input, dtype, device, memory_format)
     array.fill(1)
-    return made(array, device, requires_grad)
+    return _beside(input, made(array, device, requires_grad))
 
 
 def empty_like(
@@ -271,7 +276,7 @@ def empty_like(
 ) -> Any:
     """Uninitialised memory of the shape, dtype and device of `input`."""
     array, device = _like("empty_like", input, dtype, device, memory_format)
-    return made(array, device, requires_grad)
+    return _beside(input, made(array, device, requires_grad))
 
 
 def full_like(
@@ -287,4 +292,4 @@ def full_like(
     one_number("full_like", "fill_value", fill_value, "Number")
     array, device = _like("full_like", input, dtype, device, memory_format)
     array[...] = literals.parse(fill_value, dtypes.from_numpy(array.dtype))
-    return made(array, device, requires_grad)
+    return _beside(input, made(array, device, requires_grad))

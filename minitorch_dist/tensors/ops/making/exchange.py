@@ -96,7 +96,7 @@ def is_shared(input: TensorBase) -> bool:
 
 def to_dlpack(tensor: TensorBase) -> Any:
     """The DLPack capsule of a tensor."""
-    return dlpack(tensor)
+    return tensor.__dlpack__()  # type: ignore[attr-defined]
 
 
 def from_dlpack(ext_tensor: Any) -> Any:

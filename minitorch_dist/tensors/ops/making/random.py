@@ -23,6 +23,7 @@ from minitorch_dist.tensors.ops.making.creation import (
     made,
     numpy_dtype,
     sizes,
+    zeros_like,
 )
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 
@@ -121,6 +122,14 @@ def randn(
     return made(array, device, requires_grad)
 
 
+def _drawn_beside(
+    input: Any, name: str, numbers: tuple[Any, ...], dtype: Dtype, requires_grad: bool
+) -> Any:
+    """What `name` draws for the whole of which `input` is a part; this rank keeps its own."""
+    blank = zeros_like(input, dtype=dtype)
+    return getattr(blank, name)(*numbers).requires_grad_(requires_grad)
+
+
 def rand_like(
     input: TensorBase,
     *,
@@ -131,6 +140,8 @@ def rand_like(
     memory_format: Any = None,
 ) -> Any:
     """Uniform on [0, 1), of the shape, dtype and device of `input`."""
+    if input.is_part:
+        return _drawn_beside(input, "uniform_", (), dtype, requires_grad)
     return rand(
         input.array.shape,
         generator=generator,
@@ -150,6 +161,8 @@ def randn_like(
     memory_format: Any = None,
 ) -> Any:
     """Standard normal, of the shape, dtype and device of `input`."""
+    if input.is_part:
+        return _drawn_beside(input, "normal_", (), dtype, requires_grad)
     return randn(
         input.array.shape,
         generator=generator,
@@ -288,6 +301,10 @@ def randint_like(
     memory_format: Any = None,
 ) -> Any:
     """Integers from low to high-1, of the shape, dtype and device of `input`."""
+    if input.is_part:
+        found = (*bounds, *(() if high is None else (high,)))
+        ends = found if len(found) == 2 else (low, *found)
+        return _drawn_beside(input, "random_", ends, dtype, requires_grad)
     return randint(
         *bounds,
         low=low,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.ops.making.creation import (
@@ -24,6 +25,8 @@ def new_tensor(
 ) -> T:
     """A copy of `data` as a leaf."""
     kind = self.dtype if dtype is None else as_dtype(dtype)
+    if isinstance(data, TensorBase):
+        data = base.new(data.plain, data.array)  # a part of a tensor is refused
     array = literals.parse(data, kind)
     return made(array, _or_own(self, device), requires_grad)  # type: ignore[no-any-return]
 

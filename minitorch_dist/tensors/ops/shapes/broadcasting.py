@@ -59,7 +59,7 @@ def _expanded(before: Shape, target: Shape) -> Shape:
 
 def expand_as(input: T, other: TensorBase) -> T:
     """`expand(other.shape)`"""
-    return expand(input, other.array.shape)
+    return expand(input, other.shape if other.is_part else other.array.shape)  # type: ignore[attr-defined]
 
 
 def sum_to_size(input: T, *shape: Any, size: Any = None) -> T:

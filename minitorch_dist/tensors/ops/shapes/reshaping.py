@@ -160,12 +160,12 @@ def reshape(input: T, *sides: Any, shape: Any = None) -> T:
 
 def view_as(input: T, other: TensorBase) -> T:
     """`view(other.shape)`"""
-    return view(input, other.array.shape)
+    return view(input, other.shape if other.is_part else other.array.shape)  # type: ignore[attr-defined]
 
 
 def reshape_as(input: T, other: TensorBase) -> T:
     """`reshape(other.shape)`"""
-    return reshape(input, other.array.shape)
+    return reshape(input, other.shape if other.is_part else other.array.shape)  # type: ignore[attr-defined]
 
 
 def flatten(input: T, start_dim: int = 0, end_dim: int = -1) -> T:
