@@ -35,6 +35,7 @@ from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.modules.state_dict import _IncompatibleKeys
 from minitorch_dist.nn.parallel.distributed import DistributedDataParallel
 from minitorch_dist.optim.optimizer import Optimizer
+from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -105,12 +106,13 @@ def set_model_state_dict(
     wrapped = {bare(model, name): name for name in _names(model)}
     is_fsdp = bool(FullyShardedDataParallel.fsdp_modules(model))  # puts rows together by itself
     own = {} if is_fsdp else model.state_dict(keep_vars=True)
+    is_meta = any(t.device is devices.META for t in own.values() if isinstance(t, Tensor))
     filled: State = {}
     for name, value in given.items():
         at = wrapped.get(name, name)
         filled[at] = fitted(value, own.get(at))
     with grad_modes.no_grad(), _as_asked(model, how):
-        found = model.load_state_dict(filled, strict=how.strict)
+        found = model.load_state_dict(filled, strict=how.strict, assign=is_meta)
     return _IncompatibleKeys(
         [bare(model, name) for name in found.missing_keys], list(found.unexpected_keys)
     )
@@ -290,7 +292,8 @@ def fitted(value: Any, like: Any) -> Any:
             return value.redistribute(placements=like.placements)
         mesh, whole = like.device_mesh, tuple(value.shape)
         part = moved(value.array, whole, mesh, (Replicate(),) * mesh.ndim, like.placements)
-        return made(DTensor, part, mesh, like.placements, whole, device=like.device)
+        device = value.device if like.device is devices.META else like.device
+        return made(DTensor, part, mesh, like.placements, whole, device=device)
     return value.full_tensor() if isinstance(value, DTensor) and like is not None else value
 
 

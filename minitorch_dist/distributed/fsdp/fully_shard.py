@@ -34,6 +34,7 @@ from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.tensor import Tensor
 
 STATE = "_fsdp_state"
 
@@ -72,6 +73,13 @@ class ShardedParameter(DParameter):
 
     def is_recorded(self) -> bool:
         return False
+
+    def adopt(self, value: Tensor) -> None:
+        if self._unit.settings.device is devices.META:
+            super().adopt(value)  # see `materialise`
+        else:
+            self._local_array()[...] = self.part_of(value)
+            self.storage.version += 1
 
     def _local_array(self) -> Array:
         unit = self._unit

@@ -91,7 +91,7 @@ class DTensor(TensorPart):
 
     @property
     def nbytes(self) -> int:
-        return self.numel() * self.itemsize
+        return self.numel() * self.array.itemsize
 
     @property
     def device_mesh(self) -> DeviceMesh:
@@ -132,6 +132,21 @@ class DTensor(TensorPart):
         out = made(DParameter, own, self._mesh, self._placements, self._whole, storage)
         out.requires_grad = requires_grad
         return out
+
+    def part_of(self, value: Tensor) -> Array:
+        """This rank's part of `value`, which is a whole or another DTensor, as it would lie here."""
+        if isinstance(value, DTensor):
+            if value.placements != self._placements:
+                value = value.redistribute(placements=self._placements)
+            return value._local_array()
+        mesh = self._mesh
+        return moved(value.array, self._whole, mesh, (Replicate(),) * mesh.ndim, self._placements)
+
+    def adopt(self, value: Tensor) -> None:
+        """Become this rank's part of `value`: what `load_state_dict(assign=True)` means. This tensor stays the same
+        object, so optimizers and units of FSDP know it still."""
+        part = self.part_of(value)
+        self.array, self.storage = part, base.new(Tensor, part, value.device).storage
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A leaf on memory of its own, on the same mesh."""

@@ -226,7 +226,7 @@ def unflatten(self: DTensor, dim: int, sizes: Sequence[int]) -> DTensor:
 
 
 def _sizes(given: Sequence[Any]) -> tuple[int, ...]:
-    first = given[0] if len(given) == 1 else given
+    first: Any = given[0] if len(given) == 1 else given
     return tuple(first) if isinstance(first, (tuple, list)) else (first,)
 
 

@@ -210,7 +210,8 @@ class StateDictModule(ModuleTree):
             return
         if mine.array.ndim == 0 and value.array.shape == (1,):  # as scalars were once saved
             value = base.new(Tensor, value.array[0], value.storage.device)
-        if mine.array.shape != value.array.shape:
+        shapes = [tuple(t.shape) if t.is_part else t.array.shape for t in (mine, value)]
+        if shapes[0] != shapes[1]:
             errors.append(
                 f"size mismatch for {key}: copying a param with shape {_size(value)} from "
                 f"checkpoint, the shape in current model is {_size(mine)}."
@@ -226,6 +227,9 @@ class StateDictModule(ModuleTree):
                     f"{_size(mine)} and whose dimensions in the checkpoint are {_size(value)}, an "
                     f"exception occurred : {error.args}."
                 )
+            return
+        if mine.is_part:
+            mine.adopt(value)
             return
         if isinstance(mine, Parameter):
             if isinstance(value, Parameter):
@@ -288,4 +292,4 @@ def _quoted(keys: list[str]) -> str:
 
 
 def _size(tensor: Tensor) -> str:
-    return f"torch.Size({list(tensor.array.shape)})"
+    return f"torch.Size({list(tensor.shape)})"
