@@ -251,7 +251,6 @@ from minitorch_dist.tensors.extras.shapes.grids import (
 from minitorch_dist.tensors.extras.shapes.layout import (
     get_device as get_device,
     is_same_size as is_same_size,
-    numel as numel,
 )
 from minitorch_dist.tensors.extras.shapes.pieces import (
     dsplit as dsplit,
@@ -653,6 +652,7 @@ from minitorch_dist.tensors.ops.shapes.layout import (
     is_signed as is_signed,
     layout as layout,
     memory_format as memory_format,
+    numel as numel,
     preserve_format as preserve_format,
     sparse_coo as sparse_coo,
     strided as strided,

@@ -320,7 +320,7 @@ class Tensor(ExtraMethods):
     ndim = property(layout.ndim)
     dim = ndimension = layout.dim
     size = layout.size
-    numel = nelement = layout.numel
+    numel = nelement = layout.elements
     __len__ = layout.length
     stride = layout.stride
     element_size = layout.element_size

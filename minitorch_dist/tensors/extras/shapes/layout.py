@@ -8,11 +8,6 @@ from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops.shapes.layout import address, stride
 
 
-def numel(input: TensorBase) -> int:
-    """How many elements there are; of a tensor that lies on several ranks, in the whole."""
-    return int(input.numel())  # type: ignore[attr-defined]
-
-
 def is_contiguous(input: TensorBase, memory_format: Any = None) -> bool:
     """Whether the elements follow each other row by row (or channel by channel, if asked)."""
     x = input.array

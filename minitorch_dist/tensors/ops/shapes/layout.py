@@ -44,9 +44,14 @@ def _dimension(input: TensorBase, dim: int) -> int:
     return axis(dim, input.array.ndim)
 
 
-def numel(input: TensorBase) -> int:
+def elements(input: TensorBase) -> int:
     """How many elements there are."""
     return input.array.size
+
+
+def numel(input: TensorBase) -> int:
+    """The same as a function; of a tensor that lies on several ranks it is the number in the whole."""
+    return int(input.numel())  # type: ignore[attr-defined]
 
 
 def length(input: TensorBase) -> int:
