@@ -3,6 +3,7 @@
 The same lines run for torch and for minitorch_dist. A command is `model how repeats`: `ddp` trains in
 DistributedDataParallel, `whole` in one whose gradients are one bucket (so nothing overlaps), `fsdp` and
 `rows` with FullyShardedDataParallel and fully_shard, `plain` without. Each rank answers with the seconds of one step.
+The model `gauge` is a product alone, which tells how busy the machine is.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from minitorch_dist.cli.bench import steps
 
 Step = Callable[[], Any]
 BATCHES = {"mlp": 128, "convnet": 32, "wide": 64}
+TINY, GAUGE = "tiny", "gauge"
 
 
 def models(t: Any) -> dict[str, Callable[[], tuple[Any, Any, Any, Any]]]:
@@ -37,10 +39,18 @@ def models(t: Any) -> dict[str, Callable[[], tuple[Any, Any, Any, Any]]]:
         layers = [layer for _ in range(4) for layer in (nn.Linear(2048, 2048), nn.ReLU())]
         return nn.Sequential(*layers), t.randn(64, 2048), t.randn(64, 2048), nn.MSELoss()
 
-    return {"mlp": mlp, "convnet": convnet, "wide": wide}
+    def tiny() -> tuple[Any, Any, Any, Any]:
+        """Four layers in which nothing takes time but Python."""
+        layers = [layer for _ in range(4) for layer in (nn.Linear(8, 8), nn.ReLU())]
+        return nn.Sequential(*layers), t.randn(8, 8), t.randn(8, 8), nn.MSELoss()
+
+    return {"mlp": mlp, "convnet": convnet, "wide": wide, TINY: tiny}
 
 
 def step_of(t: Any, name: str, how: str) -> Step:
+    if name == GAUGE:
+        x = t.ones(256, 256)
+        return lambda: x @ x
     model, x, y, loss = models(t)[name]()
     if how in ("fsdp", "rows"):
         model = sharded(t, model, how)
