@@ -81,6 +81,9 @@ def test_micro_batches_that_are_noted_do_what_they_did(monkeypatch: pytest.Monke
     layout = TrainingLayout(1, 2, shards=2, checkpoint="full", reshards=False)
     model = MODEL.changed(batch=16, layers=2)
     noted = step(layout, search.roles_of(model, layout), NETS["beside"], model)
+    assert noted.folded is not None and not noted.folded.refused
+    again = step(layout, noted.folded, NETS["beside"], model)  # notes one more
+    assert again.ranks == noted.ranks and again.results[0]["peak"] == noted.results[0]["peak"]
     monkeypatch.setattr(repeats, "FIRST", 1000)
     run = step(layout, search.roles_of(model, layout), NETS["beside"], model)
     assert noted.ranks == run.ranks

@@ -171,7 +171,7 @@ class Recording:
         devices = device_time.of(clock)
         told = ToldBesides(devices) if self.tells_besides else None
         trace = OperationTrace(
-            rank, self.role_table, self.peers, watches, is_first and is_again, told
+            rank, self.role_table, self.peers, watches, is_first and is_again, told, self.is_proved
         )
         self.traces[rank] = trace
         if devices is not None:

@@ -90,8 +90,9 @@ class OperationTrace:
 
     def __init__(
         self, rank: int, role_table: RoleTable, peers: PeerContents, watches: bool, is_again: bool,
-        told: ToldBesides | None = None,
+        told: ToldBesides | None = None, is_proved: bool = False,
     ) -> None:  # fmt: skip
+        self.is_proved = is_proved  # the roles, by an earlier run
         self.rank, self.role_table, self.peers = rank, role_table, peers
         self.watches = watches  # whether the program's comparisons of ranks split its role
         self.is_again = is_again  # whether it runs for the second time
