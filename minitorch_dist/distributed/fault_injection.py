@@ -22,8 +22,8 @@ VARIABLE: Final = "MINITORCH_DIST_FAULTS"
 
 def disturbed(transport: Transport) -> Transport:
     """The transport, with the faults that the environment asks for, unless it has its own."""
-    text = os.environ.get(VARIABLE, "")
-    if not text or transport.has_own_faults:
+    text = "" if transport.has_own_faults else os.environ.get(VARIABLE, "")
+    if not text:
         return transport
     faults, planned = Faults(reliable=True), []
     for word in filter(None, (part.strip() for part in text.replace("\n", ";").split(";"))):

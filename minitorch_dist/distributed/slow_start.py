@@ -36,8 +36,9 @@ class Word:
 @contextmanager
 def saying(who: str, clock: Clock) -> Iterator[Word]:
     """While the block lasts, say now and then what it waits for: `word.what()`."""
-    word, seconds = Word(), float(os.environ.get(SLOW_VARIABLE) or SLOW)
-    if clock.is_virtual or not seconds:
+    word = Word()
+    seconds = 0.0 if clock.is_virtual else float(os.environ.get(SLOW_VARIABLE) or SLOW)
+    if not seconds:
         yield word
         return
     changed, is_over = clock.condition("word of who is late"), False

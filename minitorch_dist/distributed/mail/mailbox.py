@@ -75,8 +75,8 @@ class Mailbox(MailboxTexts):
         self.on_missed: Callable[[int, bytes], None] | None = None
         self._closed: dict[int, None] = {}  # groups that are no more: an empty set takes more room
         self.recorder: Recorder | None = None
-        slow = float(os.environ.get(SLOW_VARIABLE) or SLOW)
-        self.slow = 0.0 if self.clock.is_virtual else slow
+        is_virtual = self.clock.is_virtual
+        self.slow = 0.0 if is_virtual else float(os.environ.get(SLOW_VARIABLE) or SLOW)
 
     # --------------------------------------------------------------------------- for those above
 
