@@ -49,7 +49,8 @@ class PlanProgress:
                 kept = measure()
                 self._keep(lambda: self.cache.keep_seconds(key, kept))
                 if (made + 1) % EACH == 0:
-                    tell(f"{made + 1} of {number} small runs are made for it")
+                    of = f" of {number}" if made < number else ""
+                    tell(f"{made + 1}{of} small runs are made for it")
             made += 1
             return kept
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.cli import plan
+from minitorch_dist.cli import plan_table
 from minitorch_dist.sim.planning import bounds, pruning, search
-from minitorch_dist.sim.planning.clusters import cluster
-from minitorch_dist.sim.planning.layouts import TrainingLayout
+from minitorch_dist.sim.planning.clusters import GpuCluster, cluster
+from minitorch_dist.sim.planning.layouts import TrainingLayout, faults
 from minitorch_dist.sim.planning.model_files import ModelSizes
 from minitorch_dist.sim.planning.pruning import Candidate
 from minitorch_dist.sim.planning.search import PlanRow
+from minitorch_dist.sim.planning.unhidden_time import unhidden
+from tests.deep import some_of
 
+NEAREST = 0.95  # of a step without messages, at least
 MODEL = ModelSizes("four", "llama", 2, 1024, 8, 4000, 8192, 2, kv_heads=4, ffn=3072)
+
+
+def bound(model: ModelSizes, layout: TrainingLayout, here: GpuCluster) -> float:
+    """With all that is counted."""
+    (least,) = bounds.bounded(model, [layout], here)
+    return least + unhidden(model, layout, here)
 
 
 def test_the_fastest_of_all_is_found_by_simulating_some() -> None:
@@ -54,9 +64,8 @@ def test_a_bound_is_near(layout: TrainingLayout) -> None:
     """Where links are fast, little is missing in it."""
     model = MODEL.changed(layers=layout.all_stages, batch=8 * layout.data)
     here = cluster("h100", layout.ranks, "sim://?latency=0s&rate=1000TB/s")
-    (least,) = bounds.bounded(model, [layout], here)
     found = search.simulated(model, layout, here).seconds
-    assert 0.9 * found < least <= found
+    assert NEAREST * found < bound(model, layout, here) <= found
 
 
 @pytest.mark.parametrize(("shards", "replicas", "reshards"), [(4, 1, True), (2, 2, False)])
@@ -68,12 +77,47 @@ def test_a_bound_has_the_gathers_of_each_micro_batch(
     found = []
     for between in ("400G", "40G"):
         here = cluster("h100", layout.ranks, f"nvlink2+{between}")
-        (least,) = bounds.bounded(model, [layout], here)
-        assert least <= search.simulated(model, layout, here).seconds
-        found.append(least)
-    parameters = 2 * model.layers * model.layer_parameters / layout.tensor
+        found.append(bound(model, layout, here))
+        assert found[-1] <= search.simulated(model, layout, here).seconds
+    tables = 2 * model.words * model.width
+    parameters = 2 * (model.layers * model.layer_parameters + tables) / layout.tensor
     sent = parameters * (shards - 1) / shards * layout.micro_batches(model)
-    assert found[1] - found[0] == pytest.approx(sent * (1 / 5e9 - 1 / 50e9), rel=0.05)
+    assert found[1] - found[0] > 0.95 * sent * (1 / 5e9 - 1 / 50e9)
+
+
+def random_case(seed: int) -> tuple[ModelSizes, TrainingLayout, GpuCluster]:
+    """A small model on a few GPUs, with links and ranks of any speed. Its step is run whole."""
+    draw = random.Random(seed)
+    pipeline = draw.choice([1, 1, 2, 2, 3])
+    schedule, stages = "1F1B", 1
+    if pipeline > 1:
+        schedule, stages = draw.choice([("1F1B", 1), ("GPipe", 1), ("Interleaved1F1B", 2)])
+    layout = TrainingLayout(
+        draw.choice([1, 2]), pipeline, draw.choice([1, 2, 3]), draw.choice([1, 1, 2]),
+        draw.choice([1, 2]), draw.choice(["none", "selective", "full"]), schedule, stages,
+        pipeline == 1 and draw.choice([True, False]),
+    )  # fmt: skip
+    kind, micro = draw.choice(["llama", "gpt"]), pipeline * draw.choice([1, 2])
+    model = ModelSizes(
+        "any", kind, layout.all_stages, 256, 8, draw.choice([500, 4000]), 512,
+        micro * layout.micro * layout.data, kv_heads=4 if kind == "llama" else 8, ffn=768,
+        gradients=draw.choice(["float32", "bfloat16"]),
+    )  # fmt: skip
+    rate, node = draw.choice([450, 50, 5, 0.2]), draw.choice([1, 2, 4, 8])
+    nic = draw.choice(["per_gpu", "beside", "per_node"])
+    net = draw.choice([
+        f"sim://?latency=5us&rate={rate}GB/s",
+        f"two_level:nodes={-(-layout.ranks // node)},gpus={node},intra=2us/450GB/s,inter=5us/{rate}GB/s,nic={nic}",
+    ])  # fmt: skip
+    speeds = draw.choice([{}, {draw.randrange(layout.ranks): draw.choice([0.5, 1.5])}])
+    assert not [*faults(layout, model, layout.ranks)]
+    return model, layout, cluster("h100", layout.ranks, net, speeds=speeds)
+
+
+@pytest.mark.parametrize("seed", some_of(range(40), 1, 4, 6))
+def test_no_layout_is_faster_than_its_bound(seed: int) -> None:
+    model, layout, here = random_case(seed)
+    assert bound(model, layout, here) <= search.simulated(model, layout, here).seconds * (1 + 1e-9)
 
 
 def row(number: int, seconds: float, fits: bool) -> PlanRow:
@@ -113,6 +157,6 @@ def test_the_answer_does_not_depend_on_how_many_run_at_once(
 def test_layouts_that_may_be_faster_are_told() -> None:
     rows = [row(1, 5.0, True), row(2, 4.0, False)]
     rest = [Candidate(TrainingLayout(micro=n), least) for n, least in ((4, 4.5), (8, 6.0))]
-    assert plan._left_out(rows, rest) == "of the other 2, 1 may be faster (--simulate 3)"
-    assert plan._left_out(rows, rest[1:]) == "the other 1 cannot be faster"
-    assert plan._left_out(rows, []) == "there are no others"
+    assert plan_table.left_out(rows, rest) == "of the other 2, 1 may be faster (--simulate 3)"
+    assert plan_table.left_out(rows, rest[1:]) == "the other 1 cannot be faster"
+    assert plan_table.left_out(rows, []) == "there are no others"

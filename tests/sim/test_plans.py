@@ -14,7 +14,14 @@ import pytest
 from minitorch_dist import cli
 from minitorch_dist.cli import plan_page
 from minitorch_dist.sim import whole_files
-from minitorch_dist.sim.planning import bounds, clusters, formula, reasons, search
+from minitorch_dist.sim.planning import (
+    bounds,
+    clusters,
+    formula,
+    reasons,
+    search,
+    unhidden_time,
+)
 from minitorch_dist.sim.planning.clusters import cluster
 from minitorch_dist.sim.planning.layouts import TrainingLayout, faults
 from minitorch_dist.sim.planning.model_files import ModelSizes
@@ -385,7 +392,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         return search.PlanRow(layout, 1 + layout.shards / 8, {"parameter": 8.0}, True, shares)
 
     monkeypatch.setattr(bounds, "measured", measured)
-    monkeypatch.setattr(bounds, "gathering", lambda *_: 1e-4)
+    monkeypatch.setattr(unhidden_time, "collective_time", lambda *_: 1e-4)
     monkeypatch.setattr(search, "simulated", simulated)
 
 

@@ -15,6 +15,7 @@ training_step    a step on every rank
     short_runs       which short steps tell a long one
     search           all layouts, and their simulation
     bounds           the time below which a layout cannot be
+    unhidden_time    the part of it in which something is sent that nothing hides
     pruning          layouts that can still be the fastest are simulated
     in_processes     several layouts at once
     plan_cache       what was found before: an interrupted plan goes on

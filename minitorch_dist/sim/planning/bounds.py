@@ -3,23 +3,20 @@
     first micro-batch │ further ones      of one layer, on the ranks that it is cut over: measured by small runs
     ──────────────────┴─────────────
     bound = layers and logits of a rank × all its micro-batches + the wait for other stages of the pipeline
-            + without a pipeline: a gather of each layer for each micro-batch, forwards
+            + all that is sent and that no order of events can hide (`unhidden`)
 
-A rank computes its layers one after the other, and a cut layer waits for its own collectives. Forwards, `fully_shard`
-gathers a layer when it is needed. So no order of events makes a step shorter. Other messages and the optimizer
-only add to it.
+A rank computes its layers one after the other, and a cut layer waits for its own collectives. So no order of events makes
+a step shorter. The first part, `bounded`, is cheap: many layouts share its small runs. The second part is added where the
+first one does not decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
-import minitorch_dist as torch
-from minitorch_dist.distributed.device_mesh import init_device_mesh
-from minitorch_dist.sim import inside, runner
+from minitorch_dist.sim import runner
 from minitorch_dist.sim.fold.folding import Fold
 from minitorch_dist.sim.planning.clusters import GpuCluster
 from minitorch_dist.sim.planning.layouts import TrainingLayout
@@ -36,6 +33,19 @@ Known = Callable[[tuple[Any, ...], Callable[[], list[float]]], list[float]]
 
 def measure_anew(named: tuple[Any, ...], measure: Callable[[], list[float]]) -> list[float]:
     return measure()
+
+
+def remembered(known: Known) -> Known:
+    """The same, asked once for each name."""
+    found: dict[str, list[float]] = {}
+
+    def once(named: tuple[Any, ...], measure: Callable[[], list[float]]) -> list[float]:
+        key = repr(named)
+        if key not in found:
+            found[key] = known(named, measure)
+        return found[key]
+
+    return once
 
 
 class MicroBatchTimes(NamedTuple):
@@ -63,41 +73,27 @@ class MicroBatchTimes(NamedTuple):
 def bounded(
     model: ModelSizes, layouts: Sequence[TrainingLayout], cluster: GpuCluster, known: Known = measure_anew
 ) -> Iterator[float]:  # fmt: skip
-    """The least time of each layout. Layouts that cut and compute a layer alike are measured once, and `known` may have
-    it from before."""
-    layers = {
-        key: MicroBatchTimes.of_numbers(
-            known((key[0].as_dict(), key[1]), partial(_layer_numbers, model, *key, cluster))
-        )
-        for key in dict.fromkeys(map(_layer_of, layouts))
-    }
-    gathers = {
-        cut: known(cut, partial(_gather_numbers, model, *cut, cluster))[0]
-        for cut in dict.fromkeys(filter(None, map(_gather_of, layouts)))
-    }
+    """The least time of each layout, without what is sent. Layouts that cut and compute a layer alike are measured once,
+    and `known` may have it from before."""
+    once = remembered(known)
     for layout in layouts:
-        seconds = least(model, layout, layers[_layer_of(layout)])
-        cut = _gather_of(layout)
-        if cut is not None:
-            seconds += model.layers * layout.micro_batches(model) * gathers[cut]
-        yield seconds / _fastest(cluster)
+        times = of_a_layer(model, layout, cluster, once)
+        yield least(model, layout, times) / fastest(cluster)
+
+
+def of_a_layer(
+    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known = measure_anew
+) -> MicroBatchTimes:
+    alone, is_last = _layer_of(layout)
+    named = alone.as_dict(), is_last
+    return MicroBatchTimes.of_numbers(
+        known(named, lambda: measured(model, alone, is_last, cluster).numbers)
+    )
 
 
 def count(layouts: Sequence[TrainingLayout]) -> int:
-    """How much there is to measure."""
-    return len({*map(_layer_of, layouts)}) + len({*filter(None, map(_gather_of, layouts))})
-
-
-def _layer_numbers(
-    model: ModelSizes, alone: TrainingLayout, is_last: bool, cluster: GpuCluster
-) -> list[float]:
-    return measured(model, alone, is_last, cluster).numbers
-
-
-def _gather_numbers(
-    model: ModelSizes, tensor: int, shards: int, cluster: GpuCluster
-) -> list[float]:
-    return [gathering(model, tensor, shards, cluster)]
+    """How much `bounded` has to measure."""
+    return len({*map(_layer_of, layouts)})
 
 
 def _layer_of(layout: TrainingLayout) -> tuple[TrainingLayout, bool]:
@@ -106,11 +102,6 @@ def _layer_of(layout: TrainingLayout) -> tuple[TrainingLayout, bool]:
         layout, pipeline=1, shards=1, replicas=1, schedule="1F1B", stages=1, reshards=True
     )
     return alone, layout.pipeline > 1
-
-
-def _gather_of(layout: TrainingLayout) -> tuple[int, int] | None:
-    is_gathered = layout.pipeline == 1 and layout.shards > 1
-    return (layout.tensor, layout.shards) if is_gathered else None
 
 
 def measured(
@@ -142,26 +133,6 @@ def least(model: ModelSizes, layout: TrainingLayout, times: MicroBatchTimes) -> 
     return own + (layout.pipeline - 1) * of_stage * min(times.layer)
 
 
-def gathering(model: ModelSizes, tensor: int, shards: int, cluster: GpuCluster) -> float:
-    """Seconds to gather the parameters of one layer, where nothing else is sent."""
-    length = model.layer_parameters // (tensor * shards)
-    report = runner.run(
-        gather, tensor * shards, (tensor, shards, length), net=cluster.network, shapes=True,
-        device=replace(cluster.device, memory=ROOM), fold=lambda rank: 0,
-    )  # fmt: skip
-    spans = [[at for _, at in rank.marks] for rank in report.ranks]
-    return min(end - start for start, end in spans) / PICO
-
-
-def gather(tensor: int, shards: int, length: int) -> None:
-    """Every rank gives so many numbers, and gets those of all shards."""
-    mesh = init_device_mesh("cuda", (shards, tensor), mesh_dim_names=("fsdp", "tp"))
-    kind: Any = {"dtype": torch.bfloat16, "device": "cuda"}
-    own, whole = torch.empty(length, **kind), torch.empty(length * shards, **kind)
-    inside.mark("start")
-    torch.distributed.all_gather_into_tensor(whole, own, group=mesh["fsdp"].get_group())
-    inside.mark("end")
-
-
-def _fastest(cluster: GpuCluster) -> float:
+def fastest(cluster: GpuCluster) -> float:
+    """By how much the fastest rank is faster than the device."""
     return max([1.0, *(speed for _, speed in cluster.speeds)])
