@@ -1,4 +1,4 @@
-"""`torch.nn.attention`: which kernels may compute `scaled_dot_product_attention`.
+"""`torch.nn.attention`: which kernels may compute `scaled_dot_product_attention`; `flex_attention` has a module.
 
 There is one way here, in `tensors.ops.layers.attention`. A program may choose among torch's; that sets the flags
 that `backends.cuda` shows, and the numbers stay the same.
@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from enum import Enum
 
 from minitorch_dist.backends import cuda
-
-__path__: list[str] = []  # its modules in torch are not here (see not_offered)
 
 WARN_FOR_UNFUSED_KERNELS = False
 
