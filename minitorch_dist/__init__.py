@@ -742,6 +742,8 @@ if TYPE_CHECKING:
     )
 
 _ROOMS = {
+    "_dynamo",
+    "_inductor",
     "ao",
     "datasets",
     "distributed",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ContextDecorator
+from types import ModuleType
 from typing import Any, NoReturn
 
 
@@ -31,3 +33,38 @@ def absent(module: str, names: str, instead: str) -> Callable[[str], Any]:
         return made[name]
 
     return find
+
+
+class Settings(ModuleType):
+    """A module of settings that direct nothing here: a program may set any, and reads back what it has set."""
+
+    groups = ("aot_inductor", "cpp", "cuda", "halide", "rocm", "trace", "triton")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.groups:
+            inner = Settings(f"{self.__name__}.{name}")
+            setattr(self, name, inner)
+            return inner
+        raise AttributeError(
+            f"{self.__name__}.{name} was not set: nothing is compiled here, so the settings of a compiler have no defaults"
+        )
+
+    def patch(self, changes: Any = None, value: Any = None, **more: Any) -> _Patch:
+        """A block, or a decorator, in which these are set: `patch(name=…)`, `patch({"name": …})` or `patch("name", …)`."""
+        given = changes if isinstance(changes, Mapping) else {} if changes is None else {changes: value}  # fmt: skip
+        return _Patch(self, {**given, **more})
+
+
+class _Patch(ContextDecorator):
+    def __init__(self, settings: Settings, changes: dict[str, Any]) -> None:
+        self.settings, self.changes = settings, changes
+
+    def __enter__(self) -> None:
+        self.before = dict(vars(self.settings))
+        vars(self.settings).update(self.changes)
+
+    def __exit__(self, *_: object) -> None:
+        for name in self.changes:
+            vars(self.settings).pop(name, None)
+            if name in self.before:
+                setattr(self.settings, name, self.before[name])

@@ -85,3 +85,35 @@ def test_a_backend_of_ones_own_is_not_forgotten_silently() -> None:
     with pytest.raises(ValueError, match="no stance is named 'sideways'; there are default"):
         mtd.compiler.set_stance("sideways")
     assert mtd.compiler.list_backends() == []
+
+
+def test_settings_of_a_compiler_can_be_made() -> None:
+    """As modded-nanogpt, gpt-fast and torchtitan make them."""
+    import minitorch_dist._inductor.config as config
+
+    mtd._dynamo.config.cache_size_limit = 64
+    mtd._dynamo.config.suppress_errors = True
+    config.coordinate_descent_tuning = True
+    mtd._inductor.config.triton.unique_kernel_names = True
+    assert (config.triton.unique_kernel_names, mtd._dynamo.config.cache_size_limit) == (True, 64)
+    with mtd._dynamo.config.patch(cache_size_limit=8, verbose=True), config.patch("a", 1):
+        assert (mtd._dynamo.config.cache_size_limit, config.a) == (8, 1)
+    assert mtd._dynamo.config.cache_size_limit == 64 and not hasattr(mtd._dynamo.config, "verbose")
+    with pytest.raises(AttributeError, match="was not set: nothing is compiled here"):
+        print(config.fx_graph_cache)
+    mtd._dynamo.reset()
+    x = mtd.ones(2)
+    mtd._dynamo.mark_dynamic(x, 0)
+    assert (
+        mtd._dynamo.disable(mtd.relu)(x) is not None
+        and mtd._dynamo.optimize()(mtd.relu) is mtd.relu
+    )
+    assert not mtd._dynamo.is_compiling()
+
+
+@pytest.mark.parametrize("name", ["optimize", "graph_break", "mark_dynamic", "maybe_mark_dynamic", "mark_static", "mark_static_address"])  # fmt: skip
+def test_names_of_arguments_of_dynamo(name: str) -> None:
+    ours = inspect.signature(getattr(mtd._dynamo, name)).parameters
+    theirs = inspect.signature(getattr(torch._dynamo, name)).parameters
+    listed = [p for p in theirs.values() if p.kind is not p.VAR_KEYWORD]
+    assert {p.name for p in listed} <= {*ours, "args"} or "options" in ours

@@ -1,0 +1,7 @@
+"""torch._dynamo.config: `_dynamo.config.cache_size_limit = 64` is taken and directs nothing."""
+
+import sys
+
+from minitorch_dist.absent import Settings
+
+sys.modules[__name__].__class__ = Settings

@@ -1,0 +1,7 @@
+"""torch._inductor.config: `_inductor.config.coordinate_descent_tuning = True` is taken and directs nothing."""
+
+import sys
+
+from minitorch_dist.absent import Settings
+
+sys.modules[__name__].__class__ = Settings
