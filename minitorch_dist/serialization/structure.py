@@ -57,6 +57,11 @@ class Encoder:
         if kind is float:
             return thing if thing - thing == 0 else ["float", repr(thing)]
         if isinstance(thing, (TensorBase, np.ndarray)):
+            if getattr(thing, "is_part", False):
+                raise TypeError(
+                    f"{spell(path)} is a DTensor, of which this rank has a part. Save its full_tensor(), or all ranks' parts "
+                    "with distributed.checkpoint.save; get_model_state_dict(…, full_state_dict=True) has whole tensors."
+                )
             return ["leaf", self._number(thing, path)]
         if isinstance(thing, np.generic):
             _check_dtype(np.asarray(thing), path)
@@ -241,5 +246,10 @@ def _hint(thing: Any) -> str:
         return (
             "Save its state_dict() instead, and load it into a new one with load_state_dict(). (The object itself: "
             "save(…, pickle_module=pickle), and load(…, weights_only=False), which runs code of the file.)"
+        )
+    if callable(thing) and hasattr(thing, "__qualname__"):
+        return (
+            "A file holds values and no code: save its name, and look that up in a dict of your own after load(). "
+            "(Functions and classes of a module can be pickled: save(…, pickle_module=pickle). A lambda cannot.)"
         )
     return f"A file holds values and no code. Possible are: {KINDS}."

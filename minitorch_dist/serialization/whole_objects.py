@@ -19,7 +19,14 @@ FIRST_BYTE: Final = (
 
 def write(obj: Any, file: BinaryIO, module: Any, protocol: int) -> None:
     _check_allowed("save")
-    module.dump(obj, file, protocol=protocol)
+    try:
+        module.dump(obj, file, protocol=protocol)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        error.add_note(
+            "A pickle names functions and classes by their module and does not hold them. So lambdas and functions "
+            "within functions cannot be saved: define them with `def` in a module, or save only the state_dict()."
+        )
+        raise
 
 
 def is_pickle(file: BinaryIO) -> bool:

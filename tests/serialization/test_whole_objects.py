@@ -70,3 +70,14 @@ def test_the_error_for_a_module_says_how() -> None:
     with pytest.raises(mtd.SerializationError, match="map_location"):
         file = io.BytesIO(pickle.dumps(3))
         mtd.load(file, map_location="cuda:0", weights_only=False)
+
+
+def test_the_error_for_a_function_says_how(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"obj\[\"act\"\] is a function \(.*\)\. .* save its name"):
+        mtd.save({"act": lambda x: x}, io.BytesIO())
+    with pytest.raises((pickle.PicklingError, AttributeError)) as caught:
+        mtd.save({"act": lambda x: x}, tmp_path / "act", pickle_module=pickle)
+    assert "define them with `def` in a module" in caught.value.__notes__[0]
+    assert list(tmp_path.iterdir()) == []
+    mtd.save({"act": mtd.relu}, tmp_path / "act", pickle_module=pickle)
+    assert mtd.load(tmp_path / "act", weights_only=False)["act"] is mtd.relu

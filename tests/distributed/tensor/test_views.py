@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -178,6 +179,17 @@ def test_what_is_made_like_a_dtensor_lies_as_it_does() -> None:
                     assert weight.sum().item() == pytest.approx(numbers((5, 6)).sum().item() - 30)
 
     sim.run(main, world_size=3)
+
+
+def test_a_part_is_not_saved_as_if_it_were_the_whole(tmp_path: Path) -> None:
+    def main() -> None:
+        dist.init_process_group()
+        x = distribute_tensor(mtd.ones(5, 6), init_device_mesh("cpu", (2,)), [Shard(0)])
+        with pytest.raises(TypeError, match=r'obj\["w"\] is a DTensor, .* full_tensor\(\)'):
+            mtd.save({"w": x}, tmp_path / "part.pt")
+        mtd.save({"w": x.full_tensor()}, tmp_path / f"{dist.get_rank()}.pt")
+
+    sim.run(main, world_size=2)
 
 
 COLLECTIVES: dict[str, Callable[[Any, Any], Any]] = {
