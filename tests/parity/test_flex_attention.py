@@ -131,6 +131,30 @@ def test_gradients_are_those_of_attention_written_out() -> None:
         np.testing.assert_allclose(other.grad.numpy(), one.grad.numpy(), atol=1e-12)
 
 
+def test_blocks_that_are_not_listed_are_left_out() -> None:
+    """As in torch's kernels, and in modded-nanogpt, whose windows are blocks that it lists itself."""
+
+    def causal(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return q_idx >= kv_idx
+
+    counts, places = [1, 2, 1], [[0, 1, 2], [1, 0, 2], [2, 1, 0]]  # of the rows of blocks
+    full, full_places = [0, 0, 1], [[0, 1, 2], [0, 1, 2], [0, 1, 2]]
+    tensors = [
+        mtd.tensor(x, dtype=mtd.int32)[None, None] for x in (counts, places, full, full_places)
+    ]
+    mask = ours.BlockMask.from_kv_blocks(
+        *tensors, BLOCK_SIZE=4, mask_mod=causal, seq_lengths=(10, 10)
+    )
+    q, k, v = (mtd.from_numpy(a) for a in inputs("float64"))
+    allowed = np.tril(np.ones((10, 10), bool))
+    allowed[8:, 4:8] = False  # row 2 lists block 2 in part and block 0 in full, and not block 1
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        *(torch.from_numpy(t.numpy()) for t in (q, k, v)), attn_mask=torch.from_numpy(allowed)
+    )
+    found = ours.flex_attention(q, k, v, block_mask=mask)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), atol=1e-12)
+
+
 @pytest.mark.parametrize("sides", [3, (4, 2), 128])
 @pytest.mark.parametrize("separate", [True, False])
 def test_block_masks(sides: Any, separate: bool) -> None:
