@@ -102,7 +102,7 @@ class FaultyTensorPipeAgent(RpcAgent):
         self.sender.send_what_is_due()
 
 
-class Late(NamedTuple):
+class DueSend(NamedTuple):
     """A send that is due at an instant."""
 
     due: int
@@ -117,7 +117,7 @@ class FaultySender(Sender):
         self._operations: set[object] = (
             set()
         )  # the objects that operations of torch's made, by number
-        self._late: list[Late] = []
+        self._late: list[DueSend] = []
 
     def send(
         self, dst: int, kind: int, id: int, parts: list[Any], flags: int = 0, floor: int = 0
@@ -172,7 +172,7 @@ class FaultySender(Sender):
             act()
             return
         due = self._agent.clock.now() + round(seconds * PICO)
-        self._late.append(Late(due, act))
+        self._late.append(DueSend(due, act))
         if due < self._agent.pool.deadlines.wakes:
             self._agent.pool.deadlines.expect(due)
 
