@@ -94,6 +94,7 @@ from minitorch_dist.tensors.dtypes import (
     set_default_dtype as set_default_dtype,
     uint8 as uint8,
 )
+from minitorch_dist.tensors.extras.along_axes.renormalizing import renorm as renorm
 from minitorch_dist.tensors.extras.along_axes.scans import cummax as cummax, cummin as cummin
 from minitorch_dist.tensors.extras.complex_numbers import (
     conj_physical as conj_physical,
@@ -104,6 +105,7 @@ from minitorch_dist.tensors.extras.complex_numbers import (
     resolve_conj as resolve_conj,
     resolve_neg as resolve_neg,
 )
+from minitorch_dist.tensors.extras.elementwise.bessel import i0 as i0, i0_ as i0_
 from minitorch_dist.tensors.extras.elementwise.comparison import (
     greater as greater,
     greater_equal as greater_equal,
@@ -126,6 +128,7 @@ from minitorch_dist.tensors.extras.elementwise.exponentials import (
     exp2_ as exp2_,
     exp_ as exp_,
     expm1_ as expm1_,
+    frexp as frexp,
     ldexp as ldexp,
     ldexp_ as ldexp_,
     log1p_ as log1p_,
@@ -141,7 +144,11 @@ from minitorch_dist.tensors.extras.elementwise.exponentials import (
     xlogy as xlogy,
     xlogy_ as xlogy_,
 )
-from minitorch_dist.tensors.extras.elementwise.gamma import digamma as digamma, lgamma as lgamma
+from minitorch_dist.tensors.extras.elementwise.gamma import (
+    digamma as digamma,
+    lgamma as lgamma,
+    mvlgamma as mvlgamma,
+)
 from minitorch_dist.tensors.extras.elementwise.logic import (
     bitwise_not as bitwise_not,
     gcd as gcd,
@@ -229,6 +236,11 @@ from minitorch_dist.tensors.extras.linear_algebra.added_products import (
     baddbmm as baddbmm,
 )
 from minitorch_dist.tensors.extras.linear_algebra.chains import chain_matmul as chain_matmul
+from minitorch_dist.tensors.extras.linear_algebra.elimination import (
+    lu as lu,
+    lu_solve as lu_solve,
+    lu_unpack as lu_unpack,
+)
 from minitorch_dist.tensors.extras.linear_algebra.matrices import (
     cross as cross,
     matrix_exp as matrix_exp,
@@ -274,6 +286,15 @@ from minitorch_dist.tensors.extras.shapes.rearranging import (
 from minitorch_dist.tensors.extras.sparse import (
     no_other_layout as sparse_csr_tensor,
     sparse_coo_tensor as sparse_coo_tensor,
+)
+from minitorch_dist.tensors.extras.spectrograms import (
+    bartlett_window as bartlett_window,
+    blackman_window as blackman_window,
+    hamming_window as hamming_window,
+    hann_window as hann_window,
+    istft as istft,
+    kaiser_window as kaiser_window,
+    stft as stft,
 )
 from minitorch_dist.tensors.extras.statistics.counting import (
     bincount as bincount,

@@ -1,8 +1,23 @@
-"""Linear algebra, by torch's names. Complex results (`eig`, `eigvals`) are not offered."""
+"""Linear algebra, by torch's names."""
 
 from __future__ import annotations
 
 from minitorch_dist.tensors.extras.linear_algebra.chains import multi_dot
+from minitorch_dist.tensors.extras.linear_algebra.eigenvectors import (
+    eig,
+    eigvals,
+    tensorinv,
+    tensorsolve,
+)
+from minitorch_dist.tensors.extras.linear_algebra.elimination import (
+    cholesky_ex,
+    inv_ex,
+    linalg_lu as lu,
+    linalg_lu_solve as lu_solve,
+    lu_factor,
+    lu_factor_ex,
+    solve_ex,
+)
 from minitorch_dist.tensors.extras.linear_algebra.matrices import linalg_cross as cross, matrix_exp
 from minitorch_dist.tensors.extras.linear_algebra.solving import matrix_power
 from minitorch_dist.tensors.extras.outputs import offer as _offer_out
@@ -36,14 +51,22 @@ from minitorch_dist.tensors.ops.linear_algebra.solving import (
 __all__ = [
     "LinAlgError",
     "cholesky",
+    "cholesky_ex",
     "cond",
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
+    "inv_ex",
     "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
     "matmul",
     "matrix_exp",
     "matrix_norm",
@@ -55,9 +78,12 @@ __all__ = [
     "qr",
     "slogdet",
     "solve",
+    "solve_ex",
     "solve_triangular",
     "svd",
     "svdvals",
+    "tensorinv",
+    "tensorsolve",
     "vander",
     "vecdot",
     "vector_norm",

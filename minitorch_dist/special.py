@@ -1,5 +1,11 @@
 """torch.special: functions that mathematics has names for."""
 
+from minitorch_dist.tensors.extras.elementwise.bessel import (
+    i0 as i0,
+    i0e as i0e,
+    i1 as i1,
+    i1e as i1e,
+)
 from minitorch_dist.tensors.extras.elementwise.error_function import (
     erfc as erfc,
     erfcx as erfcx,
@@ -14,7 +20,10 @@ from minitorch_dist.tensors.extras.elementwise.exponentials import (
     xlog1py as xlog1py,
     xlogy as xlogy,
 )
-from minitorch_dist.tensors.extras.elementwise.gamma import digamma as digamma
+from minitorch_dist.tensors.extras.elementwise.gamma import (
+    digamma as digamma,
+    mvlgamma as _mvlgamma,
+)
 from minitorch_dist.tensors.extras.elementwise.trigonometry import sinc as sinc
 from minitorch_dist.tensors.extras.outputs import offer as _offer_out
 from minitorch_dist.tensors.ops.elementwise.error_function import erf as erf, erfinv as erfinv
@@ -26,4 +35,5 @@ from minitorch_dist.tensors.ops.layers.softmaxes import (
     softmax as softmax,
 )
 
+multigammaln = _mvlgamma
 _offer_out(globals(), "special.")

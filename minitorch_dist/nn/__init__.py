@@ -55,8 +55,10 @@ from minitorch_dist.nn.modules.container import (
 from minitorch_dist.nn.modules.conv import (
     Conv1d as Conv1d,
     Conv2d as Conv2d,
+    Conv3d as Conv3d,
     ConvTranspose1d as ConvTranspose1d,
     ConvTranspose2d as ConvTranspose2d,
+    ConvTranspose3d as ConvTranspose3d,
 )
 from minitorch_dist.nn.modules.distance import (
     CosineSimilarity as CosineSimilarity,
@@ -139,12 +141,19 @@ from minitorch_dist.nn.modules.pixelshuffle import (
 from minitorch_dist.nn.modules.pooling import (
     AdaptiveAvgPool1d as AdaptiveAvgPool1d,
     AdaptiveAvgPool2d as AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d as AdaptiveAvgPool3d,
     AdaptiveMaxPool1d as AdaptiveMaxPool1d,
     AdaptiveMaxPool2d as AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d as AdaptiveMaxPool3d,
     AvgPool1d as AvgPool1d,
     AvgPool2d as AvgPool2d,
+    AvgPool3d as AvgPool3d,
     MaxPool1d as MaxPool1d,
     MaxPool2d as MaxPool2d,
+    MaxPool3d as MaxPool3d,
+    MaxUnpool1d as MaxUnpool1d,
+    MaxUnpool2d as MaxUnpool2d,
+    MaxUnpool3d as MaxUnpool3d,
 )
 from minitorch_dist.nn.modules.rnn import (
     GRU as GRU,

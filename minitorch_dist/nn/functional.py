@@ -43,6 +43,17 @@ from minitorch_dist.tensors.ops.images.resampling import (
     interpolate as interpolate,
     upsample as upsample,
 )
+from minitorch_dist.tensors.ops.images.volumes import (
+    adaptive_avg_pool3d as adaptive_avg_pool3d,
+    adaptive_max_pool3d as adaptive_max_pool3d,
+    avg_pool3d as avg_pool3d,
+    conv3d as conv3d,
+    conv_transpose3d as conv_transpose3d,
+    max_pool3d as max_pool3d,
+    max_unpool1d as max_unpool1d,
+    max_unpool2d as max_unpool2d,
+    max_unpool3d as max_unpool3d,
+)
 from minitorch_dist.tensors.ops.layers.activations import (
     celu as celu,
     celu_ as celu_,

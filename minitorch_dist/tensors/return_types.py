@@ -129,6 +129,44 @@ class linalg_cholesky_ex(NamedTuple):
     info: Any
 
 
+class linalg_lu(NamedTuple):
+    P: Any
+    L: Any
+    U: Any
+
+
+class linalg_lu_factor(NamedTuple):
+    LU: Any
+    pivots: Any
+
+
+class linalg_lu_factor_ex(NamedTuple):
+    LU: Any
+    pivots: Any
+    info: Any
+
+
+class lu_unpack(NamedTuple):
+    P: Any
+    L: Any
+    U: Any
+
+
+class linalg_solve_ex(NamedTuple):
+    result: Any
+    info: Any
+
+
+class linalg_eig(NamedTuple):
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class frexp(NamedTuple):
+    mantissa: Any
+    exponent: Any
+
+
 for _kind in list(vars().values()):
     if isinstance(_kind, type) and issubclass(_kind, tuple):
         _kind.__repr__ = _show  # type: ignore[method-assign]

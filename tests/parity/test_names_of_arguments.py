@@ -32,7 +32,7 @@ LEFT_OUT = {
     "set_",  # of a storage
     "dim_order",  # of channels last
     "result_type", "isin", "repeat_interleave",  # by the names of overloads for plain numbers
-    "elu",  # of torch._C._nn, beneath the function
+    "elu", "max_unpool2d", "max_unpool3d",  # of torch._C._nn, beneath the function
     "expand",  # `implicit` is the tracer's
     "subtract", "subtract_", "rsub",  # alpha by position, deprecated
     "searchsorted", "bucketize",  # a number by the name `self`

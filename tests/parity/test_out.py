@@ -28,7 +28,8 @@ max mean min mode msort nan_to_num nanmean nansum neg negative nonzero norm rad2
 sigmoid sign signbit sin sinc sinh slogdet sort sqrt square std tan tanh tril triu trunc var linalg.cond linalg.det
 linalg.inv linalg.matrix_norm linalg.matrix_rank linalg.norm linalg.pinv linalg.slogdet linalg.svdvals
 linalg.vector_norm fft.fft fft.fft2 fft.fftn fft.ifft fft.ifft2 fft.ifftn fft.irfft fft.irfft2 fft.irfftn fft.rfft
-fft.rfft2 fft.rfftn special.digamma special.entr special.erf special.erfc special.erfcx special.erfinv special.exp2
+fft.rfft2 fft.rfftn fft.hfft fft.hfft2 fft.hfftn fft.ihfft fft.ihfft2 fft.ihfftn frexp i0 special.i0 special.i0e special.i1
+special.i1e linalg.eig linalg.eigvals linalg.inv_ex linalg.lu linalg.lu_factor linalg.lu_factor_ex special.digamma special.entr special.erf special.erfc special.erfcx special.erfinv special.exp2
 special.expm1 special.log1p special.log_ndtr special.logit special.ndtr special.ndtri special.round special.sinc
 """,
     "x, y": """
@@ -36,7 +37,7 @@ add arctan2 atan2 chain_matmul cholesky_solve clamp clamp_max clamp_min clip com
 floor_divide fmax fmin fmod ge greater greater_equal gt heaviside hypot inner isin kron ldexp le less less_equal logaddexp
 logaddexp2 logical_and logical_or logical_xor lt matmul max maximum min minimum mm mul multiply ne nextafter not_equal
 polar pow remainder searchsorted slice_scatter spmm sub subtract tensordot triangular_solve true_divide xlogy
-linalg.cross linalg.lstsq linalg.matmul linalg.solve linalg.vecdot special.xlog1py special.xlogy
+linalg.cross linalg.lstsq linalg.matmul linalg.solve linalg.solve_ex linalg.vecdot special.xlog1py special.xlogy
 """,
     "x, 0": """
 all any amax argmax cummax cummin cumprod cumsum log_softmax logcumsumexp logsumexp matrix_power max mean median
@@ -46,7 +47,7 @@ min nanmedian nanquantile prod quantile softmax sum linalg.matrix_power special.
     "[x, y]": "cat column_stack concat concatenate dstack hstack row_stack stack vstack linalg.multi_dot",
     "i, j": "bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor gcd lcm take take_along_dim add",
     "3": "arange empty eye ones rand randn randperm zeros fft.fftfreq fft.rfftfreq",
-    "spd": "cholesky cholesky_inverse linalg.cholesky linalg.eigvalsh",
+    "spd": "cholesky cholesky_inverse linalg.cholesky linalg.cholesky_ex linalg.eigvalsh",
     "t.tensor([[2.0, 1.0], [1.0, 3.0]])": "linalg.eigh linalg.qr qr linalg.svd svd",
     "t.eye(3)[0]": "bernoulli",
     "v, v": "bucketize dot ger outer vdot",
@@ -77,16 +78,23 @@ min nanmedian nanquantile prod quantile softmax sum linalg.matrix_power special.
     "i > 0, x, y": "where",
     "x, y, upper=True": "linalg.solve_triangular",
     "x, stable=True": "argsort",
+    "x + 1, 2": "mvlgamma special.multigammaln",
+    "x, 2, 0, 1.0": "renorm",
+    "*t.linalg.lu_factor(x)": "lu_unpack",
+    "*t.linalg.lu_factor(x), y": "linalg.lu_solve",
+    "y, *t.linalg.lu_factor(x)": "lu_solve",
+    "x, 1 * v": "linalg.tensorsolve",
+    "x, ind=1": "linalg.tensorinv",
 }  # fmt: skip
 LINES = [f"{name}({args})" for args, names in CALLS.items() for name in names.split()]
-ANY_VALUES = re.compile(r"empty|rand|normal|multinomial|svd|qr|eigh")
+ANY_VALUES = re.compile(r"empty|rand|normal|multinomial|svd|qr|eig")
 TYPES = ["bool", "int64", "float64", "complex64"]
 
 # torch goes its own way for single functions, without a rule
 TYPES_OF_ONE = {
     "all", "any",  # refuses floats, and takes uint8
     "chain_matmul",  # takes any type
-    "fft.irfft", "fft.irfft2", "fft.irfftn",  # refuses complex numbers
+    "fft.irfft", "fft.irfft2", "fft.irfftn", "fft.hfft", "fft.hfft2", "fft.hfftn",  # refuses complex numbers
     "nansum", "nanmean",  # refuses whole and complex numbers, and with dtype= takes them
     "rand", "randint", "randn", "randperm", "normal", "bernoulli", "multinomial", "range",
     "linspace", "logspace", "arange",  # of bool and of complex numbers
@@ -98,7 +106,7 @@ TYPES_OF_ONE = {
 NO_WORD_OF_GRADIENTS = {
     "chain_matmul", "conj_physical", "diag", "argsort", "diagonal_copy", "floor_divide", "heaviside", "histc", "histogram", "inner", "log_softmax",
     "matrix_power", "nanquantile", "quantile", "slice_scatter", "softmax", "tensordot", "linalg.cond", "linalg.norm",
-    "linalg.matrix_norm", "linalg.matrix_power", "fft.ifft", "special.ndtr",
+    "linalg.matrix_norm", "linalg.matrix_power", "fft.ifft", "fft.ihfft", "fft.ihfft2", "fft.ihfftn", "linalg.eigvals", "linalg.tensorinv", "linalg.tensorsolve", "special.ndtr",
 }  # fmt: skip
 
 

@@ -182,9 +182,28 @@ OWN: dict[str, Arguments] = {
     "view_as_real": lambda m: (m.grad().to(mtd.complex64),),
     "view_as_complex": lambda m: (m.grad(m.side, 2),),
     "to": lambda m: (m.grad(), mtd.float64),
+    "renorm": lambda m: (m.grad(m.side, 3), 2, 0, 1.0),
+    "mvlgamma": lambda m: (m.grad() + 2, 2),
+    "stft": lambda m: (m.grad(2, 20), 8, {"return_complex": True}),
+    "istft": lambda m: (m.grad(5, 6).to(mtd.complex64), 8),
+    "lu_unpack": lambda m: (m.square(), m.index(3).int() + 1),
+    "lu_solve": lambda m: (m.square(), m.square(), m.index(3).int() + 1),
+    "lu_solve of linalg": lambda m: (m.square(), m.index(3).int() + 1, m.square()),
+    "tensorsolve": lambda m: (m.square(), m.square()[0]),
+    "tensorinv": lambda m: (m.square(), {"ind": 1}),
+    "conv3d": lambda m: (m.grad(m.side, 2, 5, 4, 3), m.grad(3, 2, 3, 2, 1), m.grad(3), 2, 1),
+    "conv_transpose3d": lambda m: (m.grad(m.side, 2, 5, 4, 3), m.grad(2, 3, 3, 2, 1), m.grad(3), 2),
+    "max_pool3d": lambda m: (m.grad(m.side, 2, 5, 4, 3), 2),
+    "avg_pool3d": lambda m: (m.grad(m.side, 2, 5, 4, 3), 2),
+    "adaptive_avg_pool3d": lambda m: (m.grad(m.side, 2, 5, 4, 3), 2),
+    "adaptive_max_pool3d": lambda m: (m.grad(m.side, 2, 5, 4, 3), 2),
+    "max_unpool1d": lambda m: (m.grad(m.side, 2, 3), m.index(m.side, 2, 3), 2),
+    "max_unpool2d": lambda m: (m.grad(m.side, 2, 3, 3), m.index(m.side, 2, 3, 3), 2),
+    "max_unpool3d": lambda m: (m.grad(m.side, 2, 3, 3, 3), m.index(m.side, 2, 3, 3, 3), 2),
 }  # fmt: skip
 
 
 def lists_of(name: str) -> list[Arguments]:
     """The general lists, and the own one of this operation, or of that which it does in place."""
-    return [*GENERAL, *[OWN[n] for n in (name, name.removesuffix("_")) if n in OWN][:1]]
+    own = [OWN[n] for n in (name, name.removesuffix("_")) if n in OWN][:1]
+    return [*GENERAL, *own, *[OWN[n] for n in [f"{name} of linalg"] if n in OWN]]

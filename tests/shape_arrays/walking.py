@@ -50,6 +50,8 @@ ASK_FOR_NUMBERS: Final = {
 MAY_ASK: Final = {
     "index_fill", "index_fill_", "logit", "logit_", "max", "min", "median", "nanmedian", "threshold", "threshold_",
     "repeat_interleave", "fft2", "logspace", "hsplit", "vsplit", "dsplit", "tensor_split",
+    "mvlgamma", "mvlgamma_", "multigammaln", "tensorinv", "hann_window", "hamming_window", "bartlett_window",
+    "blackman_window", "kaiser_window",
 }  # fmt: skip
 # With numbers, these refuse values for which they are not made.
 REFUSE_VALUES: Final = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from minitorch_dist.tensors.extras import complex_numbers, sparse
-from minitorch_dist.tensors.extras.along_axes import scans
+from minitorch_dist.tensors.extras import complex_numbers, sparse, spectrograms
+from minitorch_dist.tensors.extras.along_axes import renormalizing, scans
 from minitorch_dist.tensors.extras.elementwise import (
+    bessel,
     comparison,
     error_function,
     exponentials,
@@ -15,7 +16,12 @@ from minitorch_dist.tensors.extras.elementwise import (
     trigonometry,
 )
 from minitorch_dist.tensors.extras.indexing import replacing, scatter_reduction
-from minitorch_dist.tensors.extras.linear_algebra import added_products, matrices, solving
+from minitorch_dist.tensors.extras.linear_algebra import (
+    added_products,
+    elimination,
+    matrices,
+    solving,
+)
 from minitorch_dist.tensors.extras.shapes import layout, pieces, rearranging, striding
 from minitorch_dist.tensors.extras.statistics import counting, covariance
 from minitorch_dist.tensors.state import TensorState
@@ -41,6 +47,18 @@ class ExtraMethods(TensorState):
     lgamma_ = gamma.lgamma_
     digamma = gamma.digamma
     digamma_ = gamma.digamma_
+    mvlgamma = gamma.mvlgamma
+    mvlgamma_ = gamma.mvlgamma_
+
+    # bessel, renormalizing, spectrograms, elimination
+    i0 = bessel.i0
+    i0_ = bessel.i0_
+    renorm = renormalizing.renorm
+    renorm_ = renormalizing.renorm_
+    stft = spectrograms.stft
+    istft = spectrograms.istft
+    lu = elimination.lu
+    lu_solve = elimination.lu_solve
 
     # covariance
     cov = covariance.cov
@@ -93,6 +111,7 @@ class ExtraMethods(TensorState):
     xlogy = exponentials.xlogy
     xlogy_ = exponentials.xlogy_
     logaddexp2 = exponentials.logaddexp2
+    frexp = exponentials.frexp
     ldexp = exponentials.ldexp
     ldexp_ = exponentials.ldexp_
     logit = exponentials.logit

@@ -47,6 +47,8 @@ CASTS = [
     "fft.rfft2 fft.rfftn special.digamma special.entr special.erf special.erfc special.erfcx",
     "special.erfinv special.exp2 special.expm1 special.log1p special.log_ndtr special.logit",
     "special.logsumexp special.ndtr special.ndtri special.sinc special.xlog1py special.xlogy",
+    "i0 mvlgamma special.i0 special.i0e special.i1 special.i1e special.multigammaln fft.hfft fft.hfft2",
+    "fft.hfftn fft.ihfft fft.ihfft2 fft.ihfftn linalg.tensorinv linalg.tensorsolve",
 ]
 EXACT = [
     "abs absolute addbmm addmm addmv all amax amin aminmax any argmax argmin argsort baddbmm",
@@ -61,6 +63,8 @@ EXACT = [
     "linalg.eigh linalg.eigvalsh linalg.inv linalg.matmul linalg.matrix_norm linalg.multi_dot",
     "linalg.norm linalg.qr linalg.slogdet linalg.solve linalg.solve_triangular linalg.svd",
     "linalg.svdvals linalg.vecdot linalg.vector_norm special.round",
+    "frexp lu_solve lu_unpack renorm linalg.cholesky_ex linalg.eig linalg.eigvals linalg.inv_ex linalg.lu",
+    "linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.solve_ex",
 ]
 TYPED = ["cumprod cumsum mean nanmean nansum prod sum"]
 FACTORIES = [

@@ -634,6 +634,13 @@ def eigh(a: Any, UPLO: str = "L") -> Any:
     return type(like)(ShapeArray(a.shape[:-1], kind), ShapeArray(a.shape, kind))
 
 
+@rule(np.linalg.eig)
+def eig(a: Any) -> Any:
+    kind = np.result_type(square(a), np.complex64)
+    like: Any = np.linalg.eig(np.eye(1))
+    return type(like)(ShapeArray(a.shape[:-1], kind), ShapeArray(a.shape, kind))
+
+
 @rule(np.linalg.eigvalsh)
 def eigvalsh(a: Any, UPLO: str = "L") -> Array:
     return ShapeArray(a.shape[:-1], square(a))

@@ -1,4 +1,5 @@
 """Rarely used operations of the room `ops.along_axes`.
 
-scans    running totals along an axis: each result depends on the elements up to its own place
+renormalizing    slices that are too long are shortened
+scans            running totals along an axis: each result depends on the elements up to its own place
 """

@@ -1,5 +1,6 @@
 """Rarely used operations of the room `ops.elementwise`.
 
+bessel            the modified Bessel functions I₀ and I₁
 comparison        comparisons, and what is decided by them. The results are bool and have no gradient
 error_function    the error function and its kin. numpy has none of them
 exponentials      exponentials, logarithms, and the functions made of them

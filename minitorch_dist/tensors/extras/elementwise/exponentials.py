@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors import dtypes, return_types
 from minitorch_dist.tensors.core.base import Array, Number, T
-from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import compute, mul, sum_to
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.core.without_warnings import without_warnings
@@ -80,6 +80,16 @@ def _logaddexp2(x: Array, y: Array) -> Any:
 def ldexp(input: T, other: T) -> T:
     """input * 2 ** other"""
     return mul(input, exp2(other))
+
+
+def frexp(input: T) -> Any:
+    """A number in [0.5, 1) and an exponent for each element, mantissa * 2 ** exponent"""
+    x = real_floating(input, "frexp")
+    if input is not x:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    mantissa, exponent = np.frexp(x.array)
+    found = record(mantissa, "FrexpBackward0", (x, lambda g: np.ldexp(g, -exponent)))
+    return return_types.frexp(found, result(x, exponent))
 
 
 def logit(input: T, eps: float | None = None) -> T:

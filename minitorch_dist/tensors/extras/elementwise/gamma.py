@@ -85,5 +85,15 @@ def digamma(input: T) -> T:
     )
 
 
+def mvlgamma(input: T, p: int) -> T:
+    """The logarithm of the gamma function of matrices p by p: log Γ(x - j/2) for j from 0 to p - 1, and p (p - 1)/4 log π"""
+    x: Any = real_floating(input, "mvlgamma_cpu")
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    total = sum((lgamma(x - j / 2) for j in range(1, p)), lgamma(x))
+    return total + p * (p - 1) / 4 * math.log(math.pi)  # type: ignore[no-any-return]
+
+
 lgamma_ = inplace(lgamma)
 digamma_ = inplace(digamma)
+mvlgamma_ = inplace(mvlgamma)

@@ -20,6 +20,7 @@ from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.dtypes import type_name
+from minitorch_dist.tensors.extras.complex_numbers import conj_physical
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.ops.shapes.rearranging import roll
 from minitorch_dist.tensors.promotion import cast, floating
@@ -208,6 +209,39 @@ def rfft2(input: T, s: Lengths = None, dim: Dimensions = (-2, -1), norm: str | N
 def irfft2(input: T, s: Lengths = None, dim: Dimensions = (-2, -1), norm: str | None = None) -> T:
     """`irfftn` over the last two dimensions"""
     return irfftn(input, s, dim, norm)
+
+
+# ------------------------------------------------------------------------- spectra that are real numbers
+
+
+def hfft(input: T, n: int | None = None, dim: int = -1, norm: str | None = None) -> T:
+    """The transform of a signal whose second half is the conjugate of its first: n real numbers"""
+    return irfft(conj_physical(input), n, dim, _OPPOSITE[_norm(norm)])
+
+
+def ihfft(input: T, n: int | None = None, dim: int = -1, norm: str | None = None) -> T:
+    """The inverse of `hfft`"""
+    return conj_physical(rfft(input, n, dim, _OPPOSITE[_norm(norm)]))
+
+
+def hfftn(input: T, s: Lengths = None, dim: Dimensions = None, norm: str | None = None) -> T:
+    """`hfft` along the last dimension, `fft` along the others"""
+    return irfftn(conj_physical(input), s, dim, _OPPOSITE[_norm(norm)])
+
+
+def ihfftn(input: T, s: Lengths = None, dim: Dimensions = None, norm: str | None = None) -> T:
+    """The inverse of `hfftn`"""
+    return conj_physical(rfftn(input, s, dim, _OPPOSITE[_norm(norm)]))
+
+
+def hfft2(input: T, s: Lengths = None, dim: Dimensions = (-2, -1), norm: str | None = None) -> T:
+    """`hfftn` over the last two dimensions"""
+    return hfftn(input, s, dim, norm)
+
+
+def ihfft2(input: T, s: Lengths = None, dim: Dimensions = (-2, -1), norm: str | None = None) -> T:
+    """`ihfftn` over the last two dimensions"""
+    return ihfftn(input, s, dim, norm)
 
 
 # -------------------------------------------------------------------------------------- frequencies

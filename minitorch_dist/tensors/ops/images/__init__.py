@@ -8,4 +8,5 @@ columns                        windows as columns of a matrix, and back
 pooling  adaptive_pooling      a window becomes one number
 resampling  pixels             other sizes; channels dealt out as pixels
 padding  neighbours            a frame; channels that compete
+volumes                        convolution and pooling in three dimensions, pooling undone
 """

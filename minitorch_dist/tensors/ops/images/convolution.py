@@ -82,7 +82,7 @@ def _convolve(
     steps = per_axis(stride, dims, "stride", 1)
     spread = per_axis(dilation, dims, "dilation", 1)
     size, kernel = input.array.shape[-dims:], weight.array.shape[2:]
-    before, after = _padding(padding, kernel, steps, spread)
+    before, after = sides(padding, kernel, steps, spread)
     padded = [n + a + b for n, a, b in zip(size, before, after, strict=True)]
     reach = [d * (k - 1) + 1 for d, k in zip(spread, kernel, strict=True)]
     if any(r > n for r, n in zip(reach, padded, strict=True)):
@@ -227,7 +227,7 @@ def _sum_channels(g: Array) -> Array:
     return np.asanyarray(sums.reshape(count, channels).sum(0))
 
 
-def _padding(
+def sides(
     padding: Sizes | str, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Zeros before and after each axis."""
