@@ -451,6 +451,9 @@ SPECIAL: dict[str, Any] = {
     "smoothed cross entropy": (
         lambda t, x: functional(t).cross_entropy(x, classes(t), label_smoothing=0.2), S
     ),
+    "two parts": (
+        lambda t, x, y: (t.complex(x, y).conj_physical() * t.complex(y, x)).real, S, S
+    ),
     "cross entropy of distributions": (
         lambda t, x, y: functional(t).cross_entropy(
             x, y.softmax(1), weight=t.arange(4.0).double() + 1, label_smoothing=0.1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.double import EXPRESSIONS
-from tests.parity.compare import same
+from tests.parity.compare import mtd, same, to_numpy, torch
 from tests.parity.modules import agree, kind_of_error
 
 pytestmark = pytest.mark.parity
@@ -41,6 +41,100 @@ def test_products_with_the_hessian(name: str) -> None:
         return *(g.detach() for g in grads), *seconds, "" if name in ELSEWHERE else flags
 
     same(program, *arrays, grad=True, rtol=1e-6)
+
+
+FLAT = {
+    "relu": lambda t, x: t.relu(x),
+    "relu6": lambda t, x: t.nn.functional.relu6(x),
+    "leaky_relu": lambda t, x: t.nn.functional.leaky_relu(x),
+    "hardtanh": lambda t, x: t.nn.functional.hardtanh(x),
+    "threshold": lambda t, x: t.nn.functional.threshold(x, 0.1, 2.0),
+    "softshrink": lambda t, x: t.nn.functional.softshrink(x),
+    "hardshrink": lambda t, x: t.nn.functional.hardshrink(x),
+    "prelu": lambda t, x: t.nn.functional.prelu(x, t.full((1,), 0.25, dtype=x.dtype)),
+    "max_pool1d": lambda t, x: t.nn.functional.max_pool1d(x, 2),
+    "max_pool2d": lambda t, x: t.nn.functional.max_pool2d(x, 2),
+    "adaptive_max_pool2d": lambda t, x: t.nn.functional.adaptive_max_pool2d(x, (1, 2)),
+    "avg_pool2d": lambda t, x: t.nn.functional.avg_pool2d(x, 2),
+    "avg_pool1d": lambda t, x: t.nn.functional.avg_pool1d(x, 2),
+    "adaptive_avg_pool2d": lambda t, x: t.nn.functional.adaptive_avg_pool2d(x, (1, 2)),
+    "adaptive_avg_pool1d": lambda t, x: t.nn.functional.adaptive_avg_pool1d(x, 2),
+    "nll_loss": lambda t, x: t.nn.functional.nll_loss(x[0], t.tensor([0, 1, 1, 0])),
+    "nll_loss of images": lambda t, x: t.nn.functional.nll_loss(x[None], t.ones(1, 4, 4, dtype=t.int64)),
+    "reflect": lambda t, x: t.nn.functional.pad(x, (1, 1), "reflect"),
+    "reflect in the plane": lambda t, x: t.nn.functional.pad(x, (1, 1, 1, 0), "reflect"),
+    "replicate": lambda t, x: t.nn.functional.pad(x, (1, 1), "replicate"),
+    "fmod": lambda t, x: t.fmod(x, x + 3),
+    "remainder": lambda t, x: t.remainder(x, x + 3),
+    "interpolate": lambda t, x: t.nn.functional.interpolate(x[None], (2, 2), mode="area"),
+    "abs": lambda t, x: x.abs(),
+    "clamp": lambda t, x: x.clamp(0, 1),
+    "sign": lambda t, x: x.sign(),
+    "frac": lambda t, x: x.frac(),
+    "max": lambda t, x: x.max(0).values,
+    "amax": lambda t, x: x.amax(1),
+    "add": lambda t, x: x + x,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_piecewise_linear_functions_have_a_second_gradient_of_zeros_or_none(name: str) -> None:
+    """Where torch says zeros, so do we; where it says that nothing depends on the input, too."""
+    numbers = np.random.default_rng(3).normal(size=(3, 4, 4))
+
+    def program(t: Any) -> Any:
+        x = t.from_numpy(numbers.copy()).requires_grad_()
+        (slope,) = t.autograd.grad(FLAT[name](t, x).sum(), x, create_graph=True)
+        if not slope.requires_grad:
+            return None
+        (second,) = t.autograd.grad((slope * 2).sum(), x, allow_unused=True, retain_graph=True)
+        return None if second is None else to_numpy(second).tolist()
+
+    assert program(mtd) == program(torch)
+
+
+COMPLEX = {
+    "add": lambda t, z, w: z + w,
+    "mul": lambda t, z, w: z * w,
+    "mul by itself": lambda t, z, w: z * z * 2j,
+    "div": lambda t, z, w: z / w,
+    "matmul": lambda t, z, w: z @ w,
+    "exp": lambda t, z, w: z.exp(),
+    "log": lambda t, z, w: z.log() * w,
+    "abs": lambda t, z, w: z.abs(),
+    "squared": lambda t, z, w: z.abs() ** 2,
+    "conj": lambda t, z, w: z.conj() * z * w,
+    "real": lambda t, z, w: z.real**3,
+    "imag": lambda t, z, w: (z * w).imag ** 2,
+    "view_as_real": lambda t, z, w: t.view_as_real(z * z) ** 2,
+    "view_as_complex": lambda t, z, w: t.view_as_complex(t.view_as_real(z) ** 3),
+    "mixed": lambda t, z, w: z.real * w + z.imag,
+    "sgn": lambda t, z, w: z.sgn() * w,
+    "pow": lambda t, z, w: z**3,
+    "sin": lambda t, z, w: z.sin() * w.cos(),
+    "sum": lambda t, z, w: z.sum(0) * w.mean(),
+    "indexed": lambda t, z, w: z[1:] * w[:2].t()[:2],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers(name: str) -> None:
+    """By torch's convention: the gradient of a complex number is the conjugate of the derivative."""
+    draw = np.random.default_rng(4)
+    z, w = (draw.normal(size=(3, 3)) + 1j * draw.normal(size=(3, 3)) for _ in range(2))
+
+    def real_sum(t: Any, x: Any, start: int) -> Any:
+        parts = t.view_as_real(x) if x.is_complex() else x
+        return (parts * weights(t, parts, start)).sum()
+
+    def program(t: Any, z: Any, w: Any) -> Any:
+        out = COMPLEX[name](t, z, w)
+        grads = t.autograd.grad(real_sum(t, out, 0), (z, w), create_graph=True, allow_unused=True)
+        again = sum(real_sum(t, g, 1) for g in grads if g is not None and g.requires_grad)
+        seconds = t.autograd.grad(again, (z, w), allow_unused=True, materialize_grads=True) if not isinstance(again, int) else ()  # fmt: skip
+        return *(g.detach() for g in grads if g is not None), *seconds
+
+    same(program, z, w, grad=True, rtol=1e-7)
 
 
 def test_a_gradient_penalty() -> None:

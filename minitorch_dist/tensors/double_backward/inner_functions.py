@@ -13,7 +13,8 @@ import numpy as np
 
 from minitorch_dist.tensors.double_backward.recording_array import NotDifferentiable, RecordingArray
 from minitorch_dist.tensors.double_backward.rules import add_at, made, zeros
-from minitorch_dist.tensors.ops.elementwise import error_function
+from minitorch_dist.tensors.ops import complex_numbers
+from minitorch_dist.tensors.ops.elementwise import error_function, rounding
 from minitorch_dist.tensors.ops.images import columns as windows_of_images
 from minitorch_dist.tensors.ops.images.sliding import Axis
 from minitorch_dist.tensors.ops.linear_algebra import contraction, solving
@@ -83,7 +84,27 @@ def substituted(a: Any, b: Any, upper: bool) -> Any:
     return made(lambda a, b: solving.solve_triangular(a, b, upper=upper), (a, b))
 
 
+def signs(x: Any) -> Any:
+    """The direction of complex numbers; that of a real number is a step."""
+    is_complex = isinstance(x, RecordingArray) and x.dtype.kind == "c"
+    return made(methodcaller("sgn"), (x,)) if is_complex else rounding.signs(x)
+
+
+def pairs(x: Any) -> Any:
+    return made(complex_numbers.view_as_real, (x,)) if x.dtype.kind == "c" else x
+
+
+def joined(x: Any, dtype: Any) -> Any:
+    def together(t: Any) -> Any:
+        return complex_numbers.view_as_complex(t.contiguous())
+
+    return made(together, (x,)) if dtype.kind == "c" else x
+
+
 INNER = {
+    "signs": signs,
+    "pairs": pairs,
+    "joined": joined,
     "add_at": add_at,
     "_add_rows": add_rows,
     "normal_cdf": normal_cdf,

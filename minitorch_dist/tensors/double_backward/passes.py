@@ -19,6 +19,7 @@ from minitorch_dist.tensors.core.graph import (
     Gradient,
     Node,
     edge_of,
+    record,
 )
 from minitorch_dist.tensors.core.observers import Execute
 from minitorch_dist.tensors.double_backward import rules as rules
@@ -46,6 +47,31 @@ def run(roots: Roots, retain_graph: bool, inputs: Sequence[TensorBase]) -> list[
 attended.run_recorded = run
 
 
+FLAT: dict[str, tuple[int, ...]] = {
+    **{
+        f"{name}Backward0": (0,)
+        for name in (
+            "Abs", "Relu", "LeakyRelu", "Hardtanh", "Threshold", "Softshrink", "Hardshrink", "RreluWithNoise", "NllLoss", "NllLoss2D",
+            *(f"{kind}{d}D" for kind in ("AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool") for d in (1, 2)),
+            *(f"MaxPool{d}DWithIndices" for d in (1, 2)),
+            *(f"{kind}Pad{d}D" for kind in ("Reflection", "Replication") for d in (1, 2, 3)),
+        )
+    },
+    "PreluKernelBackward0": (0, 1), "FmodBackward1": (1,), "RemainderBackward1": (1,),
+}  # fmt: skip
+"""Nodes of piecewise linear functions, and the inputs whose gradients torch differentiates to zeros instead of None."""
+
+
+def _with_zeros(grad: Any, of_result: Any, node: Node) -> Any:
+    """`grad`, as something that depends on the result of `node`, though with slope 0."""
+    if grad is None or of_result is None:
+        return grad
+    history, shape, kind = history_of(grad), of_result.shape, of_result.dtype
+    result = _tensor(np.asarray(of_result), history.storage, (node, 0))
+    zeros = record(np.asarray(grad), "ZerosLikeBackward0", (history, lambda g: g), (result, lambda g: np.zeros(shape, kind)))  # fmt: skip
+    return recording(zeros)
+
+
 class RecordedPass(Wanted):
     """A pass to `inputs` that runs each node on recording arrays."""
 
@@ -60,8 +86,8 @@ class RecordedPass(Wanted):
 def run_recorded(node: Node, wanted: Wanted, grads: Sequence[Gradient]) -> Sequence[Gradient]:
     """The gradients of the inputs of `node`, recorded; those that lead to no wanted node are None."""
     if node.run_on_tensors is not None:
-        given = [None if grad is None else history_of(grad) for grad in grads]  # type: ignore[arg-type]
-        return [None if t is None else recording(t) for t in node.run_on_tensors(given)]
+        known = [None if grad is None else history_of(grad) for grad in grads]  # type: ignore[arg-type]
+        return [None if t is None else recording(t) for t in node.run_on_tensors(known)]
     if type(node).run is not Node.run:
         raise NotDifferentiable(node.name_)
     if node.vjps is None and node.backward is None:
@@ -72,15 +98,21 @@ def run_recorded(node: Node, wanted: Wanted, grads: Sequence[Gradient]) -> Seque
         return [None] * len(goes)
     reads = _read_tensors(node)
     found: Sequence[Any]
+    turned = node.reads is not None and any(g is not None and g.dtype.kind == "c" for g in grads)
+    given = [None if g is None else g.conj() for g in grads] if turned else grads
     own = node.backward or next(vjp for vjp in node.vjps or () if vjp is not None)
     if (form := form_of(own)) is not None:
         found = _by_simple_form(form, kept_by(own), reads, grads, goes)
     elif node.vjps is not None:
         pairs = zip(node.vjps, goes, strict=True)
-        found = [reads.replaced(vjp)(grads[0]) if there else None for vjp, there in pairs]
+        found = [reads.replaced(vjp)(given[0]) if there else None for vjp, there in pairs]
     else:
-        given = reads.replaced(node.backward)(*grads)
-        found = [grad if there else None for grad, there in zip(given, goes, strict=True)]
+        all_of_them = reads.replaced(node.backward)(*given)
+        found = [grad if there else None for grad, there in zip(all_of_them, goes, strict=True)]
+    if turned and form is None:  # as `Node.run_complex` has it
+        found = [grad.conj() if isinstance(grad, RecordingArray) else grad for grad in found]
+    if node.name_ in FLAT:
+        found = [_with_zeros(grad, grads[0], node) if at in FLAT[node.name_] else grad for at, grad in enumerate(found)]  # fmt: skip
     for grad in found:
         if grad is not None and not isinstance(grad, RecordingArray):
             raise NotDifferentiable(node.name_)

@@ -158,7 +158,15 @@ class RecordingArray(np.ndarray[Any, Any]):
         return np.matmul(self, other)
 
     def conj(self) -> Any:
-        return self.copy()
+        return self._made(lambda t: t.conj()) if self.dtype.kind == "c" else self.copy()
+
+    @property  # type: ignore[misc]  # numpy's can be written to
+    def real(self) -> Any:
+        return self._made(lambda t: t.real) if self.dtype.kind == "c" else self
+
+    @property  # type: ignore[misc]
+    def imag(self) -> Any:
+        return self._made(lambda t: t.imag)
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], type) and issubclass(args[0], np.signedinteger):
@@ -214,8 +222,6 @@ def recording(tensor: TensorBase) -> RecordingArray:
     """The numbers of `tensor`, which remember it."""
     if type(tensor.array) is not np.ndarray:
         raise NotDifferentiable("tensors without numbers")
-    if tensor.array.dtype.kind == "c":
-        raise NotDifferentiable("complex numbers")
     out = tensor.array.copy().view(RecordingArray)
     out.history = tensor
     return out

@@ -37,7 +37,7 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.square: lambda t: t * t,
     np.maximum: lambda a, b: _extreme(a, b, "maximum", "min"),
     np.minimum: lambda a, b: _extreme(a, b, "minimum", "max"),
-    np.conjugate: lambda t: t,
+    np.conjugate: methodcaller("conj"),
     np.absolute: methodcaller("abs"),
     np.logaddexp: lambda a, b: _extreme(a, b, "maximum", "min") + (-abs(a - b)).exp().log1p(),
     np.arcsin: methodcaller("asin"),
