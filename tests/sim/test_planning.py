@@ -125,6 +125,9 @@ LAYOUTS = [
         pipeline=2, stages=3, schedule="Interleaved1F1B", shards=2, context=2, micro=2,
         reshards=False, light_ends=True,
     ),
+    TrainingLayout(
+        pipeline=2, stages=2, schedule="Interleaved1F1B", shards=2, micro=2, reshards=False, ahead=True
+    ),
 ]  # fmt: skip
 
 

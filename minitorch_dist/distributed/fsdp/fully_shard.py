@@ -151,7 +151,10 @@ class FSDPModule(Module):
             unit.crosses_replicas = requires_all_reduce
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Accepted; every backward ends with nothing on its way here."""
+        """False: a backward pass may end while its last gradients are being reduced, and what comes next hides that. True waits
+        for them, now and at the end of each pass."""
+        _settle(self)
+        self._state.prefetcher.expect_last_backward(is_last_backward)
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         for module in self._fsdp_modules() if recurse else [self]:

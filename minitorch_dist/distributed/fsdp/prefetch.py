@@ -34,6 +34,7 @@ class Prefetcher:
         self._now: list[Unit] = []
         self._behind: PendingReduction | None = None
         self._ends_noted = False
+        self._is_last_backward = True
         self._done: set[int] = set()  # units whose backward is over, in this pass
 
     def add(self, unit: Unit) -> None:
@@ -83,6 +84,8 @@ class Prefetcher:
         if not self._ends_noted:
             self._ends_noted = True
             passes.queue_callback(self.finish)
+            if self._behind is not None and self._behind.unit is unit:  # of the pass before
+                self._settle()
         unit.before_backward(version)
         for other in unit.ahead["backward"]:
             other.prefetch()
@@ -108,13 +111,20 @@ class Prefetcher:
         if reduction is not None:
             reduction.unit.take_reduced(reduction)
 
+    def expect_last_backward(self, is_last: bool) -> None:
+        """False: a backward pass may end with its last reduction on its way. True: nothing is on its way any more."""
+        self._is_last_backward = is_last
+        if is_last:
+            self._settle()
+
     def finish(self) -> None:
-        """Backward is over: nothing stays whole, nothing stays on its way."""
+        """Backward is over: nothing stays whole, and nothing on its way but for `expect_last_backward(False)`."""
         self._ends_noted = False
         for unit in self.units:
             if unit.in_backward and unit.is_collecting:
                 self.complete(unit)
-        self._settle()
+        if self._is_last_backward:
+            self._settle()
         self._done.clear()
         for unit in self.units:
             unit.in_backward = False

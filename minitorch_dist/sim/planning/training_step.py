@@ -166,6 +166,14 @@ def _accumulated(
     return [run("a pass", number, partial(taken, number)) for number in range(count)]
 
 
+def _begin_to_gather(parts: Any) -> None:
+    """Of all stages of this rank, before the first micro-batch comes."""
+    for part in parts:
+        for unit in (part, part.begin, *part.layers, part.logits):
+            if unit is not None:
+                unit.unshard(async_op=True)
+
+
 def run_each(name: str, number: int, run: Callable[[], Any], drop: Any = None) -> Any:
     return run()
 
@@ -212,5 +220,11 @@ def _pipelined(
     losses: list[Any] = []
     given = (words,) if 0 in stages else ()
     target = words if layout.all_stages - 1 in stages else None
+    if layout.ahead:
+        _begin_to_gather(parts)
+    for part in parts:
+        part.set_is_last_backward(not layout.ahead)
     schedule.step(*given, target=target, losses=losses, return_outputs=False)
+    for part in parts:
+        part.set_is_last_backward(True)
     return [each.detach() for each in losses]

@@ -11,7 +11,7 @@ import pytest
 import minitorch_dist as mt
 import minitorch_dist.distributed as dist
 import minitorch_dist.distributed.checkpoint as dcp
-from minitorch_dist import nn, optim
+from minitorch_dist import nn, optim, sim
 from minitorch_dist.cuda import ledger
 from minitorch_dist.distributed.device_mesh import init_device_mesh
 from minitorch_dist.distributed.fsdp import (
@@ -200,6 +200,30 @@ def test_by_hand_and_ahead() -> None:
             model.set_modules_to_forward_prefetch([nn.Linear(1, 1)])
 
     launch(rank, 2)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("is_one_unit", [False, True])
+def test_a_pass_may_end_before_its_last_sums(size: int, is_one_unit: bool) -> None:
+    """And the next one hides them. Gradients are the same, and in virtual time the pass ends earlier."""
+
+    def rank(waits: bool) -> Any:
+        model = fully_shard(make()) if is_one_unit else sharded(make())
+        model.set_is_last_backward(waits)
+        times = []
+        for step in range(3):
+            loss_of(model, *mine(step)).backward()
+            times.append(sim.now())
+        model.set_is_last_backward(True)
+        assert sim.now() > times[-1] or waits or size == 1
+        return times, {name: p.grad.full_tensor().numpy() for name, p in model.named_parameters()}
+
+    waiting, ahead = (sim.run(rank, size, (waits,), net="sim://?latency=1ms").results
+                      for waits in (True, False))  # fmt: skip
+    for (late, expected), (early, found) in zip(waiting, ahead, strict=True):
+        assert early[0] < late[0] or size == 1
+        for name in expected:
+            np.testing.assert_array_equal(found[name], expected[name])
 
 
 def test_sums_divided_by_a_factor_of_ones_own() -> None:
