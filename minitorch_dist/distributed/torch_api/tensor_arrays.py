@@ -50,7 +50,10 @@ def _refuse_part(name: str) -> None:
 
 def is_plain(tensor: Any) -> bool:
     """Whether a tensor can be sent from, and written to, where it is."""
-    return not getattr(tensor, "is_part", True) and tensor.array.flags.carray
+    try:
+        return not tensor.is_part and tensor.array.flags.carray
+    except AttributeError:  # it is no tensor
+        return False
 
 
 def to_send(tensor: TensorBase) -> Array:

@@ -233,11 +233,6 @@ def _like(
     return mode.empty_on(devices.resolve(device), input.array, kind, order), place
 
 
-def _beside(input: Any, made: Any) -> Any:
-    """`made`, which lies as `input` does where that is a part of a larger tensor."""
-    return made if not input.is_part else input.lying_alike(made)
-
-
 def zeros_like(
     input: TensorBase,
     *,
@@ -249,7 +244,8 @@ def zeros_like(
     """Zeros of the shape, dtype and device of `input`."""
     array, device = _like("zeros_like", input, dtype, device, memory_format)
     array.fill(0)
-    return _beside(input, made(array, device, requires_grad))
+    out = made(array, device, requires_grad)
+    return out if not input.is_part else input.lying_alike(out)  # type: ignore[attr-defined]
 
 
 def ones_like(
@@ -263,7 +259,8 @@ def ones_like(
     """Ones of the shape, dtype and device of `input`."""
     array, device = _like("ones_like", input, dtype, device, memory_format)
     array.fill(1)
-    return _beside(input, made(array, device, requires_grad))
+    out = made(array, device, requires_grad)
+    return out if not input.is_part else input.lying_alike(out)  # type: ignore[attr-defined]
 
 
 def empty_like(
@@ -276,7 +273,8 @@ def empty_like(
 ) -> Any:
     """Uninitialised memory of the shape, dtype and device of `input`."""
     array, device = _like("empty_like", input, dtype, device, memory_format)
-    return _beside(input, made(array, device, requires_grad))
+    out = made(array, device, requires_grad)
+    return out if not input.is_part else input.lying_alike(out)  # type: ignore[attr-defined]
 
 
 def full_like(
@@ -292,4 +290,5 @@ def full_like(
     one_number("full_like", "fill_value", fill_value, "Number")
     array, device = _like("full_like", input, dtype, device, memory_format)
     array[...] = literals.parse(fill_value, dtypes.from_numpy(array.dtype))
-    return _beside(input, made(array, device, requires_grad))
+    out = made(array, device, requires_grad)
+    return out if not input.is_part else input.lying_alike(out)  # type: ignore[attr-defined]
