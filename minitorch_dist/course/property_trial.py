@@ -7,13 +7,14 @@
     kills(property_of_sorting, [reversed_twice, unsorted])     and all of these wrong
 
 Both raise an AssertionError in words. Each version is tried with the same EXAMPLES examples (a fixed seed, whatever the
-property's own settings are). A wrong program is killed by a failing assert, or by a DistError: a deadlock, or two ranks
+property's own settings are, whatever stands in the learner's file or was imported before). A wrong program is killed by a failing assert, or by a DistError: a deadlock, or two ranks
 that do not fit together. A crash of another kind is no verdict, so it does not count.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import re
 import traceback
@@ -163,7 +164,7 @@ class _Tried:
             self.calls += 1
             return self.program(*args, **kwargs)
 
-        with self._counting(how):
+        with self._counting(how), _no_constants():
             try:
                 self.test(counted)
             except Exception as error:
@@ -197,6 +198,25 @@ class _Tried:
                 "Hypothesis has only one example to draw, and ran your property once. A loop inside it tries only the "
                 "inputs that you thought of: let @given draw them"
             )
+
+
+@contextmanager
+def _no_constants() -> Iterator[None]:
+    """Hypothesis also draws numbers and texts that stand in modules. Then one more line in a file, or one more
+    module that was imported, would change the examples, and with them a verdict. Here it knows of none."""
+    providers: Any = importlib.import_module("hypothesis.internal.conjecture.providers")
+    known = getattr(providers, "_get_local_constants", None)
+    if known is None:  # of Hypothesis before 6.131, which does not do this
+        yield
+        return
+    cache = providers.CONSTANTS_CACHE.cache
+    providers._get_local_constants = providers.Constants
+    cache.clear()
+    try:
+        yield
+    finally:
+        providers._get_local_constants = known
+        cache.clear()
 
 
 def _demand_a_test(test: object) -> None:

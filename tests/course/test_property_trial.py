@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -259,3 +261,33 @@ def test_mistakes_that_people_type(test: Any, said: str) -> None:
     with pytest.raises(AssertionError) as caught:
         spares(test, [sorted])
     assert said in str(caught.value)
+
+
+def test_a_verdict_does_not_hang_on_what_else_was_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hypothesis draws numbers that stand in local modules: a property would find this one by luck."""
+    drawn: list[list[int]] = []
+
+    @given(number=st.integers())
+    def rare(program: Any, number: int) -> None:
+        drawn[-1].append(number)
+        program(number)
+
+    def once(word: str) -> None:
+        (tmp_path / f"{word}.py").write_text(
+            "LUCKY = [{}]\n".format(", ".join(map(str, range(48_611_000, 48_611_200))))
+        )
+        monkeypatch.syspath_prepend(str(tmp_path))
+        importlib.import_module(word)
+        drawn.append([])
+        assert survivors(rare, [sorted_number], 200) == (["sorted_number: Any number is right"], [])
+
+    def sorted_number(number: int) -> int:
+        """Any number is right."""
+        return number
+
+    once("seldom_seen_before")
+    once("seldom_seen_behind")
+    assert drawn[0] == drawn[1] and len(drawn[0]) >= 100
+    assert not {*range(48_611_000, 48_611_200)} & {abs(number) for number in drawn[0]}
