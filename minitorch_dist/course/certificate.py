@@ -181,6 +181,7 @@ SAID = {
     "faults": "virtual time; loss, duplicates, a straggler, a death",
     "torch": "the real one: only the imports were changed",
 }
+SAME = " Only the times differ. The messages, their receivers and their order are the same."
 
 
 def page(setting: TrainingSetup, judged: Judged, proof: StackProof | None = None) -> str:
@@ -202,6 +203,7 @@ def page(setting: TrainingSetup, judged: Judged, proof: StackProof | None = None
         parts=_parts(setting), script=said["script_sha256"], seed=setting.seed, seal=seal,
         software=escape(f"minitorch_dist {__version__}, Python {said['python']}, numpy {said['numpy']}{torch}"),
         stack=_stack(proof) if proof is not None else "",
+        same=SAME if judged.is_met else "",
         machine=json.dumps(said, ensure_ascii=False).replace("<", "\\u003c"),
     )  # fmt: skip
 
@@ -286,8 +288,7 @@ dl{{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:1.6
 <div class=wide><table><thead><tr><th>world</th><th></th><th>ranks</th><th>last loss</th><th>weights</th>
 <th>bytes sent, and order of events</th></tr></thead><tbody>{rows}</tbody></table></div>
 <figure>{picture}<figcaption>Each world on a time axis of its own. A rectangle is a collective, a line a message from
-rank to rank; orange is one that failed, because a rank was lost. Only the times differ. The messages,
-their receivers and their order are the same.</figcaption></figure>
+rank to rank; orange is one that failed, because a rank was lost.{same}</figcaption></figure>
 {parts}<dl><dt>script</dt><dd><code>sha256 {script}</code></dd><dt>seed</dt><dd>{seed}</dd><dt>made with</dt><dd>{software}</dd>
 <dt>seal</dt><dd><code>sha256 {seal}</code> of the facts in this page</dd></dl>
 <script type="application/json" id="facts">{machine}</script>

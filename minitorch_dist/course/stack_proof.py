@@ -79,7 +79,8 @@ class StackProof:
         if self.wrong:
             return f"{count}, and not all of them are right yet: {self.wrong}."
         if not self.is_met:
-            return f"{count}, which do not train over {over} yet."
+            failed = [run.wire for run in self.runs if run.complaint]
+            return f"{count}, which do not train over {listed(failed) if failed else over} yet."
         if not self.written:
             return f"Our stack, without a line of yours, trained over {over}: the weights of one rank, bit for bit."
         return f"{count} trained over {over}: the weights of one rank, bit for bit."

@@ -94,6 +94,7 @@ def test_the_page_begins_with_it(tmp_path: Path) -> None:
     assert other.complaints == ["your stack ends with other weights on another wire"]
     broken = replace(proof, runs=[replace(runs[0], complaint="<b>")])
     assert "✘</td><td colspan=2>&lt;b&gt;" in certificate.page(setting, judged, broken)
+    assert broken.sentence.endswith(" of yours, which do not train over tcp yet.")
     assert "Your stack" not in certificate.page(setting, judged)
 
 
