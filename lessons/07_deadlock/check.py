@@ -44,6 +44,12 @@ def run(kind, size, count):
     raise AssertionError(said)
 
 
+NOT_THERE = (
+    ". No rank gave this. Is it received when shift returns? An irecv, too, needs its wait()"
+)
+TENSORS = "its tensor before", "its tensor afterwards", "after one shift", "after two shifts"
+
+
 @lamp("right")
 def right():
     """Eager sends: 1 to 8 ranks; no element, one, and some; negative ones, too."""
@@ -55,9 +61,10 @@ def right():
                 assert mine == before, f"{where}: shift changed its own tensor: {mine} was {before}"
                 for far, found in ((1, first), (2, second)):
                     src = (rank - far) % size
+                    is_known = any(found == gave for gave, *_ in results)
                     assert found == results[src][0], (
-                        f"{where}: after {far} shifts it has {found}, and should have what rank {src} "
-                        f"gave, {results[src][0]}"
+                        f"{where}: after {'two shifts' if far == 2 else 'one shift'} it has {found}, and should have what "
+                        f"rank {src} gave, {results[src][0]}{'' if is_known else NOT_THERE}"
                     )
 
 
@@ -68,10 +75,11 @@ def never_stuck():
         met, bounded, eager = (run(kind, size, 3) for kind in ("rendezvous", "bounded", "eager"))
         for kind, found in (("rendezvous", met), ("bounded", bounded)):
             for rank, (one, other) in enumerate(zip(found, eager)):
-                assert one == other, (
-                    f"{size} ranks, rank {rank}: before and after the shifts it has {one} with {kind} sends, and {other} "
-                    "with eager ones. Is everything received before shift returns?"
-                )
+                for what, this, that in zip(TENSORS, one, other):
+                    assert this == that, (
+                        f"{size} ranks, rank {rank}, {what}: {this} with {kind} sends, and {that} with eager ones. Is "
+                        "everything received before shift returns?"
+                    )
 
 
 @lamp("frozen")
@@ -84,7 +92,7 @@ def frozen():
             raise AssertionError("where sends wait it never ends: see 'never stuck'") from None
     for words in sends.forgotten()[:1]:
         raise AssertionError(
-            f"3 ranks: {words}. When shift returns, the caller may write to its tensor, which may still be read"
+            f"3 ranks: {words}. When shift returns, the caller may write to its tensor, which may still be read."
         )
 
 
@@ -93,7 +101,9 @@ def rounds():
     """Where sends wait: one message, one word back that it is being received. For any number of ranks."""
     found = {size: taken("rendezvous", size) for size in (2, 5, 8)}
     assert "stuck" not in found.values(), "where sends wait it never ends: see 'never stuck'"
-    assert min(found.values()) >= 2, "shift returns before its message is received: see 'frozen'"
+    assert min(found.values()) >= 2, (
+        "shift returns before its message is received: first mend what 'right' and 'frozen' say"
+    )
     worst = max(found, key=found.__getitem__)
     return MeasuredCost(found[worst], 2, unit=" rounds", where=f"{worst} ranks, where sends wait")
 
@@ -119,11 +129,13 @@ def circle():
             "and so on, and you can come back to it. A rank may wait for several: try each of them"
         )
         assert back or not found, f"find_circle({waits}) is {found}, but there is none"
+        assert len(set(found)) == len(found), (
+            f"find_circle({waits}) is {found}: a rank comes twice. Each rank of the circle comes once"
+        )
         for rank, other in zip(found, [*found[1:], *found[:1]]):
             assert other in waits.get(rank, []), (
                 f"find_circle({waits}) is {found}, but rank {rank} does not wait for rank {other}"
             )
-        assert len(set(found)) == len(found), f"find_circle({waits}) is {found}: a rank comes twice"
     with finding(shift.find_circle):
         said = stuck(in_the_end_a_pair, 4)
     assert "1 → 3 → 1" in said or "3 → 1 → 3" in said, (

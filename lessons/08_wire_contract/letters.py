@@ -53,8 +53,8 @@ def decode(header, payload):
     # BLANK 2: refuse what `encode` would never write; then make the array (about 10 lines)
     # `dtype` and `shape` may be anything that JSON
     # knows. The payload is exactly as long as they say.
-    # MAX_DIMENSIONS and MAX_PAYLOAD are limits for the shape.
-    # An extent of 0 must not hide a huge one beside it.
+    # A shape has at most MAX_DIMENSIONS extents, and at most MAX_PAYLOAD bytes. [0, 2**62] has no
+    # bytes, and is to be refused, too: for this limit count an extent of 0 as 1.
     if dtype not in DTYPES:
         raise BadLetter(f"there is no dtype {dtype!r} in letters")
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
