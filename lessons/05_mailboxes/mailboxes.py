@@ -3,10 +3,6 @@
 rank 0                                                             rank 1
 send(x, dst=1, tag=7) ──▶ under way, in order ──▶ mailbox ──▶ recv(y, src=0, tag=7)
                           for each pair of ranks              takes the oldest that matches
-
-Ranks are threads, but only one of them runs at a time: the one that has the baton. A rank that
-sends or waits hands it on. A seed draws what happens next: which rank runs, or which message
-arrives. So a seed is a run that can be had again, and many seeds are many networks.
 """
 
 from collections import defaultdict, deque
@@ -35,7 +31,12 @@ def in_words(mailbox):
 
 
 class World:
-    """All ranks of a run, their mailboxes, and what is under way between them."""
+    """All ranks of a run, their mailboxes, and what is under way between them.
+
+    Ranks are threads, but only one of them runs at a time: the one that has the baton. A rank that
+    sends or waits hands it on. A seed draws what happens next: which rank runs, or which message
+    arrives. So a seed is a run that can be had again, and many seeds are many networks.
+    """
 
     def __init__(self, size, seed):
         self.size, self.draw = size, np.random.default_rng(seed)

@@ -74,9 +74,7 @@ class Context:
     def __init__(self, id, post):
         self.id, self.post = id, post
         self.sends = {}  # by message: what went out from here
-        self.values = defaultdict(
-            deque
-        )  # by rank: what has come from there and was not asked for yet
+        self.values = defaultdict(deque)  # by rank: what came and was not asked for yet
         self.awaits = None  # by node: how many gradients are still to come; None before the first
         self.sums = defaultdict(int)  # by node: those that have come
         self.grads = {}  # by leaf

@@ -25,9 +25,8 @@ class Once:
     """Messages (letters) of one sender, in order and once each."""
 
     def __init__(self):
-        self.expected = (
-            0  # the number of the next message to be read; the sender is told it after each message
-        )
+        # The number of the next message to be read. The sender is told it after each message.
+        self.expected = 0
         self.early = {}  # messages that came before their turn, by number
 
     def take(self, number, letter, again=False):
@@ -146,10 +145,8 @@ class Reader:
     """Reads a log, while it grows."""
 
     def __init__(self, path):
-        self.path, self.place = (
-            Path(path),
-            0,
-        )  # place: in the file, of the first record not read yet
+        self.path = Path(path)
+        self.place = 0  # in the file, of the first record not read yet
 
     def new(self):
         """The records that were appended since the last call."""
@@ -176,10 +173,8 @@ class FolderTransport(Transport):
     def __init__(self, rank, world_size, folder, *rest):
         super().__init__(rank, world_size, *rest)
         self.folder, self.turn = Path(folder), self.clock.condition()
-        self.state, self.lost = (
-            "not connected",
-            {},
-        )  # lost: by rank, the error for those that have left
+        self.state = "not connected"
+        self.lost = {}  # by rank: the error for those that have left
         self.deliveries = self.reported = 0
 
     def log(self, src, dst):

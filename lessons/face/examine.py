@@ -104,11 +104,6 @@ def of_stream():
         )
 
 
-def of_circles():
-    found = shift.find_circle({0: [1], 1: [0, 2], 3: [0]})
-    assert sorted(found) == [0, 1], f"0 waits for 1, and 1 for 0: the circle is {found}"
-
-
 def of_wires():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log"
@@ -193,7 +188,6 @@ ALONE = {
     "golden": of_golden,
     "letters": of_letters,
     "stream": of_stream,
-    "shift": of_circles,
     "tree": of_tree,
     "doubling": of_doubling,
     "choice": of_choice,

@@ -50,10 +50,19 @@ FACES: Final[Mapping[str, str]] = {
 
 # Lessons about the simulator and about checks: no part of what runs on a real wire.
 WITHOUT: Final = frozenset({"matching", "ports", "capstone"})
-# The same within a module: what leads the library or its simulator to a lesson's code.
+# The same within a module, unless something that stays names it: what leads the library or its simulator to a lesson's
+# code, and what no run of the stack calls.
 LEFT_OUT: Final[Mapping[str, frozenset[str]]] = {
+    "mailboxes": frozenset({"Deadlock", "in_words", "World", "spawn"}),  # ranks as threads
+    "shift": frozenset({"find_circle"}),  # the report of a deadlock
     "letters": frozenset({"LetterTransport", "Opener", "Sheet"}),
     "exactly_once": frozenset({"play", "once"}),
+    "choice": frozenset({"floor", "bus_bandwidth"}),  # figures about a run
+    "order": frozenset({"bound", "UNIT"}),
+    "wires": frozenset({"Kept"}),  # against a broken connection, which ends a rank here
+    "generations": frozenset(
+        {"Letter", "Worker", "train", "work", "COMPUTE", "PATIENCE"}
+    ),  # machines of a simulation
 }
 # Properties are no part of what runs: these functions, and all that needs this library.
 PROPERTY: Final = "property_of_"
@@ -221,9 +230,13 @@ def _own(workspace: Workspace, lesson: Lesson) -> str | None:
 
 
 def added(lesson: Lesson, text: str, size: str) -> int:
-    """How many lines of code the learner wrote: those that the skeleton of this size does not have, without properties."""
-    skeleton = _without_tests(lesson.sized(size).skeleton(lesson.number))
-    lines = difflib.ndiff(skeleton, _without_tests(text))
+    """How many lines of code in the stack the learner wrote: those that the skeleton of this size does not have."""
+    try:
+        gone = {name for node in left_out(ast.parse(text), lesson) for name in names_of(node)}
+    except (SyntaxError, ValueError):
+        gone = set()
+    skeleton = _without(gone, lesson.sized(size).skeleton(lesson.number))
+    lines = difflib.ndiff(skeleton, _without(gone, text))
     added = (line[2:].strip() for line in lines if line.startswith("+ "))
     return sum(bool(line) and not line.startswith("#") for line in added)
 
@@ -248,6 +261,19 @@ def tests_of(tree: ast.Module) -> list[ast.stmt]:
     return found
 
 
+def left_out(tree: ast.Module, lesson: Lesson) -> list[ast.stmt]:
+    """The statements that are no part of what runs, and whose names nothing else in the module uses."""
+    names, tests = LEFT_OUT.get(lesson.module, frozenset()), tests_of(tree)
+    gone = [node for node in tree.body if names_of(node) and names_of(node) <= names and node not in tests]  # fmt: skip
+    while True:
+        stays = [node for node in tree.body if node not in gone and node not in tests]
+        used = {one.id for node in stays for one in ast.walk(node) if isinstance(one, ast.Name)}
+        fewer = [node for node in gone if not names_of(node) & used]
+        if len(fewer) == len(gone):
+            return gone
+        gone = fewer
+
+
 def _is_for_tests(module: str) -> bool:
     return module.partition(".")[0] == TESTING
 
@@ -259,14 +285,17 @@ def _used(node: ast.stmt) -> set[str]:
     return {one.id for one in found} - own
 
 
-def _without_tests(text: str) -> list[str]:
-    """The lines of a text without its properties; all of them where it is no Python."""
+def _without(gone: set[str], text: str) -> list[str]:
+    """The lines of a text without its properties and these names; all of them where it is no Python."""
     lines = text.split("\n")
     try:
-        tests = tests_of(ast.parse(text))
+        tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return lines
-    for first, last in reversed([_with_marks(node, lines) for node in tests]):
+    tests = tests_of(tree)
+    places = [_with_marks(node, lines) for node in tests]
+    places += [_lines(node) for node in tree.body if node not in tests and names_of(node) and names_of(node) <= gone]  # fmt: skip
+    for first, last in sorted(places, reverse=True):
         del lines[first - 1 : last]
     return lines
 
@@ -312,12 +341,8 @@ def rewritten(text: str, lesson: Lesson, modules: Iterable[str]) -> str:
     """The module with imports of the stack's own; all else is word for word what it was."""
     tree = _parsed(text, lesson)
     known, lines = {*modules}, text.split("\n")
-    left_out = LEFT_OUT.get(lesson.module, frozenset())
     tests = tests_of(tree)
-    gone = tests + [
-        node for node in tree.body
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in left_out and node not in tests
-    ]  # fmt: skip
+    gone = tests + left_out(tree, lesson)
     tree.body = [node for node in tree.body if node not in gone]
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     changes: dict[

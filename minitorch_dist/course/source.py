@@ -35,6 +35,8 @@ ASKED = re.compile(r"# (?:class )?(\w+)(?:\(|$)")  # in the comments of a whole 
 DEFINED = re.compile(r"(?:def|class) (\w+)")
 END, INSTEAD, OTHERWISE = "# END", "# INSTEAD", "#|"
 WIDTH = 100  # columns of a line that is made here
+COUNT = re.compile(r"(?<= )\((?:about )?\d+ lines?\)$")  # at the end of a task
+NO_BREAK = "\x00"
 GOES_ON = "#" + 10 * " "  # the second line of a task: beneath its words
 
 
@@ -106,10 +108,12 @@ class Source:
 
 
 def folded(line: str, margin: str) -> list[str]:
-    """The line in as many lines as it takes; all but the first begin with this margin."""
-    return textwrap.wrap(
-        line, WIDTH, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    """The line in as many lines as it takes; all but the first begin with this margin. `(about 7 lines)` stays whole."""
+    whole = COUNT.sub(lambda found: found[0].replace(" ", NO_BREAK), line)
+    lines = textwrap.wrap(
+        whole, WIDTH, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
     )
+    return [one.replace(NO_BREAK, " ") for one in lines]
 
 
 def parse(text: str, name: str = "source", some: bool = False) -> Source:

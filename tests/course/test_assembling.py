@@ -103,6 +103,16 @@ def test_lessons_are_word_for_word_but_for_their_imports(stack: Path) -> None:
         assert after == {name: text for name, text in before.items() if name not in gone}
 
 
+def test_a_name_that_the_stack_does_not_need_stays_where_the_learner_uses_it() -> None:
+    one, modules = lesson.find(5), {each.module for each in lesson.all_lessons()}
+    ours = one.source.solution(marks=True)
+    mine = ours + "\n\ndef mine():\n    raise Deadlock(in_words([]))\n"
+    kept = ("class Deadlock", "def in_words", "class World", "def spawn")
+    assert [word in assembling.rewritten(ours, one, modules) for word in kept] == [False] * 4
+    assert [word in assembling.rewritten(mine, one, modules) for word in kept] == [True, True, False, False]  # fmt: skip
+    assert assembling.added(one, ours, "gap") == assembling.added(one, mine, "gap") - 2
+
+
 @pytest.mark.slow
 def test_the_commands_of_the_readme_train_over_each_wire(tmp_path: Path) -> None:
     """`mtd assemble && python -m mystack train --ranks 4`, in a clone that has no course."""
