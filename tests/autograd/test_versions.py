@@ -56,6 +56,7 @@ SPECIAL: dict[str, Any] = {  # those that need another shape, or arguments of th
     "cumprod_": ((3,), lambda: (0,)),
     "geometric_": ((3,), lambda: (0.5,)),
     "index_reduce_": ((3,), lambda: (0, index(), mtd.ones(3), "amax")),
+    "renorm_": ((3, 3), lambda: (2.0, 0, 0.5)),
 }
 
 
