@@ -35,14 +35,14 @@ def absent(module: str, names: str, instead: str) -> Callable[[str], Any]:
     return find
 
 
-class Settings(ModuleType):
+class CompilerSettings(ModuleType):
     """A module of settings that direct nothing here: a program may set any, and reads back what it has set."""
 
     groups = ("aot_inductor", "cpp", "cuda", "halide", "rocm", "trace", "triton")
 
     def __getattr__(self, name: str) -> Any:
         if name in self.groups:
-            inner = Settings(f"{self.__name__}.{name}")
+            inner = CompilerSettings(f"{self.__name__}.{name}")
             setattr(self, name, inner)
             return inner
         raise AttributeError(
@@ -56,7 +56,7 @@ class Settings(ModuleType):
 
 
 class _Patch(ContextDecorator):
-    def __init__(self, settings: Settings, changes: dict[str, Any]) -> None:
+    def __init__(self, settings: CompilerSettings, changes: dict[str, Any]) -> None:
         self.settings, self.changes = settings, changes
 
     def __enter__(self) -> None:

@@ -90,7 +90,7 @@ def _straggler(text: str) -> tuple[int, float]:
 
 
 def failures(options: argparse.Namespace) -> reasons.Failures | None:
-    """What failures cost; None where nobody asks."""
+    """The cost of failures; None where nobody asks."""
     saving, restart = (_seconds(name, getattr(options, name)) for name in ("saving", "restart"))
     if options.mtbf is None:
         return None

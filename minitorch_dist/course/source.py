@@ -197,7 +197,7 @@ def missing(text: str, lesson: float) -> list[tuple[int, str]]:
 
 
 def _task(lines: Sequence[str], number: str) -> str:
-    """What the mark of this blank says, the last one in these lines; "" if there is none."""
+    """The text of this blank's mark, the last one in these lines; "" if there is none."""
     marks = ((at, MARK.match(line)) for at, line in reversed([*enumerate(lines)]))
     for at, mark in marks:
         if mark and mark["number"] == number:

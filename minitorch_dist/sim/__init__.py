@@ -16,6 +16,7 @@ Only `compute`, sleeping, and the network (see `transports.virtual.topology`) co
 of the textbooks' formulas, in whole picoseconds.
 
     runner               `sim.run`
+    run_arguments        its arguments, looked at before anything runs
     stage                what a run happens on: crashes and restarts are carried out here
     report               what a run did
     inside               what a program calls

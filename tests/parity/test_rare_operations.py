@@ -147,9 +147,19 @@ def unpooled(t: Any, x: Any) -> Any:
     return layer(found, at), layer(found, at, output_size=x.size()), repr(layer)
 
 
+def unpooled_line(t: Any, x: Any) -> Any:
+    return t.nn.MaxUnpool1d(2)(*t.nn.MaxPool1d(2, return_indices=True)(x))
+
+
+def unpooled_volume(t: Any, x: Any) -> Any:
+    return t.nn.MaxUnpool3d(2)(*t.nn.MaxPool3d(2, return_indices=True)(x))
+
+
 S = numbers(3, 40)
 SIGNALS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "unpooled": (unpooled, [numbers(1, 2, 5, 7)]),
+    "unpooled, line": (unpooled_line, [numbers(1, 2, 6)]),
+    "unpooled, volume": (unpooled_volume, [numbers(1, 2, 4, 2, 6)]),
     "stft": (lambda t, x: t.stft(x, 8, return_complex=True), [S]),
     "stft, window": (lambda t, x, w: t.stft(x, 8, 3, 6, w, return_complex=True, normalized=True), [S, numbers(6)]),
     "stft, all": (lambda t, x: t.stft(x, 8, onesided=False, center=False, return_complex=True), [S[0]]),
@@ -165,8 +175,8 @@ SIGNALS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "istft, complex": (lambda t, x: t.istft(x, 8, onesided=False, return_complex=True), [complex_numbers(8, 6)]),
     "istft, gaps": (lambda t, x: t.istft(x, 8, 12), [complex_numbers(5, 6)]),
     "istft, real": (lambda t, x: t.istft(x, 8), [numbers(5, 6)]),
-    "windows": (lambda t: [getattr(t, f"{kind}_window")(n, periodic, dtype=t.float64) for n in (0, 1, 2, 7) for periodic in (True, False)
-                           for kind in ("hann", "hamming", "bartlett", "blackman", "kaiser")], []),
+    "windows": (lambda t: [getattr(t, kind)(n, periodic, dtype=t.float64) for n in (0, 1, 2, 7) for periodic in (True, False)
+                           for kind in ("hann_window", "hamming_window", "bartlett_window", "blackman_window", "kaiser_window")], []),
     "windows, default": (lambda t: (t.hann_window(5), t.kaiser_window(6, False, 3.0), t.hamming_window(4, True, 0.6, 0.3)), []),
     "hfft": (lambda t, x: (t.fft.hfft(x), t.fft.hfft(x, 7, 0, "ortho"), t.fft.hfft2(x), t.fft.hfftn(x, norm="forward")), [complex_numbers(4, 5)]),
     "ihfft": (lambda t, x: (t.fft.ihfft(x), t.fft.ihfft(x, 7, 0, "ortho"), t.fft.ihfft2(x), t.fft.ihfftn(x, norm="forward")), [numbers(4, 5)]),

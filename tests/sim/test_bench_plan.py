@@ -71,7 +71,7 @@ def test_an_interval_holds_its_prediction_and_is_wider_where_measurements_differ
 
 
 def test_turns_that_other_work_made_slow_do_not_count() -> None:
-    turns = [plan.Turn(gauge, gauge * 10) for gauge in (1.0, 2.0, 1.1, 1.05, 3.0, 1.14)]
+    turns = [plan.PlanTurn(gauge, gauge * 10) for gauge in (1.0, 2.0, 1.1, 1.05, 3.0, 1.14)]
     assert plan.quiet(turns, 1.0) == pytest.approx([10.0, 10.5, 11.0, 11.4])
     assert plan.quiet(turns, 0.5) == [10.0, 10.5, 11.0]  # the quietest that there were
 

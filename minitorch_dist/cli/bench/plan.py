@@ -57,7 +57,7 @@ LEVEL = 0.9  # of all turns should fall inside
 SECANTS = 4  # steps until the launch is found: a slower one hides messages, so time is no line
 
 
-class Turn(NamedTuple):
+class PlanTurn(NamedTuple):
     """Seconds: of the product that is always the same, and of a step."""
 
     gauge: float
@@ -105,7 +105,7 @@ def main() -> int:
             f"each of {options.ranks} ranks: {rates}, memory {device.bandwidth / 1e9:.3g} GB/s, "
             f"{duration(device.launch / PICO)} an operation alone"
         )
-        machine = Machine(devices, options.ranks, options.pairs, Path(folder), console)
+        machine = PlanMachine(devices, options.ranks, options.pairs, Path(folder), console)
         cells = [cell for wire in WIRES for cell in _over(wire, machine, options.only or [*MODELS])]
     console.print(table(cells))
     near = [sum(abs(cell.off) <= share for cell in cells) for share in (0.15, 0.3)]
@@ -136,7 +136,7 @@ def table(cells: Sequence[Cell]) -> Table:
     return found
 
 
-class Machine:
+class PlanMachine:
     """This machine: how it is measured, and how quiet it was."""
 
     def __init__(
@@ -152,7 +152,7 @@ class Machine:
         once = world.tell(f"{model} {way} 2")
         repeats = max(1, min(200, round(TURN / once)))
         found = [
-            Turn(world.tell(f"{GAUGE} {way} 20"), world.tell(f"{model} {way} {repeats}"))
+            PlanTurn(world.tell(f"{GAUGE} {way} 20"), world.tell(f"{model} {way} {repeats}"))
             for _ in range(self.pairs)
         ]
         self.gauges += [turn.gauge for turn in found]
@@ -161,17 +161,17 @@ class Machine:
         return kept
 
     def __repr__(self) -> str:
-        return f"<Machine of {self.ranks} ranks>"
+        return f"<PlanMachine of {self.ranks} ranks>"
 
 
-def quiet(turns: Sequence[Turn], fastest: float) -> list[float]:
+def quiet(turns: Sequence[PlanTurn], fastest: float) -> list[float]:
     """The steps of the turns in which nothing else slowed the machine; the quietest ones if these are too few."""
     ordered = sorted(turns)
     near = sum(turn.gauge <= SLOWER * fastest for turn in ordered)
     return [turn.step for turn in ordered[: max(near, FEWEST)]]
 
 
-def _over(wire: str, machine: Machine, models: Sequence[str]) -> list[Cell]:
+def _over(wire: str, machine: PlanMachine, models: Sequence[str]) -> list[Cell]:
     folder, ranks = machine.folder, machine.ranks
     address = "tcp://" if wire == "tcp" else f"file://{folder}/links"
     links = calibration.measure(address)

@@ -120,7 +120,7 @@ class DTensor(TensorPart):
         return made(DTensor, array, self._mesh, self._placements, self._whole, own.storage)
 
     def lying_alike(self, part: Tensor) -> Any:
-        """A new part of the same shape as a DTensor. What is new has no summands: each rank has it all."""
+        """A new part of the same shape as a DTensor. It has no summands: each rank has it all."""
         lying = [Replicate() if p.is_partial() else p for p in self._placements]
         out = made(DTensor, part.array, self._mesh, lying, self._whole, part.storage)
         out.requires_grad = part.requires_grad

@@ -40,8 +40,8 @@ class Standing(NamedTuple):
 def candidates(
     model: ModelSizes, cluster: GpuCluster, rows: Sequence[PlanRow], known: Known = measure_anew
 ) -> list[Candidate]:
-    """The most promising first: a step takes the least time, or what the formula says if that is longer. What is sent is
-    counted where computing alone is `NEAR` the lowest bound; the others are seldom asked for."""
+    """The most promising first: a step takes the least time, or what the formula says if that is longer. Messages
+    are counted where computing alone is `NEAR` the lowest bound; the others are seldom asked for."""
     once = bounds.remembered(known)
     layouts = [row.layout for row in rows]
     least = list(bounds.bounded(model, layouts, cluster, once))

@@ -11,8 +11,8 @@
     no pipeline each micro-batch gathers each layer again, forwards
 
 A gather begins when a layer is needed, and sums over replicas are waited for one by one. A layer's gradients are scattered
-while the layer before computes, so only what takes longer than a layer counts, and the last two scatters: those of the first
-layer and of the words. A run measures each collective where nothing else is sent.
+while the layer before computes. So a scatter counts as far as it takes longer than a layer. The last two count whole: those of
+the first layer and of the words. A run measures each collective where nothing else is sent.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def randn(
 def _drawn_beside(
     input: Any, name: str, numbers: tuple[Any, ...], dtype: Dtype, requires_grad: bool
 ) -> Any:
-    """What `name` draws for the whole of which `input` is a part; this rank keeps its own."""
+    """A part of what `name` draws for the whole tensor; `input` is such a part, and says which."""
     blank = zeros_like(input, dtype=dtype)
     return getattr(blank, name)(*numbers).requires_grad_(requires_grad)
 
