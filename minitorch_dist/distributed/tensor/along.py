@@ -26,7 +26,7 @@ DIM_FIRST = (
     "all amax amin any argmax argmin count_nonzero cummax cummin cumprod cumsum flip log_softmax "
     "logcumsumexp logsumexp max median min nanmedian nansum prod softmax std var"
 )
-DIM_SECOND = "kthvalue norm quantile roll topk"
+DIM_SECOND = "kthvalue norm roll topk"
 LAST_DIM = "argsort sort"
 
 
@@ -36,6 +36,8 @@ def along(name: str, place: int, default: Any) -> Callable[..., Any]:
 
     def compute(self: DTensor, *args: Any, **options: Any) -> Any:
         given = args[place] if len(args) > place else default
+        if name == "flip" and isinstance(given, int):  # flip(0, 1)
+            given = args
         if isinstance(given, TensorBase):  # max(other)
             return getattr(self, name + "imum")(given)
         if isinstance(given, bool):  # var(unbiased)

@@ -46,7 +46,9 @@ ALONG: dict[str, Callable[[Any], Any]] = {
     "argmax": lambda x: x.argmax(1), "var": lambda x: x.var(1, unbiased=False), "std": lambda x: x.std(1),
     "logsumexp": lambda x: x.logsumexp(1), "prod": lambda x: x.prod(0), "any": lambda x: (x > 2).any(1),
     "all": lambda x: (x > 2).all(), "sort": lambda x: x.sort(0, descending=True)[0], "topk": lambda x: x.topk(2, 1)[0],
-    "flip": lambda x: x.flip(0), "roll": lambda x: x.roll(1, 0), "norm": lambda x: x.norm(), "norm 1": lambda x: x.norm(1),
+    "flip": lambda x: x.flip(0), "flip of both": lambda x: x.flip(0, 1), "flip of a list": lambda x: x.flip([0, -1]),
+    "kthvalue": lambda x: x.kthvalue(2, 1)[0], "median": lambda x: x.median(0)[0], "roll of both": lambda x: x.roll((1, 2), (0, 1)),
+    "roll": lambda x: x.roll(1, 0), "norm": lambda x: x.norm(), "norm 1": lambda x: x.norm(1),
     "norm of columns": lambda x: x.norm(2, 1), "count": lambda x: x.count_nonzero(), "to": lambda x: x.to(mtd.float64),
 }  # fmt: skip
 
