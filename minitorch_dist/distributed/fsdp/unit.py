@@ -47,8 +47,7 @@ class Unit(Gathered):
     def __init__(self, places: Sequence[Sequence[ParameterSlot]], settings: Settings) -> None:
         super().__init__(places, settings)
         self.synchronises = True  # False inside no_sync
-        length, device = self.layout.length, settings.device
-        self.gradient = Pages(length, self.compute_dtype, device, "gradient")
+        self._make_gradients()
         self.reduced: Tensor | None = None  # this rank's shard of the mean gradient
         self._missing = 0  # gradients of this pass that have not arrived
         self.handles = [
@@ -65,9 +64,19 @@ class Unit(Gathered):
         self.crosses_replicas = True  # False while HYBRID_SHARD collects within nodes only
         self.ahead: dict[str, list[Unit]] = {"forward": [], "backward": []}  # what to fetch with it
 
+    def _make_gradients(self) -> None:
+        """Without memory. `collected` is where `fully_shard` adds up passes without messages, if the gradients of a pass have
+        fewer bits than what is reduced."""
+        settings, length = self.settings, self.layout.length
+        self.gradient = Pages(length, self.compute_dtype, settings.device, "gradient")
+        self.collected: Pages | None = None
+        if settings.by_rows and settings.reduce_dtype not in (None, settings.param_dtype):
+            dtype = settings.reduce_dtype.numpy
+            self.collected = Pages(length, dtype, settings.device, "gradient")
+
     def _settle_on(self, device: devices.device) -> None:
         super()._settle_on(device)
-        self.gradient = Pages(self.layout.length, self.compute_dtype, device, "gradient")
+        self._make_gradients()
 
     def before_backward(self, version: int) -> None:
         """A gradient has come to what this unit computed."""
@@ -100,8 +109,8 @@ class Unit(Gathered):
         shown = [p._grad for p in self._shown()]
         if all(grad is None for grad in shown):
             self.reduced = None
-            self.gradient.give_back()
-        elif not self.gradient.is_held:
+            self._give_back()
+        elif not (self.gradient.is_held or (self.collected and self.collected.is_held)):
             self._take_back()
         whole = self.gradient.take(zeros=True)
         for number, p in enumerate(self.originals):
@@ -153,7 +162,7 @@ class Unit(Gathered):
         if not self.synchronises:
             self._show_whole_gradient()
             return None
-        settings, whole = self.settings, self.gradient.array
+        settings, whole = self.settings, self._with_earlier_passes()
         for p in self.originals:
             p._grad = None
         dtype = (settings.reduce_dtype or settings.param_dtype or self.flat.dtype).numpy
@@ -169,6 +178,19 @@ class Unit(Gathered):
             )
             work = self._scatter(shard, sent)
         return PendingReduction(self, work, shard, sent)
+
+    def _with_earlier_passes(self) -> Array:
+        """The gradients of this pass, added to those of earlier ones without messages."""
+        if self.collected is None or not self.collected.is_held:
+            return self.gradient.array  # the engine has added to what was there
+        self.collected.array += self.gradient.array
+        self.gradient.give_back()
+        return self.collected.array
+
+    def _give_back(self) -> None:
+        self.gradient.give_back()
+        if self.collected is not None:
+            self.collected.give_back()
 
     def _average(self, whole: Tensor) -> Work | None:
         """NO_SHARD: as DDP does."""
@@ -202,7 +224,7 @@ class Unit(Gathered):
                 self._within_node = None
             if not self.crosses_replicas:
                 self._within_node = shard.array.copy()
-                self.gradient.give_back()
+                self._give_back()
                 return
             tensor_collectives.all_reduce(shard, self._op, settings.replicas)
         if self.divisor is not None:
@@ -211,7 +233,7 @@ class Unit(Gathered):
         if settings.keep_low_precision_grads:
             own = shard.array.dtype
         array = shard.array.astype(own, copy=False)
-        self.gradient.give_back()
+        self._give_back()
         if self.reduced is None:
             if array is shard.array and reduction.sent is shard:  # NO_SHARD: the pages themselves
                 array = array.copy()
@@ -239,6 +261,13 @@ class Unit(Gathered):
 
     def _show_whole_gradient(self) -> None:
         """In no_sync gradients stay as they are; the optimizer is not meant to run."""
+        if self.collected is not None:
+            self.collected.take(zeros=True)
+            whole = self._with_earlier_passes()
+            for number, p in enumerate(self.originals):
+                if p._grad is not None:
+                    view = whole[self.spans[number]].reshape(self.layout.shapes[number])
+                    p._grad = base.new(Tensor, view, self.settings.device)
         if not self.settings.keep_originals:
             for p in self.originals:
                 p._grad = None

@@ -279,3 +279,25 @@ def test_refusals() -> None:
             fully_shard(nn.Linear(2, 2), shard_placement_fn=lambda p: None)
 
     launch(rank, 1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+def test_passes_without_messages_are_added_up_in_the_type_that_is_reduced(size: int) -> None:
+    """A bfloat16 keeps 8 bits: 256 and 1 add up to 256 there."""
+    policy = MixedPrecisionPolicy(param_dtype=mt.bfloat16, reduce_dtype=mt.float32)
+
+    def rank() -> list[list[float]]:
+        layer = fully_shard(nn.Linear(1, 3, bias=False), mp_policy=policy)
+        found = []
+        for zeroes in (False, True):
+            for number, gradient in enumerate((256.0, 1.0, 1.0, 1.0)):
+                layer.set_requires_gradient_sync(number == 3)
+                layer(mt.full((1, 1), gradient)).sum().backward()
+                if number == 1 and zeroes:
+                    layer.zero_grad()
+            found.append(layer.weight.grad.full_tensor().flatten().tolist())
+            layer.zero_grad()
+        return found
+
+    for found in launch(rank, size):
+        assert found == [[259.0] * 3, [2.0] * 3]
