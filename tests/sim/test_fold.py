@@ -212,6 +212,27 @@ def test_what_all_ranks_hold_is_told_once(
     )
 
 
+def late_halves() -> None:
+    """The first half of the ranks sends to the second one, which asks for the last message first."""
+    rank, half = dist.get_rank(), dist.get_world_size() // 2
+    x = torch.ones(1000)
+    for tag in range(3):
+        if rank < half:
+            dist.send(x, rank + half, tag=tag)
+        else:
+            dist.recv(x, rank - half, tag=2 - tag)
+
+
+def test_one_rank_of_a_class_is_told_to_hold_much(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(held, "WORTH_A_LINE", 5_000)
+    report = sim.run(late_halves, 8, shapes=True, fold=lambda rank: rank < 4)
+    assert report.folded is not None and report.folded.classes == 2
+    (said,) = (record.getMessage() for record in caplog.records)
+    assert said.startswith("rank 4 holds")
+
+
 # ------------------------------------------------------------------------ programs that do not fit
 
 

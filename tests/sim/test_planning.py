@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import minitorch_dist as torch
-from minitorch_dist import sim
+from minitorch_dist import distributed as dist, sim
+from minitorch_dist.launching import launch
 from minitorch_dist.nn import functional as F
 from minitorch_dist.sim.planning import layouts, model_files, search
 from minitorch_dist.sim.planning.clusters import cluster
 from minitorch_dist.sim.planning.layouts import TrainingLayout
 from minitorch_dist.sim.planning.model_files import ModelSizes
+from minitorch_dist.sim.planning.parallel_loss import cross_entropy
 from minitorch_dist.sim.planning.training_step import train
 from minitorch_dist.sim.planning.transformer import TransformerPart
 from minitorch_dist.sim.planning.whole_attention import whole_attention
@@ -218,6 +221,29 @@ def test_building_the_model_sends_nothing() -> None:
     report = sim.run(train, 8, args, shapes=True, device=sim.gpu("h100"), net=NET)
     assert report.bytes_sent == 0
     assert report.time < 100_000_000  # 100 µs: groups are made
+
+
+@pytest.mark.parametrize("kernels", ["usual", "joined"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+def test_the_loss_of_words_that_are_cut_over_ranks(size: int, kernels: str) -> None:
+    torch.manual_seed(0)
+    logits, targets = 9 * torch.randn(2, 3, 4 * size), torch.randint(4 * size, (2, 3))
+    whole = logits.clone().requires_grad_()
+    F.cross_entropy(whole.flatten(0, 1), targets.flatten()).backward()
+    assert whole.grad is not None
+
+    def rank() -> tuple[float, Any]:
+        own = logits.chunk(size, -1)[dist.get_rank()].clone().requires_grad_()
+        loss = cross_entropy(own, targets, dist.group.WORLD, kernels)
+        loss.backward()
+        assert own.grad is not None
+        return float(loss), own.grad.numpy()
+
+    found = launch(rank, size)
+    expected = float(F.cross_entropy(logits.flatten(0, 1), targets.flatten()))
+    assert [loss for loss, _ in found] == pytest.approx([expected] * size, rel=1e-6)
+    together = np.concatenate([each for _, each in found], -1)
+    np.testing.assert_allclose(together, whole.grad.numpy(), atol=1e-7)
 
 
 # -------------------------------------------------------------------------------- its attention

@@ -298,8 +298,11 @@ class Recording:
 
     def replay(self) -> None:
         here = world.current()
-        here.mailbox.held.told = lambda found: self._held.update({found.rank: found})
+        here.mailbox.held.told = self.holds
         Replayer(self.trace_of(here.rank), self.peer).replay()
+
+    def holds(self, found: HeldMessages) -> None:
+        self._held[found.rank] = found
 
     def whole(self, report: Report[Any]) -> Report[Any]:
         """The report of the replay, with what only representatives know. The log learns once what ranks held."""

@@ -3,7 +3,8 @@
     log Σ exp(logits)        the largest logit, and the sum, are those of all ranks: two all_reduces
     the right word's logit   one rank has it; the others add zero: one all_reduce
 
-Shoeybi et al., Megatron-LM, arXiv:1909.08053, section 3.
+Shoeybi et al., Megatron-LM, arXiv:1909.08053, section 3. It holds fewer arrays than torch's `loss_parallel`, which is the second one here: each
+of its operations is a kernel with a result of its own. Both compute the same numbers, up to rounding.
 """
 
 from __future__ import annotations
@@ -46,11 +47,45 @@ class ParallelCrossEntropy(Function):
         return found.to(ctx.dtype), None, None
 
 
-def cross_entropy(logits: Any, targets: Any, group: ProcessGroup | None) -> Any:
-    """Mean over (sequences, positions). `group`: the ranks that the words are cut over, if they are."""
+class LossParallel(Function):
+    """The same, of logits in float32, with the operations of torch's `loss_parallel` one by one."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Any, targets: Any, group: ProcessGroup) -> Any:
+        words = logits.shape[-1]
+        top = logits.amax(-1, keepdim=True)
+        dist.all_reduce(top, dist.ReduceOp.MAX, group)
+        shifted = logits - top
+        total = shifted.exp().sum(-1, keepdim=True)
+        dist.all_reduce(total, group=group)
+        found = shifted - total.log()
+        own = targets - group.rank() * words
+        is_here = (own >= 0) & (own < words)
+        own = own.clamp(0, words - 1).unsqueeze(-1)
+        right = found.gather(-1, own).squeeze(-1) * is_here
+        dist.all_reduce(right, group=group)
+        ctx.save_for_backward(found, own, is_here)
+        return -right.mean()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Any) -> Any:
+        found, own, is_here = ctx.saved_tensors
+        right = found.new_zeros(found.shape)
+        right.scatter_(-1, own, -is_here.to(found.dtype).unsqueeze(-1))
+        return (right + found.exp()) * (grad / found.shape[0]), None, None
+
+
+def cross_entropy(
+    logits: Any, targets: Any, group: ProcessGroup | None, kernels: str = "usual"
+) -> Any:
+    """Mean over (sequences, positions). `group`: the ranks that the words are cut over, if they are. `kernels`: as in a
+    model's file."""
     rows, wanted = logits.flatten(0, 1), targets.flatten()
     if group is None or group.size() == 1:
         return F.nll_loss(
             F.log_softmax(rows.float(), -1), wanted
         )  # two operations, as torch has it
-    return ParallelCrossEntropy.apply(rows, wanted, group)
+    if kernels == "usual":
+        return ParallelCrossEntropy.apply(rows, wanted, group)
+    return LossParallel.apply(rows.float(), wanted, group)

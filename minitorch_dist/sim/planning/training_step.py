@@ -81,7 +81,7 @@ def pass_through(
             given = torch.empty(
                 *size, dtype=getattr(torch, dtype), device="cuda", requires_grad=True
             )
-        loss = cross_entropy(part(given), words, mesh["tp"].get_group()) / 2
+        loss = cross_entropy(part(given), words, mesh["tp"].get_group(), model.kernels) / 2
         loss.backward()
         inside.mark(f"micro-batch {number}")
 
@@ -159,7 +159,7 @@ def _accumulated(
     def taken(number: int) -> Any:
         part.set_requires_gradient_sync(number == count - 1)
         words = _words(model, layout)
-        loss = cross_entropy(part(words), words, group) / count
+        loss = cross_entropy(part(words), words, group, model.kernels) / count
         loss.backward()
         return loss.detach()
 
@@ -211,7 +211,8 @@ def _pipelined(
     numbers = itertools.count()
 
     def loss(logits: Any, words: Any) -> Any:
-        return run("the loss", next(numbers), lambda: cross_entropy(logits, words, group) / count)
+        usual = partial(cross_entropy, logits, words, group, model.kernels)
+        return run("the loss", next(numbers), lambda: usual() / count)
 
     one_stage = layout.stages == 1
     schedule: Any = get_schedule_class(layout.schedule)
