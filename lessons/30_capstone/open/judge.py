@@ -68,7 +68,7 @@ RACES = (
 )  # fmt: skip
 FASTEST = {  # that we know
     "one node": TrainingLayout(shards=8, micro=4, reshards=False),
-    "little memory": TrainingLayout(shards=8, micro=2, checkpoint="full"),
+    "little memory": TrainingLayout(shards=8, micro=2, checkpoint="full", reshards=False),
     "slow cable": TrainingLayout(replicas=4, pipeline=2),
     "two long sequences": TrainingLayout(shards=4, tensor=2, context=2, reshards=False),
     "eight houses": TrainingLayout(pipeline=8),
@@ -179,16 +179,17 @@ def simulated(layout, task):
 
 
 def all_shards(task):
-    """FSDP over all GPUs, and everything is computed again."""
+    """FSDP over all GPUs, in one micro-batch, and everything is computed again."""
     data = min(task.gpus, task.batch)
-    return {"fsdp": data, "tp": task.gpus // data, "checkpoint": "full"}
+    micro = task.batch // data
+    return {"fsdp": data, "tp": task.gpus // data, "micro": micro, "checkpoint": "full"}
 
 
 def as_stages(task):
-    """A pipeline of as many stages as there are layers, the rest FSDP."""
+    """A pipeline of as many stages as there are layers, the rest FSDP, and everything is computed again."""
     stages = min(task.gpus, task.layers)
     data = min(task.gpus // stages, task.batch)
-    return {"pp": stages, "fsdp": data, "tp": task.gpus // (stages * data)}
+    return {"pp": stages, "fsdp": data, "tp": task.gpus // (stages * data), "checkpoint": "full"}
 
 
 SIMPLE = {"FSDP, compute again": all_shards, "as many stages as can be": as_stages}

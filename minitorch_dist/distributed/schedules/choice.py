@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
 from types import MappingProxyType
@@ -97,6 +98,21 @@ def named(collective: str, algorithm: str | Schedule) -> Schedule:
 def _with_options(schedule: Schedule, given: str) -> Schedule:
     options = dict(pair.split("=", 1) for pair in given.split(",") if pair)
     return schedule.with_options(**{key.strip(): int(value) for key, value in options.items()})
+
+
+@contextmanager
+def preferring(algorithm: str) -> Iterator[None]:
+    """Within the block it is as if MINITORCH_DIST_ALGORITHM named this algorithm."""
+    name = "MINITORCH_DIST_ALGORITHM"
+    before = os.environ.get(name)
+    os.environ[name] = algorithm
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _from_environment(collective: str) -> str | None:

@@ -21,6 +21,7 @@ PAPERS = (
     "gpipe",
     "goyal",
     "horovod",
+    "llama3_speed",
     "megatron_days",
     "megatron_size",
     "megatron_speed",

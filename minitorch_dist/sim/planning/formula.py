@@ -51,8 +51,9 @@ def memory(model: ModelSizes, layout: TrainingLayout) -> dict[str, float]:
     own = layers * layer + table * (2 if layout.pipeline == 1 else 1)
     tokens = layout.micro * model.sequence / layout.context
     whole = 2 * layer + table if layout.reshards else own
-    accumulates = layout.micro_batches(model) > 1
-    gradient = HALF * (own if accumulates else 2 * layer + table) + SINGLE * own / layout.shards
+    summed = NUMBERS[model.gradients] * own if layout.micro_batches(model) > 1 else 0.0
+    of_a_pass = 0.0 if summed == HALF * own else HALF * (2 * layer + table)
+    gradient = of_a_pass + summed + SINGLE * own / layout.shards
     in_flight = min(layout.micro_batches(model), layout.pipeline * (2 if layout.stages > 1 else 1))
     kept = tokens * HALF * _kept(model, layout) * layers * (in_flight if layout.pipeline > 1 else 1)
     logits = tokens * model.words / layout.tensor * (HALF + 3 * SINGLE)
