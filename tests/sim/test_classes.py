@@ -70,6 +70,18 @@ def test_a_stage_is_a_class() -> None:
     assert found.classes == 2 and not found.undivided
 
 
+@pytest.mark.parametrize(("shards", "replicas"), [(1, 3), (2, 3), (1, 5), (1, 6)])
+def test_any_number_of_replicas_is_a_class(shards: int, replicas: int) -> None:
+    """Their sums are padded to equal chunks, so a ring ends at one instant on all of them."""
+    layout = TrainingLayout(2, 1, shards=shards, replicas=replicas)
+    model = MODEL.changed(layers=1, batch=layout.data, words=98)
+    net = sim.two_level(16, 2, sim.link("1ns", "4GB/s"), sim.link("2ns", "1GB/s"), "beside")
+    roles = search.roles_of(model, layout)
+    full, folded = (step(layout, fold, net, model) for fold in (False, roles))
+    assert folded.ranks == full.ranks
+    assert folded.folded is not None and folded.folded.classes == len(folded.folded.roles)
+
+
 def test_a_straggler_has_clocks_of_its_own() -> None:
     layout = TrainingLayout(1, 1, shards=4)
     found = the_same(layout, NETS["beside"], speeds={3: 0.5})

@@ -10,9 +10,8 @@ from hypothesis import given, strategies as st
 
 from minitorch_dist.cli import main
 from minitorch_dist.sim.caching_allocator import CachingAllocator
-from minitorch_dist.sim.papers import PAPERS, megatron_speed, paper
+from minitorch_dist.sim.papers import PAPERS, paper
 from minitorch_dist.sim.papers.paper import Row
-from minitorch_dist.sim.planning import model_files
 
 LONG = {"powersgd", "zero_volume"}  # seconds each
 LONGER = {"zero_memory", "megatron_speed", "torchtitan", "fsdp_speed"}  # many of them; `make deep`
@@ -32,14 +31,6 @@ def test_the_page_has_a_line_for_each() -> None:
     page = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
     lines = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
     assert lines == sorted(PAPERS)
-
-
-@pytest.mark.deep
-def test_the_next_power_of_two_replicas_take_as_long() -> None:
-    """As rows of Megatron-LM's table are run. Here a sum follows 16 micro-batches, and there 96 to 512."""
-    model = model_files.read("megatron-39b").changed(layers=4, batch=3 * 16)
-    found = [megatron_speed.measured(model, 8, 2, 3, simulated) for simulated in (3, 4)]
-    assert found[1] < found[0] == pytest.approx(found[1], rel=0.02)
 
 
 def test_what_holding_means() -> None:

@@ -173,10 +173,8 @@ class Unit(Gathered):
             work = self._average(sent)
             shard = sent
         else:
-            shard = base.new(
-                Tensor, np.empty(self.layout.shard, dtype, like=whole), settings.device
-            )
-            work = self._scatter(shard, sent)
+            shard = base.new(Tensor, self._room_for_sums(dtype, whole), settings.device)
+            work = self._scatter(self._without_padding(shard), sent)
         return PendingReduction(self, work, shard, sent)
 
     def _with_earlier_passes(self) -> Array:
@@ -191,6 +189,21 @@ class Unit(Gathered):
         self.gradient.give_back()
         if self.collected is not None:
             self.collected.give_back()
+
+    def _room_for_sums(self, dtype: np.dtype[Any], like: Array) -> Array:
+        """Room for this rank's shard. Replicas sum it in chunks, one for each of them. It is padded so that chunks are
+        equal, and a ring ends on all of them at once."""
+        shard, replicas = self.layout.shard, self.settings.replicas
+        count = 1 if replicas is None else replicas.size()
+        room = np.empty(-(-shard // count) * count, dtype, like=like)
+        room[shard:] = 0
+        return room
+
+    def _without_padding(self, room: Tensor) -> Tensor:
+        """The shard in that room."""
+        if room.array.size == self.layout.shard:
+            return room
+        return room[: self.layout.shard]
 
     def _average(self, whole: Tensor) -> Work | None:
         """NO_SHARD: as DDP does."""
@@ -229,6 +242,7 @@ class Unit(Gathered):
             tensor_collectives.all_reduce(shard, self._op, settings.replicas)
         if self.divisor is not None:
             shard.array /= shard.array.dtype.type(self.divisor)
+        shard = self._without_padding(shard)
         own = self.flat.array.dtype
         if settings.keep_low_precision_grads:
             own = shard.array.dtype

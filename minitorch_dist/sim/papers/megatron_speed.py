@@ -2,10 +2,6 @@
 
 The efficiency of products is fitted on one row, that of 18.4 billion parameters. All else is prediction: the other
 rows differ in their sizes, in the collectives of tensor and data parallelism, and in the pipeline.
-
-Numbers of replicas that are no power of two are dear: a sum ends at another instant on each replica, so each of them is run. The last three rows,
-with 15, 9 and 6, are run with a power of two (`NEAR`), and as many micro-batches on each. A sum over n replicas takes
-2 (n - 1) / n of a buffer's time. It is up to a tenth shorter then, and a small part of a step. `tests/sim/test_papers.py` compares the two.
 """
 
 from __future__ import annotations
@@ -26,7 +22,6 @@ TABLE = {
     "megatron-146b": (8, 8, 1536, 148), "megatron-310b": (8, 16, 1920, 155),
     "megatron-530b": (8, 35, 2520, 163), "megatron-1t": (8, 64, 3072, 163),
 }  # fmt: skip
-NEAR = {"megatron-310b": 8, "megatron-530b": 8, "megatron-1t": 4}  # replicas
 SHORT = 4  # rows without a pipeline: a few seconds each
 FITTED = "megatron-18b"
 DEVICE = "a100-80"  # of whose peak products reach so much that FITTED has its 135 TFLOP/s (`devices.toml`)
@@ -37,21 +32,15 @@ NET = "nvlink8+200G"  # DGX A100: eight ports of 200 Gb/s
 def teraflops(name: str) -> float:
     """Of each GPU, counted as the paper does (equation 3)."""
     tensor, pipeline, gpus, _ = TABLE[name]
-    model, replicas = model_files.read(name), gpus // (tensor * pipeline)
-    return measured(model, tensor, pipeline, replicas, NEAR.get(name, replicas))
-
-
-def measured(model: ModelSizes, tensor: int, pipeline: int, replicas: int, simulated: int) -> float:
-    """The same, by a step of so many replicas as are `simulated`, each with its part of the batch."""
+    model = model_files.read(name).changed(**THEN)
     layout = TrainingLayout(
-        tensor, pipeline, replicas=simulated, checkpoint="full",
+        tensor, pipeline, replicas=gpus // (tensor * pipeline), checkpoint="full",
         schedule="1F1B" if pipeline == 1 else "Interleaved1F1B", stages=1 if pipeline == 1 else 2,
         reshards=False, sequence=False,
     )  # fmt: skip
-    here = clusters.cluster(DEVICE, layout.ranks, NET)
-    model = model.changed(**THEN, batch=model.batch // replicas * simulated)
+    here = clusters.cluster(DEVICE, gpus, NET)
     report = search.whole_step(model, layout, here)
-    return operations(model) * PICO / report.time / layout.ranks / 1e12
+    return operations(model) * PICO / report.time / gpus / 1e12
 
 
 def operations(model: ModelSizes) -> float:
@@ -71,10 +60,8 @@ def long_rows() -> Sequence[Row]:
 
 def _row(name: str) -> Row:
     is_fitted = name == FITTED
-    tensor, pipeline, gpus, _ = TABLE[name]
+    gpus = TABLE[name][2]
     what = f"{name.removeprefix('megatron-')}, {gpus} GPUs{' (fitted)' if is_fitted else ''}"
-    if name in NEAR:
-        what += f" (run on {tensor * pipeline * NEAR[name]})"
     return Row(what, TABLE[name][3], teraflops(name), 0.02 if is_fitted else 0.1, "TFLOP/s")
 
 
