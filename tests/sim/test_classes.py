@@ -75,7 +75,7 @@ def test_any_number_of_replicas_is_a_class(shards: int, replicas: int) -> None:
     """Their sums are padded to equal chunks, so a ring ends at one instant on all of them."""
     layout = TrainingLayout(2, 1, shards=shards, replicas=replicas)
     model = MODEL.changed(layers=1, batch=layout.data, words=98)
-    net = sim.two_level(16, 2, sim.link("1ns", "4GB/s"), sim.link("2ns", "1GB/s"), "beside")
+    net = sim.two_level(16, 2, sim.link("2us", "4GB/s"), sim.link("5us", "1GB/s"), "beside")
     roles = search.roles_of(model, layout)
     full, folded = (step(layout, fold, net, model) for fold in (False, roles))
     assert folded.ranks == full.ranks

@@ -150,6 +150,11 @@ class FSDPModule(Module):
         for unit in self._units(recurse):
             unit.crosses_replicas = requires_all_reduce
 
+    def _sum_replicas_by(self, algorithm: str) -> None:
+        """The algorithm of sums over replicas, for all units. torch leaves it to NCCL."""
+        for unit in self._units(True):
+            unit.algorithm = algorithm
+
     def set_is_last_backward(self, is_last_backward: bool) -> None:
         """False: a backward pass may end while its last gradients are being reduced, and what comes next hides that. True waits
         for them, now and at the end of each pass."""

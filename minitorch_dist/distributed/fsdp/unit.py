@@ -61,6 +61,7 @@ class Unit(Gathered):
         self.divisor: float | None = None  # by what sums are divided; None: the number of ranks
         self.frees_after_forward = settings.strategy.frees_after_forward
         self.stays_after_backward = False
+        self.algorithm: str | None = None  # of sums over replicas; None: as links and sizes say
         self.crosses_replicas = True  # False while HYBRID_SHARD collects within nodes only
         self.ahead: dict[str, list[Unit]] = {"forward": [], "backward": []}  # what to fetch with it
 
@@ -239,7 +240,9 @@ class Unit(Gathered):
                 self._within_node = shard.array.copy()
                 self._give_back()
                 return
-            tensor_collectives.all_reduce(shard, self._op, settings.replicas)
+            tensor_collectives.all_reduce(
+                shard, self._op, settings.replicas, algorithm=self.algorithm
+            )
         if self.divisor is not None:
             shard.array /= shard.array.dtype.type(self.divisor)
         shard = self._without_padding(shard)

@@ -132,6 +132,8 @@ def built(
             unit, mesh=mesh["dp", "fsdp"], mp_policy=policy, reshard_after_forward=not keeps,
             src_data_rank=None,
         )  # fmt: skip
+    if layout.replicas & (layout.replicas - 1):
+        part._sum_replicas_by("ring")  # which ends on all at once, whatever their number
     if layout.ahead:
         for unit, following in itertools.pairwise(each for each in units if each is not None):
             unit.set_modules_to_forward_prefetch([following])
