@@ -22,7 +22,7 @@ from minitorch_dist.sim.report import RankReport, Report
 from transports.clock import PICO
 
 FAMILY: Final = "minitorch_dist plan "
-FORMAT: Final = f"{FAMILY}5"  # rows of 4 have half of the gradients that a pipeline collects
+FORMAT: Final = f"{FAMILY}6"  # rows of 5 sum over three, five … replicas by other algorithms
 MICRO: Final = (1, 2, 4, 8)
 ROOM: Final = 1 << 50  # bytes: memory is counted, and compared afterwards
 LINKS: Final = "bytes "  # of all GPUs, by kind of link
