@@ -42,6 +42,8 @@ class SimTransport(WaitingSends):
     """One rank's end. The rank is the simulated thread that connects with its helpers; when it is over without
     having closed, it is dead."""
 
+    __slots__ = ("_latest", "nth")
+
     scheme = "sim"
     ranks_are = "threads"
     needs_virtual_time = has_own_faults = True

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minitorch_dist.distributed import world
@@ -176,11 +177,13 @@ def run(
         lines = tuple(RankTimeline(rank) for rank in range(world_size))
         stage.entered.append(partial(_note, lines, computing))
 
+    bound = bound_to(fn, args, kwargs or {})
+
     def called() -> Any:
         if not shapes:
-            return fn(*args, **kwargs or {})
+            return bound()
         with mode.without_numbers():
-            return fn(*args, **kwargs or {})
+            return bound()
 
     def observed() -> Any:
         me, rank = clock.me(), world.place().given["rank"]
@@ -232,6 +235,16 @@ def run(
             results, ranks, moving.digest, clock.switches, ", ".join([clock.engine, *used]),
             moving.crossings, sheets.wanted(journal), timelines=None if lines is None else Timelines(lines),
         )  # fmt: skip
+
+
+def bound_to(
+    fn: Callable[..., T], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Callable[[], T]:
+    """`fn` with these arguments. A single one is bound as a method's `self` is, since Python calls methods without
+    C's stack. Each waiting rank keeps its own part of that stack."""
+    if kwargs or len(args) != 1 or args[0] is None:  # a method's `self` may not be None
+        return partial(fn, *args, **kwargs) if args or kwargs else fn
+    return MethodType(fn, args[0])
 
 
 def _note(lines: Sequence[RankTimeline], devices: DeviceTime | None, here: World) -> None:

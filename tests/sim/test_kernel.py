@@ -23,7 +23,7 @@ from transports.virtual.network import Network
 from transports.virtual.topology import uniform
 
 NET = uniform("5us", "100Gb/s")
-LITTLE = 14_000  # bytes
+LITTLE = 12_500  # bytes
 
 
 def calls(function: Callable[[], Any]) -> int:
@@ -93,6 +93,17 @@ def test_ways_that_are_forgotten_are_made_again(monkeypatch: pytest.MonkeyPatch)
         again = simulation.run(everybody_to_everybody, 5, NET)
         assert again.digest == whole.digest and again.results == whole.results
         assert again.ranks == whole.ranks
+
+
+@pytest.mark.parametrize("args", [(), (7,), (None,), (7, 8)])
+@pytest.mark.parametrize("kwargs", [{}, {"last": 9}])
+def test_a_program_gets_its_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """A single one is bound as a method's `self` is."""
+
+    def program(*args: Any, **kwargs: Any) -> Any:
+        return args, kwargs
+
+    assert sim.run(program, 2, args, kwargs).results == [(args, kwargs)] * 2
 
 
 def room_of_waiting(ranks: int) -> int:

@@ -28,6 +28,8 @@ from transports.virtual.worlds import ConnectedEnds
 class WaitingSends(SimEnd):
     """An end whose sends may wait, and whose receives others may wait for."""
 
+    __slots__ = ("_is_limited", "_outgoing_bytes", "_sends_waiting", "strict")
+
     def __init__(self, rank: int, world_size: int, address: str, clock: Clock) -> None:
         super().__init__(rank, world_size, address, clock)
         self.strict: Offers | None = None  # messages that wait for their own receives

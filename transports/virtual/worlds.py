@@ -32,8 +32,8 @@ _number = count()
 class ConnectedEnds(Generic[E]):
     """The ends that connected through one store."""
 
-    def __init__(self, size: int) -> None:
-        self.name, self.size = card(), size
+    def __init__(self, name: str, size: int) -> None:
+        self.name, self.size = name, size
         self.ends: dict[int, E] = {}
         self.gathering: list[SimThread] = []
         self.waiting: dict[E, None] = {}  # ends at which somebody waits, in order
@@ -72,12 +72,14 @@ def card() -> str:
 
 def find(end: E, store: Store, may_be_over: bool = False) -> ConnectedEnds[E]:
     """The world of those who meet at this store. `may_be_over`: where all have left it, a new one."""
-    world: ConnectedEnds[E] = ConnectedEnds(end.world_size)
-    _worlds[world.name] = world
-    name = store.compare_set("sim/world", "", world.name).decode()
+    own = card()
+    name = store.compare_set("sim/world", "", own).decode()
     if may_be_over and name.partition(" ")[0] == PROCESS and name not in _worlds:
-        name = store.compare_set("sim/world", name, world.name).decode()  # all have left it
-    if name != world.name:
+        name = store.compare_set("sim/world", name, own).decode()  # all have left it
+    world: ConnectedEnds[E]
+    if name == own:
+        world = _worlds[own] = ConnectedEnds(own, end.world_size)
+    else:
         found = _worlds.get(name)
         if found is None or next(iter(found.ends.values())).clock is not end.clock:
             raise ConnectError(
