@@ -3,7 +3,7 @@
 The same lines run for torch and for minitorch_dist. A command is `model how repeats`: `ddp` trains in
 DistributedDataParallel, `whole` in one whose gradients are one bucket (so nothing overlaps), `fsdp` and
 `rows` with FullyShardedDataParallel and fully_shard, `plain` without. Each rank answers with the seconds of one step.
-The model `gauge` is a product alone, which tells how busy the machine is.
+The models `thin384` and so on compute next to nothing, and have many parameters: they tell what a wrapper copies.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -19,7 +20,8 @@ from minitorch_dist.cli.bench import steps
 
 Step = Callable[[], Any]
 BATCHES = {"mlp": 128, "convnet": 32, "wide": 64}
-TINY, GAUGE = "tiny", "gauge"
+TINY = "tiny"
+THIN = {f"thin{width}": width for width in (384, 1152, 2560)}
 
 
 def models(t: Any) -> dict[str, Callable[[], tuple[Any, Any, Any, Any]]]:
@@ -44,13 +46,16 @@ def models(t: Any) -> dict[str, Callable[[], tuple[Any, Any, Any, Any]]]:
         layers = [layer for _ in range(4) for layer in (nn.Linear(8, 8), nn.ReLU())]
         return nn.Sequential(*layers), t.randn(8, 8), t.randn(8, 8), nn.MSELoss()
 
-    return {"mlp": mlp, "convnet": convnet, "wide": wide, TINY: tiny}
+    def thin(width: int) -> tuple[Any, Any, Any, Any]:
+        """Two layers of `width` × `width` parameters, and a batch of eight."""
+        layers = [nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width)]
+        return nn.Sequential(*layers), t.randn(8, width), t.randn(8, width), nn.MSELoss()
+
+    thins = {name: partial(thin, width) for name, width in THIN.items()}
+    return {"mlp": mlp, "convnet": convnet, "wide": wide, TINY: tiny, **thins}
 
 
 def step_of(t: Any, name: str, how: str) -> Step:
-    if name == GAUGE:
-        x = t.ones(256, 256)
-        return lambda: x @ x
     model, x, y, loss = models(t)[name]()
     if how in ("fsdp", "rows"):
         model = sharded(t, model, how)
@@ -88,8 +93,7 @@ def serve(library: str, backend: str, address: str, rank: int, world: int) -> No
     t = importlib.import_module(library)
     dist = importlib.import_module(f"{library}.distributed")
     importlib.import_module(f"{library}.nn.parallel")
-    if library == "torch":
-        t.set_num_threads(1)
+    t.set_num_threads(1)  # else the products of all ranks would want all cores
     dist.init_process_group(backend, init_method=address, rank=rank, world_size=world)
     known: dict[tuple[str, str], Step] = {}
     print("ready", flush=True)
