@@ -174,6 +174,37 @@ def test_a_step_of_roles_proved_with_fewer_stages_is_the_step_of_all_ranks() -> 
         )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "layout",
+    [
+        TrainingLayout(pipeline=4),
+        TrainingLayout(shards=2),
+        TrainingLayout(pipeline=2, shards=2, reshards=False),
+        pytest.param(
+            TrainingLayout(pipeline=2),
+            marks=pytest.mark.xfail(
+                reason="what is noted peaks 64 bytes higher, of 30,784", strict=True
+            ),
+        ),
+    ],
+    ids=str,
+)
+def test_what_an_allocator_reserves_is_known_where_all_micro_batches_are_run(
+    layout: TrainingLayout,
+) -> None:
+    model = LLAMA.changed(batch=16 * layout.shards)
+    here = cluster("h100", layout.ranks, f"nvlink{layout.ranks}+400G")
+    noted, ran = (search.whole_step(model, layout, here, notes) for notes in (True, False))
+    full = search.step(
+        model, layout, here, 4 // layout.pipeline, layout.micro_batches(model), False
+    )
+    assert noted.ranks == ran.ranks == full.ranks
+    for rank, one in enumerate(ran.results):
+        assert noted.results[rank]["reserved"] is None
+        assert one["reserved"] == full.results[rank]["reserved"]
+        assert one["reserved"] >= (ran.ranks[rank].peak_bytes or 0) > 0
+
+
 @pytest.mark.parametrize("kernels", ["single", "joined"])
 @pytest.mark.parametrize("checkpoint", ["none", "selective"])
 def test_kernels_change_times_and_not_numbers(kernels: str, checkpoint: str) -> None:

@@ -59,7 +59,7 @@ def measured(gpus: int, kernels: str, **device: Any) -> tuple[float, float]:
 
 def _measured(model: ModelSizes, layout: TrainingLayout, **device: Any) -> tuple[float, float]:
     here = clusters.cluster(DEVICE, layout.ranks, NET, **device)
-    found = search.whole_step(model, layout, here)
+    found = search.whole_step(model, layout, here, notes=False)
     tokens = model.batch * model.sequence * PICO / found.time / layout.ranks
     return tokens, max(each["reserved"] for each in found.results) / GiB
 

@@ -239,9 +239,11 @@ def step(
     )  # fmt: skip
 
 
-def whole_step(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> Report[Any]:
+def whole_step(
+    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, notes: bool = True
+) -> Report[Any]:
     """A step with all layers and micro-batches. A short one, with two stages of a rank at most, proves the roles first, so
-    that each is run by one rank."""
+    that each is run by one rank. `notes`: see `train`."""
     short = replace(layout, stages=min(layout.stages, 2))
     few = layout.pipeline + (layout.stages == 1)  # interleaved ones come in multiples of P
     few = min(layout.micro_batches(model), few)
@@ -254,7 +256,8 @@ def whole_step(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -
     proof = runner.run(train, layout.ranks, (small, short), fold=fold, **options)
     if proof.folded is not None and not proof.folded.refused:
         fold = proof.folded
-    return runner.run(train, layout.ranks, (model, layout), fold=fold, **options)
+    given = {} if notes else {"notes": False}
+    return runner.run(train, layout.ranks, (model, layout), given, fold=fold, **options)
 
 
 def _idle(end: int, rank: RankReport) -> int:

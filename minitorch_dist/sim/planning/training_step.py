@@ -37,9 +37,12 @@ CONTEXT = "the mesh of context parallelism"  # among the extras of a world
 
 
 def train(
-    model: ModelSizes, layout: TrainingLayout, steps: int = 1, dtype: str = "bfloat16"
-) -> dict[str, Any]:
-    """Take `steps` steps. Returns the losses (of the last stage), and this rank's memory by category at its peak."""
+    model: ModelSizes, layout: TrainingLayout, steps: int = 1, dtype: str = "bfloat16",
+    notes: bool = True,
+) -> dict[str, Any]:  # fmt: skip
+    """Take `steps` steps. Returns the losses (of the last stage), and this rank's memory by category at its peak. With `notes`,
+    micro-batches that repeat others may be noted instead of run (`fold.repeats`). What an allocator reserves is known
+    only where all of them were run; else it is None."""
     mesh = _mesh(layout)
     stages = _stages(mesh["pp"].get_local_rank(), layout)
     parts = [built(model, layout, mesh, stage, dtype) for stage in stages]
@@ -52,13 +55,14 @@ def train(
         ledger.of("cuda").reset_peak()  # the model was whole while it was built
         reserves = CachingAllocator.of(ledger.of("cuda"))
     take = _pipelined if layout.pipeline > 1 else _accumulated
+    repeated = repeats.of(layout.micro_batches(model)) if notes else None
     losses = []
     for _ in range(steps):
-        losses += take(model, layout, mesh, parts, stages)
+        losses += take(model, layout, mesh, parts, stages, repeated or run_each)
         optimizer.step()
         optimizer.zero_grad()
     peak = ledger.of("cuda").snapshot().peak_by_category if pools.pool() else {}
-    reserved = reserves.reserved if pools.pool() else 0
+    reserved = reserves.reserved if pools.pool() and repeated is None else None
     return {"losses": losses, "peak": peak, "reserved": reserved}
 
 
@@ -151,12 +155,11 @@ def _words(model: ModelSizes, layout: TrainingLayout) -> Any:
 
 
 def _accumulated(
-    model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, parts: Any, stages: Any
+    model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, parts: Any, stages: Any, run: Any
 ) -> list[Any]:
     """One micro-batch after another; gradients are reduced with the last one."""
     (part,), count = parts, layout.micro_batches(model)
     group = mesh["tp"].get_group()
-    run = repeats.of(count) or run_each
 
     def taken(number: int) -> Any:
         part.set_requires_gradient_sync(number == count - 1)
@@ -201,10 +204,14 @@ class RepeatedStage(PipelineStage):
 
 
 def _pipelined(
-    model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, parts: Any, stages: list[int]
+    model: ModelSizes,
+    layout: TrainingLayout,
+    mesh: DeviceMesh,
+    parts: Any,
+    stages: list[int],
+    run: Any,
 ) -> list[Any]:
     count, group = layout.micro_batches(model), mesh["tp"].get_group()
-    run = repeats.of(count) or run_each
     pipe = [
         RepeatedStage(run, part, stage, layout.all_stages, "cuda", group=mesh["pp"].get_group())
         for part, stage in zip(parts, stages, strict=True)
