@@ -177,7 +177,6 @@ def test_a_step_of_roles_proved_with_fewer_stages_is_the_step_of_all_ranks() -> 
 @pytest.mark.parametrize(
     "layout",
     [
-        TrainingLayout(pipeline=4),
         TrainingLayout(shards=2),
         TrainingLayout(pipeline=2, shards=2, reshards=False),
         pytest.param(

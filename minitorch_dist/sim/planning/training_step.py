@@ -41,8 +41,8 @@ def train(
     notes: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
     """Take `steps` steps. Returns the losses (of the last stage), and this rank's memory by category at its peak. With `notes`,
-    micro-batches that repeat others may be noted instead of run (`fold.repeats`). What an allocator reserves is known
-    only where all of them were run; else it is None."""
+    micro-batches that repeat others may be noted instead of run (`fold.repeats`). The bytes that an allocator reserves are
+    known only where all of them were run; else they are None."""
     mesh = _mesh(layout)
     stages = _stages(mesh["pp"].get_local_rank(), layout)
     parts = [built(model, layout, mesh, stage, dtype) for stage in stages]
