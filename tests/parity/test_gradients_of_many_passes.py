@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pickle
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ pytestmark = [pytest.mark.parity, pytest.mark.slow]
 
 def sums(f: Any, rank: int) -> list[Any]:
     """The gradients of nine passes of a linear layer, the last of which sends messages; and of three more passes."""
-    from importlib import import_module
-
     fsdp = import_module(f"{f.torch.__name__}.distributed.fsdp")
     layer = f.torch.nn.Linear(7, 5, bias=False)
     policy = fsdp.MixedPrecisionPolicy(param_dtype=f.torch.bfloat16, reduce_dtype=f.torch.float32)
@@ -40,13 +37,8 @@ def sums(f: Any, rank: int) -> list[Any]:
 
 def torch_rank(rank: int, folder: str) -> None:
     f = face_of("torch")
-    f.torch.set_num_threads(1)
-    size = int(Path(folder, "..", "size").resolve().read_text("utf-8"))
-    store = f.dist.FileStore(f"{folder}/store", size)
-    f.dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
-    Path(folder, f"{rank}.pickle").write_bytes(pickle.dumps(sums(f, rank)))
-    f.dist.barrier()
-    os._exit(0)
+    oracle.join(f, rank, folder)
+    oracle.leave(f, rank, folder, sums(f, rank))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
