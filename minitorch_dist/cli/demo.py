@@ -21,6 +21,7 @@ from rich.console import Console
 from minitorch_dist import sim
 from minitorch_dist.cli import demo_training, plots
 from minitorch_dist.cli.demo_training import DemoPlan, DemoResult
+from minitorch_dist.cli.parser import positive
 from minitorch_dist.datasets.digits import SyntheticDigits
 from minitorch_dist.launching import launch
 from minitorch_dist.pictures import spacetime
@@ -34,20 +35,20 @@ NET = "sim://?latency=20us&rate=10Gb/s"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--ranks", type=_positive, default=4, help="how many share the work (%(default)s)"
+        "--ranks", type=positive, default=4, help="how many share the work (%(default)s)"
     )
     parser.add_argument(
-        "--size", type=_positive, default=6000, help="digits to learn from (%(default)s)"
+        "--size", type=positive, default=6000, help="digits to learn from (%(default)s)"
     )
     parser.add_argument(
-        "--test-size", type=_positive, default=2000, help="digits to be examined on (%(default)s)"
+        "--test-size", type=positive, default=2000, help="digits to be examined on (%(default)s)"
     )
     parser.add_argument(
-        "--epochs", type=_positive, default=1, help="times through the data (%(default)s)"
+        "--epochs", type=positive, default=1, help="times through the data (%(default)s)"
     )
     parser.add_argument(
         "--batch-size",
-        type=_positive,
+        type=positive,
         default=32,
         help="digits per step, of all ranks (%(default)s)",
     )
@@ -63,13 +64,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-open", action="store_true", help="do not open the page in a browser")
     parser.set_defaults(run=run)
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
-    return value
 
 
 def run(options: argparse.Namespace) -> int:

@@ -20,6 +20,14 @@ MISSING = "the following arguments are required: "
 NOT_A_VALUE = (argparse._SubParsersAction,)  # its choices have help of their own
 
 
+def positive(text: str) -> int:
+    """The type of an argument that is a whole number above 0."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value
+
+
 def near(word: str, known: Iterable[str]) -> str:
     """` (perhaps ring or rings?)`, or nothing."""
     words = [*known]

@@ -110,3 +110,14 @@ def test_a_prediction_of_twice_the_time_is_off_by_all_of_it() -> None:
     cell = plan.Cell("mlp", "ddp", "tcp", 2.0, 1.0)
     assert cell.off == 1
     assert cell._replace(predicted=0.75).off == -0.25
+
+
+@pytest.mark.parametrize("word", ["--turns", "--ranks"])
+def test_a_wrong_number_is_refused_at_once(
+    word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["mtd bench plan", word, "0"])
+    with pytest.raises(SystemExit) as error:
+        plan.main()
+    assert error.value.code == 2
+    assert f"{word}: must be at least 1, got 0" in capsys.readouterr().err

@@ -38,6 +38,7 @@ from minitorch_dist.cli.bench.plan_quiet import (
     typical,
 )
 from minitorch_dist.cli.bench.train_worker import BATCHES, THIN, TINY
+from minitorch_dist.cli.parser import positive
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import device_calibration
 from minitorch_dist.sim.device import Device
@@ -68,10 +69,10 @@ class Cell(NamedTuple):
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="mtd bench plan")
-    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--ranks", type=positive, default=2)
     parser.add_argument("--only", action="append", choices=[*BATCHES], default=[],
                         help="only this model (repeatable); mlp and wide by default")  # fmt: skip
-    parser.add_argument("--turns", type=int, default=7, help="of each measurement (7)")
+    parser.add_argument("--turns", type=positive, default=7, help="of each measurement (7)")
     options = parser.parse_args()
     console = Console(highlight=False, soft_wrap=True)
     with tempfile.TemporaryDirectory() as folder:
