@@ -26,7 +26,7 @@ from transports.clock import PICO
 TABLE = {(8192, 1): 430, (16384, 1): 400, (16384, 16): 380}
 FITTED = 8192, 1
 TENSOR, PIPELINE, STAGES = 8, 16, 8
-SEQUENCES = 16 << 20  # words in a step, of all sequences together
+TOKENS = 16 << 20  # of a step, in all sequences together
 LONG = 131072  # words of a sequence, where it is cut
 DEVICE, NET = "h100", "nvlink8+400G"
 
@@ -35,7 +35,7 @@ def model_of(context: int) -> ModelSizes:
     model = model_files.read("llama3-405b").changed(kernels="joined", words=1 << 17)
     if context > 1:
         model = model.changed(sequence=LONG)
-    return model.changed(batch=SEQUENCES // model.sequence)
+    return model.changed(batch=TOKENS // model.sequence)
 
 
 def teraflops(gpus: int, context: int) -> float:

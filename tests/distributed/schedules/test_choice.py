@@ -80,6 +80,17 @@ def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         choice.choose("reduce", 8, 8)
 
 
+def test_an_algorithm_within_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    for before in (None, "binomial"):
+        if before is not None:
+            monkeypatch.setenv("MINITORCH_DIST_ALGORITHM", before)
+        usual = choice.choose("all_reduce", 8, 1 << 10).name
+        with pytest.raises(KeyError), choice.preferring("ring"):
+            assert choice.choose("all_reduce", 8, 1 << 10).name == "ring" != usual
+            raise KeyError
+        assert choice.choose("all_reduce", 8, 1 << 10).name == usual
+
+
 def other_way_round(rank: Rank, size: int) -> Steps:
     """A ring that turns to the left."""
     for step in range(size - 1):
