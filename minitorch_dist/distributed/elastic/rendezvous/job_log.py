@@ -65,4 +65,4 @@ class JobLog:
                 return self.state
 
     def __repr__(self) -> str:
-        return f"<Ledger of {self.count + 1} entries: {self.state}>"
+        return f"<JobLog of {self.count + 1} entries: {self.state}>"
