@@ -11,6 +11,7 @@ from minitorch_dist.sim.planning.clusters import GpuCluster
 from minitorch_dist.sim.planning.model_files import ModelSizes
 from minitorch_dist.sim.planning.pruning import Candidate
 from minitorch_dist.sim.planning.search import PlanRow
+from minitorch_dist.tensors.pools import readable
 
 GIB = 1 << 30
 SHOWN = 10
@@ -108,9 +109,9 @@ def _show_first(say: Page, row: PlanRow) -> None:
             f"Parameters are gathered among {layout.shards} GPUs, and {layout.replicas} replicas of them sum their "
             "gradients."
         )
-    links = " and ".join(f"{nbytes / 1e9:.2f} GB {kind}" for kind, nbytes in row.links.items())
+    links = " and ".join(f"{readable(nbytes)} {kind}" for kind, nbytes in row.links.items())
     say.say(
-        f"In a step all its GPUs send {links}; the one that sends most sends {row.sent / 1e9:.2f} GB."
+        f"In a step all its GPUs send {links}; the one that sends most sends {readable(row.sent)}."
     )
 
 
