@@ -30,7 +30,6 @@ from transports.contract import (
 )
 from transports.errors import ConnectError, PeerLost
 from transports.virtual import worlds
-from transports.virtual.fault_injector import FaultInjector
 from transports.virtual.inboxes import HearsLate
 from transports.virtual.medium import SimMessage
 from transports.virtual.waiting_sends import WaitingSends
@@ -135,7 +134,7 @@ class SimTransport(WaitingSends):
     def is_unreliable(self) -> bool:  # type: ignore[override]
         """Whether what comes here may be a copy, and what was sent may be lost."""
         injector = self.medium.injector
-        return isinstance(injector, FaultInjector) and not injector.plan.reliable
+        return injector is not None and injector.is_unreliable
 
     # ---------------------------------------------------------------------------------- receiving
 

@@ -145,6 +145,8 @@ def _level(name: str, module: Any) -> Level:
 class Hand:
     """The wire: it holds what is sent, and makes the moves."""
 
+    is_unreliable = True  # a letter that nobody received is part of the game
+
     def __init__(self, level: Level, moves: Sequence[str], seen: list[Any]) -> None:
         self._level, self._moves, self._seen = level, list(moves), seen
         self.made = 0

@@ -128,6 +128,10 @@ class FaultInjector:
 
     # ------------------------------------------------------------------------------ for the medium
 
+    @property
+    def is_unreliable(self) -> bool:
+        return not self.plan.reliable
+
     def depart(self, message: SimMessage) -> None:
         pair = message.src.rank, message.dst.rank
         number = self._numbers[pair]

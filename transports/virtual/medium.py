@@ -124,6 +124,10 @@ class SimMessage:
 class Disturbs(Protocol):
     """An object that stands between a departure and its landing (see `fault_injector`)."""
 
+    @property
+    def is_unreliable(self) -> bool:
+        """Whether messages may get lost for good, or come twice."""
+
     def depart(self, message: SimMessage) -> None:
         """Let it go on with `transmit`, now or later."""
 
