@@ -8,6 +8,7 @@
 
 events       spans of time, their averages, the table and the trace
 recording    the calls of operations
+collectives  the operations of groups
 schedules    which steps are recorded
 profile      `profile` itself
 """

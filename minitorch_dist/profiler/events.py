@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 PER_MICROSECOND: Final = 10**6  # picoseconds
+COLLECTIVE: Final = (
+    "collective"  # the category of what a group does, beside the program or in its place
+)
 
 
 class TimedEvent:
@@ -126,10 +129,18 @@ def averaged(events: Iterable[TimedEvent], by_shape: bool = False) -> Averages:
 def write_trace(
     path: str, events: Iterable[TimedEvent], rank: int, metadata: dict[str, Any] | None = None
 ) -> None:
-    """Chrome's trace format: every event is a span of this rank."""
-    spans = [
+    """Chrome's trace format. A rank is a process in it, so that the traces of several ranks can be put together; its
+    collectives are a line of their own below its program."""
+    spans: list[dict[str, Any]] = [
+        {"ph": "M", "name": name, "pid": rank, "tid": tid, "args": {"name": said}}
+        for name, tid, said in (
+            ("process_name", 0, f"rank {rank}"), ("thread_name", 0, "program"), ("thread_name", 1, "collectives"),
+        )
+    ]  # fmt: skip
+    spans += [
         {
-            "ph": "X", "name": event.name, "cat": event.category, "pid": rank, "tid": rank,
+            "ph": "X", "name": event.name, "cat": event.category, "pid": rank,
+            "tid": int(event.category == COLLECTIVE),
             "ts": event.start / PER_MICROSECOND, "dur": event.cpu_time_total,
             "args": {"Input Dims": event.shapes} if event.shapes else {},
         }

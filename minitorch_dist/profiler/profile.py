@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable
 from enum import Enum
 from pathlib import Path
@@ -132,7 +133,7 @@ class profile:
         """All events of the last recording, by their beginning."""
         if self._recorder is None:
             raise RuntimeError("the profiler has recorded nothing yet")
-        return list(self._recorder.events)
+        return sorted(self._recorder.events, key=lambda event: event.start)
 
     def key_averages(
         self,
@@ -145,7 +146,15 @@ class profile:
 
     def export_chrome_trace(self, path: str) -> None:
         """Write the events for ui.perfetto.dev or chrome://tracing."""
-        write_trace(str(path), self.events(), _rank(), self._metadata)
+        write_trace(str(path), self.events(), self._rank(), self._metadata)
+
+    def _rank(self) -> int:
+        """The rank in the world that was recorded, or in that of now; else the one that the launcher gave."""
+        recorded = None if self._recorder is None else self._recorder.rank
+        here = world.place().world
+        if recorded is None and here is not None:
+            recorded = here.rank
+        return int(os.environ.get("RANK", "0")) if recorded is None else recorded
 
     def add_metadata(self, key: str, value: str) -> None:
         self._metadata[key] = str(value)
@@ -160,11 +169,6 @@ class profile:
         raise NotImplementedError("export_memory_timeline is not offered; see cuda.memory_snapshot")
 
 
-def _rank() -> int:
-    here = world.place().world
-    return 0 if here is None else here.rank
-
-
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False
 ) -> Callable[[profile], None]:
@@ -173,7 +177,7 @@ def tensorboard_trace_handler(
     def handler(prof: profile) -> None:
         folder = Path(dir_name)
         folder.mkdir(parents=True, exist_ok=True)
-        worker = worker_name or f"rank{_rank()}"
+        worker = worker_name or f"rank{prof._rank()}"
         prof.export_chrome_trace(str(folder / f"{worker}.{prof.step_num}.pt.trace.json"))
 
     return handler
