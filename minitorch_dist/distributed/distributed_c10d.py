@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from minitorch_dist.distributed import backends, bootstrap, groups, world
+from minitorch_dist.distributed import backends, bootstrap, groups, rendezvous, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.torch_api.membership import (
     _get_default_group as _get_default_group,
@@ -82,9 +82,16 @@ def init_process_group(
     device = _checked(device_id)
     if backend is None and device is not None:
         backend = Backend.default_device_backend_map.get(device.type)
-    here = bootstrap.init(
-        backend, init_method, timeout, world_size, rank, store, ProcessGroup, pg_options
-    )
+    try:
+        here = bootstrap.init(
+            backend, init_method, timeout, world_size, rank, store, ProcessGroup, pg_options
+        )
+    except ValueError as error:
+        if rendezvous.START in str(
+            error
+        ):  # started alone: our frames would only hide the caller's line
+            raise error.with_traceback(None) from None
+        raise
     here.default_group.bound_device_id = device
 
 

@@ -32,7 +32,8 @@ Handler = Callable[..., Iterator[Found]]
 TIMEOUT: Final = timedelta(minutes=30)
 START: Final = (
     "mtdrun sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: start the script with "
-    "`mtdrun --nproc-per-node=2 script.py`, or set all four in each process"
+    "`mtdrun --nproc-per-node=2 script.py`, or set all four in each process. `mtd run --ranks 2 script.py` "
+    "simulates the ranks in one process, and needs none of them"
 )
 _handlers: dict[str, Handler] = {}
 

@@ -167,3 +167,5 @@ def test_without_a_launcher(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "environment variable RANK expected, but not set. mtdrun sets RANK" in ended.stderr
     assert "`mtdrun --nproc-per-node=2 script.py`" in ended.stderr
+    assert "`mtd run --ranks 2 script.py`" in ended.stderr
+    assert ended.stderr.count("  File ") == 2, "the script's line, and the function that it called"
