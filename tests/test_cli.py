@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitorch_dist.cli import COMMANDS, demo, main, plots
+from minitorch_dist.cli import COMMANDS, demo, main, plots, scripts
 from minitorch_dist.cli.bench import comm, comm_brokers, comm_worlds, command
 from tests.transports.brokers import KEY, KINDS, Broker
 from transports import keys
@@ -320,3 +320,13 @@ def test_comm_lets_another_checkout_take_turns(
     )  # fmt: skip
     assert comm.main() == 0
     assert "file / before: geometric mean" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [("torch", "import minitorch_dist as torch"), ("torch.nn", "pip install torch"), ("pandas", "pip list"), ("torchvision", "pip list")],
+)  # fmt: skip
+def test_a_module_that_is_not_installed_has_a_next_step(missing: str, said: str) -> None:
+    shown = scripts.shown(ModuleNotFoundError(f"No module named '{missing}'"))
+    assert missing in shown and said in shown
+    assert "\n" not in scripts.shown(ModuleNotFoundError("of another kind"))

@@ -82,8 +82,23 @@ def shown(error: BaseException) -> str:
         if trace.tb_frame.f_globals.get("__name__") == "__main__" and file != __file__:
             place = f", at {Path(file).name}:{trace.tb_lineno}"
         trace = trace.tb_next
+    notes += _next_step(error)
     notes = [note.partition("\nTraceback (")[0] for note in notes]
     return "\n".join([f"{type(error).__name__}{place}: {error}", *notes])
+
+
+def _next_step(error: BaseException) -> list[str]:
+    """How to get a module that the script imports, and that is not installed."""
+    if not isinstance(error, ModuleNotFoundError):
+        return []
+    missing = str(error).partition("'")[2].partition("'")[0]
+    if missing.partition(".")[0] == "torch":
+        return [
+            "the script imports PyTorch, which is not installed here. To run it on this library's tensors, write "
+            "`import minitorch_dist as torch`, and in its other imports `minitorch_dist` for `torch`. To run it "
+            f"on PyTorch: {sys.executable} -m pip install torch"
+        ]
+    return [f"is it installed here? {sys.executable} -m pip list shows what is"] if missing else []
 
 
 def _place_in(notes: Sequence[str]) -> str:
