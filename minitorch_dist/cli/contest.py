@@ -16,7 +16,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from minitorch_dist.cli import open_chapter
-from minitorch_dist.cli.page import Page, marked, refuse
+from minitorch_dist.cli.page import Page, fitting, marked, refuse
 from minitorch_dist.course import achievements, contest
 from minitorch_dist.course.contest import Contest, NotAdmitted
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule
@@ -140,7 +140,7 @@ def show(page: Page, found: Contest, head: str, legs: Callable[[Page, Contest], 
             f"{place}", entry.name, *(f"{leg.ratio:.2f}" for leg in entry.legs), f"{entry.score:.2f}",
             f"{entry.memory:g}", style="bold" if entry.is_mine else "",
         )  # fmt: skip
-    page.say(table)
+    page.say(fitting(table, page.console))
     legs(page, found)
     page.say(f"{found.column}: {found.unit}", indent=2)
     page.say()

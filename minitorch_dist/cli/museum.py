@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from minitorch_dist.cli.page import Page, listed, marked, refuse
+from minitorch_dist.cli.page import Page, fitting, listed, marked, refuse
 from minitorch_dist.course import achievements as results, museum, properties
 from minitorch_dist.course.lesson import number_of
 from minitorch_dist.course.museum import MuseumBug, NoExhibit, Seen
@@ -82,7 +82,7 @@ def rooms(page: Page, number: float | None = None) -> int:
             name = one.lesson.title if one.lesson else "Hangs that people met in public"
             table.add_row(Text(name, "bold cyan"), "")
         table.add_row(one.name, one.title)
-    page.say(table)
+    page.say(fitting(table, page.console))
     page.say(marked("Read about one:           ", (f"mtd museum {here[0].name}", "bold")))
     page.say(marked("Find the cause yourself:  ", ("mtd museum --find", "bold")))
     page.say(

@@ -10,7 +10,9 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.markdown import Markdown
+from rich.measure import Measurement
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from minitorch_dist.pictures.terminal import sayable
@@ -24,6 +26,7 @@ KEYS = {
     "list": "l",
     "show": "p",
 }
+WHOLE = 10_000  # columns: no table is wider
 WIDEST = 100  # columns; longer lines are hard to read
 
 
@@ -68,13 +71,28 @@ class Page:
         return (KEYS[command] if self.has_keys else f"mtd {command} {number}", "bold")
 
     def as_it_is(self, text: str, indent: int = 0) -> None:
-        """Lines that are not to be wrapped."""
-        self.say(Text(text, no_wrap=True, overflow="crop"), indent=indent)
+        """Lines that break only at the edge of the terminal, where words may part."""
+        self.say(Text(text, no_wrap=True, overflow="fold"), indent=indent)
 
 
 def marked(*parts: str | tuple[str, str]) -> Text:
     """Words, some in a style."""
     return Text.assemble(*parts)
+
+
+def fitting(table: Table, console: Console) -> RenderableType:
+    """A table; or a paragraph for each of its rows, where the terminal is too narrow to show all of them."""
+    wide = console.options.update(max_width=WHOLE)
+    if Measurement.get(console, wide, table).minimum <= console.width:
+        return table
+    _, *heads = [str(column.header) for column in table.columns]
+    heads = heads if heads[1:] else [""]  # a single text needs no name
+    paragraphs = [f"{table.title}"] if table.title else []
+    for first, *cells in zip(*(column.cells for column in table.columns), strict=True):
+        named = [f"{head} {cell}" for head, cell in zip(heads, cells, strict=True) if f"{cell}"]
+        said = ", ".join(text.strip() for text in named)
+        paragraphs.append(f"{first}: {said}" if said else f"{first}")
+    return Text("\n".join(paragraphs))
 
 
 def refuse(command: str, error: Exception) -> int:

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
                 row.what, _said(row.published, row.unit), _said(row.ours, row.unit), difference,
                 "✓" if row.holds else "✗",
             )  # fmt: skip
-        console.print(table)
+        console.print(page.fitting(table, console))
     return 0 if holds else 1
 
 

@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         f"{options.collective} of {nbytes:,} bytes, {options.ranks} rank{'s' * (options.ranks != 1)}, {options.net}; no schedule "
         f"can take less than {in_words(found[0].bound)}"
     )
-    console.print(table)
+    console.print(page.fitting(table, console))
     if options.links:
         console.print(link_table(net.topology, options.ranks))
     return 0

@@ -42,6 +42,7 @@ PLAIN: Final[dict[str, str]] = {
     "↓": "v", "⇒": "=>", "«": "<", "»": ">", "░": ".", "⁻": "-", "∂": "d", "∇": "grad",
 }  # fmt: skip
 WORDS: Final = _Words({ord(letter): plain for letter, plain in PLAIN.items()})
+REFUSING: Final = ("strict", "backslashreplace", "surrogateescape")  # the last one: in a C locale
 STYLES: Final = {COMPUTE: "bold", WAIT: "dim", TRANSFER: "", "failed": "bold red reverse"}
 
 
@@ -67,7 +68,7 @@ def plain(*streams: object) -> None:
     """From now on these streams spell what they cannot write, instead of failing."""
     codecs.register_error("spell", spell)
     for stream in streams:
-        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in REFUSING:
             stream.reconfigure(errors="spell")
 
 

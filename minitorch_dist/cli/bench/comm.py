@@ -22,6 +22,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli import page
 from minitorch_dist.cli.bench import comm_brokers
 from minitorch_dist.cli.bench.comm_worlds import PEERS, BenchWorld, missing
 
@@ -133,7 +134,8 @@ def report(console: Console, ranks: int, names: dict[str, str], peers: list[str]
             for world in worlds:
                 world.close()
     for name in names:
-        console.print(table_of(name, names[name], ranks, cells, peers, pairs))
+        table = table_of(name, names[name], ranks, cells, peers, pairs)
+        console.print(page.fitting(table, console))
     for name in names:
         others = [*peers, *(["file"] if name == "queue" and "file" in names else [])]
         for other in others:

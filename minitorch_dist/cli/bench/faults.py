@@ -18,6 +18,7 @@ from rich.table import Table
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
+from minitorch_dist.cli import page
 from transports.virtual.clock import VirtualClock
 
 RANKS = 8
@@ -97,7 +98,8 @@ def main() -> int:
         f"{span:.2f} s",
         f"{span / found.runs * 1e3:.1f} ms each",
     )
-    Console().print(table)
+    console = Console()
+    console.print(page.fitting(table, console))
     return 0
 
 

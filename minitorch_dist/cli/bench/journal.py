@@ -22,6 +22,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli import page
 from minitorch_dist.distributed import collectives, point_to_point, world
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.journal.recording import RankRecorder
@@ -140,7 +141,8 @@ def main() -> int:
                 name, f"{off * 1e6:.1f}", f"{checks:.0f}", f"{part:.2%} {sign}", f"{on * 1e6:.1f}",
                 f"{ratio:.2f}",
             )  # fmt: skip
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.print(page.fitting(table, console))
     return 0
 
 

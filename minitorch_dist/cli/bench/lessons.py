@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from minitorch_dist import sim
+from minitorch_dist.cli import page
 from minitorch_dist.course import checking, lesson
 from minitorch_dist.course.lesson import Lesson, LessonError
 from minitorch_dist.distributed import collectives, world
@@ -81,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
             one.folder.name, f"{seconds:.2f}", f"{ratio:.1f}", f"{one.seconds:g}", f"{share:.2f}"
         )
     terminal = Console(highlight=False)
-    terminal.print(table)
+    terminal.print(page.fitting(table, terminal))
     if late:
         terminal.print(f"more than their plan: {', '.join(late)}")
     return 1 if late else 0

@@ -24,6 +24,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli import page
 from minitorch_dist.cli.bench.program_steps import Step
 from minitorch_dist.cli.bench.steps import STEPS
 
@@ -162,7 +163,7 @@ def main() -> int:
             row += [milliseconds(theirs), f"{ratio:.2f}",
                     f"{ratios[quarter]:.2f}–{ratios[-1 - quarter]:.2f}", f"{limit} {sign}"]  # fmt: skip
         table.add_row(*row)
-    console.print(table)
+    console.print(page.fitting(table, console))
     if not options.no_memory:
         _report_memory(console, with_torch)
     return 0

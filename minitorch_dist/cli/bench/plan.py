@@ -25,6 +25,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli import page
 from minitorch_dist.cli.bench import plan_model
 from minitorch_dist.cli.bench.comm import duration
 from minitorch_dist.cli.bench.comm_worlds import BenchWorld
@@ -88,7 +89,7 @@ def main() -> int:
         machine = PlanMachine(device, options.ranks, options.turns, Path(folder), console)
         models = options.only or [*MODELS]
         cells = [cell for wire in WIRES for cell in machine.cells(wire, models)]
-    console.print(table(cells))
+    console.print(page.fitting(table(cells), console))
     near = [sum(abs(cell.off) <= share for cell in cells) for share in (0.15, 0.3)]
     console.print(f"of {len(cells)} predictions {near[1]} are within 30 %, {near[0]} within 15 %")
     quiet = sum(turn.others <= OTHERS for turn in machine.all_turns)

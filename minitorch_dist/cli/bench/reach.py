@@ -17,6 +17,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli import page
 from minitorch_dist.sim.planning import clusters, model_files, search
 from minitorch_dist.sim.planning.layouts import TrainingLayout
 from transports.clock import PICO
@@ -96,7 +97,7 @@ def main() -> int:
             str(found.classes or "all"), f"{found.seconds:.1f} s of {target.seconds}",
             f"{found.memory // MB:,} MB of {target.memory:,}", "✓" if is_met else "✗",
         )  # fmt: skip
-    console.print(table)
+    console.print(page.fitting(table, console))
     return 0 if holds else 1
 
 

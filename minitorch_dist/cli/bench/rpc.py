@@ -16,6 +16,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli import page
 from minitorch_dist.cli.bench import rpc_pipeline
 from minitorch_dist.cli.bench.comm import duration
 from minitorch_dist.cli.bench.comm_worlds import free_port
@@ -123,7 +124,7 @@ def main() -> int:
         for world in worlds:
             world.close()
     console = Console(highlight=False)
-    console.print(table)
+    console.print(page.fitting(table, console))
     if ratios:
         mean = statistics.geometric_mean(ratios)
         console.print(f"geometric mean of the ratios: {mean:.2f}, goal ≤ {MEAN_GOAL}")

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from minitorch_dist import sim
+from minitorch_dist.cli import page
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules.choice import named
@@ -231,7 +232,7 @@ def run(options: argparse.Namespace) -> int:
             "" if found.target is None else f"{sign} {found.target:,} {found.unit}",
             "" if found.target is None else "✓" if found.holds else "✗",
         )  # fmt: skip
-    console.print(table)
+    console.print(page.fitting(table, console))
     return 0 if holds else 1
 
 

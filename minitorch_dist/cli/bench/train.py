@@ -19,6 +19,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from minitorch_dist.cli import page
 from minitorch_dist.cli.bench.comm import duration
 from minitorch_dist.cli.bench.comm_worlds import PEER, BenchWorld
 from minitorch_dist.cli.bench.train_worker import BATCHES
@@ -104,7 +105,7 @@ def beside_torch(
             if peer:
                 row += [f"{BATCHES[model] * ranks / statistics.median(peer):.0f}", f"{ratio(own, peer):.2f}"]  # fmt: skip
             table.add_row(*row)
-    console.print(table)
+    console.print(page.fitting(table, console))
 
 
 def overlap(console: Console, worlds: list[BenchWorld], pairs: int) -> None:
