@@ -6,6 +6,7 @@ import argparse
 import os
 
 from minitorch_dist.cli import code_lines
+from minitorch_dist.cli.census import command as census
 from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course import building, judging, notebooks
 from minitorch_dist.course.lesson import Lesson, LessonError, all_lessons, find
@@ -24,12 +25,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         )
     count = "lines of code in each package, without blank lines, comments and docstrings"
     tasks.add_parser("count", help=count, description=count)
+    counted = "which functions lessons, programs, notebooks, wires and launchers enter"
+    census.configure(tasks.add_parser("census", help=counted, description=counted))
     parser.set_defaults(run=run, epilog="mtd dev check --lesson 13")
 
 
 def run(options: argparse.Namespace) -> int:
     if options.task == "count":
         return count()
+    if options.task == "census":
+        return census.run(options)
     try:
         lessons = [find(one) for one in options.lesson] if options.lesson else None
         return build(lessons) if options.task == "build" else check(lessons)

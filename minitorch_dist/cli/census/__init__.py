@@ -1,0 +1,7 @@
+"""The census: which functions of the library a set of programs enters, by a mark in each function.
+
+marks      a mark at the start of every function, in all processes of a run
+walks      the programs whose functions are counted
+names      which public names nobody uses
+command    `mtd dev census`
+"""
