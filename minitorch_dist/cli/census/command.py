@@ -41,7 +41,6 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="mtd-census-") as made:
         folder = Path(made)
         functions = marks.begin(folder, HOUSE, files)
-        (folder / "conforms.py").write_text(walks.CONFORMS, "utf-8")
         for name in options.walk or walks.WALKS:
             (folder / "marks").write_bytes(bytes(len(functions)))
             for command in walks.WALKS[name](HOUSE):

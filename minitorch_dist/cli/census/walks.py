@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from minitorch_dist.cli.census import conforms
 from minitorch_dist.course.lesson import all_lessons
 
 Command = list[str]
@@ -19,19 +20,6 @@ LAUNCHER: Final = [sys.executable, "-m", "minitorch_dist.run", "--standalone"]
 LEFT_OUT: Final = ("seam", "ddp_elastic")  # imported by others; needs the launcher
 SIMULATED: Final = "--sim --train_size=96 --test_size=32"
 TRAINS: Final = "programs/ddp_basic.py --steps 3"
-CONFORMS: Final = """
-from functools import partial
-from transports import conformance
-from transports.queue import QueueTransport
-from transports.tcp import TcpTransport
-from transports.file import FileTransport
-def make(kind, rank, size, folder):
-    return kind(rank, size, f"{kind.scheme}://" + (folder + "/wire" if kind is FileTransport else ""))
-if __name__ == "__main__":
-    conformance.check(conformance.in_threads(partial(make, QueueTransport)), [1, 2, 3])
-    for kind in (TcpTransport, FileTransport):
-        conformance.check(conformance.in_processes(partial(make, kind)), [1, 2, 3])
-"""
 
 
 def lessons(house: Path) -> list[Command]:
@@ -62,7 +50,7 @@ def wires(house: Path) -> list[Command]:
     nets = ("queue", "sim", "tcp", "file", "mqtt")
     trained = [[*MTD, "run", "--ranks", "3", "--net", net, "programs/ddp_basic.py"] for net in nets]
     measured = [[*MTD, "verify", f"{net}://", "--turns", "3"] for net in ("queue", "tcp")]
-    return [*trained, *measured, [*PYTHON, "CENSUS/conforms.py"]]
+    return [*trained, *measured, [*PYTHON, "-m", conforms.__name__]]
 
 
 def launchers(house: Path) -> list[Command]:
