@@ -13,6 +13,7 @@ from typing import Any
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.launching import chance, collector, cores, limit as limits, outside, ranks
+from minitorch_dist.multiprocessing import lines
 from minitorch_dist.tensors import generator
 from transports.clock import SYSTEM, Clock, Deadline, Thread
 from transports.stores.store import HashStore
@@ -36,7 +37,8 @@ def run(
     at_once = world_size if clock is SYSTEM else 1  # in virtual time one rank runs at a time
     try:
         kept_out = nullcontext() if clock is SYSTEM else outside.kept_out()
-        with cores.shared(at_once), collector.shared(world_size), kept_out:
+        whole_lines = lines.whole_lines(world.place)
+        with cores.shared(at_once), collector.shared(world_size), kept_out, whole_lines:
             return _run(fn, world_size, transport, args, kwargs, timeout, clock, sheet, limit)
     finally:
         if sheet is not None:
@@ -73,6 +75,7 @@ def _run(
                 end_others(places)
             finally:
                 ranks.end(place)
+                lines.end_line()
 
     threads = [clock.start(MethodType(one, rank), f"rank {rank}") for rank in range(world_size)]
     deadline = clock.deadline(limit if clock is SYSTEM else None)

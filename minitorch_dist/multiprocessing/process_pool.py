@@ -19,7 +19,7 @@ from contextlib import ExitStack, suppress
 from multiprocessing import connection
 from typing import Any, NamedTuple
 
-from minitorch_dist.multiprocessing import ending, sigint
+from minitorch_dist.multiprocessing import ending, lines, sigint
 from transports.clock import SYSTEM
 
 Act = Callable[..., Any]
@@ -127,7 +127,8 @@ def _serve(
     ending.die_with_parent(by_signal)
     os.environ.clear()
     os.environ.update(environment)
-    with ExitStack() as at_end, pipe:
+    lines.one_write_a_line()
+    with lines.whole_lines(lambda: None), ExitStack() as at_end, pipe:
         try:
             sigint.restore_sigint()
             report = ProcessReport(pickle.dumps(act(order, at_end)), None, "")

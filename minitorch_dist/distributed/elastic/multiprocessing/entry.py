@@ -15,6 +15,7 @@ of ours: the script must find the interpreter as it would without us.
 from __future__ import annotations
 
 import atexit
+import io
 import json
 import os
 import signal
@@ -42,6 +43,7 @@ def main() -> None:
             sys.exit(f"{target}: {error.strerror}")
     note_crashes()
     set_alarm()
+    write_whole_lines()
     try:
         hear_ctrl_c(signal.getsignal(signal.SIGINT))
         sys.meta_path.insert(0, QuietImports())
@@ -70,6 +72,13 @@ def main() -> None:
         note(error, {"stage": stage(), "never": hopeless(error)})
         sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(1)
+
+
+def write_whole_lines() -> None:
+    """Without buffers, so that nothing is lost; but a text and its newline are one write, as others share the console."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)
 
 
 def set_alarm() -> None:
