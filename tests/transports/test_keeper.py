@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -15,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests import odd_files
+from tests.odd_files import snapshot
 from transports import keeper
 from transports.keeper import drafts, folders, locks
 
@@ -30,32 +31,15 @@ with keeper.replacing(sys.argv[1]) as file:
 
 
 def odd_things(folder: Path) -> dict[str, Path]:
-    """All that can stand in a file's place."""
+    """One of each kind, and paths at which nothing can be."""
     folder.mkdir(exist_ok=True)
     (folder / "victim").write_bytes(b"of others")
-    made = {
-        name: folder / name for name in ("fifo", "folder", "link", "itself", "dangling", "socket")
-    }
-    os.mkfifo(made["fifo"])
-    made["folder"].mkdir()
-    made["link"].symlink_to("victim")
-    made["itself"].symlink_to("itself")
-    made["dangling"].symlink_to("nowhere")
-    with socket.socket(socket.AF_UNIX) as one:
-        one.bind(os.path.relpath(made["socket"]))
-    return made | {
-        "device": Path("/dev/zero"), "long": folder / ("x" * 300), "half a letter": folder / "\ud800",
-        "zero": folder / "a\0b", "below a file": folder / "victim" / "x",
-    }  # fmt: skip
-
-
-def snapshot(folder: Path) -> dict[str, Any]:
-    found = {}
-    for path in folder.rglob("*"):
-        about = path.lstat()
-        content = path.read_bytes() if stat.S_ISREG(about.st_mode) else os.fspath(path)
-        found[os.fspath(path)] = (stat.S_IFMT(about.st_mode), content)
-    return found
+    (folder.parent / "secret").write_bytes(b"of others, too")
+    for kind in odd_files.KINDS:
+        odd_files.put(kind, folder / kind)
+    made = {kind: folder / kind for kind in odd_files.KINDS}
+    unusable = {repr(path): path for path in odd_files.unusable_names(folder)}
+    return made | unusable | {"device": Path("/dev/zero")}
 
 
 def test_nothing_odd_is_opened_written_or_deleted(tmp_path: Path) -> None:
@@ -76,7 +60,7 @@ def test_nothing_odd_is_opened_written_or_deleted(tmp_path: Path) -> None:
 
 
 def test_a_link_is_followed_where_the_caller_says_so(tmp_path: Path) -> None:
-    things = odd_things(tmp_path)
+    things = odd_things(tmp_path / "odd")
     assert keeper.read_file(things["link"], 100, follow=True) == b"of others"
     with pytest.raises(keeper.OddFile, match="more than 3 bytes"):
         keeper.read_file(things["link"], 3, follow=True)
@@ -310,7 +294,7 @@ def test_a_folder_ends_with_its_process(tmp_path: Path) -> None:
     assert keeper.sweep_folders(tmp_path, "job_") == [path]
     other, held = keeper.make_folder(tmp_path, "job_")
     keeper.remove_folder(other, held)
-    assert [*snapshot(tmp_path)] == [f"{tmp_path}/victim", f"{tmp_path}/victim/y"]
+    assert [*snapshot(tmp_path)] == ["victim", "victim/y"]
 
 
 def test_folders_of_others_stay(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ All of it stands on the standard library alone, and raises nothing but OSError.
 from transports.keeper.drafts import (
     Draft as Draft,
     is_draft as is_draft,
+    names as names,
     remove as remove,
     replacing as replacing,
     sweep as sweep,

@@ -10,6 +10,7 @@ from typing import Final
 
 PathLike = str | os.PathLike[str]
 
+_PIECE: Final = 1 << 20  # bytes: nothing is taken for a size that is only said
 _KINDS: Final = {
     stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
@@ -42,11 +43,13 @@ def open_file(
 
 def read_file(path: PathLike, most: int, follow: bool = False) -> bytes:
     """All bytes of a regular file; OddFile if there are more than `most`."""
+    found = bytearray()
     with os.fdopen(open_file(path, follow=follow), "rb") as file:
-        found = file.read(most + 1)
-    if len(found) > most:
-        raise OddFile(errno.EFBIG, f"it has more than {most:,} bytes", os.fspath(path))
-    return found
+        while piece := file.read(_PIECE):
+            found += piece
+            if len(found) > most:
+                raise OddFile(errno.EFBIG, f"it has more than {most:,} bytes", os.fspath(path))
+    return bytes(found)
 
 
 def check_kind(path: PathLike, follow: bool = False) -> int | None:
