@@ -34,9 +34,9 @@ class Unsendable(CodecError, TypeError, AttributeError):
     Code that catches either one catches this, too.)
     """
 
-    def __init__(self, what: str, where: str = "") -> None:
+    def __init__(self, what: str, where: str = "", value: Any = None) -> None:
         super().__init__(what)
-        self.what, self.where = what, where
+        self.what, self.where, self.value = what, where, value
 
     def inside(self, place: str) -> Unsendable:
         """The same error, seen from the container in which `place` is."""
