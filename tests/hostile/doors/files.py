@@ -25,6 +25,7 @@ from minitorch_dist.cli.page import Page
 from minitorch_dist.datasets import mnist
 from minitorch_dist.distributed import checkpoint as dcp, journal
 from minitorch_dist.distributed.checkpoint.folder import INDEX, CheckpointException
+from minitorch_dist.distributed.checkpoint.index import SEAL
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.journal import JournalError
 from minitorch_dist.nn.parameter import Parameter
@@ -100,6 +101,9 @@ def bend_saved(random: Random, data: bytes, pool: Any) -> bytes:
         about["minitorch_dist"] = text.decode(errors="surrogatepass")
     else:
         header = bend_tree(random, header)
+    if isinstance(about, dict) and random.random() < 0.9:  # else the checksums stop all of it
+        about.pop(container.SEAL, None)
+        about.pop(container.CHECKS if random.random() < 0.7 else "", None)
     text = as_json(random, header)
     return len(text).to_bytes(8, "little") + text + data[8 + length :]
 
@@ -152,6 +156,8 @@ class Kept:
             tree = json.loads(index)
         except (ValueError, RecursionError):
             return number, bend_plainly(random, index, [index]), contents, is_spoilt
+        if isinstance(tree, dict) and random.random() < 0.9:
+            tree.pop(SEAL, None)
         if drawn < 0.35 and isinstance(tree, dict) and isinstance(tree.get("values"), dict):
             name = random.choice((*tree["values"], "w"))
             tree["values"][name] = random.choice(
