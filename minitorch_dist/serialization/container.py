@@ -8,8 +8,9 @@
 The format has no complex128. Such an array stands there as F64 with a last dimension of 2 (real, imaginary), which is
 what others read. The metadata list its name under "complex128", so here it is complex again.
 
-Two more texts in the metadata let a flipped bit be found. "crc32" has the checksum of each array's bytes, and
-"crc32 of this header" that of all else. Others do not look at them, and files without them are read as well.
+Two more texts in the metadata let a flipped bit be found. The one called "crc32" has the checksum of each array's bytes.
+The one called "crc32 of this header" is that of all else. Others do not look at them, and files without them are read as
+well.
 
 A header is believed only after every number in it was checked against the size of the file. So a broken or
 hostile file costs its own size at most. Format: github.com/huggingface/safetensors.
@@ -54,7 +55,7 @@ class SerializationError(RuntimeError):
     """A file cannot be loaded: it is truncated, damaged, or something else than it should be."""
 
 
-class Damaged(SerializationError):
+class FlippedBits(SerializationError):
     """Bits were changed since the file was written."""
 
 
@@ -177,7 +178,7 @@ def read_header(
         missing = f"{end - available:,} bytes are missing" if end > available else "more follow"
         _fail(f"its arrays take {end:,} bytes and {available:,} follow the header: {missing}")
     if flaw:
-        raise Damaged(f"The file cannot be loaded: {flaw}.")
+        raise FlippedBits(f"The file cannot be loaded: {flaw}.")
     if _PAIRS in metadata:
         entries = _joined(entries, metadata[_PAIRS])
     return entries, metadata, 8 + length
@@ -224,9 +225,9 @@ def fill(file: BinaryIO, name: str, target: Array) -> None:
 
 
 def demand_whole(entry: Entry, found: int) -> None:
-    """Damaged unless the bytes of an array have the checksum that was noted when it was written."""
+    """FlippedBits unless the bytes of an array have the checksum that was noted when it was written."""
     if entry.check is not None and found != entry.check:
-        raise Damaged(
+        raise FlippedBits(
             f"The file cannot be loaded: the bytes of '{entry.name}' were changed since it was written. Their checksum "
             f"is {found:08x}, and {entry.check:08x} was noted."
         )

@@ -372,7 +372,7 @@ def _write_together(plan: PlainSave, arrays: Arrays) -> None:
             part.close()
 
 
-def _write_part(plan: PlainSave, arrays: dict[str, Array]) -> writing.Part | None:
+def _write_part(plan: PlainSave, arrays: dict[str, Array]) -> writing.HeldPart | None:
     if plan.rank == 0:
         writing.prepare(plan.folder, plan.generation)
     name = writing.file_name(plan.generation, plan.rank, plan.size)

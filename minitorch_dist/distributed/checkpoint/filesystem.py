@@ -36,7 +36,7 @@ from minitorch_dist.distributed.checkpoint.storage import (
     StorageWriter,
     WriteResult,
 )
-from minitorch_dist.distributed.checkpoint.writing import Part, Written
+from minitorch_dist.distributed.checkpoint.writing import HeldPart, Written
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array
@@ -61,7 +61,7 @@ class FileSystemWriter(StorageWriter):
     ) -> None:
         self.path, self.overwrite = Path(path), overwrite
         self._save_id = uuid.uuid4().hex[:12]
-        self._part: Part | None = None  # what this rank has written
+        self._part: HeldPart | None = None  # what this rank has written
 
     def reset(self, checkpoint_id: Path_ | None = None) -> None:
         if checkpoint_id is not None:

@@ -48,7 +48,7 @@ class Written(NamedTuple):
     checks: Mapping[str, int] = {}  # the checksum of each, by its key
 
 
-class Part:
+class HeldPart:
     """A rank's file while its save lasts. It is held so long, so that nobody takes it for one of a killed save."""
 
     def __init__(self, path: Path, held: keeper.Held, checks: dict[str, int]) -> None:
@@ -86,7 +86,7 @@ def prepare(folder: Path, generation: str) -> None:
                 _sweep(folder, {generation, *kept}, "")
 
 
-def write_part(folder: Path, name: str, arrays: Mapping[str, Array]) -> Part:
+def write_part(folder: Path, name: str, arrays: Mapping[str, Array]) -> HeldPart:
     """One rank's file, whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     keeper.sweep(folder)
@@ -99,7 +99,7 @@ def write_part(folder: Path, name: str, arrays: Mapping[str, Array]) -> Part:
     except BaseException:
         draft.close()
         raise
-    return Part(folder / name, draft.held, checks)
+    return HeldPart(folder / name, draft.held, checks)
 
 
 def _replaceable(folder: Path) -> Index | None:
