@@ -16,6 +16,7 @@ process.
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import zlib
@@ -234,7 +235,9 @@ class Checkpoint:
                     f"{path} is missing, which the index of {self.folder} names"
                 ) from None
             except (OSError, container.SerializationError) as error:
-                raise CheckpointException(f"{path}: {_reason(error)}") from None
+                is_gone = isinstance(error, OSError) and error.errno == errno.ESTALE  # over NFS
+                kind = Vanished if is_gone else CheckpointException
+                raise kind(f"{path}: {_reason(error)}") from None
             table = {entry.name: entry for entry in entries}
             self._files[file_name] = PartFile(file, held, table, begin)
         return self._files[file_name]
