@@ -20,10 +20,8 @@ from tests.hostile.door import LARGE, Door, Inputs
 from tests.hostile.faults import blows, nursery, programs
 from tests.hostile.faults.blows import Blow
 from tests.hostile.faults.nursery import DIED, End, Fell
-from tests.hostile.folders import place
 from tests.hostile.judging import Verdict
 from tests.hostile.running import Part, Row, Runner, Session, Tried
-from transports import keeper
 
 RIGHT = b"\x05hello"
 
@@ -103,8 +101,8 @@ def test_a_search_for_installed_packages_is_no_fall() -> None:
     places = [place for place in sys.path if Path(place).is_dir()]
 
     def read(data: bytes) -> None:
-        for one in places:
-            os.listdir(one)  # noqa: PTH208 - as Python does it
+        for place in places:
+            os.listdir(place)  # noqa: PTH208 - as Python does it
         length_of(data)
 
     (row,) = rows(door(read))
@@ -254,56 +252,6 @@ def test_a_blow_that_comes_after_the_program_has_ended_leaves_its_result(tmp_pat
     """Ctrl-C is the program's as long as that lasts. Afterwards it would only silence the suite's own report."""
     ends = nursery.run(struck_at_the_end, 1, None, tmp_path / "world")
     assert isinstance(ends[0].result, Struck)
-
-
-# ------------------------------------------------------------------------------------------ folders
-
-
-def rightly(place: Path) -> None:
-    with keeper.replacing(place / "ours") as file:
-        file.write(b"x")
-
-
-def to_others(place: Path) -> None:
-    (place / "victim").write_bytes(b"x")
-
-
-def outside(place: Path) -> None:
-    (place.parent / "new").write_bytes(b"x")
-
-
-def untidily(place: Path) -> None:
-    draft = keeper.Draft(place)
-    draft.held.close()
-
-
-def wrongly(place: Path) -> None:
-    raise KeyError(1)
-
-
-def never(place: Path) -> None:
-    signal.pause()
-
-
-@pytest.mark.parametrize(
-    ("does", "says"),
-    [(rightly, ""), (to_others, "changed what is of others"), (outside, "wrote outside of its folder"),
-     (untidily, "left behind"), (wrongly, "KeyError"), (never, "Hang: it has been at it")],
-)  # fmt: skip
-def test_a_visit_to_a_folder_is_judged(
-    does: Callable[[Path], None], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(place, "SECONDS", 0.2 if does is never else 20.0)
-    handler = signal.getsignal(signal.SIGALRM)
-    try:
-        visit = place.Visit("it", rightly, does, (OSError,), ("ours",), ("fifo", "nothing", "cut"))
-        session = place.Folders(visit, 1, tmp_path)
-        verdicts = [session.attempt(number).verdict for number in range(8)]
-    finally:
-        signal.signal(signal.SIGALRM, handler)
-    assert any(says in verdict.why for verdict in verdicts)
-    assert any(verdict.has_fallen for verdict in verdicts) == bool(says)
-    assert list(tmp_path.iterdir()) == []
 
 
 # ------------------------------------------------------------------------------------- the command line
