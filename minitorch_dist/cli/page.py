@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from minitorch_dist.pictures.terminal import sayable
+from transports.plain_text import clean
 
 KEYS = {
     "text": "t",
@@ -50,7 +51,7 @@ class Page:
 
     def say(self, what: RenderableType = "", style: str = "", indent: int = 0) -> None:
         """One paragraph. Words are only words: no markup is looked for in them."""
-        shown = Text(what, style) if isinstance(what, str) else what
+        shown = Text(clean(what), style) if isinstance(what, str) else what
         if indent:
             shown = Padding(shown, (0, 0, 0, indent))
         with self.console.capture() as captured:
@@ -69,7 +70,7 @@ class Page:
 
     def as_it_is(self, text: str, indent: int = 0) -> None:
         """Lines that are not to be wrapped."""
-        self.say(Text(text, no_wrap=True, overflow="crop"), indent=indent)
+        self.say(Text(clean(text), no_wrap=True, overflow="crop"), indent=indent)
 
 
 def marked(*parts: str | tuple[str, str]) -> Text:

@@ -28,6 +28,7 @@ import ml_dtypes
 import numpy as np
 
 from minitorch_dist.serialization import strict_json
+from transports.plain_text import clean
 
 Array = np.ndarray[Any, Any]
 
@@ -53,6 +54,9 @@ NAMES: Final = {dtype: name for name, dtype in DTYPES.items()} | {np.dtype(np.co
 
 class SerializationError(RuntimeError):
     """A file cannot be loaded: it is truncated, damaged, or something else than it should be."""
+
+    def __str__(self) -> str:
+        return clean(super().__str__())  # names from the file
 
 
 class FlippedBits(SerializationError):

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transports.errors import ConnectError, TrustError
+from transports.plain_text import clean
 
 MAGIC = b"mtdmeets"
 VERSION = 2
@@ -67,7 +68,7 @@ def read_terms(page: bytes, key: bytes) -> Terms:
     _, version, mode, world_size, room, generation, boot, maker = _HEADER.unpack(head)
     if version != VERSION or mode >= len(MODES):
         raise TrustError(f"it is of version {version}, and this program speaks {VERSION}")
-    texts = [text.rstrip(b"\0").decode(errors="replace") for text in (boot, maker)]
+    texts = [clean(text.rstrip(b"\0"), lines=False) for text in (boot, maker)]
     return Terms(MODES[mode], world_size, room, generation, *texts)
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from minitorch_dist.distributed.checkpoint import cover
 from minitorch_dist.distributed.checkpoint.pieces import Box
 from minitorch_dist.serialization import container, strict_json
+from transports.plain_text import clean
 
 FORMAT: Final = "minitorch_dist checkpoint 1"
 BEGIN: Final = re.compile(rb'\{\s*"format": "%b"' % FORMAT.encode())  # of the file
@@ -38,6 +39,9 @@ class CheckpointException(RuntimeError):
     def __init__(self, message: str, failures: Mapping[int, BaseException] | None = None) -> None:
         super().__init__(message)
         self.failures = dict(failures or {})
+
+    def __str__(self) -> str:
+        return clean(super().__str__())  # names from the folder
 
 
 class Chunk(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minitorch_dist.distributed.exceptions import DistError
+from transports.plain_text import clean
 
 
 def shown(value: Any) -> str:
@@ -44,7 +45,7 @@ class Unsendable(CodecError, TypeError, AttributeError):
         return self
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}" if self.where else self.what
+        return clean(f"{self.where}: {self.what}" if self.where else self.what)
 
     def __reduce__(self) -> tuple[type[Unsendable], tuple[str, str]]:
         return type(self), (self.what, self.where)
