@@ -2,7 +2,7 @@
 
     opening   open_file, read_file               regular files only: a FIFO, a device, a folder or a link is an error, at once
     locks     Held, holding                      one at a time; the system takes a lock away when its process ends
-    drafts    replacing, Draft, remove, sweep    written whole or not at all; deleted if proved to be ours, and held by nobody
+    drafts    replacing, Draft, remove, sweep, remove_held    written whole or not at all; deleted if proved to be ours, and held by nobody
     folders   make_folder, remove_folder,        the same for a folder and all in it
               sweep_folders
 
@@ -21,6 +21,7 @@ from transports.keeper.drafts import (
     is_draft as is_draft,
     names as names,
     remove as remove,
+    remove_held as remove_held,
     replacing as replacing,
     sweep as sweep,
     sync_folder as sync_folder,

@@ -104,8 +104,12 @@ def remove(path: PathLike, is_ours: Callable[[Held], bool], without_lock: bool =
             is_free = held.lock()
         except NoLocks:
             is_free = without_lock
-        if not is_free or not is_ours(held) or not held.is_at(path):
-            return False
+        return is_free and is_ours(held) and remove_held(path, held)
+
+
+def remove_held(path: PathLike, held: Held) -> bool:
+    """The same for a file that we hold and know to be ours: its name goes, if it still leads to this file."""
+    if held.is_at(path):
         with suppress(OSError):
             Path(path).unlink()
             return True

@@ -33,11 +33,10 @@ def make_folder(parent: PathLike, prefix: str) -> tuple[Path, Held]:
             raise
 
 
-def remove_folder(path: PathLike, held: Held) -> None:
-    """Remove a folder of `make_folder` with all in it. Links in it are removed, not followed."""
-    if held.is_at(Path(path, MARK)):
+def remove_folder(path: PathLike, held: Held, mark: str = MARK) -> None:
+    """Remove a folder whose `mark` we hold, with all in it. Links in it are removed, not followed."""
+    if held.is_at(Path(path, mark)):
         shutil.rmtree(path, ignore_errors=True)
-    held.close()
 
 
 def sweep_folders(parent: PathLike, prefix: str) -> list[Path]:

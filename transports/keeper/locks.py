@@ -64,6 +64,11 @@ class Held:
             raise
         return True
 
+    def unlock(self) -> None:
+        """Let others have it; the file stays open."""
+        if fcntl is not None:
+            fcntl.flock(self.number, fcntl.LOCK_UN)
+
     def is_at(self, path: PathLike) -> bool:
         """Whether `path` still leads to this file, and through no link."""
         try:
