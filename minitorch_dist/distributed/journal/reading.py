@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.journal.events import MAX_RANK, VERSION, Event, JournalError, parse
+from transports import keeper
 from transports.clock import PICO
 from transports.plain_text import clean
 
@@ -62,7 +63,11 @@ Line = dict[str, Any] | JournalError | None  # None: torn
 
 
 def _lines(file: Path) -> Iterator[tuple[str, Line]]:
-    with file.open("rb") as opened:
+    try:
+        number = keeper.open_file(file, follow=True)
+    except keeper.OddFile as error:
+        raise JournalError(f"{file} is no journal: {error.strerror}") from None
+    with os.fdopen(number, "rb") as opened:
         yield from _decoded(iter(lambda: opened.readline(MAX_LINE + 1), b""), str(file))
 
 
