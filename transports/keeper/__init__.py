@@ -4,7 +4,7 @@
     locks     Held, holding                      one at a time; the system takes a lock away when its process ends
     drafts    replacing, Draft, remove, sweep, remove_held    written whole or not at all; deleted if proved to be ours, and held by nobody
     folders   make_folder, remove_folder,        the same for a folder and all in it
-              sweep_folders
+              sweep_folders, temporary_folder
 
 A file that is being made is a *draft*. Its name holds 64 random bits and a check that is computed from them. So no file
 of others has such a name by chance, and containers with equal process numbers do not meet. Its writer holds a lock on
@@ -29,7 +29,9 @@ from transports.keeper.drafts import (
 from transports.keeper.folders import (
     make_folder as make_folder,
     remove_folder as remove_folder,
+    remove_if_dead as remove_if_dead,
     sweep_folders as sweep_folders,
+    temporary_folder as temporary_folder,
 )
 from transports.keeper.locks import (
     LOCK as LOCK,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -39,17 +41,32 @@ def remove_folder(path: PathLike, held: Held, mark: str = MARK) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+@contextmanager
+def temporary_folder(prefix: str, parent: PathLike = "") -> Iterator[Path]:
+    """A folder for the time of the block, beside other temporary files unless there is a parent. Those that killed
+    processes have left under this prefix are removed."""
+    place = parent or tempfile.gettempdir()
+    sweep_folders(place, prefix)
+    path, held = make_folder(place, prefix)
+    with held:
+        try:
+            yield path
+        finally:
+            remove_folder(path, held)
+
+
 def sweep_folders(parent: PathLike, prefix: str) -> list[Path]:
     """Remove the folders of `make_folder` whose processes were killed; says which."""
     removed = []
     for name in names(parent):
         path = Path(parent, name)
-        if name.startswith(prefix) and is_signed(name[len(prefix) :]) and _remove_if_dead(path):
+        if name.startswith(prefix) and is_signed(name[len(prefix) :]) and remove_if_dead(path):
             removed.append(path)
     return removed
 
 
-def _remove_if_dead(path: Path) -> bool:
+def remove_if_dead(path: Path) -> bool:
+    """Remove a folder of `make_folder` unless its process still holds it."""
     if path.is_symlink():
         return False
     with suppress(OSError):
