@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from transports.errors import DistStoreError, StoreTimeout, TrustError
-from transports.stores import processes, protocol
+from transports.stores import file, processes, protocol
 from transports.stores.file import JOIN, FileStore
 from transports.stores.protocol import StoreRequest
 
@@ -229,6 +229,29 @@ def test_a_forked_child_has_a_lock_of_its_own_and_leaves_for_nobody(path: Path) 
     assert store.get("n") == b"400" and path.exists()
     store.close()
     assert not path.exists()
+
+
+def test_a_huge_file_is_refused_without_being_read(path: Path) -> None:
+    for begin in (b"", USERS):
+        path.write_bytes(begin)
+        path.chmod(0o600)
+        os.truncate(path, 1 << 40)
+        with pytest.raises(DistStoreError, match="It stays as it is"):
+            FileStore(path)
+        assert path.stat().st_size == 1 << 40
+
+
+def test_a_value_larger_than_what_is_read_at_once(path: Path) -> None:
+    store, other = FileStore(path), FileStore(path)
+    for turn in range(3):
+        store.set(f"k{turn}", bytes(file.PIECE + turn))
+        store.set("small", f"{turn}")
+    assert [len(other.get(f"k{turn}")) for turn in range(3)] == [
+        file.PIECE + turn for turn in range(3)
+    ]
+    assert other.get("small") == b"2"
+    store.close()
+    other.close()
 
 
 def test_a_file_deleted_by_others(path: Path) -> None:

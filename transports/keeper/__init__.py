@@ -2,7 +2,8 @@
 
     opening   open_file, read_file               regular files only: a FIFO, a device, a folder or a link is an error, at once
     locks     Held, holding                      one at a time; the system takes a lock away when its process ends
-    drafts    replacing, Draft, remove, sweep, remove_held    written whole or not at all; deleted if proved to be ours, and held by nobody
+    drafts    replacing, Draft, sweep,           written whole or not at all; deleted if proved to be ours, and held by nobody
+              remove, remove_held
     folders   make_folder, remove_folder,        the same for a folder and all in it
               sweep_folders, temporary_folder
 

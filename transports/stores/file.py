@@ -35,6 +35,7 @@ from transports.stores.protocol import StoreRequest
 from transports.stores.store import ADVICE, TIMEOUT, Store
 
 JOIN, LEAVE = "user.join", "user.leave"
+PIECE = 1 << 20  # bytes that are read at a time: a file of somebody else may be large
 BEGIN = frames.pack(0, 0)[:8]  # of each record
 MADE = b"made"  # a user's second value: it has made the file
 PAUSES = (0.0005, 0.02)  # seconds between two looks, at first and at last
@@ -193,26 +194,30 @@ class Log:
         if not self.is_whole:
             self._forget()
         self.is_whole = False
-        size = os.fstat(self._file.number).st_size
-        data = os.pread(self._file.number, size - self._offset, self._offset)
-        start = 0
-        while True:
+        size, data, start = os.fstat(self._file.number).st_size, b"", 0
+        while self._offset < size:
             rest = memoryview(data)[start:]
             try:
                 length = protocol.frame_length(bytes(rest[: frames.LENGTH]))
-                if length is None or length > len(rest):
-                    break
-                self._replay(protocol.unpack_request(rest[frames.LENGTH : length]))
+                if length is not None and length <= len(rest):
+                    self._replay(protocol.unpack_request(rest[frames.LENGTH : length]))
+                    start += length
+                    self._offset += length
+                    continue
             except (frames.FrameError, DistStoreError, NotYet, ValueError, IndexError) as error:
                 raise self._no_store(f"{error}") from error
-            start += length
-            self._offset += length
-        if len(data) > start:  # half a record
-            # of a process that was killed while it wrote, or bytes of somebody else
-            if not self.joined or not BEGIN.startswith(data[start:][: len(BEGIN)]):
-                raise self._no_store(f"there is {data[start:][:12]!r}, which no store wrote")
-            os.ftruncate(self._file.number, self._offset)
+            wanted = min(size - self._offset, max(PIECE, length or 0))
+            if len(rest) >= wanted:  # half a record
+                self._cut(bytes(rest[: frames.LENGTH]))
+                break
+            data, start = os.pread(self._file.number, wanted, self._offset), 0
         self.is_whole = True
+
+    def _cut(self, begin: bytes) -> None:
+        """Take away half a record, of a process that was killed while it wrote; never the bytes of somebody else."""
+        if not self.joined or not BEGIN.startswith(begin[: len(BEGIN)]):
+            raise self._no_store(f"there is {begin!r}, which no store wrote")
+        os.ftruncate(self._file.number, self._offset)
 
     def _no_store(self, why: str) -> DistStoreError:
         what = f"is damaged at byte {self._offset}" if self.joined else "is no store's file"

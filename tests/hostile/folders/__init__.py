@@ -2,6 +2,7 @@
 
 place          makes such a folder, and judges what became of it
 checkpoints    checkpoints, `save` and `load` in it
+stores         the file of a FileStore, and journals
 
 A new user of files adds its visits to `all_visits`.
 """
@@ -10,13 +11,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.hostile.folders import checkpoints
+from tests.hostile.folders import checkpoints, stores
 from tests.hostile.folders.place import Folders, Visit
 from tests.hostile.running import Part, Session
 
 
 def all_visits() -> list[Visit]:
-    return [*checkpoints.visits()]
+    return [*checkpoints.visits(), *stores.visits()]
 
 
 def folder_parts() -> list[Part]:

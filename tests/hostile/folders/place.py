@@ -53,6 +53,9 @@ class Visit(NamedTuple):
     refusals: tuple[type[BaseException], ...]
     places: tuple[str, ...]  # names of files of ours, which others may have taken
     kinds: tuple[str, ...] = KINDS  # of odd things that may stand there
+    replaces: Callable[[Any], bool] = lambda content: (
+        True
+    )  # a regular file with this content in a place of ours
 
 
 class Folders:
@@ -128,7 +131,7 @@ class Folders:
         kept |= (
             set()
             if is_wild
-            else {f"in/{n}" for n in spoilt if not _may_be_replaced(before, f"in/{n}")}
+            else {f"in/{n}" for n in spoilt if not self._may_be_replaced(before.get(f"in/{n}"))}
         )
         changed = sorted(name for name in kept if before.get(name) != after.get(name))
         if changed:
@@ -154,6 +157,10 @@ class Folders:
                 "fell", f"does not recover: {type(error).__name__}: {error}"[:300], trace
             )
         return None
+
+    def _may_be_replaced(self, there: Any) -> bool:
+        """A regular file in the place of ours may be a damaged one of ours, which the next save replaces."""
+        return there is None or (there[0] == 0o100000 and self.visit.replaces(there[1]))
 
     def _saboteur(self, random: Random, place: Path, ours: list[str]) -> int:
         """A process that cuts, replaces and removes our files while we are there."""
@@ -213,11 +220,6 @@ def put(kind: str, path: Path, random: Random) -> bool:
                 odd_files.put(kind, path)
         return True
     return False
-
-
-def _may_be_replaced(before: dict[str, Any], name: str) -> bool:
-    """A regular file in the place of ours may be a damaged one of ours, which the next save replaces."""
-    return name not in before or before[name][0] == 0o100000
 
 
 def _is_left(name: str) -> bool:
