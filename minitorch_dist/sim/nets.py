@@ -19,6 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from minitorch_dist.sim import whole_files
 from minitorch_dist.sim.topologies import dragonfly, fat_tree, mesh, rails, torus
 from transports.plain_text import clean
 from transports.quantities import byte_time, span
@@ -164,7 +165,7 @@ def save(path: str | Path, latency: int, per_byte: Fraction, about: dict[str, An
         "ps_per_byte": [per_byte.numerator, per_byte.denominator],
         **about,
     }
-    Path(path).write_text(json.dumps(words, indent=1) + "\n", encoding="utf-8")
+    whole_files.write(path, json.dumps(words, indent=1) + "\n")
 
 
 def load(path: str | Path) -> Network:

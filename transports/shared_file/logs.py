@@ -11,8 +11,8 @@ arrive in any order, in parts or with holes, as blocks of a network file system 
 looks again. A large payload is cut into records, read straight to where it belongs.
 
 Files do not grow without end. After `room` bytes the writer goes on in the next segment, and before
-a third one it waits until the reader has done with the first. On one host two files take turns: both ends open them at
-the beginning, and then their names are taken away, so that nothing is left even if all are killed (`Turns`). On a
+a third one it waits until the reader has done with the first. On one host two files take turns (`Turns`). Both ends open
+them at the beginning, and then their names are taken away, so nothing is left even if all are killed. On a
 network file system or between hosts (`is_far`) names are needed: each segment is a new file, which its reader removes
 (`Named`). There the writer calls fsync, and a reader that found nothing opens the file anew, because such a file system
 then asks its server for new data.

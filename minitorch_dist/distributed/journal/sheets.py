@@ -8,7 +8,7 @@ Each line goes to the system with one call, so nothing waits in a buffer. A rank
 all the lines up to then, and at most one torn line, which readers leave out.
 
 Only a journal is replaced, and only pieces of a journal are taken away. Their first line is the proof. A file of somebody
-else in such a place is an error, and stays as it is; so does a journal that another run is writing.
+else in such a place is an error, and stays as it is. The same holds for a journal that another run is writing.
 """
 
 from __future__ import annotations
