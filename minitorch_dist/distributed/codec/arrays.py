@@ -148,7 +148,7 @@ def _read(reader: Reading) -> Array:
 
 
 def _no_values(array: Array) -> str:
-    """What in these elements is no value of their dtype: numpy looks only when it is shown, or computes with it."""
+    """Say which element is no value of this dtype; numpy itself looks only when it shows it."""
     dtype = array.dtype
     if dtype.kind == "U":
         letters = array.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
