@@ -19,6 +19,8 @@ All of them share these:
     errors          what can go wrong
     keys            the job's key, which proves a peer
     identity        the name of a rank's process
+    plain_text      texts of others, as they may be shown
+    keeper          files: written whole, locked, and deleted only if they are ours
     rendezvous      each rank leaves a card in the store
     joinable        worlds whose ranks come later
     frames          messages out of a stream

@@ -6,9 +6,14 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
+from transports.plain_text import clean
+
 
 class DistError(RuntimeError):
-    """The family of errors that a caller can meet."""
+    """The family of errors that a caller can meet. Their texts may hold words of a peer."""
+
+    def __str__(self) -> str:
+        return clean(super().__str__())
 
 
 class DistNetworkError(DistError):

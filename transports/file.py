@@ -6,8 +6,8 @@
 `file:///path`, in any folder, or `file://` for a place in memory (see `places`). The ranks find the
 file through the store and prove it with the job's key (`setup`, `signed_file`); once all have it
 open its name is taken away, so nothing is left even if all are killed. Where mappings cannot be
-trusted, on a network file system or between hosts, or with `?mode=append`, each pair has an
-append-only file instead (`logs`). Behind the rings lies a `board`, for what many ranks read.
+trusted, on a network file system or between hosts, or with `?mode=append`, each pair has
+append-only files instead (`logs`). Their names go as well, unless several hosts have to find them. Behind the rings lies a `board`, for what many ranks read.
 
 Nobody can be woken, so a rank that waits polls (see `polled`), and checks now and then whether the peers
 still live (`watch`).
@@ -25,7 +25,7 @@ from transports.costs import MessageCosts
 from transports.identity import PeerIdentity
 from transports.keys import world_key
 from transports.polled import POLLS, STRIDE, YIELDS, PolledTransport
-from transports.shared_file import mounts, places, setup
+from transports.shared_file import places, setup
 from transports.shared_file.logs import Logs
 from transports.shared_file.rings import Rings
 from transports.shared_file.signed_file import SignedFile
@@ -87,8 +87,7 @@ class FileTransport(PolledTransport):
         self._watch = PeerWatch(held.terms.generation, self.rank, identities, self.clock)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if held.is_folder:
-            hosts = {identity.boot for identity in identities}
-            is_far = len(hosts) > 1 or mounts.is_network(mounts.kind_of(held.path))
+            is_far = setup.is_far(held, identities)
             self._medium = Logs(held, self.rank, is_far, self.clock)
             self._polls, self._yields = 0, 0 if is_far else YIELDS // 4
             self._nap = 10 * LONGEST_NAP if is_far else LONGEST_NAP

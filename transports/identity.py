@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from transports.plain_text import clean
+
 PROC = Path("/proc")
 
 
@@ -45,7 +47,7 @@ class PeerIdentity:
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}"
+        return f"process {self.pid} on {clean(self.host, lines=False)}"
 
 
 def here() -> PeerIdentity:

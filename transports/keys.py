@@ -14,6 +14,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from transports import keeper
 from transports.errors import TrustError
 
 VARIABLE = "MINITORCH_DIST_KEY"
@@ -51,20 +52,20 @@ def _from_file(path: Path) -> bytes:
 
 def _create(path: Path) -> None:
     """Processes that do this at once agree: the file appears whole, and only once."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(os.urandom(LENGTH))
-        file.flush()
-        os.fsync(file.fileno())
+    keeper.sweep(path.parent)
+    draft = keeper.Draft(path.parent, 0o600)
     try:
+        with draft.file() as file:
+            file.write(os.urandom(LENGTH))
+        os.fsync(draft.held.number)
         with suppress(FileExistsError):  # another process was faster; its key counts
-            os.link(draft, path)
+            os.link(draft.path, path)
     finally:
-        draft.unlink()
+        draft.close()
 
 
 def _read(path: Path) -> bytes:
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+    with os.fdopen(keeper.open_file(path), "rb") as file:
         found = os.fstat(file.fileno())
         secret = file.read(LENGTH + 1)
     if found.st_uid != os.geteuid():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -15,6 +14,8 @@ from minitorch_dist.cli import scripts
 from minitorch_dist.cli.page import Page
 from minitorch_dist.course import achievements, certificate, finale, lesson, stack_proof, worlds
 from minitorch_dist.course.workspace import Workspace, WorkspaceError, find
+from minitorch_dist.sim import whole_files
+from transports import keeper
 
 LEGEND = "(order: a fingerprint of what each rank did and which message it got; bytes: sent by all ranks)"
 STORIES = (worlds.SIMULATOR, worlds.FAULTS)  # worlds of which more is told
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
     try:
         scripts.check(str(script))
-        with tempfile.TemporaryDirectory(prefix="capstone-") as folder:
+        with keeper.temporary_folder("capstone-") as folder:
             setting = worlds.TrainingSetup(
                 script, tuple(options.arguments), options.ranks, Path(folder), options.seed
             )
@@ -101,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
         page.say(f"  {part:<45} {who}")
     if not judged.is_met and any(who.startswith("yours") for _, who in setting.parts):
         page.say("Look at the parts that are yours: mtd check --all tries your lessons one by one.")
-    options.out.write_text(text, encoding="utf-8")
+    whole_files.write(options.out, text)
     page.say(f"wrote {options.out}")
     if judged.is_met:
         lived = [line for line in judged.lines if not line.lived.skipped]

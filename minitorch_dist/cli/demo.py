@@ -27,6 +27,8 @@ from minitorch_dist.launching import launch
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
+from minitorch_dist.sim import whole_files
+from transports import keeper
 
 PER_ROW, ROWS = 5, 1  # five pictures are 70 columns
 WORLDS = {"queue://": "threads, queues", "tcp://": "processes, TCP"}
@@ -121,17 +123,15 @@ def _compared(one: DemoResult, other: DemoResult) -> str:
 def _draw(console: Console, options: argparse.Namespace) -> None:
     """Three steps of the same function in virtual time, in the terminal and as a page."""
     plan = DemoPlan(3 * options.batch_size, 1, options.batch_size, options.lr, options.seed, "")
-    journal = options.picture.with_suffix(".mtd")
-    try:
+    with keeper.temporary_folder("mtd-") as folder:
+        journal = folder / "demo.mtd"
         report = sim.run(demo_training.train, options.ranks, (plan,), net=NET, journal=journal)
         scene = replace(report.journal.scene(), title=f"{options.ranks} ranks, three steps")
         console.print(
             "\nThe last average of gradients on a simulated network (20 µs, 10 Gb/s), in virtual time:\n"
         )
         console.print(painted(_last_average(scene, min(console.width, 80)), scene, console))
-        options.picture.write_text(report.journal.html(), encoding="utf-8")
-    finally:
-        journal.unlink(missing_ok=True)
+        whole_files.write(options.picture, report.journal.html())
     path = options.picture.resolve()
     is_shown = not options.no_open and sys.stdout.isatty() and _has_display()
     if is_shown and webbrowser.open(path.as_uri()):

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from minitorch_dist.pictures.terminal import sayable
+from transports.plain_text import clean
 
 KEYS = {
     "text": "t",
@@ -53,7 +54,7 @@ class Page:
 
     def say(self, what: RenderableType = "", style: str = "", indent: int = 0) -> None:
         """One paragraph. Words are only words: no markup is looked for in them."""
-        shown = Text(what, style) if isinstance(what, str) else what
+        shown = Text(clean(what), style) if isinstance(what, str) else what
         if indent:
             shown = Padding(shown, (0, 0, 0, indent))
         with self.console.capture() as captured:
@@ -72,7 +73,7 @@ class Page:
 
     def as_it_is(self, text: str, indent: int = 0) -> None:
         """Lines that break only at the edge of the terminal, where words may part."""
-        self.say(Text(text, no_wrap=True, overflow="fold"), indent=indent)
+        self.say(Text(clean(text), no_wrap=True, overflow="fold"), indent=indent)
 
 
 def marked(*parts: str | tuple[str, str]) -> Text:

@@ -23,7 +23,7 @@ from minitorch_dist.pictures import bars, page as page_drawn, player, spacetime,
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
-from minitorch_dist.sim import forking
+from minitorch_dist.sim import forking, whole_files
 from minitorch_dist.sim.traces import read_chrome
 
 
@@ -148,5 +148,7 @@ def _what_if(found: Journal, event: int) -> str:
 
 def _write(options: argparse.Namespace, given: str, ending: str, text: str) -> None:
     path = Path(given) if given else Path(options.run_file).with_suffix(ending)
-    path.write_text(text, encoding="utf-8")
+    if not given:  # nobody has named the file, so it is one of ours or stays
+        whole_files.check(path, text.encode()[:8], f"{ending} of ours")
+    whole_files.write(path, text)
     print(f"wrote {path} ({len(text.encode()):,} bytes)")

@@ -12,7 +12,6 @@ import importlib.util
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -31,6 +30,7 @@ from minitorch_dist.distributed import journal
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.testing.collectives import parse, replaying
 from minitorch_dist.testing.verdict import Verdict as Found
+from transports import keeper
 
 ONE = re.compile(r"(?<![\d,.])1 (rank|worker|element|stage|byte|number)s\b")
 
@@ -203,7 +203,7 @@ def failing(
     """A picture of the run of this token."""
     with (
         searched(folders(lesson, own, solved, room), room),
-        tempfile.TemporaryDirectory() as folder,
+        keeper.temporary_folder("mtd-") as folder,
         replaying(token, Path(folder) / "run.mtd"),
     ):
         for asked in asked_by(load(lesson)):
@@ -220,7 +220,7 @@ def failed_run(
     verdict = CheckVerdict(lesson)
     with (
         searched(folders(lesson, own, solved, room), room),
-        tempfile.TemporaryDirectory() as folder,
+        keeper.temporary_folder("mtd-") as folder,
         journaling(Path(folder) / "run.mtd") as path,
     ):
         for asked in asked_by(load(lesson)):

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import site
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -33,6 +31,7 @@ from minitorch_dist.course.real_wires import LIMIT, SETTLING, WIRES, WireRun
 from minitorch_dist.course.verdict import CheckVerdict
 from minitorch_dist.course.workspace import Workspace
 from minitorch_dist.pictures.scene import Scene
+from transports import keeper
 from transports.clock import SystemClock
 
 LATE = 8.0  # seconds after which a watchman who says nothing is no longer waited for
@@ -67,7 +66,8 @@ class Examination:
         self.runs: list[WireRun] = []  # over the wires that were tried
         self.remarks: list[str] = []  # what the library logged during the check
         self.is_over = False
-        self._folder = Path(tempfile.mkdtemp(prefix="mtd-check-"))
+        self._at_end = ExitStack()
+        self._folder = self._at_end.enter_context(keeper.temporary_folder("mtd-check-"))
         processor, seconds = limits(lesson, limit)
         if wire is not None:  # each wire has a limit of its own
             seconds += len(WIRES) * (SETTLING + LIMIT)
@@ -232,7 +232,7 @@ class Examination:
     def _close(self) -> None:
         self._found.close()
         self._output.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._at_end.close()
 
     def __enter__(self) -> Examination:
         return self

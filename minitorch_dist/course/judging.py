@@ -12,7 +12,6 @@ with the words that it names.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from minitorch_dist.course.fields import Titled
 from minitorch_dist.course.lesson import ROOM, Lesson, Mutant
 from minitorch_dist.course.verdict import STARS, CheckVerdict
 from minitorch_dist.pictures.scene import Scene
+from transports import keeper
 
 WORDS = 600  # of a text
 ARROWS = 12
@@ -39,7 +39,7 @@ class Step:
 
 def steps(lesson: Lesson, room: Path = ROOM) -> Iterator[Step]:
     def judge(text: str, only: set[str] | None = None) -> CheckVerdict:
-        with tempfile.TemporaryDirectory(prefix="mtd-dev-") as folder:
+        with keeper.temporary_folder("mtd-dev-") as folder:
             (Path(folder) / lesson.file).write_text(text, encoding="utf-8")
             return checking.check(lesson, Path(folder), room=room, only=only)
 

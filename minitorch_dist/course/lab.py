@@ -9,7 +9,6 @@ with threads_over("stream:…"):         launch(…, "queue://") over a learner'
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
 from minitorch_dist.testing.costs import ROUNDS
-from transports import registry
+from transports import keeper, registry
 
 learn = settings(
     max_examples=50, derandomize=True, deadline=None, database=None, report_multiple_bugs=False,
@@ -60,7 +59,7 @@ def ranks(size: int) -> str:
 
 def scene(program: Callable[[], Any], size: int, **how: Any) -> Scene:
     """The picture of a simulated run; of one that fails too."""
-    with tempfile.TemporaryDirectory() as folder:
+    with keeper.temporary_folder("mtd-") as folder:
         path = Path(folder) / "run.mtd"
         try:
             report = sim.run(program, size, journal=path, **how)

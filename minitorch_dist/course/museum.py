@@ -12,7 +12,6 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -25,6 +24,7 @@ from minitorch_dist.course.examination import Examination
 from minitorch_dist.course.lesson import Lesson, Mutant, all_lessons
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.sim import zoo
+from transports import keeper
 
 HANGS = "hangs"  # the room of the zoo
 CHOICES = 4
@@ -160,7 +160,7 @@ def run_exhibit(one: MuseumBug) -> Seen:
     """Run it: in a process of its own, under its lesson's check, or in virtual time."""
     if one.lesson is None:
         return _run_hang(one)
-    with tempfile.TemporaryDirectory(prefix="mtd-museum-") as folder:
+    with keeper.temporary_folder("mtd-museum-") as folder:
         (Path(folder) / one.lesson.file).write_text(one.text, encoding="utf-8")
         with Examination(one.lesson, Path(folder), only=one.caught_by) as exam:
             polls = 0  # since the verdict: what is wrong may never draw its picture

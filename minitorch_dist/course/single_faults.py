@@ -8,14 +8,13 @@ The messages are those of a calm run. A message that a fault brings about (a ret
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from minitorch_dist import sim
-from transports import quantities
+from transports import keeper, quantities
 from transports.faults.plans import Strike, instant
 
 KINDS = ("drop", "duplicate", "reorder")
@@ -27,7 +26,7 @@ def single_faults(
     program: Callable[[], Any], size: int, kinds: Sequence[str] = KINDS, late: str = LATE
 ) -> list[Strike]:
     """Each message of a calm run, lost, or doubled, or so late that others overtake it."""
-    with tempfile.TemporaryDirectory() as folder:
+    with keeper.temporary_folder("mtd-") as folder:
         run = sim.run(program, size, journal=Path(folder) / "calm.mtd").journal
     ways = Counter(
         (message.send.rank, message.send.peer)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import math
 import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 
@@ -20,6 +22,7 @@ _FILES = {
     True: ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     False: ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
 }
+PIECE: Final = 1 << 20  # bytes that are unpacked at a time: a header may promise what is not there
 _SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 
 
@@ -101,21 +104,41 @@ class MNIST(ImageDataset):
 
 
 def read_idx(path: Path) -> Array:
-    """An array from an IDX file: 0, 0, type, dimensions, big-endian sizes, then the elements."""
+    """An array from an IDX file: 0, 0, type, dimensions, big-endian sizes, then the elements.
+
+    ValueError for a file that is damaged. No more is unpacked than its header promises.
+    """
     opener: Any = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rb") as file:
-        content = file.read()
-    if len(content) < 4 or content[:3] != b"\0\0\x08":
-        raise ValueError(f"{path} is not an IDX file of unsigned bytes (it starts {content[:4]!r})")
-    dimensions = content[3]
-    start = 4 + 4 * dimensions
-    if len(content) < start:
-        raise ValueError(f"{path} ends inside its header ({len(content)} bytes)")
-    shape = struct.unpack(f">{dimensions}I", content[4:start])
-    expected = int(np.prod(shape, dtype=object))
-    if len(content) - start != expected:
+    try:
+        with opener(path, "rb") as file:
+            return _elements(path, file)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(
-            f"{path} is damaged: its header promises {expected} elements {shape}, the file holds "
-            f"{len(content) - start}"
+            f"{path} is no whole gzip file ({error}): copy it again, or unpack it and name it {path.stem}"
+        ) from None
+
+
+def _elements(path: Path, file: BinaryIO) -> Array:
+    begin = file.read(4)
+    if len(begin) < 4 or begin[:3] != b"\0\0\x08":
+        raise ValueError(f"{path} is not an IDX file of unsigned bytes (it starts {begin!r})")
+    dimensions = begin[3]
+    sizes = file.read(4 * dimensions)
+    if len(sizes) < 4 * dimensions:
+        raise ValueError(f"{path} ends inside its header ({4 + len(sizes)} bytes)")
+    shape = struct.unpack(f">{dimensions}I", sizes)
+    expected = math.prod(shape)
+    content = bytearray()
+    while len(content) <= expected and (
+        piece := file.read(min(expected + 1 - len(content), PIECE))
+    ):
+        content += piece
+    if len(content) != expected:
+        there = len(content) if len(content) < expected else "more"
+        raise ValueError(
+            f"{path} is damaged: its header promises {expected} elements {shape}, the file holds {there}"
         )
-    return np.frombuffer(content, np.uint8, offset=start).reshape(shape).copy()
+    try:
+        return np.frombuffer(content, np.uint8).reshape(shape)
+    except ValueError as error:  # too many dimensions, or sizes beside a 0
+        raise ValueError(f"{path} is damaged: its shape {shape} cannot be ({error})") from None

@@ -31,6 +31,7 @@ from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.world import World
 from transports import registry
 from transports.clock import Deadline
+from transports.plain_text import clean
 from transports.stores.store import PrefixStore, Store
 
 TIMEOUT: Final = rendezvous.TIMEOUT
@@ -205,10 +206,10 @@ def _join(
 
 def arrive(store: Store, rank: int, size: int) -> int:
     """Say that we are here; how often this rank was."""
-    said = store.compare_set("world_size", "", f"{size} by rank {rank}").decode()
-    if said.partition(" ")[0] != str(size):
+    said = store.compare_set("world_size", "", f"{size} by rank {rank}")
+    if said.partition(b" ")[0] != str(size).encode():
         raise ValueError(
-            f"rank {rank} was started with world_size={size}, but world_size={said}. All ranks must "
+            f"rank {rank} was started with world_size={size}, but world_size={clean(said)}. All ranks must "
             "be given the same world size"
         )
     generation = store.add(f"here/{rank}", 1)

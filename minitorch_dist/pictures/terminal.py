@@ -14,6 +14,7 @@ from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.colours import colours_of
 from minitorch_dist.pictures.scene import COMPUTE, TRANSFER, WAIT, Scene
 from minitorch_dist.pictures.spacetime import Picture
+from transports.plain_text import clean
 
 
 class _Words(dict[int, str | int]):
@@ -75,7 +76,7 @@ def plain(*streams: object) -> None:
 def painted(picture: Picture, scene: Scene, console: Console) -> Text:
     """A picture in the terminal's colours; without its fine characters where it has none."""
     text = Text(no_wrap=True, overflow="crop")
-    lines = [sayable(line, console) for line in picture.lines]
+    lines = [sayable(clean(line, lines=False), console) for line in picture.lines]
     starts = []
     for line in lines:
         starts.append(len(text))
@@ -89,6 +90,6 @@ def painted(picture: Picture, scene: Scene, console: Console) -> Text:
     if console.color_system is not None and len(colours) > 1 and shown & set(colours):
         text.append("\n")
         for name in colours:
-            text.append(sayable(f"  ● {name}", console), colours[name].terminal)
+            text.append(sayable(clean(f"  ● {name}", lines=False), console), colours[name].terminal)
     text.rstrip()
     return text

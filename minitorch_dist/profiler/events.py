@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Final
+
+from minitorch_dist.serialization.files import replacing
 
 PER_MICROSECOND: Final = 10**6  # picoseconds
 COLLECTIVE: Final = (
@@ -147,7 +148,8 @@ def write_trace(
         for event in events
     ]  # fmt: skip
     whole = {"displayTimeUnit": "ms", "traceEvents": spans, **(metadata or {})}
-    Path(path).write_text(json.dumps(whole), encoding="utf-8")
+    with replacing(path) as file:
+        file.write(json.dumps(whole).encode())
 
 
 def spell(microseconds: float) -> str:

@@ -5,6 +5,7 @@ structure  layout    objects as JSON; how tensors lie in memory
 strict_json  alike   JSON without doubled names; tables that cost no more than their keys
 saving  loading      an object to a file, and back
 locations            on which device it comes back
+instead              advice on objects, which are no values
 whole_objects        pickles, for those who ask
 """
 

@@ -8,6 +8,10 @@
 The format has no complex128. Such an array stands there as F64 with a last dimension of 2 (real, imaginary), which is
 what others read. The metadata list its name under "complex128", so here it is complex again.
 
+Two more texts in the metadata let a flipped bit be found. The one called "crc32" has the checksum of each array's bytes.
+The one called "crc32 of this header" is that of all else. Others do not look at them, and files without them are read as
+well.
+
 A header is believed only after every number in it was checked against the size of the file. So a broken or
 hostile file costs its own size at most. Format: github.com/huggingface/safetensors.
 """
@@ -16,6 +20,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Final, NamedTuple, NoReturn
 
@@ -23,6 +28,7 @@ import ml_dtypes
 import numpy as np
 
 from minitorch_dist.serialization import strict_json
+from transports.plain_text import clean
 
 Array = np.ndarray[Any, Any]
 
@@ -30,6 +36,8 @@ MOST_HEADER: Final = 100_000_000  # the format's own limit
 _MOST_DIMS: Final = 64  # numpy's
 _METADATA: Final = "__metadata__"
 _PAIRS: Final = "complex128"  # the metadata's key for the names of arrays that are stored as pairs
+CHECKS: Final = "crc32"  # and for the checksums
+SEAL: Final = "crc32 of this header"
 
 DTYPES: Final[dict[str, np.dtype[Any]]] = {
     name: np.dtype(kind)
@@ -47,6 +55,13 @@ NAMES: Final = {dtype: name for name, dtype in DTYPES.items()} | {np.dtype(np.co
 class SerializationError(RuntimeError):
     """A file cannot be loaded: it is truncated, damaged, or something else than it should be."""
 
+    def __str__(self) -> str:
+        return clean(super().__str__())  # names from the file
+
+
+class FlippedBits(SerializationError):
+    """Bits were changed since the file was written."""
+
 
 class Entry(NamedTuple):
     """One array in a file: where its bytes lie, counted from the end of the header."""
@@ -56,6 +71,7 @@ class Entry(NamedTuple):
     shape: tuple[int, ...]
     start: int
     stop: int
+    check: int | None = None  # the checksum of its bytes
 
 
 # ------------------------------------------------------------------------------------------ writing
@@ -66,13 +82,17 @@ def is_name(name: str) -> bool:
     return name != _METADATA and not any(0xD800 <= ord(c) < 0xE000 for c in name)
 
 
-def write(file: BinaryIO, arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
-    """Write a whole file. Wide types go first, so that every array is aligned."""
+def write(
+    file: BinaryIO, arrays: Mapping[str, Array], metadata: Mapping[str, str]
+) -> dict[str, int]:
+    """Write a whole file. Wide types go first, so that every array is aligned. Returns the checksums."""
     order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
+    checks = {name: checksum(np.ascontiguousarray(arrays[name])) for name in order}
     pairs = [name for name in order if arrays[name].dtype == np.complex128]
     if pairs:
         metadata = {**metadata, _PAIRS: json.dumps(pairs)}
-    header: dict[str, Any] = {_METADATA: dict(metadata)}
+    metadata = {**metadata, CHECKS: json.dumps(checks, separators=(",", ":"))}
+    header: dict[str, Any] = {_METADATA: metadata}
     offset = 0
     for name in order:
         array = arrays[name]
@@ -80,6 +100,7 @@ def write(file: BinaryIO, arrays: Mapping[str, Array], metadata: Mapping[str, st
         shape = [*array.shape, *((2,) if array.dtype == np.complex128 else ())]
         header[name] = {"dtype": NAMES[array.dtype], "shape": shape,
                         "data_offsets": [start, offset]}  # fmt: skip
+    header[_METADATA] = {**metadata, SEAL: str(strict_json.checksum(header))}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > MOST_HEADER:
@@ -90,6 +111,7 @@ def write(file: BinaryIO, arrays: Mapping[str, Array], metadata: Mapping[str, st
     _write_all(file, memoryview(len(text).to_bytes(8, "little") + text))
     for name in order:
         _write_all(file, as_bytes(np.ascontiguousarray(arrays[name])).data)
+    return checks
 
 
 def _write_all(file: BinaryIO, data: memoryview) -> None:
@@ -102,6 +124,11 @@ def _write_all(file: BinaryIO, data: memoryview) -> None:
 def as_bytes(array: Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The memory of a contiguous array, byte by byte."""
     return array.reshape(-1).view(np.uint8)
+
+
+def checksum(array: Array) -> int:
+    """Of the bytes of a contiguous array."""
+    return zlib.crc32(as_bytes(array).data)
 
 
 # ------------------------------------------------------------------------------------------ reading
@@ -136,7 +163,11 @@ def read_header(
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         _fail("its __metadata__ is not a table of texts")
-    entries = [_entry(name, about) for name, about in header.items()]
+    flaw = _flaw(header, metadata)
+    checks = _checks(header, metadata)
+    entries = [
+        _entry(name, about)._replace(check=checks.get(name)) for name, about in header.items()
+    ]
     entries.sort(key=lambda e: (e.start, e.stop))
     end = 0
     for entry in entries:
@@ -150,9 +181,60 @@ def read_header(
     if end > available or (whole and end != available):
         missing = f"{end - available:,} bytes are missing" if end > available else "more follow"
         _fail(f"its arrays take {end:,} bytes and {available:,} follow the header: {missing}")
+    if flaw:
+        raise FlippedBits(f"The file cannot be loaded: {flaw}.")
     if _PAIRS in metadata:
         entries = _joined(entries, metadata[_PAIRS])
     return entries, metadata, 8 + length
+
+
+def _flaw(header: dict[str, Any], metadata: dict[str, str]) -> str:
+    """The flaw of the header's own checksum, or "". Other errors say more, so this one is raised last."""
+    seal = metadata.pop(SEAL, None)
+    try:
+        check = seal and str(strict_json.checksum({**header, _METADATA: metadata}))
+    except ValueError as error:
+        return f"its header has no checksum: {error}"
+    if seal == check:
+        return ""
+    return (
+        f"its header was changed since it was written. Its checksum is {check}, and {seal!r} was noted. It is damaged, or "
+        "another program wrote it and kept our metadata"
+    )
+
+
+def _checks(header: dict[str, Any], metadata: dict[str, str]) -> dict[str, int]:
+    """The checksums of the arrays, where the file has them."""
+    if CHECKS not in metadata:
+        return {}
+    try:
+        checks = strict_json.loads(metadata.pop(CHECKS), may_have_nan=False)
+    except ValueError as error:
+        _fail(f"its list of checksums is not valid JSON ({error})")
+    if not isinstance(checks, dict) or not all(type(n) is int for n in checks.values()):
+        _fail("its list of checksums is not a table of numbers")
+    if checks.keys() != header.keys():
+        _fail("its list of checksums has other names than its arrays")
+    return checks
+
+
+def fill(file: BinaryIO, name: str, target: Array) -> None:
+    """Read an array that is contiguous, from where the file stands."""
+    left = as_bytes(target).data
+    while left:
+        count = file.readinto(left)  # type: ignore[attr-defined]
+        if not count:
+            _fail(f"it ended within '{name}'")
+        left = left[count:]
+
+
+def demand_whole(entry: Entry, found: int) -> None:
+    """FlippedBits unless the bytes of an array have the checksum that was noted when it was written."""
+    if entry.check is not None and found != entry.check:
+        raise FlippedBits(
+            f"The file cannot be loaded: the bytes of '{entry.name}' were changed since it was written. Their checksum "
+            f"is {found:08x}, and {entry.check:08x} was noted."
+        )
 
 
 def _joined(entries: list[Entry], pairs: str) -> list[Entry]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -24,8 +24,21 @@ from minitorch_dist.serialization.saving import OURS, VERSION
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import Storage
 from minitorch_dist.tensors.tensor import Tensor
+from transports import keeper
 
 Leaf = dict[str, Any]  # what the file says of one tensor or array
+
+
+class MissingFile(FileNotFoundError, SerializationError):
+    """There is nothing at the path."""
+
+
+class FolderGiven(IsADirectoryError, SerializationError):
+    """The path leads to a folder."""
+
+
+class ForbiddenFile(PermissionError, SerializationError):
+    """The system does not let us read it."""
 
 
 def load(
@@ -40,13 +53,20 @@ def load(
 
     `map_location` says on which device tensors go (see `locations.place`). `weights_only=False` also reads
     a pickle that `save(…, pickle_module=pickle)` wrote, which runs its code. `mmap` changes nothing. Raises
-    SerializationError for a file that is truncated, damaged or of another kind.
+    SerializationError for a file that is truncated, damaged or of another kind. Where there is no file to read, that
+    is a FileNotFoundError, IsADirectoryError or PermissionError at the same time, as in torch.
     """
     if isinstance(f, (str, os.PathLike)):
-        with Path(f).open("rb") as opened:
+        with _opened(f) as opened:
             if weights_only is False and whole_objects.is_pickle(opened):
                 return whole_objects.read(opened, map_location, pickle_module)
-            return _read(opened, os.fstat(opened.fileno()).st_size, map_location, whole=True)
+            try:
+                size = os.fstat(opened.fileno()).st_size
+                return _read(opened, size, map_location, whole=True)
+            except SerializationError as error:
+                raise type(error)(f"{error} It is {os.fspath(f)!r}.") from None
+            except OSError as error:
+                raise SerializationError(f"{os.fspath(f)!r} cannot be read: {error}") from error
     file = f if f.seekable() else io.BytesIO(f.read())
     if weights_only is False and whole_objects.is_pickle(file):
         return whole_objects.read(file, map_location, pickle_module)
@@ -54,6 +74,20 @@ def load(
     size = file.seek(0, io.SEEK_END) - start
     file.seek(start)
     return _read(file, size, map_location, whole=False)
+
+
+def _opened(path: str | os.PathLike[str]) -> BinaryIO:
+    """A regular file. FIFOs and devices are no files that could be read whole, and to open one may take for ever."""
+    try:
+        return os.fdopen(keeper.open_file(path, follow=True), "rb")
+    except FileNotFoundError as error:
+        raise MissingFile(*error.args[:2], error.filename) from None
+    except PermissionError as error:
+        raise ForbiddenFile(*error.args[:2], error.filename) from None
+    except OSError as error:
+        if error.errno == errno.EISDIR:
+            raise FolderGiven(*error.args[:2], error.filename) from None
+        raise SerializationError(f"The file cannot be loaded: {error}.") from None
 
 
 def _read(file: BinaryIO, size: int, map_location: MapLocation, whole: bool) -> Any:
@@ -103,12 +137,8 @@ def _read_entry(file: BinaryIO, entry: Entry, strides: Any) -> tuple[Array, Arra
     """The memory of an entry, and the entry as it lies in it."""
     memory, array = layout.memory_for(entry, strides)
     target = array if array.flags.c_contiguous else np.empty(entry.shape, entry.dtype)
-    left = container.as_bytes(target).data
-    while left:
-        count = file.readinto(left)  # type: ignore[attr-defined]
-        if not count:
-            raise ValueError(f"the file ended within '{entry.name}'")
-        left = left[count:]
+    container.fill(file, entry.name, target)
+    container.demand_whole(entry, container.checksum(target))
     if target is not array:
         array[...] = target
     return memory, array

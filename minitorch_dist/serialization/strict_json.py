@@ -6,6 +6,7 @@ Python's reader keeps the last of two values of one name, and says nothing.
 from __future__ import annotations
 
 import json
+import zlib
 from typing import Any, NoReturn
 
 
@@ -15,6 +16,14 @@ def loads(text: str | bytes | bytearray, may_have_nan: bool = True) -> Any:
     try:
         decoded = text if isinstance(text, str) else bytes(text).decode()
         return json.loads(decoded, object_pairs_hook=_table, parse_constant=refusal)
+    except RecursionError:
+        raise ValueError("lists and tables in it are nested too deeply") from None
+
+
+def checksum(value: Any) -> int:
+    """Of a value that was read by `loads`, or can be: the order in tables and the spaces do not count."""
+    try:
+        return zlib.crc32(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
     except RecursionError:
         raise ValueError("lists and tables in it are nested too deeply") from None
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.serialization import alike
+from minitorch_dist.serialization import alike, instead
 from minitorch_dist.serialization.container import NAMES, SerializationError
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import TensorBase
@@ -79,7 +79,7 @@ class Encoder:
                 return self._container(thing, path)
             finally:
                 self._around.discard(id(thing))
-        raise TypeError(f"{spell(path)} is {_describe(thing)}. {_hint(thing)}")
+        raise TypeError(f"{spell(path)} is {_describe(thing)}. {_hint(thing, spell(path))}")
 
     def _number(self, thing: Any, path: Path) -> int:
         number = self._numbers.get(id(thing))
@@ -241,15 +241,13 @@ def _describe(thing: Any) -> str:
     return f"a {type(thing).__module__}.{type(thing).__qualname__}".replace("builtins.", "")
 
 
-def _hint(thing: Any) -> str:
-    if hasattr(thing, "state_dict"):
-        return (
-            "Save its state_dict() instead, and load it into a new one with load_state_dict(). (The object itself: "
-            "save(…, pickle_module=pickle), and load(…, weights_only=False), which runs code of the file.)"
-        )
-    if callable(thing) and hasattr(thing, "__qualname__"):
-        return (
-            "A file holds values and no code: save its name, and look that up in a dict of your own after load(). "
-            "(Functions and classes of a module can be pickled: save(…, pickle_module=pickle). A lambda cannot.)"
-        )
-    return f"A file holds values and no code. Possible are: {KINDS}."
+def _hint(thing: Any, spelled: str) -> str:
+    pickles = (
+        "a lambda cannot be"
+        if hasattr(thing, "__qualname__")
+        else "to load it runs code of the file"
+    )
+    return (
+        f"A file holds values and no code. {instead.advice(thing, spelled)} (The object itself can be pickled: "
+        f"save(…, pickle_module=pickle), and load(…, weights_only=False); {pickles}.) Possible are: {KINDS}."
+    )

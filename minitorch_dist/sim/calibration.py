@@ -36,6 +36,7 @@ from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import estimates, nets
 from minitorch_dist.sim.runner import run
+from transports.plain_text import clean
 from transports.virtual.network import Network
 from transports.virtual.topology import Link, Uniform
 
@@ -144,7 +145,7 @@ def load(path: str) -> Fit | None:
         costs, scatter = Costs(*map(float, words["costs"])), tuple(map(float, words["scatter"]))
     except (TypeError, ValueError, KeyError) as error:
         raise ValueError(
-            f"{path} holds no measurements ({error}); mtd calibrate writes them"
+            f"{path} holds no measurements ({clean(str(error))}); mtd calibrate writes them"
         ) from None
     return Fit(link.latency, link.per_byte, {}, costs, draws, scatter)
 

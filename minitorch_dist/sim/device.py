@@ -27,6 +27,7 @@ from typing import Any, Final, NamedTuple
 from minitorch_dist.tensors.flops import Sizes
 from minitorch_dist.tensors.pools import parse_bytes, readable
 from transports.clock import PICO
+from transports.plain_text import clean
 from transports.quantities import amount, byte_time, in_words, span
 
 KNOWN: Final = Path(__file__).with_name("devices.toml")
@@ -214,7 +215,7 @@ def _in_file(path: Path) -> tuple[str, dict[str, Any]]:
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{str(path)!r} is no file of a device: {error}") from None
+        raise ValueError(f"{str(path)!r} is no file of a device: {clean(str(error))}") from None
     rows = [(name, dict(row)) for name, row in table.items() if isinstance(row, dict)]
     if len(rows) != 1 or len(table) != 1 or not isinstance(rows[0][1].get("peak"), dict):
         raise ValueError(f"{path} is no file of one device; mtd calibrate cpu writes one")
@@ -225,7 +226,7 @@ def _in_file(path: Path) -> tuple[str, dict[str, Any]]:
         )
     if "bandwidth" not in row:
         raise ValueError(f"{path}: the bandwidth of {name} is missing")
-    return name, row
+    return clean(name, lines=False), row
 
 
 def _found(name: str) -> str:

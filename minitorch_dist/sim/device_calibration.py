@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import minitorch_dist as torch
+from minitorch_dist.sim import whole_files
 from minitorch_dist.sim.device import Device
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.autograd import grad_modes
@@ -124,4 +125,4 @@ def save(device: Device, path: str | Path) -> None:
     for part, table in (("peak", device.peak), ("sources", device.sources)):
         lines += ["", f"[{json.dumps(device.name)}.{part}]"]
         lines += [f"{key} = {json.dumps(v, ensure_ascii=False)}" for key, v in table.items()]
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    whole_files.write(path, "\n".join(lines) + "\n")

@@ -19,7 +19,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from minitorch_dist.sim import whole_files
 from minitorch_dist.sim.topologies import dragonfly, fat_tree, mesh, rails, torus
+from transports.plain_text import clean
 from transports.quantities import byte_time, span
 from transports.virtual import topology
 from transports.virtual.network import FIRST_COME, Network
@@ -163,7 +165,7 @@ def save(path: str | Path, latency: int, per_byte: Fraction, about: dict[str, An
         "ps_per_byte": [per_byte.numerator, per_byte.denominator],
         **about,
     }
-    Path(path).write_text(json.dumps(words, indent=1) + "\n", encoding="utf-8")
+    whole_files.write(path, json.dumps(words, indent=1) + "\n")
 
 
 def load(path: str | Path) -> Network:
@@ -175,7 +177,9 @@ def load(path: str | Path) -> Network:
         above, below = words["ps_per_byte"]
         link = Link(int(words["latency_ps"]), Fraction(int(above), int(below)))
     except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"{path} holds no network ({error}); mtd calibrate writes one") from None
+        raise ValueError(
+            f"{path} holds no network ({clean(str(error))}); mtd calibrate writes one"
+        ) from None
     return Network(Uniform(link))
 
 

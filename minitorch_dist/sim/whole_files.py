@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Final
+
+from transports import keeper
 
 PAGE: Final = b"<!doctype html>"  # a page begins so
 
@@ -30,10 +31,8 @@ def check(path: str | PathLike[str], begin: bytes = b"", what: str = "file") -> 
             begun = file.read(len(begin))
         if begun != begin[: len(begun)]:
             raise ValueError(f"{path} is no {what}, and would be overwritten")
-    draft = _draft_of(place)
     try:
-        draft.touch()
-        draft.unlink()
+        keeper.Draft(place.resolve().parent).close()
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
@@ -45,22 +44,17 @@ def write(path: str | PathLike[str], data: str | bytes) -> None:
     if _is_device(place):
         place.write_bytes(given)
         return
-    draft = _draft_of(place)
     try:
-        draft.write_bytes(given)
-        draft.replace(place.resolve())
-    except BaseException as error:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise OSError(error.errno, error.strerror, str(path)) from None
-        raise
-
-
-def _draft_of(path: Path) -> Path:
-    """Beside it, for a file is renamed within its folder only."""
-    whole = path.resolve()
-    return whole.with_name(f".{whole.name[:200]}.{os.getpid()}")
+        whole = place.resolve()
+        keeper.sweep(whole.parent)
+        draft = keeper.Draft(whole.parent)
+        try:
+            draft.path.write_bytes(given)
+            draft.place(whole)
+        finally:
+            draft.close()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _is_device(path: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -55,15 +56,50 @@ def test_missing_files_are_named_with_where_to_put_them(tmp_path: Path) -> None:
         (b"\0\0\x08\x03\0\0", "ends inside its header"),
         (b"\0\0\x08\x01\0\0\0\x05abc", "promises 5 elements"),
         (b"\0\0\x08\x03" + b"\xff" * 12, "promises"),
+        (b"\0\0\x08\x02" + struct.pack(">2I", 0, 5) + b"x", "promises 0 elements"),
+        (b"\0\0\x08\x46" + struct.pack(">70I", *[1] * 70) + b"x", "cannot be"),
     ],
 )
+@pytest.mark.parametrize("packed", [False, True])
 def test_damaged_files_are_refused_with_the_reason(
-    tmp_path: Path, content: bytes, complaint: str
+    tmp_path: Path, content: bytes, complaint: str, packed: bool
 ) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(content)
+    path = tmp_path / ("file.gz" if packed else "file")
+    path.write_bytes(gzip.compress(content) if packed else content)
     with pytest.raises(ValueError, match=complaint):
         read_idx(path)
+
+
+IMAGE = b"\0\0\x08\x01" + struct.pack(">I", 2000) + bytes(range(250)) * 8
+
+
+@pytest.mark.parametrize("at", range(0, len(gzip.compress(IMAGE)), 7))
+def test_a_packed_file_that_is_damaged_anywhere_is_refused_or_right(
+    tmp_path: Path, at: int
+) -> None:
+    path, whole = tmp_path / "file.gz", gzip.compress(IMAGE)
+    for spoilt in (
+        whole[:at],
+        whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :],
+        b"\0\0\x08\x01",
+    ):
+        path.write_bytes(spoilt)
+        try:
+            assert read_idx(path).tobytes() == IMAGE[8:]
+        except ValueError as error:
+            assert str(path) in str(error)
+
+
+def test_no_more_is_unpacked_than_the_header_promises(tmp_path: Path) -> None:
+    path = tmp_path / "file.gz"
+    path.write_bytes(gzip.compress(b"\0\0\x08\x01" + struct.pack(">I", 3) + bytes(64 << 20)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="holds more"):
+            read_idx(path)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_images_and_labels_must_belong_together(tmp_path: Path) -> None:

@@ -35,7 +35,15 @@ def fields_of(layout: str, at: int = 0) -> list[Field]:
     return found
 
 
-NOT_UTF8 = (b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\x00", b"\xf0\x28\x8c\xbc", "²".encode())
+NOT_UTF8 = (
+    b"\x1b[2J",
+    b"\xff",
+    b"\xc3\x28",
+    b"\xed\xa0\x80",
+    b"\x00",
+    b"\xf0\x28\x8c\xbc",
+    "²".encode(),
+)
 
 
 def extreme(random: Random, old: int, width: int, length: int) -> int:
@@ -98,7 +106,7 @@ def bend_plainly(random: Random, data: bytes, pool: Sequence[bytes]) -> bytes:
 ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2**31, 2**32, -(2**31), 2**53, 2**63 - 1, 2**63, 2**64, -(2**63) - 1,
     10**400, 0.5, -0.0, 1e308, -1e308, 5e-324, math.nan, math.inf, -math.inf, "", "0", "-1", "1e999",
-    "nan", "\0", "\ud800", "é", "²", "٣", "a" * 300, "__class__", "__import__", "../../etc/passwd",
+    "nan", "\0", "\x1b[2J", "\x9b", "\u202e", "\ud800", "é", "²", "٣", "a" * 300, "__class__", "__import__", "../../etc/passwd",
     "/etc/passwd", ".", "..", [], {}, [[]], [None], [-1], {"": None}, [0] * 70, "\n", "%s%n", "{0}",
 )  # fmt: skip
 
@@ -182,7 +190,7 @@ def as_json(random: Random, tree: Any) -> bytes:
 
 WORDS: tuple[str, ...] = (
     "", " ", "\0", "\n", "0", "-1", "1", "²", "٣", "1e999", "1e-999", "nan", "inf", "-inf", "9" * 30,
-    "9" * 5000, "1" * 400, "0x10", "1_0", "0.5", "1e400", "é", "\ud800", "\u202e", "=", ",", ";", ":",
+    "9" * 5000, "1" * 400, "0x10", "1_0", "0.5", "1e400", "é", "\ud800", "\u202e", "\x1b[2J", "\x1b]0;x\x07", "\x9b", "=", ",", ";", ":",
     "/", "//", "?", "&", "#", "@", "%", "%zz", "%00", "[", "]", "[::1]", "+", ">", "|", ".", "..",
     "../..", "a" * 300, "__class__", "{0}", "%s", "-" * 40, "'", '"', "\\", "(", ")", "*",
 )  # fmt: skip

@@ -12,13 +12,15 @@ from tests.hostile.parts import all_parts
 from tests.hostile.running import Part, Runner, made, table, told
 from transports import keys
 
+KINDS = ("door", "live", "fault", "folder", "twice")
+
 
 def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
     found.add_argument("--seconds", type=float, default=60.0, help="for all parts together")
     found.add_argument("--seed", type=int, default=1)
     found.add_argument("--only", action="append", default=[], help="parts whose name begins so")
-    found.add_argument("--kind", action="append", default=[], choices=("door", "live", "fault"))
+    found.add_argument("--kind", action="append", default=[], choices=KINDS)
     found.add_argument("--jobs", type=int, default=2, help="parts at once")
     found.add_argument("--count", type=int, help="so many attempts of each part at most")
     found.add_argument("--traces", action="store_true", help="print where it fell")

@@ -7,6 +7,7 @@ it falls if it      raises anything else
                     takes more memory than its input is worth
                     runs something: an import, a program, a file outside its folder, a connection
                     refuses what the real writer made, and nobody bent
+                    says why with characters that a terminal would obey
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any, NamedTuple
 from rich.cells import cell_len
 
 from tests.hostile.door import Door, Input
+from transports.plain_text import clean
 
 SECONDS, SECONDS_A_BYTE = 1.0, 1e-5  # of the processor
 STANDSTILL = 30.0  # seconds of the clock on the wall
@@ -120,6 +122,8 @@ class Judge:
                 signal.setitimer(signal.ITIMER_PROF, 0)
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except door.refusals as error:
+            if door.is_of_others and (said := f"{error}") != clean(said):
+                return self._fallen(f"puts {clean(said)} on the terminal", error)
             if given.changes or not door.is_always_right:
                 return Verdict("refused")
             return self._fallen(f"refused a right input: {_line(error)}", error)

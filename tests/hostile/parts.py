@@ -8,9 +8,11 @@ from pathlib import Path
 
 from minitorch_dist.distributed.codec import trust
 from tests.hostile import judging
+from tests.hostile.at_once import at_once_parts
 from tests.hostile.door import Door, Inputs
 from tests.hostile.doors import all_doors
 from tests.hostile.faults import fault_parts
+from tests.hostile.folders import folder_parts
 from tests.hostile.judging import LOOK, Judge
 from tests.hostile.live import live_parts
 from tests.hostile.running import Part, Session, Tried
@@ -46,4 +48,5 @@ def part_of(door: Door) -> Part:
 
 def all_parts(folder: Path) -> list[Part]:
     """Every part; their files lie in `folder`."""
-    return [*map(part_of, all_doors(folder)), *live_parts(), *fault_parts()]
+    doors = map(part_of, all_doors(folder))
+    return [*doors, *live_parts(), *fault_parts(), *folder_parts(), *at_once_parts()]

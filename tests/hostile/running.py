@@ -48,7 +48,7 @@ class Part:
     """One row of the table. `open(seed, folder)` is called in the part's own process."""
 
     name: str
-    kind: str  # door, live, fault
+    kind: str  # door, live, fault, folder, twice
     open: Callable[[int, Path], Session]
     weight: float = 1.0
 
@@ -279,10 +279,10 @@ def _end(child: Child) -> None:
 
 def table(rows: Sequence[Row]) -> str:
     """What was tried, and what came of it."""
-    head = f"{'what':20} {'kind':5} {'attempts':>10} {'accepted':>9} {'refused':>9} {'fallen':>6} {'seconds':>7}"
+    head = f"{'what':22} {'kind':6} {'attempts':>10} {'accepted':>9} {'refused':>9} {'fallen':>6} {'seconds':>7}"
     lines = [head, "-" * len(head)]
     lines += [
-        f"{row.name:20} {row.kind:5} {row.attempts:>10,} {row.accepted:>9,} {row.refused:>9,} "
+        f"{row.name:22} {row.kind:6} {row.attempts:>10,} {row.accepted:>9,} {row.refused:>9,} "
         f"{row.fallen:>6,} {row.seconds:>7.1f}"
         for row in rows
     ]

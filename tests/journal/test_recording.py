@@ -13,7 +13,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, launch, sim
 from minitorch_dist.distributed import journal, world
 from minitorch_dist.distributed.exceptions import DistMismatch
-from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.distributed.journal import JournalError, sheets
 from minitorch_dist.launching import processes
 from minitorch_dist.launching.ranks import RankFailed
 from tests.journal.programs import everything, one_is_killed, ring, twice
@@ -187,7 +187,7 @@ def test_a_program_of_its_own_leaves_nothing_of_an_earlier_run(
     """As torchrun starts it: nobody but the variable says that there is a journal."""
     launch(ring, 3, journal=tmp_path / "run.mtd")
     for rank in (0, 4):
-        (tmp_path / f"run.mtd.{rank}").write_text("old")
+        (tmp_path / f"run.mtd.{rank}").write_text(f"{sheets.FIRST}old")
     monkeypatch.setenv(journal.VARIABLE, str(tmp_path / "run.mtd"))
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     dist.barrier()
@@ -195,6 +195,96 @@ def test_a_program_of_its_own_leaves_nothing_of_an_earlier_run(
     assert [p.name for p in tmp_path.iterdir()] == ["run.mtd.0"]
     (operation,) = journal.read(tmp_path / "run.mtd").operations
     assert operation.begin.operation == "barrier" and operation.end is not None
+
+
+FOREIGN = (
+    b"a",
+    b"1,2,3\n",
+    b'{"journal": 1}\n',
+    b'{"name": "mine"}\n',
+    b'{"journal":1,"of":"minitorch_dist"',
+    b"x" * 5000,
+)
+
+
+@pytest.mark.parametrize(
+    "place", ["run.mtd", "run.mtd.0", "run.mtd.1", "run.mtd.7", "run.mtd.20260101"]
+)
+@pytest.mark.parametrize("content", FOREIGN, ids=lambda content: f"{len(content)} {content[:9]!r}")
+@pytest.mark.parametrize("transport", ["queue://", "sim://"])
+def test_a_journal_replaces_and_deletes_nothing_of_others(
+    tmp_path: Path, place: str, content: bytes, transport: str
+) -> None:
+    launch(ring, 3, journal=tmp_path / "run.mtd")
+    (tmp_path / place).write_bytes(content)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(JournalError, match=rf"{place} is no journal.* stays as it is"):
+        launch(ring, 3, transport, journal=tmp_path / "run.mtd")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "fifo"])
+@pytest.mark.parametrize("place", ["run.mtd", "run.mtd.0"])
+def test_a_journal_follows_no_links_and_waits_for_no_fifo(
+    tmp_path: Path, kind: str, place: str
+) -> None:
+    there, path = tmp_path / "there", tmp_path / place
+    launch(ring, 2, journal=there)
+    content = there.read_bytes()
+    if kind == "link":
+        path.symlink_to(there)
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    sheets.Sheet(tmp_path / "run.mtd.1").close()
+    whole = tmp_path / "run.mtd"
+    if whole.is_dir() and not whole.is_symlink():  # a folder is asked for the run.mtd in it
+        path = whole / sheets.NAME
+        path.mkdir()
+    with pytest.raises(JournalError, match="cannot be a journal: it is a"):
+        launch(ring, 2, journal=whole)
+    if kind != "link" and place == "run.mtd.0":
+        with pytest.raises(JournalError, match="is no journal: it is a"):
+            journal.read(whole)
+    assert there.read_bytes() == content and os.path.lexists(path)
+
+
+def test_a_journal_that_another_run_is_writing_is_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.mtd"
+    other = sheets.Sheet(path)
+    other.write('{"what":"compute"}\n')
+    with pytest.raises(JournalError, match="just being written by another run"):
+        launch(ring, 2, journal=path)
+    again = sheets.Sheet(path, more=True)  # a second world of the same run adds to it
+    again.close()
+    other.close()
+    assert path.read_text() == sheets.FIRST + '{"what":"compute"}\n'
+    launch(ring, 2, journal=path)
+    assert journal.read(path).messages
+
+
+def test_an_empty_file_becomes_a_journal(tmp_path: Path) -> None:
+    (tmp_path / "run.mtd").touch()
+    (tmp_path / "run.mtd.0").touch()
+    launch(ring, 3, journal=tmp_path / "run.mtd")
+    assert len(journal.read(tmp_path / "run.mtd").messages) == 9
+
+
+def test_pieces_are_not_merged_over_a_file_of_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "run.mtd"
+    for rank in (0, 1):
+        sheets.Sheet(sheets.piece(path, rank)).close()
+    for place in (path, sheets.piece(path, 2)):
+        place.write_text("mine")
+        sheets.merge(path)
+        assert "stay pieces" in caplog.text and place.read_text() == "mine"
+        assert sheets.piece(path, 0).exists() and sheets.piece(path, 1).exists()
+        place.unlink()
+    sheets.merge(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["run.mtd"]
 
 
 @pytest.mark.parametrize("name", ["a*b.mtd", "[r]un.mtd", "ru?.mtd", "ränk 1.mtd"])

@@ -73,7 +73,7 @@ def test_the_error_for_a_module_says_how() -> None:
 
 
 def test_the_error_for_a_function_says_how(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"obj\[\"act\"\] is a function \(.*\)\. .* save its name"):
+    with pytest.raises(TypeError, match=r"obj\[\"act\"\] is a function \(.*\)\. .* Save its name"):
         mtd.save({"act": lambda x: x}, io.BytesIO())
     with pytest.raises((pickle.PicklingError, AttributeError)) as caught:
         mtd.save({"act": lambda x: x}, tmp_path / "act", pickle_module=pickle)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from transports.clock import SYSTEM
 from transports.shared_file import signed_file
-from transports.shared_file.logs import LogInlet, LogOutlet, Logs
+from transports.shared_file.logs import LogInlet, LogOutlet, Logs, lay_out
 from transports.shared_file.ring import RingReader, RingWriter
 from transports.shared_file.rings import Rings
 
@@ -76,6 +76,8 @@ def rings(folder: Path, room: int) -> Iterator[tuple[Rings, Rings]]:
 def logs(folder: Path, room: int, is_far: bool = False) -> Iterator[tuple[Logs, Logs]]:
     """What ranks 0 and 1 see of one folder."""
     with signed_file.make(folder / "world", terms("append", room), KEY) as held:
+        if not is_far:
+            lay_out(held.path, 2)
         ends = Logs(held, 0, is_far, SYSTEM), Logs(held, 1, is_far, SYSTEM)
         yield ends
         for end in ends:

@@ -126,16 +126,40 @@ def until(transport: FileTransport, done: Callable[[], bool]) -> None:
 @pytest.mark.parametrize("mode", ["rings", "append"])
 def test_the_file_is_ours_alone_and_nothing_of_it_stays(tmp_path: Path, mode: str) -> None:
     with world(*[f"file://{tmp_path}/job?mode={mode}"] * 3) as ranks:
-        there = [path for path in tmp_path.rglob("*") if path.is_file()]
-        if mode == "rings":
-            assert there == []  # its name is gone once all have it open
-        for path in there:
-            assert path.stat().st_mode & 0o777 == 0o600
+        assert list(tmp_path.iterdir()) == []  # the names are gone once all have it open
         ranks[0][0].close()
         ranks[1][0].close()
-        assert mode == "rings" or list(tmp_path.iterdir())
         assert "closed" in repr(ranks[0][0]) and "open" in repr(ranks[2][0])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_between_hosts_names_stay_until_the_last_one_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mounts, "kind_of", lambda path: "nfs4")
+    with world(*[f"file://{tmp_path}/job?mode=append"] * 3) as ranks:
+        there = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert there and all(path.stat().st_mode & 0o777 == 0o600 for path in there)
+        ranks[0][0].close()
+        ranks[1][0].close()
+        assert list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("options", ["", "?mode=append", "?mode=append&segment=100"])
+def test_no_file_of_one_host_has_a_name_once_all_are_there(
+    tmp_path: Path, world_size: int, options: str
+) -> None:
+    with world(*[f"file://{tmp_path}/job{options}"] * world_size) as ranks:
+        assert list(tmp_path.iterdir()) == []
+        for size in (0, 1, 4000, 3):
+            for rank, (transport, _) in enumerate(ranks):
+                transport.send((rank + 1) % world_size, b"%d" % rank, bytes(size))
+            for rank, (transport, desk) in enumerate(ranks):
+                until(transport, lambda desk=desk: bool(desk.whole))  # type: ignore[misc]
+                assert desk.whole.pop() == (b"%d" % ((rank - 1) % world_size), bytes(size))
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_will_do_and_no_path_at_all(
@@ -212,7 +236,7 @@ def test_a_planted_file_is_refused(tmp_path: Path) -> None:
         path.chmod(0o600)
         link = tmp_path / "link.rings"
         link.symlink_to(path)
-        with pytest.raises(OSError, match="symbolic links"):
+        with pytest.raises(OSError, match="it is a link"):
             signed_file.attach(link, good.generation, ends.KEY)
         link.unlink()
         for at in range(len(page)):
@@ -243,11 +267,16 @@ def test_ranks_with_different_keys_do_not_meet(tmp_path: Path) -> None:
 def test_a_stale_file_is_told_from_a_live_one(tmp_path: Path, mode: str) -> None:
     base = tmp_path / "job"
     with signed_file.make(base, ends.terms(mode, 4096), ends.KEY) as alive:
-        assert signed_file.sweep(base, ends.KEY) == [] and alive.path.exists()
-        assert signed_file.sweep(base, ends.KEY) == []
+        assert signed_file.sweep(base) == [] and alive.path.exists()
+        assert signed_file.sweep(base) == []
         alive.file.close()  # as the end of its process would
-        assert signed_file.sweep(base, b"another key") == [] and alive.path.exists()
-        (said,) = signed_file.sweep(base, ends.KEY)
+        planted = tmp_path / f"job.{bytes(16).hex()}.{mode}"
+        alive.path.rename(planted)
+        assert (
+            signed_file.sweep(base) == [] and planted.exists()
+        )  # its name is not that of its page
+        planted.rename(alive.path)
+        (said,) = signed_file.sweep(base)
         assert f"removed {alive.path}" in said and "process 1 on host" in said
         assert list(tmp_path.iterdir()) == []
 

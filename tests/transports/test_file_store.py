@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from transports.errors import DistStoreError, StoreTimeout, TrustError
-from transports.stores import processes
-from transports.stores.file import FileStore
+from transports.stores import file, processes, protocol
+from transports.stores.file import JOIN, FileStore
+from transports.stores.protocol import StoreRequest
 
 USER = """
 import sys, os, signal
@@ -103,7 +107,7 @@ def test_half_a_record_is_cut_off(path: Path) -> None:
 def test_what_is_no_store_is_left_alone(path: Path, tmp_path: Path) -> None:
     path.write_text("precious results of last week")
     path.chmod(0o600)
-    with pytest.raises(DistStoreError, match="is no store's file, or is damaged at byte 0"):
+    with pytest.raises(DistStoreError, match=r"is no store's file: .* Take another name"):
         FileStore(path)
     assert path.read_text() == "precious results of last week"
     path.chmod(0o666)
@@ -111,6 +115,143 @@ def test_what_is_no_store_is_left_alone(path: Path, tmp_path: Path) -> None:
         FileStore(path)
     with pytest.raises(DistStoreError, match="three slashes"):
         FileStore(tmp_path / "absent" / "store")
+
+
+USERS = protocol.pack_request(StoreRequest(JOIN, [], [f"{processes.mark()} 00".encode()], 0.0))
+SET = protocol.pack_request(StoreRequest("set", ["k"], [b"v"], 0.0))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a", b"\n", b"\0", b"mt", b"3.14", b"twelve bytes", b"mt\x01\x00", USERS[:5], USERS[:12], USERS[:40],
+        USERS[:-1], SET, SET + USERS, USERS + b"hello", USERS + SET + b"\n", b"precious results" * 999,
+    ],
+    ids=lambda content: f"{len(content)} bytes {content[:12]!r}",
+)  # fmt: skip
+def test_a_file_of_any_size_that_is_no_store_is_neither_cut_nor_written_nor_deleted(
+    path: Path, content: bytes
+) -> None:
+    path.write_bytes(content)
+    path.chmod(0o600)
+    before = path.stat()
+    for world_size in (-1, 1, 2):
+        with pytest.raises(DistStoreError, match="It stays as it is"):
+            FileStore(path, world_size)
+    after = path.stat()
+    assert path.read_bytes() == content
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+@pytest.mark.parametrize(
+    "kind", ["link", "link to nothing", "link to a store", "folder", "fifo", "device"]
+)
+def test_what_is_no_regular_file_is_refused_at_once(path: Path, tmp_path: Path, kind: str) -> None:
+    there = tmp_path / "there"
+    store = FileStore(there) if kind == "link to a store" else None
+    if kind == "link":
+        there.touch(0o600)
+    if kind.startswith("link"):
+        path.symlink_to(there)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path = Path("/dev/null")
+    before = there.read_bytes() if there.exists() else None
+    with pytest.raises(DistStoreError, match="cannot be a store's file"):
+        FileStore(path)
+    assert (there.read_bytes() if there.exists() else None) == before
+    if store is not None:
+        store.close()
+
+
+def test_a_link_that_is_put_in_place_of_the_file_is_not_written_through(
+    path: Path, tmp_path: Path
+) -> None:
+    store = FileStore(path)
+    store.set("k", "v")
+    path.rename(tmp_path / "moved")
+    path.symlink_to(tmp_path / "moved")
+    content = (tmp_path / "moved").read_bytes()
+    with pytest.raises(DistStoreError, match="was deleted or replaced"):
+        store.set("k", "w")
+    store.close()
+    assert path.is_symlink() and (tmp_path / "moved").read_bytes() == content
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 5, 8])
+def test_an_empty_file_becomes_a_store_and_is_empty_again(world_size: int) -> None:
+    with tempfile.NamedTemporaryFile() as file:  # as many programs of torch do
+        for _ in range(2):  # afterwards it is as good as new
+            stores = [FileStore(file.name, world_size) for _ in range(world_size)]
+            stores[0].set("k", "v")
+            assert stores[-1].get("k") == b"v"
+            for store in stores:
+                store.close()
+            assert Path(file.name).read_bytes() == b""
+
+
+def test_a_full_disk_leaves_nothing_of_a_store_that_could_not_begin(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(number: int, data: bytes, at: int, real: Any = os.pwrite) -> int:
+        if at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return int(real(number, data[:7], at))
+
+    path.with_name("empty").touch(0o600)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", full)
+        for place in (path, path.with_name("empty")):
+            with pytest.raises(OSError, match="No space"):
+                FileStore(place)
+    assert not path.exists() and path.with_name("empty").read_bytes() == b""
+
+
+@pytest.mark.spawn
+def test_a_forked_child_has_a_lock_of_its_own_and_leaves_for_nobody(path: Path) -> None:
+    store = FileStore(path)
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            for _ in range(200):
+                store.add("n", 1)
+            store.close()
+            status = 0
+        finally:
+            os._exit(status)
+    for _ in range(200):
+        store.add("n", 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert store.get("n") == b"400" and path.exists()
+    store.close()
+    assert not path.exists()
+
+
+def test_a_huge_file_is_refused_without_being_read(path: Path) -> None:
+    for begin in (b"", USERS):
+        path.write_bytes(begin)
+        path.chmod(0o600)
+        os.truncate(path, 1 << 40)
+        with pytest.raises(DistStoreError, match="It stays as it is"):
+            FileStore(path)
+        assert path.stat().st_size == 1 << 40
+
+
+def test_a_value_larger_than_what_is_read_at_once(path: Path) -> None:
+    store, other = FileStore(path), FileStore(path)
+    for turn in range(3):
+        store.set(f"k{turn}", bytes(file.PIECE + turn))
+        store.set("small", f"{turn}")
+    assert [len(other.get(f"k{turn}")) for turn in range(3)] == [
+        file.PIECE + turn for turn in range(3)
+    ]
+    assert other.get("small") == b"2"
+    store.close()
+    other.close()
 
 
 def test_a_file_deleted_by_others(path: Path) -> None:

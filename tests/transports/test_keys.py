@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from transports import keys
+from tests import odd_files
+from transports import keeper, keys
 from transports.errors import TrustError
 
 
@@ -75,3 +76,21 @@ def test_a_home_that_is_not_there(home: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(TrustError, match=f"or set {keys.VARIABLE}"):
         keys.job_key("a")
     assert list(home.iterdir()) == []
+
+
+def test_something_odd_in_its_place_is_an_error_at_once(home: Path) -> None:
+    for kind in ("fifo", "folder", "itself", "dangling", "socket"):
+        odd_files.put(kind, home / keys.FILE)
+        with pytest.raises(TrustError, match="the job's key could not be kept in"):
+            keys.job_key("a")
+        assert [entry.name for entry in home.iterdir()] == [keys.FILE]
+        if kind == "folder":
+            (home / keys.FILE).rmdir()
+        else:
+            (home / keys.FILE).unlink()
+
+
+def test_a_killed_process_leaves_no_draft_for_long(home: Path) -> None:
+    keeper.Draft(home).held.close()  # as if its process were killed
+    keys.job_key("a")
+    assert [entry.name for entry in home.iterdir()] == [keys.FILE]

@@ -11,9 +11,11 @@ arrive in any order, in parts or with holes, as blocks of a network file system 
 looks again. A large payload is cut into records, read straight to where it belongs.
 
 Files do not grow without end. After `room` bytes the writer goes on in the next segment, and before
-a third one it waits until the reader has removed the first. On a network file system (`is_far`) the writer
-calls fsync. A reader that found nothing opens the file anew, because such a file system then asks its
-server for new data.
+a third one it waits until the reader has done with the first. On one host two files take turns (`Turns`). Both ends open
+them at the beginning, and then their names are taken away, so nothing is left even if all are killed. On a
+network file system or between hosts (`is_far`) names are needed: each segment is a new file, which its reader removes
+(`Named`). There the writer calls fsync, and a reader that found nothing opens the file anew, because such a file system
+then asks its server for new data.
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
+from transports import keeper
 from transports.clock import Clock, Deadline
 from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
 from transports.errors import Damaged, Interrupted
-from transports.shared_file.signed_file import Handle, SignedFile
+from transports.keeper import Held
+from transports.shared_file.signed_file import PAGE, SignedFile
 
 _FRAME = struct.Struct("<II")  # length and check of a record
 _BEGIN = struct.Struct("<QI")  # payload and header of a message, in its first record
@@ -39,15 +43,89 @@ NEXT, END = 0xFFFF_FFFE, 0xFFFF_FFFF  # instead of a length: go on in the next s
 TORN = 30.0  # seconds after which a record that stays wrong is not under way but damaged
 
 
-def _name(folder: Path, src: int, dst: int, segment: int) -> Path:
-    return folder / f"{src}-{dst}.{segment}"
+NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR
+
+
+def lay_out(folder: Path, world_size: int) -> None:
+    """Make the files of all pairs of one host: their ends find them there, before the names go."""
+    for pair in range(2 * world_size**2):
+        path = folder / f"{pair // 2 // world_size}-{pair // 2 % world_size}.{pair % 2}"
+        os.close(keeper.open_file(path, NEW, 0o600))
+
+
+class Turns:
+    """The segments of a pair on one host: two files, open from the beginning. Its reader empties what it has read."""
+
+    def __init__(self, folder: Path, src: int, dst: int) -> None:
+        paths = [folder / f"{src}-{dst}.{number}" for number in (0, 1)]
+        self._files = [Held(keeper.open_file(path, os.O_RDWR)) for path in paths]
+
+    def fresh(self, segment: int) -> Held | None:
+        """One to write to; None while the reader is too far behind."""
+        return (
+            None if os.fstat(self._files[segment % 2].number).st_size else self._files[segment % 2]
+        )
+
+    def written(self, file: Held) -> None:
+        """The writer goes on in another one."""
+
+    def open(self, segment: int) -> Held:
+        """One to read; none (-1) if it is not there yet."""
+        return self._files[segment % 2]
+
+    def read(self, segment: int, file: Held) -> None:
+        """All of it was read: the writer may have it again."""
+        os.ftruncate(file.number, 0)
+
+    def close(self, file: Held) -> None:
+        for each in self._files:
+            each.close()
+
+
+class Named:
+    """The same for ends on several hosts: a new file for each segment."""
+
+    def __init__(self, folder: Path, src: int, dst: int) -> None:
+        self._begin = f"{folder}/{src}-{dst}"
+
+    def _path(self, segment: int) -> Path:
+        return Path(f"{self._begin}.{segment}")
+
+    def fresh(self, segment: int) -> Held | None:
+        if segment > 1 and self._is_there(segment - 2):
+            return None
+        return Held(keeper.open_file(self._path(segment), NEW, 0o600))
+
+    def _is_there(self, segment: int) -> bool:
+        """Asked by opening: a network file system may answer anything else from memory."""
+        try:
+            os.close(keeper.open_file(self._path(segment)))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def written(self, file: Held) -> None:
+        file.close()
+
+    def open(self, segment: int) -> Held:
+        with suppress(FileNotFoundError):  # its writer makes it before it says so, but hosts differ
+            return Held(keeper.open_file(self._path(segment)))
+        return Held(-1)
+
+    def read(self, segment: int, file: Held) -> None:
+        file.close()
+        self._path(segment).unlink(missing_ok=True)
+
+    def close(self, file: Held) -> None:
+        file.close()
 
 
 class Logs:
     """One rank's view of the folder."""
 
     def __init__(self, signed_file: SignedFile, rank: int, is_far: bool, clock: Clock) -> None:
-        self._folder, self._rank = signed_file.path, rank
+        self._folder, self._rank, self._terms = signed_file.path, rank, signed_file.file
+        self._is_far = is_far
         room, size = signed_file.terms.room, signed_file.terms.world_size
         self.outlets = [LogOutlet(self._folder, rank, dst, room, is_far) for dst in range(size)]
         self.inlets = [LogInlet(self._folder, src, rank, is_far, clock) for src in range(size)]
@@ -68,20 +146,27 @@ class Logs:
 
     def beat(self) -> None:
         self._beats += 1
-        path = self._folder / f"beat-{self._rank}"
+        number = self._beats.to_bytes(8, "little")
         with suppress(OSError):  # a full disk is not our death; the next beat may come through
-            descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-            try:
-                os.pwrite(descriptor, self._beats.to_bytes(8, "little"), 0)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            if not self._is_far:
+                os.pwrite(self._terms.number, number, PAGE + 8 * self._rank)
+                return
+            with Held(
+                keeper.open_file(self._pulse_of(self._rank), os.O_CREAT | os.O_WRONLY, 0o600)
+            ) as file:
+                os.pwrite(file.number, number, 0)
+                os.fsync(file.number)
 
     def pulse(self, peer: int) -> int:
-        try:
-            return int.from_bytes((self._folder / f"beat-{peer}").read_bytes()[:8], "little")
-        except OSError:
-            return 0
+        with suppress(OSError):
+            if not self._is_far:
+                return int.from_bytes(os.pread(self._terms.number, 8, PAGE + 8 * peer), "little")
+            return int.from_bytes(keeper.read_file(self._pulse_of(peer), 8), "little")
+        return 0
+
+    def _pulse_of(self, peer: int) -> Path:
+        """A file of each rank, since hosts do not share the pages of one."""
+        return self._folder / f"beat-{peer}"
 
     def close(self) -> None:
         for outlet in self.outlets:
@@ -94,10 +179,12 @@ class LogOutlet:
     """The writing end."""
 
     def __init__(self, folder: Path, src: int, dst: int, room: int, is_far: bool) -> None:
-        self._folder, self._src, self._dst, self._room = folder, src, dst, room
-        self._is_far = is_far
+        self._segments = (Named if is_far else Turns)(folder, src, dst)
+        self._room, self._is_far = room, is_far
         self._segment = self._offset = 0
-        self._file = self._create()
+        first = self._segments.fresh(0)
+        assert first is not None, "nobody has written yet"
+        self._file = first
         self._records: list[tuple[bytes, memoryview]] = []  # of a message that is not wholly in yet
         self._count = 0  # how many of them are in
 
@@ -143,7 +230,7 @@ class LogOutlet:
                 self._mark(END)
 
     def release(self) -> None:
-        self._file.close()
+        self._segments.close(self._file)
 
     def _write(self, front: bytes, rest: memoryview) -> None:
         length = len(front) + len(rest)
@@ -182,43 +269,25 @@ class LogOutlet:
         """Go on in a new segment where this one is full; False while the reader is too far behind."""
         if self._offset < self._room:
             return True
-        if self._segment and _exists(_name(self._folder, self._src, self._dst, self._segment - 1)):
+        fresh = self._segments.fresh(self._segment + 1)
+        if fresh is None:
             return False
-        self._segment += 1
-        try:
-            fresh = self._create()
-        except OSError:
-            self._segment -= 1
-            raise
         self._mark(NEXT)
-        self._file.close()
-        self._file, self._offset = fresh, 0
+        self._segments.written(self._file)
+        self._segment, self._file, self._offset = self._segment + 1, fresh, 0
         return True
-
-    def _create(self) -> Handle:
-        path = _name(self._folder, self._src, self._dst, self._segment)
-        return Handle(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-
-
-def _exists(path: Path) -> bool:
-    """Asked by opening: a network file system may answer anything else from memory."""
-    try:
-        os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
-    except FileNotFoundError:
-        return False
-    return True
 
 
 class LogInlet:
     """The reading end. It believes a value only as far as it makes sense."""
 
     def __init__(self, folder: Path, src: int, dst: int, is_far: bool, clock: Clock) -> None:
-        self.src, self._dst = src, dst
-        self._folder, self._is_far, self._clock = folder, is_far, clock
+        self.src, self._is_far, self._clock = src, is_far, clock
+        self._segments = (Named if is_far else Turns)(folder, src, dst)
         self._is_delivering = False  # a delivery has begun, and has not come to its end
         self.is_ended = False
         self._segment = self._offset = 0
-        self._file = Handle(-1)
+        self._file = Held(-1)
         self._torn: Deadline | None = None
         self._sink: Sink | None = None  # of a message that has begun to come
         self._left = 0  # bytes of its payload still to come
@@ -237,13 +306,15 @@ class LogInlet:
         count = 0
         if self._is_delivering:
             raise Interrupted
-        if self._file.number < 0 and not self._open():
-            return 0
+        if self._file.number < 0:
+            self._file = self._segments.open(self._segment)
+            if self._file.number < 0:
+                return 0
         while not self.is_ended and count < MANY:
             glimpse = os.pread(self._file.number, GLIMPSE, self._offset)
             if len(glimpse) < _FRAME.size:
                 if self._is_far:
-                    self.release()
+                    self._file.close()
                 break
             length, check = _FRAME.unpack_from(glimpse)
             if length == 0 and check == 0:  # a hole that will be filled
@@ -269,21 +340,15 @@ class LogInlet:
         return count
 
     def release(self) -> None:
-        self._file.close()
-
-    def _open(self) -> bool:
-        with suppress(FileNotFoundError):  # its writer makes it before it says so, but hosts differ
-            path = _name(self._folder, self.src, self._dst, self._segment)
-            self._file = Handle(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW))
-        return self._file.number >= 0
+        self._segments.close(self._file)
 
     def _next(self) -> bool:
-        """All of a segment was read: remove it, so that the writer may go on, and open the next."""
-        self.release()
-        _name(self._folder, self.src, self._dst, self._segment).unlink(missing_ok=True)
+        """All of a segment was read: let the writer go on, and open the next."""
+        self._segments.read(self._segment, self._file)
         self._segment += 1
         self._offset = 0
-        return self._open()
+        self._file = self._segments.open(self._segment)
+        return self._file.number >= 0
 
     def _record(self, inbox: Inbox, length: int, check: int, glimpse: bytes) -> int | None:
         """Take one record: how many messages it completed; None if it is not wholly there."""
@@ -333,7 +398,7 @@ class LogInlet:
     def _wait_for_the_rest(self) -> None:
         """A record is torn: it is still on its way, or never will be right."""
         if self._is_far:
-            self.release()
+            self._file.close()
         if self._torn is None:
             self._torn = self._clock.deadline(TORN)
         elif self._torn.is_over():

@@ -5,7 +5,7 @@
     3. others   open it and prove it
     4. all      say so, or why not; whoever fails, all know it, and why
 
-Then rank 0 takes the name of a mapped file away: all have it open, and nobody else shall.
+Then rank 0 takes the names away: all have open what they need, and nobody else shall. Only between hosts names stay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from transports.clock import Clock, Deadline
 from transports.contract import Store
 from transports.errors import ConnectError, StoreTimeout
 from transports.identity import PeerIdentity
-from transports.shared_file import mounts, signed_file
+from transports.shared_file import logs, mounts, signed_file
 from transports.shared_file.places import FileAddress
 from transports.shared_file.signed_file import SignedFile, Terms
 
@@ -62,11 +62,17 @@ def settle(
         if held is not None:
             abandon(held, setup_state.rank)
         raise
+    if setup_state.rank == 0 and not is_far(held, identities):
+        held.remove()
     if not held.is_folder:
-        if setup_state.rank == 0:
-            held.remove()
         held.file.close()  # the mapping keeps it
     return held
+
+
+def is_far(held: SignedFile, identities: Sequence[PeerIdentity]) -> bool:
+    """Whether ranks see the files over a network, and have to open them again and again."""
+    has_hosts = len({identity.boot for identity in identities}) > 1
+    return held.is_folder and (has_hosts or mounts.is_network(mounts.kind_of(held.path)))
 
 
 def _agree(setup_state: Setup, trouble: str) -> None:
@@ -130,13 +136,15 @@ def _lead(setup_state: Setup, identities: Sequence[PeerIdentity]) -> SignedFile:
     """Rank 0: make the file and tell where it is, or what was wrong."""
     place = setup_state.place
     try:
-        _complain(signed_file.sweep(place.base, setup_state.key), place)
+        _complain(signed_file.sweep(place.base), place)
         mode = _mode(place, identities)
         terms = Terms(
             mode, setup_state.world_size, place.room(mode, setup_state.world_size), os.urandom(16),
             identities[0].boot, f"{identities[0]}",
         )  # fmt: skip
         held = signed_file.make(place.base, terms, setup_state.key)
+        if held.is_folder and not is_far(held, identities):
+            logs.lay_out(held.path, setup_state.world_size)
     except BaseException as error:
         setup_state.store.set("file/place", json.dumps({"trouble": f"{error}"}))
         raise

@@ -15,17 +15,19 @@ was left by a crashed run: `sweep` removes it and says so. A live one cannot be 
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import hmac
 import os
-import shutil
 import stat
 import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from transports import keeper
 from transports.errors import ConnectError, TrustError
+from transports.keeper import Held
+from transports.plain_text import clean
 
 MAGIC = b"mtdmeets"
 VERSION = 2
@@ -67,30 +69,18 @@ def read_terms(page: bytes, key: bytes) -> Terms:
     _, version, mode, world_size, room, generation, boot, maker = _HEADER.unpack(head)
     if version != VERSION or mode >= len(MODES):
         raise TrustError(f"it is of version {version}, and this program speaks {VERSION}")
-    texts = [text.rstrip(b"\0").decode(errors="replace") for text in (boot, maker)]
+    texts = [_text(boot), _text(maker)]
     return Terms(MODES[mode], world_size, room, generation, *texts)
 
 
-class Handle:
-    """An open file, closed at the latest with its last user (a rank's thread may just end)."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def close(self) -> None:
-        number, self.number = self.number, -1
-        if number >= 0:
-            os.close(number)
-
-    __del__ = close
+def _text(field: bytes) -> str:
+    return clean(field.rstrip(b"\0"), lines=False)
 
 
 class SignedFile:
     """One rank's hold on the file: its lock, and the open file itself."""
 
-    def __init__(self, path: Path, terms: Terms, file: Handle) -> None:
+    def __init__(self, path: Path, terms: Terms, file: Held) -> None:
         self.path, self.terms, self.file = path, terms, file
 
     @property
@@ -101,7 +91,7 @@ class SignedFile:
         """Let go; the last one removes what is left. True if that was us."""
         if self.file.number < 0:
             return False
-        is_last = _is_unused(self.file.number)
+        is_last = self.file.lock()
         if is_last:
             self.remove()
         self.file.close()
@@ -115,7 +105,7 @@ class SignedFile:
 
     def remove(self) -> None:
         """Take the name away; those who have the file open keep it."""
-        _remove(self.path)
+        _remove(self.path, self.file)
 
 
 def make(base: Path, terms: Terms, key: bytes) -> SignedFile:
@@ -123,50 +113,56 @@ def make(base: Path, terms: Terms, key: bytes) -> SignedFile:
     path = base.parent / f"{base.name}.{terms.generation.hex()}.{terms.mode}"
     if terms.mode == "append":
         path.mkdir(mode=0o700)
-    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(_signed_part(path), flags, 0o600)
+    file = Held(keeper.open_file(_signed_part(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)  # before it can be read: nobody may sweep it away
-        os.pwrite(descriptor, terms.page(key), 0)
+        file.lock(shared=True)  # before it can be read: nobody may sweep it away
+        os.pwrite(file.number, terms.page(key), 0)
         if terms.mode == "append":  # other hosts will look for it
-            os.fsync(descriptor)
+            os.fsync(file.number)
     except BaseException:
-        os.close(descriptor)
-        _remove(path)
+        _remove(path, file)
+        file.close()
         raise
-    return SignedFile(path, terms, Handle(descriptor))
+    return SignedFile(path, terms, file)
 
 
 def attach(path: Path, generation: bytes, key: bytes) -> SignedFile:
     """Open the file that another rank has made, if it is what that rank spoke of."""
-    descriptor, terms = _open(path, key)
+    file, page = _open(path)
+    try:
+        terms = read_terms(page, key)
+    except TrustError as error:
+        raise TrustError(f"{path} is refused: {error}") from None
     if terms.generation != generation:
-        os.close(descriptor)
         raise ConnectError(f"{path} belongs to another run: its generation is another one")
-    fcntl.flock(descriptor, fcntl.LOCK_SH)
-    return SignedFile(path, terms, Handle(descriptor))
+    file.lock(shared=True)
+    return SignedFile(path, terms, file)
 
 
-def sweep(base: Path, key: bytes) -> list[str]:
-    """Remove what runs of this key have left at `base` when they crashed; says what and whose."""
+def sweep(base: Path) -> list[str]:
+    """Remove what runs of this user have left at `base` when they crashed; says what and whose.
+
+    A file is ours if its page has the random number that stands in its name. The key is not asked for: it may be
+    another one in each run.
+    """
     said = []
-    with os.scandir(base.parent) as entries:
-        names = [entry.name for entry in entries if entry.name.startswith(f"{base.name}.")]
-    for name in names:
-        if name.rpartition(".")[2] not in MODES:
+    for name in keeper.names(base.parent):
+        generation, _, mode = name.removeprefix(f"{base.name}.").partition(".")
+        if not name.startswith(f"{base.name}.") or mode not in MODES:
             continue
         path = base.parent / name
-        with suppress(OSError, TrustError):  # not ours, or just being made or removed
-            descriptor, terms = _open(path, key)
-            try:
-                if _is_unused(descriptor):
-                    _remove(path)
-                    said.append(
-                        f"removed {path}, a stale file: it was left by {terms.maker}, and no "
-                        "process uses it any more, so that run has crashed"
-                    )
-            finally:
-                os.close(descriptor)
+        with suppress(OSError, TrustError), contextlib.closing(_open(path)[0]) as file:
+            page = os.pread(
+                file.number, PAGE, 0
+            )  # of any version: these places are always the same
+            is_ours = page[:8] == MAGIC and page[24:40].hex() == generation
+            maker = page[104:168]
+            if is_ours and file.lock():  # and not in use
+                _remove(path, file)
+                said.append(
+                    f"removed {path}, a stale file: it was left by {_text(maker)}, and no "
+                    "process uses it any more, so that run has crashed"
+                )
     return said
 
 
@@ -174,37 +170,21 @@ def _signed_part(path: Path) -> Path:
     return path / "terms" if path.suffix == ".append" else path
 
 
-def _open(path: Path, key: bytes) -> tuple[int, Terms]:
-    """Open and examine a file; it must be our own, closed to others, and signed."""
-    descriptor = os.open(_signed_part(path), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o77:
-            raise TrustError(
-                f"{path} is refused: it must be a plain file of this user (number {os.geteuid()}) "
-                f"that nobody else can open, and it is of user {facts.st_uid} with mode "
-                f"{stat.S_IMODE(facts.st_mode):o}"
-            )
-        try:
-            return descriptor, read_terms(os.pread(descriptor, PAGE, 0), key)
-        except TrustError as error:
-            raise TrustError(f"{path} is refused: {error}") from None
-    except BaseException:
-        os.close(descriptor)
-        raise
+def _open(path: Path) -> tuple[Held, bytes]:
+    """Open a file, and its first page; it must be our own, and closed to others."""
+    file = Held(keeper.open_file(_signed_part(path), os.O_RDWR))
+    facts = os.fstat(file.number)
+    if facts.st_uid != os.geteuid() or facts.st_mode & 0o77:
+        raise TrustError(
+            f"{path} is refused: it must be a plain file of this user (number {os.geteuid()}) "
+            f"that nobody else can open, and it is of user {facts.st_uid} with mode "
+            f"{stat.S_IMODE(facts.st_mode):o}"
+        )
+    return file, os.pread(file.number, PAGE, 0)
 
 
-def _is_unused(descriptor: int) -> bool:
-    """Whether we alone hold the file. The lock is ours afterwards, or gone."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _remove(path: Path) -> None:
+def _remove(path: Path, file: Held) -> None:
     if path.suffix == ".append":
-        shutil.rmtree(path, ignore_errors=True)
+        keeper.remove_folder(path, file, "terms")
     else:
-        path.unlink(missing_ok=True)
+        keeper.remove_held(path, file)

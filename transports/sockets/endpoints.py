@@ -124,6 +124,8 @@ def holder_of(port: int) -> str:
             with os.scandir(process / "fd") as files:
                 is_holder = any(os.readlink(file.path) in inodes for file in files)  # noqa: PTH115 - thousands of them
             if is_holder:
-                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+                command = (
+                    (process / "cmdline").read_text("utf-8", "replace").replace("\0", " ").strip()
+                )
                 return f"pid {process.name} ({command[:100]})"
     return "a process of another user"

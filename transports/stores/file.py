@@ -8,12 +8,14 @@ looks again, first often and then seldom.
 
 The log begins with its users: for each the host, the boot, the process and when that started. So a file
 that a crashed run has left behind is told from one in use: all its users are gone, and the error says so.
-When the last user closes its handle, the file is deleted.
+
+Only a new or an empty file becomes a store. A file that does not begin with a user is somebody's: it is neither cut,
+nor written, nor deleted. When the last user closes its handle, a file that a user has made is deleted, and one that was
+there already (`tempfile.NamedTemporaryFile`) is empty again.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import weakref
@@ -23,15 +25,19 @@ from datetime import timedelta
 from math import inf
 from pathlib import Path
 
-from transports import frames
+from transports import frames, keeper
 from transports.clock import SYSTEM, Clock
 from transports.errors import DistStoreError, StoreTimeout, TrustError
+from transports.keeper import Held
 from transports.stores import processes, protocol
 from transports.stores.key_values import READS, KeyValues, NotYet
 from transports.stores.protocol import StoreRequest
 from transports.stores.store import ADVICE, TIMEOUT, Store
 
 JOIN, LEAVE = "user.join", "user.leave"
+PIECE = 1 << 20  # bytes that are read at a time: a file of somebody else may be large
+BEGIN = frames.pack(0, 0)[:8]  # of each record
+MADE = b"made"  # a user's second value: it has made the file
 PAUSES = (0.0005, 0.02)  # seconds between two looks, at first and at last
 
 
@@ -54,11 +60,11 @@ class FileStore(Store):
             with self._guard, self._log.locked(create=True):
                 self._log.read()
                 self._log.demand_fresh(world_size)
-                self._log.write(StoreRequest(JOIN, [], [user], 0.0))
+                self._log.write(StoreRequest(JOIN, [], [user, *[MADE] * self._log.has_made], 0.0))
         except BaseException:
-            self._log.close()
+            self._log.give_up()
             raise
-        self._finalizer = weakref.finalize(self, _leave, self._log, user, world_size)
+        self._finalizer = weakref.finalize(self, _leave, self._log, user, world_size, os.getpid())
 
     @property
     def path(self) -> str:
@@ -111,49 +117,62 @@ class Log:
         self.users: list[bytes] = []
         self.joined = 0
         self._offset = 0
-        self._file = -1
+        self._file = Held(-1)
+        self._is_closed = False
+        self.has_made = False  # whether the file was not there before we came
+        self.is_of_users = False  # whether one of them has made it
         self.is_whole = True  # our key-value table is what the file says up to our offset
 
     def _forget(self) -> None:
         """Begin anew: a command was interrupted between the key-value table and the file."""
         self.key_values, self.users, self.joined = KeyValues(), [], 0
-        self._offset, self.is_whole = 0, True
+        self._offset, self.is_whole, self.is_of_users = 0, True, False
 
     @contextmanager
     def locked(self, create: bool = False) -> Iterator[None]:
         """Hold the lock of the file that now stands at the path."""
         while True:
-            if create and self._file < 0:
-                self._file = self._open()
-            if self._file < 0:
+            if self._is_closed:
                 raise DistStoreError(f"the FileStore {self.path} was closed")
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            if self._is_in_place():
+            if self._file.number < 0:  # also in a process that was forked: a lock belongs to one
+                self._file = self._open(create)
+            self._lock()
+            if self._file.is_at(self.path):
                 break
+            self._file.close()
             if not create:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
                 raise DistStoreError(
                     f"{self.path} was deleted or replaced while this store used it. Leave the "
                     "deleting to the store: its last user does it"
                 )
-            self.close()  # its last user deleted it between our open and our lock
+            self.has_made = False  # its last user deleted it between our open and our lock
         try:
             yield
         finally:
-            if self._file >= 0:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
+            if self._file.number >= 0:
+                self._file.unlock()
 
-    def _open(self) -> int:
+    def _open(self, create: bool) -> Held:
         try:
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                flags = os.O_CREAT | os.O_EXCL if create else 0
+                file = Held(keeper.open_file(self.path, os.O_RDWR | flags, 0o600))
+                self.has_made = create
+            except FileExistsError:
+                file = Held(keeper.open_file(self.path, os.O_RDWR))
+        except keeper.OddFile as error:
+            raise DistStoreError(
+                f"{self.path} cannot be a store's file: {error.strerror}. Take the name of a file "
+                "that is not there yet; a link is not followed, so name what it leads to"
+            ) from error
         except OSError as error:
             raise DistStoreError(
                 f"cannot open the store's file {self.path}: {error.strerror}. Its folder has to "
                 "exist and to be writable for every rank (file:///folder/name, three slashes)"
             ) from error
-        found = os.fstat(file)
+        found = os.fstat(file.number)
         if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
-            os.close(file)
+            file.close()
             raise TrustError(
                 f"{self.path} belongs to user {found.st_uid} with mode "
                 f"{stat.S_IMODE(found.st_mode):04o}: others could write into this store. Take "
@@ -161,45 +180,59 @@ class Log:
             )
         return file
 
-    def _is_in_place(self) -> bool:
+    def _lock(self) -> None:
         try:
-            there = self.path.stat()
-        except FileNotFoundError:
-            return False
-        ours = os.fstat(self._file)
-        return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+            self._file.lock(wait=True)
+        except keeper.NoLocks as error:
+            raise DistStoreError(
+                f"{self.path} lies on a file system without locks ({error.strerror}), which a FileStore needs. Take "
+                "a folder of another disk, or a TCPStore"
+            ) from error
 
     def read(self) -> None:
         """Replay what others have appended. The lock is held."""
         if not self.is_whole:
             self._forget()
         self.is_whole = False
-        size = os.fstat(self._file).st_size
-        data = os.pread(self._file, size - self._offset, self._offset)
-        start = 0
-        while True:
+        size, data, start = os.fstat(self._file.number).st_size, b"", 0
+        while self._offset < size:
             rest = memoryview(data)[start:]
             try:
                 length = protocol.frame_length(bytes(rest[: frames.LENGTH]))
-                if length is None or length > len(rest):
-                    break
-                self._replay(protocol.unpack_request(rest[frames.LENGTH : length]))
+                if length is not None and length <= len(rest):
+                    self._replay(protocol.unpack_request(rest[frames.LENGTH : length]))
+                    start += length
+                    self._offset += length
+                    continue
             except (frames.FrameError, DistStoreError, NotYet, ValueError, IndexError) as error:
-                raise DistStoreError(
-                    f"{self.path} is no store's file, or is damaged at byte {self._offset}: "
-                    f"{error}. Take another name, or delete it"
-                ) from error
-            start += length
-            self._offset += length
-        if len(data) > start:  # half a record, of a process that was killed while it wrote
-            os.ftruncate(self._file, self._offset)
+                raise self._no_store(f"{error}") from error
+            wanted = min(size - self._offset, max(PIECE, length or 0))
+            if len(rest) >= wanted:  # half a record
+                self._cut(bytes(rest[: frames.LENGTH]))
+                break
+            data, start = os.pread(self._file.number, wanted, self._offset), 0
         self.is_whole = True
 
+    def _cut(self, begin: bytes) -> None:
+        """Take away half a record, of a process that was killed while it wrote; never the bytes of somebody else."""
+        if not self.joined or not BEGIN.startswith(begin[: len(BEGIN)]):
+            raise self._no_store(f"there is {begin!r}, which no store wrote")
+        os.ftruncate(self._file.number, self._offset)
+
+    def _no_store(self, why: str) -> DistStoreError:
+        what = f"is damaged at byte {self._offset}" if self.joined else "is no store's file"
+        return DistStoreError(
+            f"{self.path} {what}: {why}. It stays as it is. Take another name, or delete it if nobody needs it"
+        )
+
     def _replay(self, request: StoreRequest) -> None:
+        if not self.joined and request.operation != JOIN:
+            raise ValueError(f"a store begins with a user, and not with {request.operation[:20]!r}")
         if request.operation == JOIN:
             processes.read(_mark(request.values[0]))  # ValueError if it is none
             self.users.append(request.values[0])
             self.joined += 1
+            self.is_of_users |= request.values[1:] == [MADE]
             self.key_values.own_keys = 1  # this count
         elif request.operation == LEAVE:
             self.users.remove(request.values[0])
@@ -227,9 +260,14 @@ class Log:
 
     def _append(self, record: bytes) -> None:
         written = 0
-        while written < len(record):
-            rest = memoryview(record)[written:]
-            written += os.pwrite(self._file, rest, self._offset + written)
+        try:
+            while written < len(record):
+                rest = memoryview(record)[written:]
+                written += os.pwrite(self._file.number, rest, self._offset + written)
+        except BaseException:  # a full disk, a signal
+            with suppress(OSError):
+                os.ftruncate(self._file.number, self._offset)
+            raise
         self._offset += len(record)
 
     def demand_fresh(self, world_size: int) -> None:
@@ -246,21 +284,37 @@ class Log:
             f"run: rm {self.path}"
         )
 
+    def take_away(self) -> None:
+        """All have left, and the lock is held: nothing is to be left of the store."""
+        if self.is_of_users:
+            keeper.remove_held(self.path, self._file)
+        else:
+            os.ftruncate(self._file.number, 0)
+
+    def give_up(self) -> None:
+        """We could not join: a file that we have just made, and nobody has used, goes again."""
+        with suppress(DistStoreError, OSError):
+            if self.has_made and not self._is_closed and self._file.number >= 0:
+                with self.locked():
+                    if not os.fstat(self._file.number).st_size:
+                        keeper.remove_held(self.path, self._file)
+        self.close()
+
     def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        self._is_closed = True
+        self._file.close()
 
 
 def _mark(user: bytes) -> str:
     return user.decode().rpartition(" ")[0]
 
 
-def _leave(log: Log, user: bytes, world_size: int) -> None:
-    with suppress(DistStoreError, OSError), log.locked():
-        log.read()
-        log.write(StoreRequest(LEAVE, [], [user], 0.0))
-        alive = [other for other in log.users if processes.is_alive(_mark(other))]
-        if not alive and log.joined >= world_size:
-            log.path.unlink()
+def _leave(log: Log, user: bytes, world_size: int, process: int) -> None:
+    if process == os.getpid():  # a forked child is not the user
+        with suppress(DistStoreError, OSError), log.locked():
+            log.read()
+            log.write(StoreRequest(LEAVE, [], [user], 0.0))
+            alive = [other for other in log.users if processes.is_alive(_mark(other))]
+            if not alive and log.joined >= world_size:
+                log.take_away()
     log.close()

@@ -14,7 +14,6 @@ import math
 import os
 import statistics
 import sys
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from rich.table import Table
 from minitorch_dist.cli import page
 from minitorch_dist.cli.bench import comm_brokers
 from minitorch_dist.cli.bench.comm_worlds import PEERS, BenchWorld, missing
+from transports import keeper
 
 OPERATIONS = (
     "barrier", "send_recv", "broadcast", "all_reduce", "all_gather", "reduce_scatter", "all_to_all",
@@ -118,7 +118,7 @@ def summary(cells: list[BenchCell], ours: str, theirs: str, called: str) -> str:
 def report(console: Console, ranks: int, names: dict[str, str], peers: list[str],
            operations: list[str], sizes: list[str], pairs: int, before: Path | None) -> None:  # fmt: skip
     """Measure one number of ranks, and print it. `names`: what each transport is called."""
-    with tempfile.TemporaryDirectory() as folder:
+    with keeper.temporary_folder("mtd-") as folder:
         worlds: list[BenchWorld] = []
         try:
             worlds += (BenchWorld(name, ranks, Path(folder)) for name in [*names, *peers])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -28,6 +27,7 @@ from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.journal.recording import RankRecorder
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.launching import launch
+from transports import keeper
 
 TIMES = 2000
 LIMIT = 0.01
@@ -125,7 +125,7 @@ def main() -> int:
     table = Table(title=f"one check: {check * 1e9:.1f} ns; medians of {options.rounds}", box=SIMPLE)
     for heading in ("operation", "µs, off", "checks", "their part", "µs, on", "ratio"):
         table.add_column(heading, justify="left" if heading == "operation" else "right")
-    with tempfile.TemporaryDirectory() as folder:
+    with keeper.temporary_folder("mtd-") as folder:
         for name, (case, size, times) in CASES.items():
             # Threads take turns within one operation, so checks are counted where there is one rank.
             found = launch(

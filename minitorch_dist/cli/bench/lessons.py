@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -26,6 +25,7 @@ from minitorch_dist.course import checking, lesson
 from minitorch_dist.course.lesson import Lesson, LessonError
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.tensors.ops.making.creation import ones
+from transports import keeper
 
 ROUNDS = 200
 YARDSTICK = 0.17  # seconds of processor time, where lesson.toml's seconds were written
@@ -49,7 +49,7 @@ def measured(one: Lesson, times: int) -> tuple[float, float]:
     seconds, ratios = [], []
     for _ in range(times):
         before = yardstick()
-        with tempfile.TemporaryDirectory(prefix="mtd-bench-") as folder:
+        with keeper.temporary_folder("mtd-bench-") as folder:
             own = Path(folder)
             (own / one.file).write_text(one.source.solution(), encoding="utf-8")
             verdict = checking.check(one, own)

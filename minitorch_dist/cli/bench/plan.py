@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -43,6 +42,7 @@ from minitorch_dist.cli.parser import positive
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import device_calibration
 from minitorch_dist.sim.device import Device
+from transports import keeper
 from transports.clock import PICO
 
 WORKER = "minitorch_dist.cli.bench.train_worker"
@@ -76,7 +76,7 @@ def main() -> int:
     parser.add_argument("--turns", type=positive, default=7, help="of each measurement (7)")
     options = parser.parse_args()
     console = Console(highlight=False, soft_wrap=True)
-    with tempfile.TemporaryDirectory() as folder:
+    with keeper.temporary_folder("mtd-") as folder:
         devices = quietest(
             lambda: launch(plan_model.measure_device, options.ranks, f"file://{folder}/device")
         )

@@ -14,12 +14,12 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from rich.table import Table
 
 from minitorch_dist.cli.bench.comm import duration
+from transports import keeper
 
 PROGRAM: Final = "pipeline_resnet50.py"
 SPLITS: Final = (1, 2, 4, 8)
@@ -66,7 +66,7 @@ def seconds(folder: Path, split: int) -> float:
 
 def measure(table: Table, has_torch: bool, runs: int) -> None:
     """A row for each number of micro-batches."""
-    with TemporaryDirectory() as name:
+    with keeper.temporary_folder("mtd-") as name:
         folders = [programs(), *([translated(Path(name))] if has_torch else [])]
         for split in SPLITS:
             times: list[list[float]] = [[] for _ in folders]

@@ -12,7 +12,6 @@ import argparse
 import importlib.util
 import statistics
 import sys
-import tempfile
 from pathlib import Path
 
 from rich.box import SIMPLE
@@ -23,6 +22,7 @@ from minitorch_dist.cli import page
 from minitorch_dist.cli.bench.comm import duration
 from minitorch_dist.cli.bench.comm_worlds import PEER, BenchWorld
 from minitorch_dist.cli.bench.train_worker import BATCHES
+from transports import keeper
 
 WORKER = "minitorch_dist.cli.bench.train_worker"
 TURN = 0.3  # seconds that one measurement takes
@@ -42,7 +42,7 @@ def main() -> int:
     console = Console(highlight=False)
     names = options.transports.split(",")
     has_torch = importlib.util.find_spec("torch") is not None
-    with tempfile.TemporaryDirectory() as folder:
+    with keeper.temporary_folder("mtd-") as folder:
         together = [m for m in chosen if m != "overhead"]
         if together:
             among = [*names, *([PEER] if has_torch else [])]

@@ -6,7 +6,6 @@ import argparse
 import importlib.util
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from minitorch_dist.cli.lessons import report
@@ -14,6 +13,7 @@ from minitorch_dist.cli.page import Page, marked, refuse
 from minitorch_dist.course import bridging
 from minitorch_dist.course.lesson import BRIDGE, Lesson, LessonError, find
 from minitorch_dist.course.workspace import WorkspaceError, find as find_workspace
+from transports import keeper
 
 OURS, TORCH = "ours", "torch"
 RUNNERS = {OURS: "minitorch_dist.distributed.run", TORCH: "torch.distributed.run"}
@@ -70,7 +70,7 @@ def started(text: str, by: str) -> int:
     """Run it on three ranks, as torchrun does; its exit status."""
     if by == TORCH and importlib.util.find_spec("torch") is None:
         raise LessonError("torch is not installed: pip install torch==2.13.0")
-    with tempfile.TemporaryDirectory(prefix="mtd-bridge-") as folder:
+    with keeper.temporary_folder("mtd-bridge-") as folder:
         file = Path(folder) / BRIDGE
         file.write_text(text if by == TORCH else bridging.ours(text), encoding="utf-8")
         words = ["--standalone", "--nproc-per-node", str(bridging.SIZE), str(file)]

@@ -13,6 +13,7 @@ from minitorch_dist.course.lesson import Lesson, LessonError, find as find_lesso
 from minitorch_dist.course.source import missing
 from minitorch_dist.course.workspace import Workspace, find
 from minitorch_dist.pictures import page as pages, player, svg
+from minitorch_dist.sim import whole_files
 
 
 def is_meant(wanted: str) -> bool:
@@ -82,5 +83,8 @@ def _write(
             f"the picture of lesson {lesson.number} is text: mtd show {lesson.number}"
         )
     path = Path(given) if given else workspace.place(lesson) / f"{lesson.module}.{ending}"
-    path.write_text(draw(exam.scene), encoding="utf-8")
+    text = draw(exam.scene)
+    if not given:  # nobody has named the file, so it is one of ours or stays
+        whole_files.check(path, text.encode()[:8], f".{ending} of ours")
+    whole_files.write(path, text)
     screen.say(f"wrote {path}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from html import escape
 from pathlib import Path
@@ -16,6 +15,7 @@ from minitorch_dist.course.classroom.seats import HERE, Seat
 from minitorch_dist.course.classroom.training import golden
 from minitorch_dist.pictures import svg
 from minitorch_dist.version import __version__
+from transports import keeper
 
 REFRESH: Final = 2  # seconds
 WIDTH, HEIGHT = 900, 120  # of the loss
@@ -137,9 +137,8 @@ def _losses(room: Room) -> str:
 
 def write(path: Path, text: str) -> None:
     """Whole or not at all: the browser may read at any time."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8", errors="replace")
-    draft.replace(path)
+    with keeper.replacing(path) as file:
+        file.write(text.encode(errors="replace"))
 
 
 _PAGE: Final = """<!doctype html>

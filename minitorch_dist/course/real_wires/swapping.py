@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import multiprocessing
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from minitorch_dist.course.real_wires.program import LessonWire
 from minitorch_dist.distributed.exceptions import DistTimeout, PeerFailed, PeerLost
 from minitorch_dist.launching import processes
 from minitorch_dist.launching.limit import OutOfTime
+from transports import keeper
 from transports.broker import launch as brokers
 
 SIM, TCP, FILE, MQTT = WIRES = ("sim", "tcp", "file", "mqtt")
@@ -74,7 +74,7 @@ def swap_wires(
     file = Path(found_at.origin)
     expected: list[Any] | None = None
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wire-"))
+        folder = stack.enter_context(keeper.temporary_folder("wire-"))
         stack.enter_context(_own_program(lesson))
         if set(wires) - {SIM}:
             stack.enter_context(_fork_server())

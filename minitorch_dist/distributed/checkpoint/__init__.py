@@ -7,8 +7,9 @@ From the ground up:
     stateful           what a checkpoint asks for its state
     state              a nested state as a flat table
     values             entries that are no tensors
-    folder             the files
     index              the file that makes a checkpoint valid
+    folder             the files, to read
+    writing            the files, written and swept
     attendance         waiting for other ranks, no longer than they live
     metadata           names, shapes and chunks, known without reading tensors
     planner            plans as torch has them

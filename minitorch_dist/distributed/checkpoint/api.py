@@ -9,25 +9,28 @@ The tensors that a state *has* are what is asked for; so the model is made first
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import MutableMapping
+import weakref
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d, world
-from minitorch_dist.distributed.checkpoint import folder, fresh, planned, state, values
-from minitorch_dist.distributed.checkpoint.attendance import hear
+from minitorch_dist.distributed.checkpoint import fresh, planned, state, values, writing
+from minitorch_dist.distributed.checkpoint.attendance import ENDING, attempt, hear
 from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
     DefaultSavePlanner,
 )
 from minitorch_dist.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
-from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Written
+from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Vanished
 from minitorch_dist.distributed.checkpoint.index import CheckpointException, check_cover
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers
 from minitorch_dist.distributed.checkpoint.planner import LoadPlanner, SavePlanner
 from minitorch_dist.distributed.checkpoint.stateful import Stateful
 from minitorch_dist.distributed.checkpoint.storage import Path_, StorageReader, StorageWriter
+from minitorch_dist.distributed.checkpoint.writing import Written
 from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
@@ -68,11 +71,11 @@ def save(
         storage_writer.reset(checkpoint_id)
         planner = planner or DefaultSavePlanner()
         return planned.save(state_dict, storage_writer, planner, process_group, no_dist)
-    flat, paths = _flat(state_dict)
-    target = _path(checkpoint_id, storage_writer)
-    plan = _planned(flat, paths, target, process_group, no_dist)
-    arrays = {name: state.local(flat[name]) for name in plan.boxes[plan.rank]}
-    _write(plan, arrays)
+    plan, flat = _planned(state_dict, checkpoint_id, storage_writer, process_group, no_dist)
+    earlier = _running().get(plan.folder.absolute())
+    if earlier is not None:
+        earlier.exception()
+    _write(plan, lambda: {name: state.local(flat[name]) for name in plan.boxes[plan.rank]})
     return Checkpoint(plan.folder)
 
 
@@ -90,7 +93,7 @@ def async_save(
 ) -> Saving:
     """As `save`, but the files are written beside the training; the state is copied first.
 
-    With a planner or a place of one's own it is written at once.
+    A save into a folder begins when the one before has ended. With a planner or a place of one's own it is written at once.
     """
     if not _is_plain(storage_writer, planner):
         done = Saving()
@@ -101,14 +104,23 @@ def async_save(
             )
         )  # fmt: skip
         return done
-    flat, paths = _flat(state_dict)
-    target = _path(checkpoint_id, storage_writer)
-    plan = _planned(flat, paths, target, process_group, no_dist)
-    arrays = {name: state.snapshot(flat[name]) for name in plan.boxes[plan.rank]}
-    here = world.place()
-    saving = Saving(condition=here.clock.condition)
+    plan, flat = _planned(state_dict, checkpoint_id, storage_writer, process_group, no_dist)
+    copied, trouble = attempt(
+        lambda: {name: state.snapshot(flat[name]) for name in plan.boxes[plan.rank]}
+    )
+    here, place = world.place(), plan.folder.absolute()
+    saving, earlier = Saving(condition=here.clock.condition), _running().get(place)
+    _running()[place] = saving
+
+    def arrays() -> dict[str, Array]:
+        if trouble is not None:
+            raise trouble
+        assert copied is not None
+        return copied
 
     def write() -> None:
+        if earlier is not None:
+            earlier.exception()
         try:
             _write(plan, arrays)
         except Exception as error:
@@ -135,6 +147,15 @@ class Saving(Future[Any]):
         return None
 
 
+_saves: weakref.WeakKeyDictionary[world.WorldScope, weakref.WeakValueDictionary[Path, Saving]]
+_saves = weakref.WeakKeyDictionary()
+
+
+def _running() -> weakref.WeakValueDictionary[Path, Saving]:
+    """This rank's latest save beside the training, by folder."""
+    return _saves.setdefault(world.place(), weakref.WeakValueDictionary())
+
+
 def load(
     state_dict: dict[str, Any],
     *,
@@ -153,7 +174,19 @@ def load(
         planner = planner or DefaultLoadPlanner()
         planned.load(state_dict, storage_reader, planner, process_group, no_dist)
         return
-    checkpoint = Checkpoint(_path(checkpoint_id, storage_reader))
+    place = _path(checkpoint_id, storage_reader)
+    while True:
+        checkpoint = Checkpoint(place)
+        try:
+            with checkpoint.opened():
+                _fill(state_dict, checkpoint, planner)
+            return
+        except Vanished:  # nothing was filled yet
+            if not checkpoint.is_replaced():
+                raise
+
+
+def _fill(state_dict: dict[str, Any], checkpoint: Checkpoint, planner: LoadPlanner | None) -> None:
     names = [*checkpoint.tensors, *checkpoint.values]
     fresh.initialise_where_saved(state_dict, names)
     told = state.asked(state_dict)
@@ -171,19 +204,19 @@ def load(
             f"{' …' if len(missing) > 5 else ''}. {checkpoint!r} has for example "
             f"{', '.join(names[:5])}"
         )
-    with checkpoint.opened():
-        found = {}  # the values; all is looked at before anything is written to
-        for leaf in wanted:
-            if isinstance(leaf.value, Tensor):
-                _check(checkpoint, leaf.name, leaf.value)
-            else:
-                found[leaf.name] = values.unpacked(leaf.name, checkpoint.values[leaf.name])
-        for leaf in wanted:
-            if isinstance(leaf.value, Tensor):
-                checkpoint.read(leaf.name, state.box_of(leaf.value), state.local(leaf.value))
-                leaf.value.storage.version += 1
-            else:
-                leaf.put(found[leaf.name])
+    found = {}  # the values; all is looked at before anything is written to
+    for leaf in wanted:
+        if isinstance(leaf.value, Tensor):
+            _check(checkpoint, leaf.name, leaf.value)
+        else:
+            found[leaf.name] = values.unpacked(leaf.name, checkpoint.values[leaf.name])
+    checkpoint.demand_sealed()
+    for leaf in wanted:
+        if isinstance(leaf.value, Tensor):
+            checkpoint.read(leaf.name, state.box_of(leaf.value), state.local(leaf.value))
+            leaf.value.storage.version += 1
+        else:
+            leaf.put(found[leaf.name])
     for key, value in state_dict.items():
         if isinstance(value, Stateful):
             value.load_state_dict(told[key])
@@ -219,28 +252,47 @@ def _is_plain(storage: Any, planner: Any) -> bool:
 def _path(given: Path_ | None, storage: Any) -> Path:
     if given is None and storage is None:
         raise ValueError("say where: checkpoint_id=folder (or a FileSystemWriter or -Reader)")
-    if isinstance(storage, FileSystemWriter):
-        storage.check_overwriting()
     return Path(storage.path if given is None else given)
 
 
 def _planned(
-    flat: dict[str, Any], paths: dict[str, list[Any]], target: Path, group: Any, no_dist: bool
-) -> PlainSave:
-    """The tensors of all ranks, and so which rank writes what."""
-    table = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
-    others = {name: values.packed(name, v) for name, v in flat.items() if not isinstance(v, Tensor)}
+    state_dict: MutableMapping[str, Any],
+    given: Path_ | None,
+    storage: Any,
+    group: Any,
+    no_dist: bool,
+) -> tuple[PlainSave, dict[str, Any]]:
+    """The tensors of all ranks, and so which rank writes what; and this rank's state. If a rank cannot say what it has, the
+    others hear why."""
+    target = _path(given, storage)
     alone = no_dist or not distributed_c10d.is_initialized()
-    rank, size, store, generation = 0, 1, None, uuid.uuid4().hex[:12]
-    told: list[Any] = [(table, others, generation, paths)]
-    if not alone:
-        rank, size = distributed_c10d.get_rank(group), distributed_c10d.get_world_size(group)
-        told = [None] * size
-        object_collectives.all_gather_object(told, _plain(table, others, generation, paths), group)
-        told = [_rebuilt(*one) for one in told]
-        generation = told[0][2]
-        group = group or distributed_c10d._get_default_group()
-        store = group.get_group_store()
+    generation = uuid.uuid4().hex[:12]
+
+    def mine() -> tuple[dict[str, Any], Any]:
+        if isinstance(storage, FileSystemWriter):
+            storage.check_overwriting()
+        flat, paths = _flat(state_dict)
+        table = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
+        others = {n: values.packed(n, v) for n, v in flat.items() if not isinstance(v, Tensor)}
+        return flat, (table, others, generation, paths)
+
+    if alone:
+        flat, said = mine()
+        return _plan_of([said], target, 0, None, None), flat
+    found, trouble = attempt(mine)
+    told: list[Any] = [None] * distributed_c10d.get_world_size(group)
+    answer = _words(trouble) if found is None else _plain(*found[1])
+    object_collectives.all_gather_object(told, answer, group)
+    failures = {rank: word for rank, word in enumerate(told) if isinstance(word, str)}
+    if failures:
+        raise _failure(target, failures, trouble)
+    assert found is not None
+    group = group or distributed_c10d._get_default_group()
+    rank, store = distributed_c10d.get_rank(group), group.get_group_store()
+    return _plan_of([_rebuilt(*one) for one in told], target, rank, group, store), found[0]
+
+
+def _plan_of(told: list[Any], target: Path, rank: int, group: Any, store: Any) -> PlainSave:
     tables = [one[0] for one in told]
     wrong = contradictions(tables)
     if wrong:
@@ -252,7 +304,7 @@ def _planned(
         merged.update(one[1])  # where ranks differ, the first one's word counts
         ways.update(one[3])
     return PlainSave(
-        target, generation, rank, size, group, store, tables, writers(tables), merged, ways
+        target, told[0][2], rank, len(told), group, store, tables, writers(tables), merged, ways
     )
 
 
@@ -279,7 +331,10 @@ def _rebuilt(rows: Any, others: Any, generation: str, paths: Any) -> Any:
     return table, others, generation, paths
 
 
-def _write(plan: PlainSave, arrays: dict[str, Array]) -> None:
+Arrays = Callable[[], dict[str, Array]]
+
+
+def _write(plan: PlainSave, arrays: Arrays) -> None:
     """Write this rank's part; when all have, rank 0 makes it the checkpoint."""
     try:
         _write_together(plan, arrays)
@@ -295,47 +350,104 @@ def _sweep(plan: PlainSave) -> None:
     """The last rank that needs a value in the store takes it away."""
     key = f"checkpoint/{plan.generation}"
     if plan.store is not None and plan.store.add(f"{key}/over", 1) == plan.size:
-        for word in (*(f"written/{rank}" for rank in range(plan.size)), "complete", "over"):
+        words = [f"{word}/{rank}" for word in ("written", "checks") for rank in range(plan.size)]
+        for word in (*words, "complete", "over"):
             plan.store.delete_key(f"{key}/{word}")
 
 
-def _write_together(plan: PlainSave, arrays: dict[str, Array]) -> None:
-    parts = [
-        Written(folder.file_name(plan.generation, rank, plan.size), boxes)
-        for rank, boxes in enumerate(plan.boxes)
-    ]
-    trouble = b""
+def _write_together(plan: PlainSave, arrays: Arrays) -> None:
+    part, trouble = attempt(lambda: _write_part(plan, arrays()))
     try:
-        if arrays:
-            folder.write_part(plan.folder, parts[plan.rank].file, arrays)
-    except Exception as error:
-        if plan.store is None:
-            raise
-        trouble = f"{type(error).__name__}: {error}".encode()
-    if plan.store is not None:
-        _tell(plan, trouble)
+        everyones = _tell(plan, part.checks if part else {}, trouble)
+        if plan.rank == 0:
+            _, trouble = attempt(lambda: _write_index(plan, everyones))
+        _hear_the_end(plan, trouble)
+    except (CheckpointException, *ENDING) as error:
+        all_know = isinstance(error, CheckpointException) or plan.rank == 0
+        if part is not None and all_know:
+            part.drop()
+        raise
+    finally:
+        if part is not None:
+            part.close()
+
+
+def _write_part(plan: PlainSave, arrays: dict[str, Array]) -> writing.HeldPart | None:
     if plan.rank == 0:
-        tensors = {name: about for table in reversed(plan.tables) for name, about in table.items()}
-        written = [part for part in parts if part.boxes]
-        folder.write_index(plan.folder, plan.generation, tensors, plan.values, written, plan.paths)
-        if plan.store is not None:
-            plan.store.set(f"checkpoint/{plan.generation}/complete", b"")
-    elif plan.store is not None:
-        words = {f"checkpoint/{plan.generation}/complete": 0}
-        hear(plan.group, plan.store, words, f"to write the index of {plan.folder}")
+        writing.prepare(plan.folder, plan.generation)
+    name = writing.file_name(plan.generation, plan.rank, plan.size)
+    return writing.write_part(plan.folder, name, arrays) if arrays else None
 
 
-def _tell(plan: PlainSave, trouble: bytes) -> None:
-    """Say that this rank has written, and hear the same of all others."""
-    key = f"checkpoint/{plan.generation}/written"
-    plan.store.set(f"{key}/{plan.rank}", trouble)
-    words = {f"{key}/{rank}": rank for rank in range(plan.size)}
-    hear(plan.group, plan.store, words, f"to write its part of {plan.folder}")
-    said = {rank: plan.store.get(f"{key}/{rank}") for rank in range(plan.size)}
-    failures = {rank: OSError(word.decode()) for rank, word in said.items() if word}
+def _write_index(plan: PlainSave, checks: list[dict[str, int]]) -> None:
+    names = [writing.file_name(plan.generation, rank, plan.size) for rank in range(plan.size)]
+    parts = [
+        Written(name, boxes, checks=table)
+        for name, boxes, table in zip(names, plan.boxes, checks, strict=True)
+        if boxes
+    ]
+    tensors = {name: about for table in reversed(plan.tables) for name, about in table.items()}
+    writing.write_index(plan.folder, plan.generation, tensors, plan.values, parts, plan.paths)
+
+
+def _tell(
+    plan: PlainSave, checks: dict[str, int], trouble: BaseException | None
+) -> list[dict[str, int]]:
+    """Say that this rank has written, or why not, and hear the same of all others. Rank 0 gets everyone's checksums."""
+    if plan.store is None:
+        if trouble is not None:
+            raise _failure(plan.folder, {0: _words(trouble)}, trouble)
+        return [checks]
+    key = f"checkpoint/{plan.generation}"
+    plan.store.set(f"{key}/checks/{plan.rank}", json.dumps(checks).encode())
+    plan.store.set(f"{key}/written/{plan.rank}", _octets(trouble))
+    words = {f"{key}/written/{rank}": rank for rank in range(plan.size)}
+    try:
+        hear(plan.group, plan.store, words, f"to write its part of {plan.folder}")
+    except ENDING as error:
+        if plan.rank == 0:  # the others would wait for its index
+            plan.store.set(f"{key}/complete", _octets(error))
+        raise
+    said = {rank: plan.store.get(word).decode() for word, rank in words.items()}
+    failures = {rank: word for rank, word in said.items() if word}
     if failures:
-        listed = "; ".join(f"rank {rank}: {error}" for rank, error in failures.items())
-        raise CheckpointException(
-            f"nothing was saved in {plan.folder}, what was there before is still there: {listed}",
-            failures,
-        )
+        raise _failure(plan.folder, failures, trouble)
+    if plan.rank != 0:
+        return []
+    return [json.loads(plan.store.get(f"{key}/checks/{rank}")) for rank in range(plan.size)]
+
+
+def _hear_the_end(plan: PlainSave, trouble: BaseException | None) -> None:
+    """Rank 0 says that the index is there, or why it is not."""
+    if plan.store is not None:
+        key = f"checkpoint/{plan.generation}/complete"
+        if plan.rank == 0:
+            plan.store.set(key, _octets(trouble))
+        else:
+            hear(plan.group, plan.store, {key: 0}, f"to write the index of {plan.folder}")
+            word = plan.store.get(key).decode()
+            if word:
+                raise _failure(plan.folder, {0: word}, None)
+    if trouble is not None:
+        raise _failure(plan.folder, {0: _words(trouble)}, trouble)
+
+
+def _failure(folder: Path, words: dict[int, str], own: BaseException | None) -> BaseException:
+    """The same on every rank; the cause is this rank's own error, if it has one. Ctrl-C stays what it is."""
+    if isinstance(own, ENDING):
+        return own
+    listed = "; ".join(f"rank {rank}: {word}" for rank, word in words.items())
+    error = CheckpointException(
+        f"nothing was saved in {folder}, what was there before is still there: {listed}",
+        {rank: OSError(word) for rank, word in words.items()},
+    )
+    error.__cause__ = own
+    return error
+
+
+def _words(error: BaseException | None) -> str:
+    return "" if error is None else f"{type(error).__name__}: {error}"
+
+
+def _octets(error: BaseException | None) -> bytes:
+    return _words(error).encode(errors="backslashreplace")

@@ -6,8 +6,8 @@ The transport knows: between short waits it is asked who is lost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
 
 from minitorch_dist.distributed.exceptions import PeerLost
 from transports.clock import Deadline
@@ -15,6 +15,18 @@ from transports.errors import DistNetworkError, StoreTimeout
 from transports.stores.store import Store
 
 LOOK: Final = 0.25  # seconds between two looks at who is still there
+
+
+ENDING: Final = (KeyboardInterrupt, SystemExit)  # a program may catch them and live on
+R = TypeVar("R")
+
+
+def attempt(call: Callable[[], R]) -> tuple[R | None, BaseException | None]:
+    """Its result, or its error: other ranks wait to hear of either, also of Ctrl-C."""
+    try:
+        return call(), None
+    except (Exception, *ENDING) as error:
+        return None, error
 
 
 def hear(group: Any, store: Store, words: Mapping[str, int], what: str) -> None:
@@ -35,8 +47,13 @@ def hear(group: Any, store: Store, words: Mapping[str, int], what: str) -> None:
                 if lost in mailbox.gone and not _is_there(store, key):
                     doing = f"rank {mailbox.rank} waits for: it had still {what}"
                     raise PeerLost(lost, mailbox.gone[lost], doing) from error
-            if last or not isinstance(error, StoreTimeout):
+            if not isinstance(error, StoreTimeout):
                 raise
+            if last:
+                note = f"Rank {mailbox.rank} waits for others, which had still {what}. {error.note}"
+                raise StoreTimeout(
+                    store.timeout.total_seconds(), error.missing, error.present, note
+                ) from None
 
 
 def _is_there(store: Store, key: str) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed.checkpoint import folder, values
-from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Written
+from minitorch_dist.distributed.checkpoint import folder, values, writing
+from minitorch_dist.distributed.checkpoint.folder import Checkpoint
 from minitorch_dist.distributed.checkpoint.index import CheckpointException, Chunk
 from minitorch_dist.distributed.checkpoint.metadata import (
     BytesStorageMetadata,
@@ -36,6 +36,7 @@ from minitorch_dist.distributed.checkpoint.storage import (
     StorageWriter,
     WriteResult,
 )
+from minitorch_dist.distributed.checkpoint.writing import HeldPart, Written
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array
@@ -60,6 +61,7 @@ class FileSystemWriter(StorageWriter):
     ) -> None:
         self.path, self.overwrite = Path(path), overwrite
         self._save_id = uuid.uuid4().hex[:12]
+        self._part: HeldPart | None = None  # what this rank has written
 
     def reset(self, checkpoint_id: Path_ | None = None) -> None:
         if checkpoint_id is not None:
@@ -74,6 +76,8 @@ class FileSystemWriter(StorageWriter):
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
         self.check_overwriting()
+        if is_coordinator:
+            writing.prepare(self.path, self._save_id)
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
         return plan
@@ -81,7 +85,7 @@ class FileSystemWriter(StorageWriter):
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
         return [
             dataclasses.replace(
-                plan, storage_data=folder.file_name(self._save_id, rank, len(plans))
+                plan, storage_data=writing.file_name(self._save_id, rank, len(plans))
             )
             for rank, plan in enumerate(plans)
         ]
@@ -105,7 +109,10 @@ class FileSystemWriter(StorageWriter):
                     "offsets": tuple(chunk.offsets), "sizes": tuple(chunk.sizes)}  # fmt: skip
             results.append(WriteResult(item.index, array.nbytes, told))
         if arrays:
-            folder.write_part(self.path, plan.storage_data, arrays)
+            self._part = writing.write_part(self.path, plan.storage_data, arrays)
+            for result in results:
+                if "key" in result.storage_data:
+                    result.storage_data["crc32"] = self._part.checks[result.storage_data["key"]]
         done: Future[list[WriteResult]] = Future()
         done.set_result(results)
         return done
@@ -114,6 +121,7 @@ class FileSystemWriter(StorageWriter):
         parts: dict[str, list[tuple[str, Box, str]]] = {}
         tensors: dict[str, About] = {}
         kept: dict[str, Any] = {}
+        checks: dict[str, dict[str, int]] = {}
         for result in (one for rank in results for one in rank):
             told, name = result.storage_data, result.index.fqn
             if "value" in told:
@@ -123,10 +131,18 @@ class FileSystemWriter(StorageWriter):
             assert isinstance(about, TensorStorageMetadata)
             tensors[name] = About(tuple(about.size), told["dtype"], box, 0)
             parts.setdefault(told["file"], []).append((name, box, told["key"]))
+            checks.setdefault(told["file"], {})[told["key"]] = told["crc32"]
         ways = metadata.planner_data if isinstance(metadata.planner_data, dict) else {}
         paths = {name: list(ways.get(name, (name,))) for name in (*tensors, *kept)}
-        written = [Written(file, {}, chunks) for file, chunks in parts.items()]
-        folder.write_index(self.path, self._save_id, tensors, kept, written, paths)
+        written = [Written(file, {}, chunks, checks[file]) for file, chunks in parts.items()]
+        writing.write_index(self.path, self._save_id, tensors, kept, written, paths)
+
+    def end(self, has_failed: bool) -> None:
+        part, self._part = self._part, None
+        if part is not None and has_failed:
+            part.drop()
+        elif part is not None:
+            part.close()
 
     def storage_meta(self) -> StorageMeta:
         return StorageMeta(checkpoint_id=self.path, save_id=self._save_id)
@@ -148,8 +164,9 @@ class FileSystemReader(StorageReader):
         self._checkpoint = None
 
     def checkpoint(self) -> Checkpoint:
+        """The checkpoint with its files open, so that a save beside us takes none of them away."""
         if self._checkpoint is None:
-            self._checkpoint = Checkpoint(self.path)
+            self._checkpoint = Checkpoint.held(self.path)
         return self._checkpoint
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
@@ -187,6 +204,7 @@ class FileSystemReader(StorageReader):
                 _chunk_of(found, item)
             names = {item.storage_index.fqn for item in others}
             octets = {name: values.octets(name, found.values[name]) for name in names}
+            found.demand_sealed()
             for item in tensors:
                 chunk, box = _chunk_of(found, item)
                 target = planner.resolve_tensor(item).detach()
@@ -216,5 +234,5 @@ def _chunk_of(found: Checkpoint, item: ReadItem) -> tuple[Chunk, Box]:
     if overlap(chunks[hint].box, box) != box:
         raise CheckpointException(f"{box} of {name} does not lie in {chunks[hint].box}")
     found.check_whole(name)
-    found.entry(name, chunks[hint])
+    found.check_bytes(name, chunks[hint])
     return chunks[hint], box

@@ -1,144 +1,148 @@
 """A checkpoint on the disk: a file of tensors for each rank, and an index that makes it valid.
 
-    model/index.json                           which files, which box of which tensor is where
-    model/3f9c-00000-of-00002.safetensors      what rank 0 wrote, readable by itself
-    model/3f9c-00001-of-00002.safetensors
+    model/index.json                                   which files, which box of which tensor is where
+    model/3f9c0a1b2c3d-00000-of-00002.safetensors      what rank 0 wrote, readable by itself
+    model/3f9c0a1b2c3d-00001-of-00002.safetensors
+    model/a07b…                                        the two of the checkpoint before
 
-Every save writes files of new names. Only when all of them have reached the disk does the index take
-the place of the old one, in one rename; then the old files go. So a crash at any byte leaves either
-the old checkpoint or the new one.
+Every save writes files of new names (see `writing`). Only when all of them have reached the disk does the index take the
+place of the old one, in one rename. So a crash at any byte leaves either the old checkpoint or the new one. The files of the
+old one stay until the next save: readers that have just read its index still find all of it.
+
+Nothing in the folder is believed. All errors of reading are a CheckpointException, also where a file is a FIFO or a link,
+cannot be read, or becomes shorter meanwhile. Bytes are read and not mapped, since a mapping of a file that shrinks ends the
+process.
 """
 
 from __future__ import annotations
 
-import json
+import errno
+import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 import numpy as np
 
 from minitorch_dist.distributed.checkpoint.index import (
-    FORMAT,
     CheckpointException,
     Chunk,
+    Index,
     check_cover,
     parsed,
 )
 from minitorch_dist.distributed.checkpoint.pieces import Box, overlap, within
 from minitorch_dist.serialization import container
-from minitorch_dist.serialization.files import replacing
 from minitorch_dist.tensors.core.base import Array
+from transports import keeper
 
 INDEX: Final = "index.json"
+MOST_INDEX: Final = 1 << 28  # bytes
+_PIECE: Final = 1 << 22  # bytes that are looked at in one go
 
 
-class Written(NamedTuple):
-    """The files and values that one rank has written."""
-
-    file: str
-    boxes: dict[str, Box]
-    more: Sequence[
-        tuple[str, Box, str]
-    ] = ()  # chunks whose key in the file is not the tensor's name
+class Vanished(CheckpointException):
+    """A file of a checkpoint is missing: the checkpoint is incomplete, or was replaced meanwhile."""
 
 
-def file_name(generation: str, rank: int, size: int) -> str:
-    return f"{generation}-{rank:05d}-of-{size:05d}.safetensors"
+class PartFile(NamedTuple):
+    """An open file of tensors."""
+
+    file: BinaryIO
+    held: keeper.Held  # which closes it
+    entries: dict[str, container.Entry]
+    begin: int  # of the data
 
 
-def write_part(folder: Path, name: str, arrays: Mapping[str, Array]) -> None:
-    """One rank's file, whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / name) as file:
-        container.write(file, arrays, {"format": "pt"})
+def read_index(folder: Path) -> Index | None:
+    """The index in a folder; None if there is none."""
+    path = folder / INDEX
+    try:
+        return parsed(keeper.read_file(path, MOST_INDEX))
+    except FileNotFoundError:
+        return None
+    except (OSError, CheckpointException) as error:
+        raise CheckpointException(f"{path}: {_reason(error)}") from None
 
 
-def write_index(
-    folder: Path,
-    generation: str,
-    tensors: Mapping[str, Any],
-    values: Mapping[str, Any],
-    parts: list[Written],
-    paths: Mapping[str, list[Any]],
-) -> None:
-    """From now on this is the checkpoint. Files of the one before are removed."""
-    chunks: dict[str, list[Any]] = {name: [] for name in tensors}
-    for part in parts:
-        for name, box in part.boxes.items():
-            chunks[name].append({"file": part.file, "offsets": box.offsets, "sizes": box.sizes})
-        for name, box, key in part.more:
-            chunk = {"file": part.file, "offsets": box.offsets, "sizes": box.sizes}
-            chunks[name].append(chunk | ({"key": key} if key != name else {}))
-    index = {
-        "format": FORMAT,
-        "generation": generation,
-        "tensors": {
-            name: {"shape": about.shape, "dtype": about.dtype, "chunks": chunks[name]}
-            for name, about in tensors.items()
-        },
-        "values": dict(values),
-        "paths": {name: [_step(key) for key in path] for name, path in paths.items()},
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / INDEX) as file:
-        file.write(json.dumps(index, indent=1).encode())
-    _sweep(folder, keep={part.file for part in parts})
+def _demanded(folder: Path) -> Index:
+    index = read_index(folder)
+    if index is None:
+        has_files = any(name.endswith(".safetensors") for name in keeper.names(folder))
+        raise CheckpointException(
+            f"there is no checkpoint in {folder}: it has no {INDEX}"
+            + (", which is written last; the save was interrupted" if has_files else "")
+        )
+    return index
 
 
-def _step(key: Any) -> Any:
-    return key if isinstance(key, (int, list)) and not isinstance(key, bool) else str(key)
-
-
-def _sweep(folder: Path, keep: set[str]) -> None:
-    """Remove tensor files that no index names: of the checkpoint before, or of one that crashed."""
-    for path in folder.glob("*-of-*.safetensors"):
-        if path.name not in keep:
-            with suppress(OSError):
-                path.unlink()
-    for pattern in (".*-of-*.safetensors.*.tmp", f".{INDEX}.*.tmp"):
-        for path in folder.glob(pattern):
-            with suppress(OSError):
-                path.unlink()
+def _reason(error: Exception) -> str:
+    return f"{error.strerror}" if isinstance(error, OSError) and error.strerror else f"{error}"
 
 
 class Checkpoint:
     """A checkpoint that is there, open for reading."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: keeper.PathLike, index: Index | None = None) -> None:
         self.folder = Path(folder)
-        try:
-            index = parsed((self.folder / INDEX).read_bytes())
-        except FileNotFoundError:
-            raise CheckpointException(
-                f"there is no checkpoint in {self.folder}: it has no {INDEX}"
-                + (", which is written last; the save was interrupted" if any(
-                    self.folder.glob("*.safetensors")) else "")
-            ) from None  # fmt: skip
-        except CheckpointException as error:
-            raise CheckpointException(f"{self.folder / INDEX}: {error}") from None
-        self.generation, self.tensors, self.values, self.paths = index
-        self._files: dict[str, tuple[BinaryIO, dict[str, container.Entry], int]] = {}
+        index = index or _demanded(self.folder)
+        self.generation, self.tensors, self.values = index.generation, index.tensors, index.values
+        self.paths, self._flaw = index.paths, index.flaw
+        self._files: dict[str, PartFile] = {}
         self._checked: set[str] = set()  # tensors whose chunks are the whole
+        self._whole: set[tuple[str, str]] = (
+            set()
+        )  # entries of files whose bytes are those that were saved
+
+    def demand_sealed(self) -> None:
+        """CheckpointException if the index was changed since it was written."""
+        if self._flaw:
+            raise CheckpointException(
+                f"{self.folder / INDEX}: {self._flaw}. Load an older checkpoint"
+            )
+
+    @classmethod
+    def held(cls, folder: keeper.PathLike) -> Checkpoint:
+        """The checkpoint with all its files open: from now on no save takes one away."""
+        while True:
+            found = cls(folder)
+            try:
+                for about in found.tensors.values():
+                    for chunk in about.chunks:
+                        found._opened(chunk.file)
+                return found
+            except Vanished:
+                if not found.is_replaced():
+                    raise
 
     @contextmanager
     def opened(self) -> Iterator[Checkpoint]:
         try:
             yield self
         finally:
-            for file, _, _ in self._files.values():
-                file.close()
-            self._files.clear()
+            self.close()
+
+    def close(self) -> None:
+        for part in self._files.values():
+            part.held.close()
+        self._files.clear()
+        self._whole.clear()
+
+    def is_replaced(self) -> bool:
+        """Whether another checkpoint is there now, so that files of this one may be gone."""
+        return Checkpoint(self.folder).generation != self.generation
 
     def check(self, name: str, box: Box) -> None:
-        """Nothing stands in the way of reading this box: every element of the tensor is in one chunk, and
-        the files have what the index says. CheckpointException names the tensor and what is wrong."""
+        """Nothing stands in the way of reading this box. Every element of the tensor is in one chunk, the files have
+        what the index says, and their bytes are those that were saved. CheckpointException names the tensor
+        and what is wrong."""
         self.check_whole(name)
         for chunk in self.tensors[name].chunks:
             if overlap(chunk.box, box) is not None:
-                self.entry(name, chunk)
+                self.check_bytes(name, chunk)
 
     def check_whole(self, name: str) -> None:
         """CheckpointException unless every element of the tensor is in one chunk."""
@@ -150,19 +154,33 @@ class Checkpoint:
     def read(self, name: str, box: Box, into: Array) -> None:
         """Fill `into`, which holds `box` of the tensor, from the boxes that were saved."""
         self.check(name, box)
+        self.demand_sealed()
         for chunk in self.tensors[name].chunks:
             self.read_chunk(name, chunk, box, into)
 
     def read_chunk(self, name: str, chunk: Chunk, box: Box, into: Array) -> None:
         """Fill what the chunk has of `box`."""
         part = overlap(chunk.box, box)
-        if part is not None:
-            array = self._array(chunk.file, self.entry(name, chunk))
-            into[within(part, box)] = array[within(part, chunk.box)]
+        if part is None:
+            return
+        self.check_bytes(name, chunk)
+        entry, where = self.entry(name, chunk), within(part, box)
+        target: Array = into[where] if where else into
+        row = math.prod(chunk.box.sizes[1:]) * entry.dtype.itemsize
+        skipped = row * (part.offsets[0] - chunk.box.offsets[0]) if part.sizes else 0
+        is_straight = target.flags.c_contiguous and target.dtype == entry.dtype
+        with self._reading(name, chunk.file) as opened:
+            opened.file.seek(opened.begin + entry.start + skipped)
+            if is_straight and part.sizes[1:] == chunk.box.sizes[1:]:
+                container.fill(opened.file, chunk.key, target)
+                return
+            rows = np.empty((*part.sizes[:1], *chunk.box.sizes[1:]), entry.dtype)
+            container.fill(opened.file, chunk.key, rows)
+        target[...] = rows[(slice(None), *within(part, chunk.box)[1:])] if where else rows
 
     def entry(self, name: str, chunk: Chunk) -> container.Entry:
         """The entry of a chunk in its file, which has to agree with the index."""
-        entry = self._opened(chunk.file)[1].get(chunk.key)
+        entry = self._opened(chunk.file).entries.get(chunk.key)
         if entry is None:
             raise CheckpointException(
                 f"{chunk.file} has no {chunk.key}, which the index names in it for {name}"
@@ -174,39 +192,55 @@ class Checkpoint:
             )
         return entry
 
-    def _opened(self, file_name: str) -> tuple[BinaryIO, dict[str, container.Entry], int]:
-        """A file, what is in it, and where its data begin."""
+    def check_bytes(self, name: str, chunk: Chunk) -> None:
+        """CheckpointException unless the bytes of a chunk have the checksum that was noted when it was saved."""
+        entry = self.entry(name, chunk)
+        noted = entry.check if chunk.check is None else chunk.check
+        if noted is None or (chunk.file, chunk.key) in self._whole:
+            return
+        check, piece = 0, np.empty(min(_PIECE, entry.stop - entry.start), np.uint8)
+        with self._reading(name, chunk.file) as opened:
+            opened.file.seek(opened.begin + entry.start)
+            for left in range(entry.stop - entry.start, 0, -_PIECE):
+                container.fill(opened.file, chunk.key, piece[:left])
+                check = zlib.crc32(piece[:left].data, check)
+        if check != noted:
+            raise CheckpointException(
+                f"{name} is damaged: its bytes in {self.folder / chunk.file} were changed since it was saved. Their "
+                f"checksum is {check:08x}, and {noted:08x} was noted. Load an older checkpoint"
+            )
+        self._whole.add((chunk.file, chunk.key))
+
+    @contextmanager
+    def _reading(self, name: str, file_name: str) -> Iterator[PartFile]:
+        opened = self._opened(file_name)
+        try:
+            yield opened
+        except (OSError, container.SerializationError) as error:
+            path = self.folder / file_name
+            raise CheckpointException(
+                f"{name} cannot be read from {path}: {_reason(error)}"
+            ) from None
+
+    def _opened(self, file_name: str) -> PartFile:
         if file_name not in self._files:
             path = self.folder / file_name
             try:
-                file: BinaryIO = path.open("rb")
+                held = keeper.Held(keeper.open_file(path))
+                file = os.fdopen(held.number, "rb", closefd=False)
+                size = os.fstat(held.number).st_size
+                entries, _, begin = container.read_header(file.read, size, True)
             except FileNotFoundError:
-                raise CheckpointException(
+                raise Vanished(
                     f"{path} is missing, which the index of {self.folder} names"
                 ) from None
-            except ValueError as error:  # a zero byte, or half of a surrogate pair
-                raise CheckpointException(
-                    f"the index of {self.folder} names {file_name!r}, which no file can have as a name: {error}"
-                ) from None
-            try:
-                size = os.fstat(file.fileno()).st_size
-                entries, _, begin = container.read_header(file.read, size, True)
-            except container.SerializationError as error:
-                file.close()
-                raise CheckpointException(f"{path}: {error}") from None
-            except BaseException:
-                file.close()
-                raise
-            self._files[file_name] = file, {entry.name: entry for entry in entries}, begin
+            except (OSError, container.SerializationError) as error:
+                is_gone = isinstance(error, OSError) and error.errno == errno.ESTALE  # over NFS
+                kind = Vanished if is_gone else CheckpointException
+                raise kind(f"{path}: {_reason(error)}") from None
+            table = {entry.name: entry for entry in entries}
+            self._files[file_name] = PartFile(file, held, table, begin)
         return self._files[file_name]
-
-    def _array(self, file_name: str, entry: container.Entry) -> Array:
-        """One tensor of one file, as a map of its bytes."""
-        opened, _, begin = self._opened(file_name)
-        if entry.start == entry.stop:
-            return np.empty(entry.shape, entry.dtype)
-        whole = np.memmap(opened, np.uint8, "r", begin + entry.start, entry.stop - entry.start)
-        return whole.view(entry.dtype).reshape(entry.shape)
 
     def __repr__(self) -> str:
         return (

@@ -22,8 +22,9 @@ Path_ = str | os.PathLike[str]
 
 def dcp_to_torch_save(dcp_checkpoint_dir: Path_, torch_save_path: Path_) -> None:
     """Write all that a checkpoint holds into one file, nested as it was when it was saved."""
-    checkpoint = Checkpoint(dcp_checkpoint_dir)
+    checkpoint = Checkpoint.held(dcp_checkpoint_dir)
     nested: dict[str, Any] = {}
+    found = {name: values.unpacked(name, value) for name, value in checkpoint.values.items()}
     with checkpoint.opened():
         for name, about in checkpoint.tensors.items():
             everything = Box((0,) * len(about.shape), about.shape)
@@ -31,8 +32,9 @@ def dcp_to_torch_save(dcp_checkpoint_dir: Path_, torch_save_path: Path_) -> None
             whole = np.empty(about.shape, about.dtype)
             checkpoint.read(name, everything, whole)
             _put(nested, checkpoint.paths.get(name, [name]), base.new(Tensor, whole))
-        for name, value in checkpoint.values.items():
-            _put(nested, checkpoint.paths.get(name, [name]), values.unpacked(name, value))
+        for name, value in found.items():
+            _put(nested, checkpoint.paths.get(name, [name]), value)
+    checkpoint.demand_sealed()
     serialization.save(_with_lists(nested), torch_save_path)
 
 

@@ -4,12 +4,18 @@ The file is JSON, such as
 
     {"format": "minitorch_dist checkpoint 1", "generation": "3f9c",
      "tensors": {"weight": {"shape": [4, 3], "dtype": "float32", "chunks": [
-         {"file": "3f9c-00000-of-00002.safetensors", "offsets": [0, 0], "sizes": [2, 3]}, …]}},
-     "values": {"step": 7}, "paths": {"weight": ["weight"], "step": ["step"]}}
+         {"file": "3f9c-00000-of-00002.safetensors", "offsets": [0, 0], "sizes": [2, 3], "crc32": 305419896}, …]}},
+     "values": {"step": 7}, "paths": {"weight": ["weight"], "step": ["step"]},
+     "before": "a07b", "crc32": 2596069104}
+
+The checksums are of a chunk's bytes, and of the index but for this last entry. `before` is the checkpoint that it replaced.
+Older indexes have neither.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -18,8 +24,11 @@ import numpy as np
 from minitorch_dist.distributed.checkpoint import cover
 from minitorch_dist.distributed.checkpoint.pieces import Box
 from minitorch_dist.serialization import container, strict_json
+from transports.plain_text import clean
 
 FORMAT: Final = "minitorch_dist checkpoint 1"
+BEGIN: Final = re.compile(rb'\{\s*"format": "%b"' % FORMAT.encode())  # of the file
+SEAL: Final = "crc32"
 MOST_DIMENSIONS: Final = 64  # numpy's
 _DTYPES: Final = {str(dtype): dtype for dtype in container.NAMES}
 
@@ -31,6 +40,9 @@ class CheckpointException(RuntimeError):
         super().__init__(message)
         self.failures = dict(failures or {})
 
+    def __str__(self) -> str:
+        return clean(super().__str__())  # names from the folder
+
 
 class Chunk(NamedTuple):
     """A box of a tensor, and where it lies."""
@@ -38,6 +50,7 @@ class Chunk(NamedTuple):
     box: Box
     file: str
     key: str  # its name in the file
+    check: int | None  # the checksum of its bytes
 
 
 class SavedTensorEntry(NamedTuple):
@@ -53,6 +66,13 @@ class Index(NamedTuple):
     tensors: dict[str, SavedTensorEntry]
     values: dict[str, Any]  # see `values`
     paths: dict[str, list[Any]]  # the keys that lead to each
+    before: str  # the generation of the checkpoint that it replaced, or ""
+    flaw: str  # what is wrong with its checksum, or ""
+
+
+def sealed(index: Mapping[str, Any]) -> bytes:
+    """An index as it is written, with its checksum."""
+    return json.dumps({**index, SEAL: strict_json.checksum(index)}, indent=1).encode()
 
 
 def parsed(text: bytes) -> Index:
@@ -65,17 +85,34 @@ def parsed(text: bytes) -> Index:
         raise CheckpointException("it is no checkpoint's index")
     if found.get("format") != FORMAT:
         raise CheckpointException(f"it is no '{FORMAT}' but {_shown(found.get('format'))}")
+    flaw = _flaw(found)
     tensors, values, paths = (found.get(part, {}) for part in ("tensors", "values", "paths"))
-    generation = found.get("generation")
+    generation, before = found.get("generation"), found.get("before", "")
     if not (isinstance(tensors, dict) and isinstance(values, dict) and isinstance(paths, dict)):
         raise CheckpointException("it is damaged: tensors, values and paths are no tables")
-    if not isinstance(generation, str):
-        raise CheckpointException("it is damaged: its generation is no text")
+    if not (isinstance(generation, str) and isinstance(before, str)):
+        raise CheckpointException("it is damaged: its generation, or that before it, is no text")
     for name, path in paths.items():
         if not (isinstance(path, list) and path and all(_is_key(key) for key in path)):
             raise CheckpointException(f"it is damaged: no keys lead to {name}: {_shown(path)}")
     saved = {name: _saved(name, about) for name, about in tensors.items()}
-    return Index(generation, saved, values, paths)
+    return Index(generation, saved, values, paths, before, flaw)
+
+
+def _flaw(found: dict[str, Any]) -> str:
+    """Its checksum is looked at last (see `Checkpoint.demand_sealed`), as other errors say more."""
+    if SEAL not in found:
+        return ""
+    noted = found.pop(SEAL)
+    try:
+        check = strict_json.checksum(found)
+    except ValueError as error:
+        return f"it is damaged: {error}"
+    return (
+        ""
+        if noted == check
+        else f"it is damaged: its checksum is {check}, and {_shown(noted)} was noted"
+    )
 
 
 def _saved(name: str, about: Any) -> SavedTensorEntry:
@@ -93,15 +130,17 @@ def _saved(name: str, about: Any) -> SavedTensorEntry:
 def _chunk(name: str, shape: list[int], said: Any) -> Chunk:
     match said:
         case {"file": str(file), "offsets": list(offsets), "sizes": list(sizes), **rest}:
-            key = rest.get("key", name)
+            key: Any = rest.get("key", name)
+            check: Any = rest.get("crc32")
             is_box = (
                 container.are_sizes(offsets)
                 and container.are_sizes(sizes)
                 and len(offsets) == len(sizes) == len(shape)
                 and all(o + n <= s for o, n, s in zip(offsets, sizes, shape, strict=True))
             )
-            if is_box and isinstance(key, str) and _is_file_name(file):
-                return Chunk(Box(tuple(offsets), tuple(sizes)), file, key)
+            is_check = check is None or type(check) is int
+            if is_box and is_check and isinstance(key, str) and _is_file_name(file):
+                return Chunk(Box(tuple(offsets), tuple(sizes)), file, key, check)
     raise CheckpointException(
         f"it is damaged: {name} of shape {shape} cannot have the chunk {_shown(said)}"
     )

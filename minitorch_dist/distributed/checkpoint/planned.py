@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.checkpoint import fresh, state
+from minitorch_dist.distributed.checkpoint.attendance import ENDING, attempt
 from minitorch_dist.distributed.checkpoint.index import CheckpointException
 from minitorch_dist.distributed.checkpoint.metadata import Metadata
 from minitorch_dist.distributed.checkpoint.planner import (
@@ -58,10 +59,17 @@ def save(
         writer.finish(contents[0], results)
         return contents * ranks.size
 
-    mine = ranks.together("make a plan", local, everyones)
-    return ranks.together(
-        "write", lambda: writer.write_data(planner.finish_plan(mine), planner).wait(), finish
-    )
+    has_failed = False
+    try:
+        mine = ranks.together("make a plan", local, everyones)
+        return ranks.together(
+            "write", lambda: writer.write_data(planner.finish_plan(mine), planner).wait(), finish
+        )
+    except CheckpointException:
+        has_failed = True
+        raise
+    finally:
+        writer.end(has_failed)
 
 
 def load(
@@ -114,10 +122,10 @@ class _Ranks:
 
     def together(self, doing: str, each: Callable[[], R], first: Callable[[list[R]], list[S]]) -> S:
         """`each` on every rank; `first` makes of all results, on rank 0, one for each rank."""
-        mine = _attempt(each)
+        mine = attempt(each)
         every = self._gathered(mine)
         self._check(doing, every)
-        made = _attempt(lambda: first([one for one, _ in every])) if self.is_first else (None, None)
+        made = attempt(lambda: first([one for one, _ in every])) if self.is_first else (None, None)
         if not self.alone:
             shared: list[Any] = [(made[0], _words(made[1]))]
             object_collectives.broadcast_object_list(shared, group=self.group, group_src=0)
@@ -141,23 +149,18 @@ class _Ranks:
         failures = {rank: error for rank, (_, error) in enumerate(found) if error is not None}
         if not failures:
             return
-        own = next((error for error in failures.values() if isinstance(error, Exception)), None)
-        if self.alone and own is not None:
+        own = next((error for error in failures.values() if isinstance(error, BaseException)), None)
+        if isinstance(own, ENDING):
+            raise own
+        if self.alone and own is not None and not isinstance(own, OSError):
             raise own
         words = {
-            rank: _words(error) if isinstance(error, Exception) else error
+            rank: _words(error) if isinstance(error, BaseException) else error
             for rank, error in failures.items()
         }
         listed = "; ".join(f"rank {rank}: {error}" for rank, error in words.items())
         reasons = {rank: RuntimeError(error) for rank, error in words.items()}
         raise CheckpointException(f"could not {doing}: {listed}", reasons) from own
-
-
-def _attempt(call: Callable[[], R]) -> tuple[R | None, Exception | None]:
-    try:
-        return call(), None
-    except Exception as error:
-        return None, error
 
 
 def _words(error: Any) -> Any:

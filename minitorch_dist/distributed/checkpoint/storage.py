@@ -54,6 +54,9 @@ class StorageWriter(ABC):
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         """All have written: make it the checkpoint. On rank 0 only."""
 
+    def end(self, has_failed: bool) -> None:  # noqa: B027 - most have nothing to do
+        """The save is over for this rank. `has_failed`: all ranks know that nothing was saved."""
+
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: Path_) -> bool:
         """Whether this kind of place can be at `checkpoint_id`."""

@@ -13,6 +13,7 @@ from typing import Any
 from minitorch_dist import serialization
 from minitorch_dist.distributed import codec
 from minitorch_dist.distributed.checkpoint.index import CheckpointException
+from minitorch_dist.serialization import instead
 
 _EXACT = 1 << 63  # integers up to here are JSON
 
@@ -27,10 +28,18 @@ def packed(name: str, value: Any) -> Any:
     try:
         return {"packed": base64.b64encode(codec.pack(value)).decode()}
     except codec.Unsendable as error:
-        raise codec.Unsendable(
-            f"{name}{error.where} cannot be saved: {error.what}. A checkpoint holds no code and no "
-            "pickle: save the object's state_dict(), or a dict of its fields"
-        ) from None
+        raise codec.Unsendable(_refusal(name + error.where, error)) from None
+
+
+def _refusal(place: str, error: codec.Unsendable) -> str:
+    if error.value is None:
+        return f"{place} cannot be saved: {error.what}. A checkpoint holds no code and no pickle"
+    kind = type(error.value)
+    return (
+        f"{place} cannot be saved: a {kind.__module__}.{kind.__qualname__} is no value, and a checkpoint holds no code and no "
+        f"pickle. {instead.advice(error.value, place)} (The object itself can be pickled, beside the checkpoint: "
+        "minitorch_dist.save(…, pickle_module=pickle), and load(…, weights_only=False); to load it runs code of the file.)"
+    )
 
 
 def wrapped(octets: bytes) -> dict[str, str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import struct
+import sys
 from math import prod
 from typing import Any, Final
 
@@ -33,7 +34,7 @@ from minitorch_dist.tensors.tensor import Tensor
 from transports.frames import octets
 
 REQUIRES_GRAD, HAS_CLASS, HAS_ATTRIBUTES = 1, 2, 4
-_LETTERS: Final = re.compile(r"[<>|=][biufcSUMm]\d{1,6}(\[\d{0,6}[a-zA-Z]{1,2}\])?")
+_LETTERS: Final = re.compile(r"[<>|=][biufcSUMm]\d{1,6}(\[([1-9]\d{0,5})?[a-zA-Z]{1,2}\])?")
 _BY_NAME: Final = {str(dtype): dtype for dtype in wire.DTYPES if dtype is not None}
 _STATE: Final = frozenset(TensorBase.__annotations__)  # the rest of its fields are the user's
 
@@ -140,8 +141,26 @@ def _read(reader: Reading) -> Array:
             return np.empty(shape, dtype)
         except ValueError as error:
             raise DamagedEncoding(f"an array of shape {shape}: {error}") from None
-    flat = np.frombuffer(view, np.uint8)
-    return flat.view(dtype).reshape(shape)
+    array = np.frombuffer(view, np.uint8).view(dtype)
+    if wrong := _no_values(array):
+        raise DamagedEncoding(f"an array of {dtype} with {wrong}")
+    return array.reshape(shape)
+
+
+def _no_values(array: Array) -> str:
+    """Say which element is no value of this dtype; numpy itself looks only when it shows it."""
+    dtype = array.dtype
+    if dtype.kind == "U":
+        letters = array.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
+        most = int(letters.max())
+        return (
+            f"the letter {most:#x}, and Unicode ends at {sys.maxunicode:#x}"
+            if most > sys.maxunicode
+            else ""
+        )
+    if dtype.kind == "M" and np.datetime_data(dtype)[0] == "generic":
+        return "" if np.isnat(array).all() else "a date without a unit"
+    return ""
 
 
 def _device(label: str) -> devices.device:

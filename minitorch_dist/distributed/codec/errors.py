@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minitorch_dist.distributed.exceptions import DistError
+from transports.plain_text import clean
 
 
 def shown(value: Any) -> str:
@@ -34,9 +35,9 @@ class Unsendable(CodecError, TypeError, AttributeError):
     Code that catches either one catches this, too.)
     """
 
-    def __init__(self, what: str, where: str = "") -> None:
+    def __init__(self, what: str, where: str = "", value: Any = None) -> None:
         super().__init__(what)
-        self.what, self.where = what, where
+        self.what, self.where, self.value = what, where, value
 
     def inside(self, place: str) -> Unsendable:
         """The same error, seen from the container in which `place` is."""
@@ -44,7 +45,7 @@ class Unsendable(CodecError, TypeError, AttributeError):
         return self
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}" if self.where else self.what
+        return clean(f"{self.where}: {self.what}" if self.where else self.what)
 
     def __reduce__(self) -> tuple[type[Unsendable], tuple[str, str]]:
         return type(self), (self.what, self.where)

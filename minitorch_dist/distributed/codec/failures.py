@@ -20,6 +20,7 @@ from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, UnknownName, shown
 from minitorch_dist.distributed.codec.faces import Reading, Writing
 from minitorch_dist.distributed.codec.registry import register_name
+from transports.plain_text import clean
 
 _SLOT: Final = (WrapperDescriptorType, BuiltinFunctionType)
 
@@ -32,7 +33,7 @@ class RemoteTraceback(Exception):
         self.text = text
 
     def __str__(self) -> str:
-        return f"\n\n{self.text}"
+        return clean(f"\n\n{self.text}")
 
 
 class RemoteException(RuntimeError):
@@ -41,6 +42,9 @@ class RemoteException(RuntimeError):
     def __init__(self, name: str, text: str, why: str = "") -> None:
         super().__init__(f"{text} (its class {name} cannot be had here: {why})")
         self.name, self.text, self.why = name, text, why
+
+    def __str__(self) -> str:
+        return clean(super().__str__())
 
     def __reduce__(self) -> tuple[type[RemoteException], tuple[str, str, str]]:
         return type(self), (self.name, self.text, self.why)

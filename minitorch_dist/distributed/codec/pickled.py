@@ -57,7 +57,8 @@ def write(writer: Writing, value: Any) -> None:
     if not writer.trust.may_pickle:
         raise Unsendable(
             f"{described(value)} cannot be sent: the codec has no form for it, and {writer.trust.value}. "
-            "Send tensors, numbers, texts and containers of them"
+            "Send tensors, numbers, texts and containers of them",
+            value=value,
         )
     octets, buffers = io.BytesIO(), list[pickle.PickleBuffer]()
     pickler = _Pickler(octets, buffers)

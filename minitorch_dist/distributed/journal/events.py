@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed.mail import wire
+from transports.plain_text import clean
 
 VERSION: Final = 1
 KINDS: Final = ("issue", "begin", "end", "send", "post", "receive", "wait", "compute")
@@ -35,6 +36,9 @@ MOST: Final = 1 << 80  # of any number; as picoseconds these are 38,000 years
 
 class JournalError(ValueError):
     """This is no journal, or not one that can be read."""
+
+    def __str__(self) -> str:
+        return clean(super().__str__())
 
 
 class Event(NamedTuple):
@@ -183,7 +187,7 @@ def _collect(
         if type(value) is kind:
             if isinstance(value, int):
                 _bound(word, value)
-            found[name] = value
+            found[name] = clean(value, lines=False) if isinstance(value, str) else value
         elif value is not None:
             raise JournalError(f"{word}={value!r} should be {kind.__name__}")
 

@@ -14,7 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.journal.events import MAX_RANK, VERSION, Event, JournalError, parse
+from transports import keeper
 from transports.clock import PICO
+from transports.plain_text import clean
 
 MAX_LINE: Final = 1 << 20  # bytes
 MOST_SECONDS: Final = 1 << 40  # of a wall clock since 1970: 35,000 years
@@ -61,7 +63,11 @@ Line = dict[str, Any] | JournalError | None  # None: torn
 
 
 def _lines(file: Path) -> Iterator[tuple[str, Line]]:
-    with file.open("rb") as opened:
+    try:
+        number = keeper.open_file(file, follow=True)
+    except keeper.OddFile as error:
+        raise JournalError(f"{file} is no journal: {error.strerror}") from None
+    with os.fdopen(number, "rb") as opened:
         yield from _decoded(iter(lambda: opened.readline(MAX_LINE + 1), b""), str(file))
 
 
@@ -151,7 +157,10 @@ def _rank(line: dict[str, Any]) -> JournalRank:
     rank, size = line.get("rank"), line.get("world_size")
     if type(rank) is not int or type(size) is not int or not 0 <= rank < size <= MAX_RANK:
         raise JournalError(f"rank={rank!r} of world_size={size!r}")
-    words = [str(line.get(word, ""))[:200] for word in ("transport", "host", "program")]
+    words = [
+        clean(str(line.get(word, ""))[:200], lines=False)
+        for word in ("transport", "host", "program")
+    ]
     return JournalRank(rank, size, words[0], line.get("clock") == "virtual", words[1], words[2])
 
 

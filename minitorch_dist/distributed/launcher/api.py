@@ -9,22 +9,21 @@ name, or as source from a notebook.
 from __future__ import annotations
 
 import pickle
-import tempfile
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing import spawn
-from pathlib import Path
 from typing import Any
 
 from minitorch_dist.distributed import run
 from minitorch_dist.distributed.elastic.agent.agent import ElasticAgent
 from minitorch_dist.distributed.elastic.agent.job import SIGNALS, Job
-from minitorch_dist.distributed.elastic.multiprocessing.logs import Wishes
+from minitorch_dist.distributed.elastic.multiprocessing.logs import PREFIX, Wishes
 from minitorch_dist.distributed.elastic.multiprocessing.workers import WorkerProgram
 from minitorch_dist.distributed.elastic.rendezvous.places import StorePlace, is_here, parsed
 from minitorch_dist.distributed.elastic.rendezvous.state import JobRules
 from minitorch_dist.multiprocessing import sources
+from transports import keeper
 
 
 @dataclass
@@ -99,8 +98,8 @@ def launch_agent(
         return {}
     if entrypoint is None:
         raise ValueError("entrypoint is a function or a program's name, not None")
-    with tempfile.TemporaryDirectory(prefix="mtdrun_") as folder:
-        path = Path(folder, "function")
+    with keeper.temporary_folder(PREFIX) as folder:
+        path = folder / "function"
         ours = spawn.get_preparation_data("worker")
         del ours["authkey"]  # a secret of this process and its own children
         # first what an interpreter needs for the rest: where modules are, which main module

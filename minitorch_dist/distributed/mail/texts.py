@@ -15,6 +15,7 @@ from minitorch_dist.distributed.mail.pairing import Pairing
 from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 from transports.contract import Transport
 from transports.errors import Lost
+from transports.plain_text import clean
 
 POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 ALIKE: Final = (
@@ -183,4 +184,4 @@ class MailboxTexts:
         except wire.WireError as error:
             return f"an unknown operation ({error})"
         channel = self.channels.get(decoded.group)
-        return f"{decoded} of group {channel.name!r}" if channel else str(decoded)
+        return clean(f"{decoded} of group {channel.name!r}" if channel else str(decoded))

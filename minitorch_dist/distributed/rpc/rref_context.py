@@ -27,6 +27,7 @@ from minitorch_dist.distributed.exceptions import DistError, WorkerLost
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent
 from minitorch_dist.distributed.rpc.call import RpcFuture, Settled
+from transports.plain_text import clean
 
 _log = logging.getLogger("minitorch_dist.distributed.rpc")
 
@@ -48,7 +49,9 @@ class OwnerRRef:
 
     def __init__(self, context: RRefContext, id: Id, site: str) -> None:
         self.context, self.id, self.site = context, id, site
-        words = f"object {id.created_on}.{id.local_id}{f', created at {site}' if site else ''}"
+        words = (
+            f"object {id.created_on}.{id.local_id}{f', created at {clean(site)}' if site else ''}"
+        )
         self.future: RpcFuture[Any] = RpcFuture(
             context.agent.pool, lambda: words
         )  # no circle through us
@@ -70,7 +73,7 @@ class OwnerRRef:
                 what = f"failed with {type(error).__name__}"
         holders = [self.context.agent.worker(id).name for id in sorted(set(self.forks.values()))]
         held = ", ".join([*(["its owner"] if self.handles else []), *holders]) or "nobody"
-        at = f", created at {self.site}" if self.site else ""
+        at = f", created at {clean(self.site)}" if self.site else ""
         return f"<object {self.id.created_on}.{self.id.local_id}: {what}, held by {held}{at}>"
 
 
@@ -334,7 +337,7 @@ class RRefContext:
         futures = []
         for fork in alive:
             owner = self.agent.worker(fork.owner).name
-            at = f", created at {fork.site}" if fork.site else ""
+            at = f", created at {clean(fork.site)}" if fork.site else ""
             _log.info(
                 "%r still holds %r of %r at shutdown%s", self.agent.me.name, fork.id, owner, at
             )

@@ -288,7 +288,8 @@ def _overrides(module: StateDictModule, method: str) -> bool:
 
 
 def _quoted(keys: list[str]) -> str:
-    return ", ".join(f'"{key}"' for key in keys)
+    """As torch does; a name that no terminal should see, since it came from a file, as `repr` writes it."""
+    return ", ".join(f'"{key}"' if key.isprintable() else repr(key) for key in keys)
 
 
 def _size(tensor: Tensor) -> str:

@@ -23,6 +23,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
+from transports.plain_text import clean
+
 KINDS: Final = ("llama", "gpt")
 ATTENTION: Final = ("tiles", "whole")
 KERNELS: Final = ("usual", "single", "joined")
@@ -153,7 +155,7 @@ def read(name: str) -> ModelSizes:
     except OSError as error:
         raise ValueError(f"{name} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{name!r} is no file of a model: {error}") from None
+        raise ValueError(f"{name!r} is no file of a model: {clean(str(error))}") from None
     allowed = {each.name for each in fields(ModelSizes)} - {"name"}
     for word in row:
         if word not in allowed:
@@ -169,7 +171,7 @@ def read(name: str) -> ModelSizes:
                 _check_whole(path.stem, word, row[word])
         return ModelSizes(path.stem, **row)
     except ValueError as error:
-        raise ValueError(f"{name}: {str(error).removeprefix(f'{path.stem}: ')}") from None
+        raise ValueError(f"{name}: {clean(str(error)).removeprefix(f'{path.stem}: ')}") from None
 
 
 def _check_whole(model: str, word: str, value: object) -> None:

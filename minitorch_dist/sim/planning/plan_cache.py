@@ -18,6 +18,7 @@ from minitorch_dist.sim.planning.clusters import GpuCluster
 from minitorch_dist.sim.planning.layouts import TrainingLayout
 from minitorch_dist.sim.planning.model_files import ModelSizes
 from minitorch_dist.sim.planning.search import FAMILY, FORMAT, PlanRow
+from transports.plain_text import clean
 
 BEGIN: Final = f'{{"format": "{FAMILY}'.encode()
 Kept = dict[str, dict[str, Any]]
@@ -46,7 +47,7 @@ class PlanCache:
             return dict(kept["rows"]), seconds
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:  # fmt: skip
             raise ValueError(
-                f"{self.path} is damaged ({error}): delete it, or name another file with --cache"
+                f"{self.path} is damaged ({clean(str(error))}): delete it, or name another file with --cache"
             ) from None
 
     def key(self, model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> str:

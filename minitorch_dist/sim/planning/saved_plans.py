@@ -15,6 +15,7 @@ from minitorch_dist.sim.planning.model_files import ModelSizes
 from minitorch_dist.sim.planning.pruning import Candidate
 from minitorch_dist.sim.planning.reasons import Failures
 from minitorch_dist.sim.planning.search import PlanRow
+from transports.plain_text import clean
 
 GIB: Final = 1 << 30
 START: Final = 4096  # bytes of a file that tell whether it is a plan
@@ -89,12 +90,12 @@ def read(path: str) -> SavedPlan:
         rows = [row_of(each) for each in found["layouts"]]
         cluster = cluster_in_words(found["cluster"])
         rows.sort(key=lambda row: (not row.fits, row.seconds))
-        return SavedPlan(str(found["model"]), cluster, tuple(rows))
+        return SavedPlan(clean(str(found["model"]), lines=False), cluster, tuple(rows))
     except (
         OSError, ValueError, KeyError, TypeError, AttributeError, LookupError, OverflowError, RecursionError,
     ) as error:  # fmt: skip
         raise ValueError(
-            f"{path} is no plan ({error}); mtd plan … --json > {path} writes one"
+            f"{path} is no plan ({clean(str(error))}); mtd plan … --json > {path} writes one"
         ) from None
 
 
@@ -105,7 +106,9 @@ def cluster_in_words(key: Any) -> str:
     outer = re.search(r"inter=Link\(latency=\d+, per_byte=(\d{1,9})(?:/(\d{1,9}))?,", str(network))
     if outer is not None and int(outer[1]):  # picoseconds
         found += f" ({8e3 * int(outer[2] or 1) / int(outer[1]):.4g} Gb/s between nodes)"
-    return found + "".join(f", rank {int(rank)} at {float(speed):g}" for rank, speed in speeds)
+    return clean(found, lines=False) + "".join(
+        f", rank {int(rank)} at {float(speed):g}" for rank, speed in speeds
+    )
 
 
 def row_of(words: dict[str, Any]) -> PlanRow:

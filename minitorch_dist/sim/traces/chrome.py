@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -18,6 +19,7 @@ from minitorch_dist.sim.traces.protobuf import TraceError
 
 PER_MICROSECOND: Final = 10**6
 LARGEST: Final = 1 << 30  # bytes of JSON
+PIECE: Final = 1 << 20
 LONGEST: Final = 1e15  # microseconds
 
 
@@ -27,13 +29,18 @@ def read_chrome(path: str | PathLike[str]) -> Scene:
         data = Path(path).read_bytes()
         if data[:2] == b"\x1f\x8b":
             with gzip.open(path) as file:
-                data = file.read(LARGEST + 1)
+                found = bytearray()
+                while len(found) <= LARGEST and (
+                    piece := file.read(PIECE)
+                ):  # it takes the memory first
+                    found += piece
+                data = bytes(found)
         if len(data) > LARGEST:
             raise TraceError(f"{path} has more than {LARGEST} bytes")
         return parsed(json.loads(data), Path(path).name)
     except FileNotFoundError:
         raise TraceError(f"there is no file {path}") from None
-    except (OSError, EOFError, ValueError, RecursionError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
         raise TraceError(f"{path} is no trace of Chrome: {error}") from None
 
 

@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from transports.plain_text import clean
+
 VARINT, EIGHT, BYTES, FOUR = 0, 1, 2, 5
 LONGEST: Final = 10  # bytes of a varint
 
 
 class TraceError(ValueError):
     """A file that is no trace, or a trace that makes no sense. The message says where."""
+
+    def __str__(self) -> str:
+        return clean(super().__str__())
 
 
 def varint(number: int) -> bytes:

@@ -14,8 +14,8 @@ from hypothesis import given, settings, strategies as st
 
 import minitorch_dist as mtd
 from minitorch_dist.distributed import checkpoint as dcp
-from minitorch_dist.distributed.checkpoint import CheckpointException, cover, folder, format_utils
-from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Written
+from minitorch_dist.distributed.checkpoint import CheckpointException, cover, format_utils, writing
+from minitorch_dist.distributed.checkpoint.folder import Checkpoint
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, within
 
 SHAPES = st.lists(st.integers(1, 4), max_size=3).map(tuple)
@@ -108,14 +108,14 @@ def write(path: Path, array: Any, boxes: list[Box]) -> None:
     """A checkpoint whose only tensor `x` has these chunks, half of them in each of two files."""
     parts, whole = [], Box((0,) * array.ndim, array.shape)
     for rank in range(2):
-        file = folder.file_name("g", rank, 2)
+        file = writing.file_name("g", rank, 2)
         mine = {f"x{n}": box for n, box in enumerate(boxes) if n % 2 == rank}
         if mine:
             arrays = {key: np.array(array[within(box, whole)]) for key, box in mine.items()}
-            folder.write_part(path, file, arrays)
-            parts.append(Written(file, {}, [("x", box, key) for key, box in mine.items()]))
+            writing.write_part(path, file, arrays).close()
+            parts.append(writing.Written(file, {}, [("x", box, key) for key, box in mine.items()]))
     about = About(array.shape, str(array.dtype), whole, array.nbytes)
-    folder.write_index(path, "g", {"x": about}, {"n": 1}, parts, {"x": ["x"], "n": ["n"]})
+    writing.write_index(path, "g", {"x": about}, {"n": 1}, parts, {"x": ["x"], "n": ["n"]})
 
 
 def plainly(path: Path, shape: tuple[int, ...]) -> Any:

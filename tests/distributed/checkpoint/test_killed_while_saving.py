@@ -12,7 +12,7 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 import minitorch_dist.distributed.checkpoint as dcp
-from minitorch_dist.distributed.checkpoint import folder
+from minitorch_dist.distributed.checkpoint import writing
 from tests.distributed import nursery
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def save_and_die(rank: int, target: str, victim: int, function: str, is_async: b
     mine = {f"x{rank}": torch.ones(5), "turn": 1}
     dcp.save(mine, checkpoint_id=target)
     if rank == victim:
-        setattr(folder, function, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        setattr(writing, function, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     mine = {f"x{rank}": torch.ones(5) * 2, "turn": 2}
     try:
         if is_async:

@@ -76,4 +76,5 @@ def samples() -> list[Any]:
         np.arange(6).reshape(2, 3), np.float32(2), np.zeros((0, 3), ml_dtypes.bfloat16), x, x.t(),
         mtd.ones(2, requires_grad=True), mtd.nn.Parameter(mtd.zeros(2)), twice, KeyError("k"),
         Refused("x", 3), FileNotFoundError(2, "no", "f"), shared, [x, x], ..., np.array(["a"]),
+        np.array(["ab", "é"], ">U3"), np.array("2020-01-01", "M8[D]"), np.str_("text"),
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import json
 import math
@@ -13,9 +14,10 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from rich.console import Console
 
 import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
@@ -25,9 +27,12 @@ from minitorch_dist.cli.page import Page
 from minitorch_dist.datasets import mnist
 from minitorch_dist.distributed import checkpoint as dcp, journal
 from minitorch_dist.distributed.checkpoint.folder import INDEX, CheckpointException
+from minitorch_dist.distributed.checkpoint.index import SEAL
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.journal import JournalError
 from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.pictures import bars
+from minitorch_dist.pictures.terminal import painted
 from minitorch_dist.serialization import container
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.device import Product
@@ -50,6 +55,7 @@ from tests.hostile.bending import (
 )
 from tests.hostile.door import Door
 from tests.hostile.doors.objects import framed, pickled
+from transports.plain_text import clean
 
 # --------------------------------------------------------------------------------- safetensors, and ours
 
@@ -100,6 +106,9 @@ def bend_saved(random: Random, data: bytes, pool: Any) -> bytes:
         about["minitorch_dist"] = text.decode(errors="surrogatepass")
     else:
         header = bend_tree(random, header)
+    if isinstance(about, dict) and random.random() < 0.9:  # else the checksums stop all of it
+        about.pop(container.SEAL, None)
+        about.pop(container.CHECKS if random.random() < 0.7 else "", None)
     text = as_json(random, header)
     return len(text).to_bytes(8, "little") + text + data[8 + length :]
 
@@ -152,6 +161,8 @@ class Kept:
             tree = json.loads(index)
         except (ValueError, RecursionError):
             return number, bend_plainly(random, index, [index]), contents, is_spoilt
+        if isinstance(tree, dict) and random.random() < 0.9:
+            tree.pop(SEAL, None)
         if drawn < 0.35 and isinstance(tree, dict) and isinstance(tree.get("values"), dict):
             name = random.choice((*tree["values"], "w"))
             tree["values"][name] = random.choice(
@@ -234,9 +245,9 @@ class Runs:
 
     def read(self, data: bytes) -> None:
         run = journal.from_lines(data.splitlines(keepends=True))
-        assert f"{run!r}" and len(run.operations) >= 0 and len(run.messages) >= 0
+        assert shown(repr(run)) and len(run.operations) >= 0 and len(run.messages) >= 0
         for event in run.events[:50]:
-            assert f"{event}" and event.name
+            assert shown(f"{event}") and event.name
         run.order.clocks  # noqa: B018 - it is computed when it is asked for
         assert run.is_same_order(run)
         run.scene()
@@ -249,22 +260,37 @@ class Runs:
 # ------------------------------------------------------------------------------------ MNIST and networks
 
 
+GZIP: Final = b"\x1f\x8b"
+
+
 class Idx:
+    """Plain files and packed ones, which are told apart by their first bytes here, and by their names there."""
+
     def __init__(self, folder: Path) -> None:
         self.path = folder / "images-idx3-ubyte"
+        self.packed = folder / "images-idx3-ubyte.gz"
 
     def make(self, random: Random, size: int) -> bytes:
         shape = [random.randrange(4) for _ in range(random.randrange(1, 4))]
-        return (
-            b"\0\0\x08"
-            + struct.pack(f">B{len(shape)}I", len(shape), *shape)
-            + bytes(math.prod(shape))
-        )
+        head = b"\0\0\x08" + struct.pack(f">B{len(shape)}I", len(shape), *shape)
+        data = head + random.randbytes(math.prod(shape))
+        return gzip.compress(data, random.randrange(10)) if random.random() < 0.5 else data
+
+    def bend(self, random: Random, data: bytes, pool: Any) -> bytes:
+        if not data.startswith(GZIP) or random.random() < 0.6:
+            return bytes_bender(lambda data: fields_of(">III", 4))(random, data, pool)
+        try:
+            return gzip.compress(self.bend(random, gzip.decompress(data), pool)) + random.choice(
+                (b"", b"", data)
+            )
+        except (OSError, EOFError, zlib.error):
+            return bend_plainly(random, data, pool)
 
     def read(self, data: bytes) -> None:
-        self.path.write_bytes(data)
-        found = mnist.read_idx(self.path)
-        assert found.nbytes <= len(data)
+        path = self.packed if data.startswith(GZIP) else self.path
+        path.write_bytes(data)
+        found = mnist.read_idx(path)
+        assert found.nbytes <= len(data) or path is self.packed
 
 
 class Net:
@@ -302,8 +328,23 @@ def make_chakra(random: Random, size: int) -> bytes:
     return chakra.encoded(0, nodes)
 
 
+def shown(text: str) -> str:
+    """Fit for a terminal, though the words are those of a file."""
+    assert clean(text) == text, f"{clean(text)} would be put on the terminal"
+    return text
+
+
 def read_chakra(data: bytes) -> None:
     replaying.in_order(chakra.decoded(data))
+
+
+CONSOLE: Final = Console(file=io.StringIO(), width=80)
+
+
+def read_chrome(given: Any) -> None:
+    """A file with this JSON, packed or not, as `mtd show` reads and shows it."""
+    scene = chrome.parsed(given)
+    shown(painted(bars.gantt(scene, 80), scene, CONSOLE).plain)
 
 
 def make_chrome(random: Random, size: int) -> Any:
@@ -313,6 +354,24 @@ def make_chrome(random: Random, size: int) -> Any:
         for n in range(max(size, 1))
     ]  # fmt: skip
     return {"traceEvents": spans} if random.random() < 0.5 else spans
+
+
+class PackedTrace:
+    """The same in files that are packed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "trace.json.gz"
+
+    def make(self, random: Random, size: int) -> bytes:
+        text = json.dumps(make_chrome(random, size)).encode()
+        return gzip.compress(text, random.randrange(10)) if random.random() < 0.8 else text
+
+    def bend(self, random: Random, data: bytes, pool: Any) -> bytes:
+        return bytes_bender(lambda data: fields_of("<HBBI"))(random, data, pool)
+
+    def read(self, data: bytes) -> None:
+        self.path.write_bytes(data)
+        chrome.read_chrome(self.path)
 
 
 def make_plan(random: Random, size: int) -> Any:
@@ -336,7 +395,7 @@ class Plans:
     def read(self, tree: Any) -> None:
         self.path.write_text(json.dumps(tree), encoding="utf-8")
         plan = saved_plans.read(str(self.path))
-        plan_difference.show(Page(write=lambda text: None), plan, plan)
+        plan_difference.show(Page(CONSOLE, shown), plan, plan)
 
 
 def make_cache(random: Random, size: int) -> Any:
@@ -392,6 +451,7 @@ def doors(folder: Path) -> list[Door]:
         return folder / name
 
     runs, idx, net = Runs(room("journal")), Idx(room("idx")), Net(room("net"))
+    packed = PackedTrace(room("chrome"))
     kept, saved = Kept(room("checkpoint")), Plans(room("plans"))
     broken = (SerializationError,)
     return [
@@ -400,12 +460,13 @@ def doors(folder: Path) -> list[Door]:
         Door("checkpoint", kept.make, kept.bend, kept.read, (CheckpointException, SerializationError),
              folder=room("checkpoint"), has_large=False),
         Door("journal", runs.make, runs.bend, runs.read, (JournalError,), weight=1.5),
-        Door("idx", idx.make, bytes_bender(lambda data: fields_of(">III", 4)), idx.read, (ValueError,),
+        Door("idx", idx.make, idx.bend, idx.read, (ValueError,),
              folder=room("idx"), has_large=False, weight=0.5),
         Door("network-file", net.make, bend_tree, net.read, (ValueError,), folder=room("net"),
              has_large=False, is_always_right=False, weight=0.5),
         Door("chakra", make_chakra, bytes_bender(), read_chakra, (TraceError,), weight=0.5),
-        Door("chrome-trace", make_chrome, bend_tree, chrome.parsed, (TraceError,), weight=0.5),
+        Door("chrome-trace", make_chrome, bend_tree, read_chrome, (TraceError,), weight=0.5),
+        Door("chrome-file", packed.make, packed.bend, packed.read, (TraceError,), folder=room("chrome"), has_large=False, weight=0.5),
         Door("saved-plan", make_plan, bend_tree, saved.read, (ValueError,), folder=room("plans"),
              has_large=False, weight=0.5),
         *[Door(name, make, bend, partial(read, Settings(room(name))), (ValueError,), folder=room(name),

@@ -129,6 +129,7 @@ def nested(random: Random) -> bytes:
 
 def read_value(data: bytes) -> None:
     found = codec.unpack(data)
+    assert repr(found)  # what arrived can be shown
     try:
         again = codec.pack(found)
     except codec.CodecError:

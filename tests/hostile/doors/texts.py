@@ -172,7 +172,8 @@ def doors(folder: Path) -> list[Door]:
     wrong = (ValueError,)
 
     def words(name: str, texts: tuple[str, ...], read: Read, *also: type[BaseException]) -> Door:
-        return Door(name, chosen(texts), bend_text, read, wrong + also, has_large=False, weight=0.5)
+        return Door(name, chosen(texts), bend_text, read, wrong + also, has_large=False, weight=0.5,
+                    is_of_others=False)  # fmt: skip
 
     for name in (*registry.BUILT_IN, "no such scheme"):  # a fixed table leads to these modules
         with contextlib.suppress(ValueError, ImportError):
@@ -189,6 +190,6 @@ def doors(folder: Path) -> list[Door]:
         words("scheme", SCHEMES, scheme),
         words("device", DEVICES, device, RuntimeError),
         Door("mtdrun-options", make_options, bend_options, command_line,
-             (SystemExit, ValueError, RuntimeError, AssertionError), has_large=False, weight=0.3),
+             (SystemExit, ValueError, RuntimeError, AssertionError), has_large=False, weight=0.3, is_of_others=False),
         Door("rendezvous-state", make_state, bend_tree, read_state, (RendezvousStateError,), weight=0.5),
     ]  # fmt: skip

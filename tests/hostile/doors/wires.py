@@ -332,7 +332,7 @@ class Log:
     def read(self, data: bytes) -> None:
         path = self.folder / "0-1.0"
         path.write_bytes(data)
-        inlet, desk = LogInlet(self.folder, 0, 1, False, SYSTEM), Desk()
+        inlet, desk = LogInlet(self.folder, 0, 1, True, SYSTEM), Desk()
         try:
             inlet.drain(desk)
             inlet.drain(desk)

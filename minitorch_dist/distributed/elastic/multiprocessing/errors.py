@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from minitorch_dist.multiprocessing import ending
+from transports.plain_text import clean
 
 __path__: list[str] = []  # its modules in torch are not here (see not_offered)
 
@@ -156,7 +157,7 @@ class ChildFailedError(Exception):
         for text in (failure.advice(), self.note):
             if text:
                 lines += [single, *textwrap.wrap(text, WIDTH)]
-        return "\n".join([*lines, double])
+        return clean("\n".join([*lines, double]))
 
 
 def _told(rank: int, failure: ProcessFailure) -> list[str]:
@@ -242,4 +243,4 @@ def record(fn: Callable[P, R], error_handler: ErrorHandler | None = None) -> Cal
 
 def say(text: str) -> None:
     """A line of the agent's, on its standard error."""
-    print(f"[mtdrun] {text}", file=sys.stderr, flush=True)
+    print(f"[mtdrun] {clean(text)}", file=sys.stderr, flush=True)

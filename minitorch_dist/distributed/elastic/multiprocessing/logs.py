@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import enum
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from transports import keeper
+from transports.keeper import Held
 
 
 class Std(enum.IntFlag):
@@ -75,16 +77,25 @@ class DefaultLogsSpecs(Wishes):
         super().__init__(log_dir, redirects, tee, chosen)
 
 
+PREFIX = "mtdrun_"  # of folders that go with their agents
+
+
 class LogFolder:
-    """The job's folder on this node. It goes when the agent does, unless it was asked for."""
+    """The job's folder on this node. It goes when the agent does, unless it was asked for. Those of agents that were
+    killed with their wardens are swept by the next one."""
 
     def __init__(self, wishes: Wishes, run_id: str) -> None:
         self.wishes = wishes
+        self._held: Held | None = None
+        keeper.sweep_folders(tempfile.gettempdir(), PREFIX)
+        if not self.is_kept:
+            self.path, self._held = keeper.make_folder(tempfile.gettempdir(), PREFIX)
+            return
         parent = wishes.log_dir and Path(wishes.log_dir)
         if parent:
             parent.mkdir(parents=True, exist_ok=True)
         safe = re.sub(r"[^\w.-]", "_", run_id)
-        prefix = f"{safe}_" if parent else f"mtdrun_{safe}_"
+        prefix = f"{safe}_" if parent else f"{PREFIX}{safe}_"
         self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent or None))
 
     def of_worker(self, generation: int, local_rank: int) -> Path:
@@ -97,8 +108,9 @@ class LogFolder:
         return self.wishes.has_files()
 
     def close(self) -> None:
-        if not self.is_kept:
-            shutil.rmtree(self.path, ignore_errors=True)
+        if self._held is not None:
+            keeper.remove_folder(self.path, self._held)
+            self._held.close()
 
     def __repr__(self) -> str:
         return f"<LogFolder {self.path}>"

@@ -9,12 +9,13 @@ since a killed agent does nothing any more; standard library only, for its start
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+
+HOUSE = Path(__file__).parents[4]  # where `transports` is
 
 
 class Warden:
@@ -22,7 +23,7 @@ class Warden:
 
     def __init__(self, folder: Path | None) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-ISs", __file__, str(folder or "")], stdin=subprocess.PIPE, bufsize=0,
+            [sys.executable, "-ISs", __file__, str(folder or ""), str(HOUSE)], stdin=subprocess.PIPE, bufsize=0,
             stdout=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 
@@ -58,7 +59,10 @@ def serve() -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
     if sys.argv[1]:
-        shutil.rmtree(sys.argv[1], ignore_errors=True)
+        sys.path.append(sys.argv[2])  # only here, for its start is to be quick
+        from transports import keeper
+
+        keeper.remove_if_dead(Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

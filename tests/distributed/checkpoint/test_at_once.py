@@ -1,0 +1,198 @@
+"""Two saves into one folder, and readers beside a saving trainer: all that is reported as saved loads whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minitorch_dist as mt
+import minitorch_dist.distributed as dist
+import minitorch_dist.distributed.checkpoint as dcp
+from minitorch_dist.distributed.checkpoint import CheckpointException, folder, format_utils, writing
+from minitorch_dist.launching import launch
+from tests.distributed.checkpoint.test_folders import Mine, MyLoads, load, parts, save
+from transports import keeper
+
+
+def mine(turn: int) -> dict[str, Any]:
+    return {f"x{dist.get_rank()}": mt.full((4,), float(turn)), "turn": turn}
+
+
+def all_of(size: int, place: Path) -> int:
+    found: dict[str, Any] = {f"x{rank}": mt.zeros(4) for rank in range(size)} | {"turn": 0}
+    dcp.load(found, checkpoint_id=place, no_dist=True)
+    assert all(found[f"x{rank}"].tolist() == [float(found["turn"])] * 4 for rank in range(size))
+    return int(found["turn"])
+
+
+@pytest.mark.parametrize("address", ["queue://", "sim://"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+def test_saves_beside_the_training_keep_their_order(
+    address: str, size: int, tmp_path: Path
+) -> None:
+    def rank() -> None:
+        savings = [dcp.async_save(mine(turn), checkpoint_id=tmp_path) for turn in (1, 2)]
+        dcp.save(mine(3), checkpoint_id=tmp_path)  # waits for both
+        assert all(saving.done() and saving.result().generation for saving in savings)
+        dist.barrier()
+        assert all_of(size, tmp_path) == 3
+        dist.barrier()
+        savings = [dcp.async_save(mine(turn), checkpoint_id=tmp_path) for turn in (4, 5, 6)]
+        savings[2].result()
+        dist.barrier()
+        assert all_of(size, tmp_path) == 6
+
+    launch(rank, size, address)
+    assert len(parts(tmp_path)) == 2 * size
+    assert len(keeper.names(tmp_path)) == 2 * size + 1
+
+
+def test_a_save_that_fails_does_not_stop_the_next(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    def rank() -> None:
+        bad = dcp.async_save(mine(1), checkpoint_id=tmp_path / "file")
+        good = dcp.async_save(mine(2), checkpoint_id=tmp_path)
+        assert good.result().generation
+        assert isinstance(bad.exception(), CheckpointException)
+
+    launch(rank, 3)
+    assert all_of(3, tmp_path) == 2
+
+
+@pytest.mark.parametrize("step", ["write_part", "write_index"])
+@pytest.mark.parametrize("planner", [None, Mine])
+def test_a_whole_save_within_another(
+    step: str, planner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if another job saved three times while this one writes."""
+    save(tmp_path, 1)
+    right = getattr(writing, step)
+
+    def between(*args: Any) -> Any:
+        done = right(*args) if step == "write_part" else None
+        monkeypatch.setattr(writing, step, right)
+        for turn in (2, 3, 4):
+            save(tmp_path, turn)
+            assert load(tmp_path) == turn
+        return done or right(*args)
+
+    monkeypatch.setattr(writing, step, between)
+    save(tmp_path, 5, planner and planner())
+    assert load(tmp_path) == 5
+    save(tmp_path, 6)
+    assert load(tmp_path) == 6 and len(parts(tmp_path)) == 2
+
+
+def test_threads_that_save_into_one_folder(tmp_path: Path) -> None:
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(4):
+                save(tmp_path, 10 * number + turn, Mine() if number % 2 else None)
+                load(tmp_path, MyLoads() if number % 2 else None)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 6)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not errors
+    load(tmp_path)
+    save(tmp_path, 1)
+    save(tmp_path, 2)
+    assert load(tmp_path) == 2 and len(keeper.names(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("saves", [1, 2, 3])
+@pytest.mark.parametrize("way", ["plain", "planner", "one file"])
+def test_a_reader_that_has_read_the_index_when_others_save(
+    saves: int, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path, 1)
+    read = folder.read_index
+    left = [True]
+
+    def late(place: Path) -> Any:
+        found = read(place)
+        if left and not left.clear():  # type: ignore[func-returns-value]
+            for turn in range(2, 2 + saves):
+                save(tmp_path, turn)
+        return found
+
+    monkeypatch.setattr(folder, "read_index", late)
+    if way == "one file":
+        format_utils.dcp_to_torch_save(tmp_path, tmp_path / "one.pt")
+        turn = int(mt.load(tmp_path / "one.pt")["turn"])
+    else:
+        turn = load(tmp_path, MyLoads() if way == "planner" else None)
+    assert turn == (1 if saves == 1 else 1 + saves)  # one old generation is there, two are not
+
+
+def test_a_reader_that_has_its_files_open_when_others_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for planner in (None, MyLoads):
+        save(tmp_path, 1)
+        check = folder.Checkpoint.check_bytes
+
+        def late(self: folder.Checkpoint, *args: Any, check: Any = check) -> None:
+            check(self, *args)
+            monkeypatch.setattr(folder.Checkpoint, "check_bytes", check)
+            for turn in (2, 3, 4):
+                save(tmp_path, turn)
+
+        monkeypatch.setattr(folder.Checkpoint, "check_bytes", late)
+        assert load(tmp_path, planner and planner()) in (1, 4)
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from tests.distributed.checkpoint.test_folders import load, save
+place, role, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+if role == "save":
+    for turn in range(25):
+        save(place, 100 * number + turn)
+        load(place)
+    print("done")
+else:
+    count = 0
+    while not (place / "over").exists():
+        load(place)
+        count += 1
+    print(count)
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_save_and_read(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    roles = [("save", 1), ("save", 2), ("read", 3), ("read", 4)]
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, tmp_path, role, str(number)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for role, number in roles
+    ]  # fmt: skip
+    try:
+        said = [worker.communicate() for worker in workers[:2]]
+        (tmp_path / "over").write_text("")
+        said += [worker.communicate() for worker in workers[2:]]
+    finally:
+        for worker in workers:
+            worker.kill()
+    assert [worker.returncode for worker in workers] == [0] * 4, said
+    assert all(int(out) > 0 for out, _ in said[2:])
+    save(tmp_path, 1)
+    save(tmp_path, 2)
+    assert load(tmp_path) == 2 and len(keeper.names(tmp_path)) == 4

@@ -1,0 +1,139 @@
+"""However a job ends, no file of it stays: neither segments, nor rings, nor folders of its launcher."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minitorch_dist.distributed.elastic.multiprocessing.logs import PREFIX, LogFolder, Wishes
+from tests.launching.waiting import until
+from transports import keeper
+from transports.shared_file import signed_file
+
+ROOT = Path(__file__).parents[2]
+JOB = """
+import os, pathlib, sys
+import minitorch_dist as mtd, minitorch_dist.distributed as dist
+def work(place, room):
+    if not dist.is_initialized():
+        dist.init_process_group(place)
+    x = mtd.ones(100_000)
+    for turn in range(10**9):
+        dist.all_reduce(x.fill_(1.0))
+        pathlib.Path(room, f"pid-{os.getpid()}").touch()
+if __name__ == "__main__":
+    how, place, room = sys.argv[1:]
+    if how == "launch":
+        mtd.launch(work, 2, place, (place, room))
+    elif how == "elastic":
+        from minitorch_dist.distributed.launcher.api import LaunchConfig, elastic_launch
+        elastic_launch(LaunchConfig(1, 1, 2, max_restarts=0), work)(place, room)
+    else:
+        work(place, room)
+"""
+STARTS = {
+    "run": ["-m", "minitorch_dist.distributed.run", "--standalone", "--nproc-per-node=2", "job.py", "run"],
+    "launch": ["job.py", "launch"],
+    "elastic": ["job.py", "elastic"],
+}  # fmt: skip
+
+
+SHORT = "?mode=append&segment=100000"
+
+
+def left_by(tmp_path: Path, how: str, options: str, blow: str) -> list[str]:
+    """What a job has left in the folder of its transport and among temporary files, a while after the blow."""
+    rooms = memory, temporary, pids = [tmp_path / name for name in ("memory", "temporary", "pids")]
+    for room in rooms:
+        room.mkdir()
+    (tmp_path / "job.py").write_text(JOB)
+    command = [sys.executable, *STARTS[how], f"file://{memory}/x{options}", str(pids)]
+    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as launcher:
+        until(lambda: len(list(pids.iterdir())) == 2 or launcher.poll() is not None)
+        ranks = [int(path.name.removeprefix("pid-")) for path in pids.iterdir()]
+        assert launcher.poll() is None and len(ranks) == 2
+        if blow == "rank":
+            os.kill(ranks[0], signal.SIGKILL)
+        else:
+            launcher.send_signal(signal.Signals[blow])
+    for pid in ranks:
+        until(lambda pid=pid: not Path("/proc", str(pid)).exists())  # type: ignore[misc]
+
+    def there() -> list[str]:
+        return [path.name for room in (memory, temporary) for path in room.iterdir()]
+
+    if how == "elastic" and blow == "SIGKILL":  # the next one takes its function away
+        until(lambda: len(there()) < 2)
+        with keeper.temporary_folder(PREFIX, temporary):
+            pass
+    until(lambda: not there())  # a warden may be at it
+    return there()
+
+
+@pytest.mark.slow
+@pytest.mark.spawn
+@pytest.mark.parametrize(
+    ("how", "options", "blow"),
+    [
+        ("run", SHORT, "SIGTERM"), ("launch", SHORT, "SIGKILL"), ("elastic", SHORT, "SIGKILL"), ("launch", "", "rank"),
+    ],
+)  # fmt: skip
+def test_a_job_that_is_ended_leaves_nothing(
+    tmp_path: Path, how: str, options: str, blow: str
+) -> None:
+    assert left_by(tmp_path, how, options, blow) == []
+
+
+def test_the_next_launcher_takes_away_what_killed_ones_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    dead, alive, kept = (
+        LogFolder(wishes, "id") for wishes in (Wishes(), Wishes(), Wishes(redirects=3))
+    )  # type: ignore[arg-type]
+    (dead.of_worker(0, 0) / "error.json").write_text("{}")
+    theirs = [tmp_path / f"{PREFIX}results", tmp_path / f"{PREFIX}0123456789abcdef-00000000"]
+    for folder in theirs:
+        folder.mkdir()
+        (folder / "precious").touch()
+    assert dead._held is not None
+    dead._held.close()  # as the end of its process would
+    fresh = LogFolder(Wishes(), "id")
+    assert (
+        not dead.path.exists()
+        and alive.path.exists()
+        and kept.path.exists()
+        and fresh.path.exists()
+    )
+    for folder in (alive, fresh, kept):
+        folder.close()
+    assert sorted(tmp_path.iterdir()) == sorted([kept.path, *theirs])
+    assert all((folder / "precious").exists() for folder in theirs)
+
+
+@pytest.mark.parametrize("mode", signed_file.MODES)
+def test_a_sweep_takes_nothing_of_others(tmp_path: Path, mode: str) -> None:
+    """Files and folders whose names are like ours, with other things in them, links and FIFOs."""
+    number, folder = bytes(16).hex(), tmp_path / "in"
+    folder.mkdir()
+    names = [f"job.{number}.{mode}", f"job.results.{mode}", f"job..{mode}", f"job.{mode}"]
+    for name in names:
+        place = folder / name
+        if mode == "append":
+            place.mkdir()
+            (place / "terms").write_bytes(b"terms and conditions" * 99)
+        else:
+            place.write_bytes(signed_file.MAGIC + b"precious" * 99)
+    os.mkfifo(folder / f"job.{'1' * 32}.{mode}")
+    (folder / f"job.{'2' * 32}.{mode}").symlink_to(folder / names[0])
+    before = {path: path.lstat().st_ino for path in folder.rglob("*")}
+    assert signed_file.sweep(folder / "job") == []
+    assert {path: path.lstat().st_ino for path in folder.rglob("*")} == before
