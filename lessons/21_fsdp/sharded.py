@@ -57,8 +57,8 @@ class FullyShardedDataParallel(nn.Module):
         kinds = {(p.dtype, p.requires_grad) for p in places}
         if len(kinds) != 1:
             raise ValueError(
-                f"this unit has parameters of {len(kinds)} kinds (type, trained): {kinds}. They lie "
-                "in one vector, so they must be alike: wrap layers of one kind"
+                f"this unit has parameters of {len(kinds)} kinds (type, trained): {kinds}. "
+                "They lie in one vector, so they must be alike: wrap layers of one kind"
             )
         self.shapes = [p.shape for p in places]
         self.count = sum(p.numel() for p in places)
