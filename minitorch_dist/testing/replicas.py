@@ -136,6 +136,11 @@ def unlike_steps(
     had, and no other. Numbers on the grid are left out: they may be padding.
     """
     steps = [(number, step) for number, step in enumerate(alone, 1) if _off_the_grid(step)]
+    if not steps and any(_off_the_grid(step) for seen in ranks for step in seen):
+        return (
+            "exact.step or exact.snap rounded on the ranks and nothing on one rank alone, so what rounding takes "
+            "away cannot be compared. Call one of them after each step there, too"
+        )
     wanted: set[float] = set().union(*(_off_the_grid(step) for _, step in steps))
     had: set[float] = set()
     for rank, seen in enumerate(ranks):

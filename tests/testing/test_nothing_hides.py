@@ -459,3 +459,71 @@ def test_rounding_by_other_means_is_said() -> None:
 
     with pytest.raises(AssertionError, match=r"rounded by other means than exact.snap\?"):
         check_same_as_one_rank(train, [3])
+
+
+def test_one_rank_that_rounds_by_other_means_is_said_too() -> None:
+    def alone(batches: list[exact.Data]) -> Any:
+        model = exact.Model()
+        optimizer = SGD(model.parameters(), lr=exact.RATE)
+        for batch in batches:
+            optimizer.zero_grad()
+            exact.loss(model(batch.x), batch.y).backward()
+            optimizer.step()
+            for p in model.parameters():
+                p.array[...] = exact.rounded(p.array)
+        return model
+
+    def train(batches: list[exact.Data]) -> Any:
+        model = DDP(exact.Model())
+        optimizer = SGD(model.parameters(), lr=exact.RATE)
+        for batch in batches:
+            exact.step(model, optimizer, batch, ranks=dist.get_world_size())
+        return model
+
+    with pytest.raises(AssertionError, match=r"nothing on one rank alone.*cannot be compared"):
+        check_same_as_one_rank(train, [3], alone=alone)
+
+
+def by_a_server(batches: list[exact.Data]) -> Any:
+    """Rank 0 alone steps and rounds; the others get its weights."""
+    model = exact.Model()
+    optimizer = SGD(model.parameters(), lr=exact.RATE, momentum=MOMENTUM)
+    for batch in batches:
+        optimizer.zero_grad()
+        exact.loss(model(batch.x), batch.y).backward()
+        for p in model.parameters():
+            dist.reduce(p.grad, dst=0)
+        if dist.get_rank() == 0:
+            optimizer.step()
+            exact.snap(model.parameters())
+        for p in model.parameters():
+            dist.broadcast(p.detach(), src=0)
+    return model
+
+
+def test_a_server_and_its_workers_are_not_accused() -> None:
+    check_same_as_one_rank(by_a_server, (1, *SIZES), alone=alone)
+
+
+def test_rounding_twice_changes_nothing() -> None:
+    def train(batches: list[exact.Data]) -> Any:
+        model = DDP(exact.Model())
+        optimizer = SGD(model.parameters(), lr=exact.RATE)
+        for batch in batches:
+            exact.step(model, optimizer, batch, ranks=dist.get_world_size())
+            exact.snap(model.parameters())
+        return model
+
+    check_same_as_one_rank(train, (1, 3))
+
+
+@pytest.mark.parametrize("transport", ["queue://", "tcp://"])
+@pytest.mark.slow
+def test_over_other_wires(transport: str) -> None:
+    check_same_as_one_rank(in_any_order, (3,), transport=transport, alone=alone)
+    with pytest.raises(AssertionError, match="3 ranks: before step 1 rounds it"):
+        check_same_as_one_rank(of_14, (3,), transport=transport, alone=alone)
+
+
+def of_14(batches: list[exact.Data]) -> Any:
+    return averaging(of_14_bits)(batches)
