@@ -1,4 +1,4 @@
-"""The squares of all ranks are added up, whoever has them.
+"""All ranks' squares are added up, although several ranks may have the same one.
 
 In stage 2 each gradient has one owner, and the norm is right. In stage 1 every rank has all of them, so each square counts P times. The norm
 is √P times too large, and every step is clipped too much.
