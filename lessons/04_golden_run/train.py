@@ -7,9 +7,9 @@
 With `torch` for `minitorch_dist` in its imports it is a PyTorch script (and torchrun for mtdrun).
 
 All sums of gradients are exact, so their order does not matter: every training must end with the same weights,
-bit for bit. Inputs are multiples of 1/16, weights of 1/256, and there is one hidden layer. All else is sums and
-products. So a gradient is a multiple of 2⁻³⁶, and none needs more than 38 of the 53 bits of a float64.
-After each step the weights are rounded to multiples of 1/256 again.
+bit for bit. Inputs are multiples of 1/16, there is one hidden layer, and it computes with weights that are rounded to
+multiples of 1/256. All else is sums and products. So a gradient is a multiple of 2⁻³⁶, and none needs more than 38 of
+the 53 bits of a float64. A layer rounds a copy: the weights themselves keep every bit of every step.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from minitorch_dist.nn.parallel import DistributedDataParallel as DDP
 
 SAMPLES, BATCH, HIDDEN = 148, 37, 24
 SCALE = 2.0**-5  # of the loss
-LARGEST = 4.0  # of the weights
+LARGEST = 4.0  # weight with which a layer computes
 
 
 def spirals(count=SAMPLES, seed=0):
@@ -39,9 +39,23 @@ def spirals(count=SAMPLES, seed=0):
     return torch.from_numpy(np.rint(points * 16) / 16), torch.from_numpy(arm[:, None])
 
 
+class Linear(nn.Linear):
+    """Computes with its weights rounded to multiples of 1/256. The weights stay as they are."""
+
+    def forward(self, x):
+        return nn.functional.linear(x, rounded(self.weight), rounded(self.bias))
+
+
+def rounded(weights):
+    """To multiples of 1/256, and small. Its gradient is handed on as if nothing had been rounded."""
+    with torch.no_grad():
+        difference = ((weights * 256).round() / 256).clamp(-LARGEST, LARGEST) - weights
+    return weights + difference
+
+
 def network(seed=1):
-    """2 inputs, 24 hidden units, 1 output; the weights are multiples of 1/256 from the start."""
-    model = nn.Sequential(nn.Linear(2, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1)).double()
+    """2 inputs, 24 hidden units, 1 output."""
+    model = nn.Sequential(Linear(2, HIDDEN), nn.ReLU(), Linear(HIDDEN, 1)).double()
     random = np.random.default_rng(seed)
     with torch.no_grad():
         for p in model.parameters():
@@ -56,13 +70,6 @@ def loss_of(model, x, y):
     return (error * error).sum() * SCALE
 
 
-def snap(model):
-    """Round all weights to multiples of 1/256, and keep them small."""
-    with torch.no_grad():
-        for p in model.parameters():
-            p.copy_(((p * 256).round() / 256).clamp(-LARGEST, LARGEST))
-
-
 def train(options, rank, size):
     x, y = spirals()
     model = network()
@@ -75,10 +82,9 @@ def train(options, rank, size):
         optimizer.zero_grad()
         (loss_of(shared, x[mine], y[mine]) * size).backward()  # DDP takes the mean: times P, by P
         optimizer.step()
-        snap(model)
         with torch.no_grad():
             losses.append(loss_of(model, x, y).item())
-        weights.append([int(w * 256) for p in model.parameters() for w in p.flatten().tolist()])
+        weights.append([w for p in model.parameters() for w in p.flatten().tolist()])
         if rank == 0 and (step + 1) % options.every == 0:
             print(f"step {step + 1:>3}   loss {losses[-1]:.6f}")
             save(options, model, optimizer, step + 1)
@@ -104,7 +110,7 @@ def resume(options, model, optimizer):
 
 
 def main(arguments=None):
-    """Train, alone or as one rank of many. Returns the loss and the weights (in 1/256) after each step."""
+    """Train, alone or as one rank of many. Returns the loss and the weights after each step."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=160)
     parser.add_argument("--lr", type=float, default=0.125)
@@ -122,7 +128,7 @@ def main(arguments=None):
     rank, size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     losses, weights = train(options, rank, size)
     if rank == 0 and weights:
-        digest = hashlib.sha256(np.array(weights[-1], "<i4").tobytes()).hexdigest()[:16]
+        digest = hashlib.sha256(np.array(weights[-1], "<f8").tobytes()).hexdigest()[:16]
         print(f"{size} rank{'s' * (size > 1)}, weights {digest}")
     if is_mine:
         dist.destroy_process_group()

@@ -31,9 +31,18 @@ class DistributedDataParallel(nn.Module):
         # it keeps and does not learn, such as running means.
         take_from_rank_0([*module.parameters(), *module.buffers()])
         # END
-        for p in module.parameters():
-            if p.requires_grad:
-                p.register_post_accumulate_grad_hook(self.average)
+        self.followed = set()
+        self.follow()
+
+    def follow(self):
+        """Be called for each parameter that is trained. A frozen one may be trained later."""
+        for p in self.module.parameters():
+            if p.requires_grad and p not in self.followed:
+                self.followed.add(p)
+                self.hook(p)
+
+    def hook(self, p):
+        p.register_post_accumulate_grad_hook(self.average)
 
     def average(self, p):
         """Backward has just finished `p.grad`, as this rank's samples see it.
@@ -46,6 +55,7 @@ class DistributedDataParallel(nn.Module):
         # END
 
     def forward(self, *inputs, **kwargs):
+        self.follow()
         # BLANK 3: a forward pass changes buffers, differently on each rank; all shall begin this one with rank 0's (about 1 line)
         take_from_rank_0(self.module.buffers())
         # END

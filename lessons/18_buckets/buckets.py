@@ -60,6 +60,7 @@ class DistributedDataParallel(nn.Module):
         self.module = module
         self.require_backward_grad_sync = True
         take_from_rank_0([*module.parameters(), *module.buffers()])
+        self.trained = [p.requires_grad for p in module.parameters()]
         trained = [p for p in module.parameters() if p.requires_grad]
         self.buckets = assign(trained, bucket_cap_mb * MIB)
 
@@ -75,6 +76,11 @@ class DistributedDataParallel(nn.Module):
             self.require_backward_grad_sync = before
 
     def forward(self, *inputs, **kwargs):
+        if self.trained != [p.requires_grad for p in self.module.parameters()]:
+            raise RuntimeError(
+                "a parameter was frozen, or is trained again, since the buckets were made. It "
+                "would be averaged for nothing, or never: wrap the module again"
+            )
         if self.require_backward_grad_sync:
             take_from_rank_0(self.module.buffers())
         output = self.module(*inputs, **kwargs)

@@ -10,7 +10,7 @@ import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
 from minitorch_dist.course import MeasuredCost, lamp
 from minitorch_dist.cuda import ledger
-from minitorch_dist.optim import Adam
+from minitorch_dist.optim import Adam, AdamW
 from minitorch_dist.testing import check_replicas_equal, check_same_as_one_rank, exact
 
 BATCHES = (32, 16, 4, 32)
@@ -77,23 +77,6 @@ def gradients():
                 f"{size} ranks with gradients of {number + 1} times rank + 1: its owner, rank {rank}, has {found} "
                 f"after backward, and the average is {wanted:g}"
             )
-    parameters = list(module.parameters())
-    for p in parameters:
-        p.grad = None
-    for number, p in enumerate(parameters):
-        if optimizer.owner[p] == rank:
-            p.grad = torch.zeros_like(p)
-            p.grad.view(-1)[0] = (3.0, 4.0)[number % 2]
-    wanted = math.sqrt(sum((9, 16)[number % 2] for number in range(len(parameters))))
-    found = zero.clip_grad_norm_(parameters, 1.0)
-    assert abs(found - wanted) < 1e-9, (
-        f"{size} ranks, {len(parameters)} gradients, each on its owner, with a 3 or a 4 in each. The norm of clip_grad_norm_ is "
-        f"{found:g} on rank {rank}, and that of all together is {wanted:g}"
-    )
-    mine = [p.grad.abs().max().item() for p in parameters if p.grad is not None]
-    assert all(abs(value * wanted - (3, 4)[round(value * wanted) - 3]) < 1e-5 for value in mine), (
-        f"{size} ranks: gradients of 3 and 4, whose norm is {wanted:g}, became {mine} on rank {rank} when clipped to 1"
-    )
 
 
 def values():
@@ -111,6 +94,83 @@ def values():
             raise AssertionError(
                 f"{dist.get_world_size()} ranks, after step {step + 1}: {error}"
             ) from None
+
+
+@lamp("norm", star=2)
+def norm():
+    """The norm of all gradients, and not of a rank's part, nor of every rank's: of stages 1 and 2, and of other powers."""
+    for size in (1, 2, 3, 5, 8):
+        for stage in (1, 2):
+            for norm_type in (2.0, 1.0, math.inf):
+                sim.run(clips, size, (stage, norm_type))
+
+
+def clips(stage, norm_type):
+    """A gradient has a 3 or a 4 in it, on its owner or on all ranks."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    parameters = list(Mixed(size).parameters())
+    owner = zero.ZeroRedundancyOptimizer(parameters, Adam, lr=RATE).owner
+    for number, p in enumerate(parameters):
+        if stage == 1 or owner[p] == rank:
+            p.grad = torch.zeros_like(p)
+            p.grad.view(-1)[0] = (3.0, -4.0)[number % 2]
+    values = [(3.0, 4.0)[number % 2] for number in range(len(parameters))]
+    power = 1.0 if math.isinf(norm_type) else norm_type
+    summed = sum(value**power for value in values) ** (1 / power)
+    wanted = 4.0 if math.isinf(norm_type) else summed
+    found = zero.clip_grad_norm_(parameters, 1.0, norm_type)
+    where = f"stage {stage}, {size} rank{'s' * (size > 1)}, {len(parameters)} gradients with a 3 or a -4 in each"
+    assert abs(found - wanted) < 1e-9, (
+        f"{where}, {'each on its owner' if stage == 2 else 'all on every rank'}. The norm of type {norm_type:g} is "
+        f"{found:g} by clip_grad_norm_ on rank {rank}, and that of all together is {wanted:g}"
+    )
+    for number, p in enumerate(parameters):
+        clipped = None if p.grad is None else p.grad.abs().max().item()
+        assert clipped is None or abs(clipped - values[number] / wanted) < 1e-6, (
+            f"{where}, clipped to 1: gradient {number} is {clipped:g} on rank {rank}, expected {values[number] / wanted:g}"
+        )
+
+
+@lamp("accumulates", star=2)
+def accumulates():
+    """Averages of several backwards add up; a frozen parameter has no gradient and does not move."""
+    for size in (1, 2, 3, 5):
+        for stage in (1, 2):
+            sim.run(in_three_pieces, size, (stage,))
+
+
+def in_three_pieces(stage):
+    """Gradients of 1, 10 and 100 times number + 1 and rank + 1. Weight 0 is frozen, thaws, and is frozen again."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    module = Mixed(size)
+    parameters = list(module.parameters())
+    parameters[0].requires_grad_(False)
+    optimizer = zero.ZeroRedundancyOptimizer(parameters, AdamW, lr=RATE)
+    wrapped = (
+        replicas.DistributedDataParallel(module)
+        if stage == 1
+        else zero.ShardedDataParallel(module, optimizer.owner)
+    )
+    for is_frozen in (True, False, True):
+        parameters[0].requires_grad_(not is_frozen)
+        optimizer.zero_grad()
+        for tens in (1.0, 10.0, 100.0):
+            (wrapped(torch.ones(1)) * (tens * (rank + 1))).backward()
+        for number, p in enumerate(parameters):
+            has = stage == 1 or optimizer.owner[p] == rank
+            is_trained = number > 0 or not is_frozen
+            wanted = 111 * (number + 1) * (size + 1) / 2 if has and is_trained else None
+            found = None if p.grad is None else p.grad.flatten()[0].item()
+            assert found == wanted, (
+                f"stage {stage}, {size} rank{'s' * (size > 1)}, three backwards. The gradients are 1, 10 and 100, times rank "
+                f"+ 1 and {number + 1}{'' if is_trained else '; the parameter is frozen'}. Rank {rank} has {found} in that of "
+                f"parameter {number}, expected {wanted}"
+            )
+        before = parameters[0].tolist()
+        optimizer.step()
+        assert is_frozen == (parameters[0].tolist() == before), (
+            f"stage {stage}: a step moved a frozen parameter, or did not move one that is trained again"
+        )
 
 
 def train(stage):

@@ -12,6 +12,8 @@ The real one: minitorch_dist/distributed/optim/zero_redundancy_optimizer.py.
 Source: arXiv:1910.02054.
 """
 
+from functools import partial
+
 import replicas
 
 import minitorch_dist as torch
@@ -62,6 +64,22 @@ class ShardedDataParallel(replicas.DistributedDataParallel):
     def __init__(self, module, owner):
         super().__init__(module)
         self.owner = owner  # a rank for each parameter
+        self.earlier = {}  # of a parameter: what earlier backwards have averaged
+
+    def hook(self, p):
+        p.register_hook(partial(self.put_aside, p))
+        super().hook(p)
+        p.register_post_accumulate_grad_hook(self.add_earlier)
+
+    def put_aside(self, p, grad):
+        """Backward is about to add to `p.grad`, and an average must not be averaged again."""
+        self.earlier[p], p.grad = p.grad, None
+
+    def add_earlier(self, p):
+        """`average` is done."""
+        before = self.earlier.pop(p)
+        if before is not None and p.grad is not None:
+            p.grad += before
 
     def average(self, p):
         """Backward has just finished `p.grad`. Only its owner needs the average."""
@@ -76,21 +94,34 @@ class ShardedDataParallel(replicas.DistributedDataParallel):
         # END
 
 
-def clip_grad_norm_(parameters, max_norm):
-    """Scale gradients down until their norm is at most `max_norm`; each lies on its owner only.
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0):
+    """Scale gradients down until their norm is at most `max_norm`. Returns the norm before.
 
-    Returns the norm before.
+    A gradient may lie on its owner only (stage 2), or be the same on all ranks (stage 1).
     """
+    parameters = list(parameters)
     grads = [p.grad for p in parameters if p.grad is not None]
-    # BLANK 4: the norm of the whole gradient, of which this rank has a part (about 4 lines)
-    # The norm is the root of the sum of all squares. A rank may
-    # have none; begin with torch.zeros(1, dtype=torch.float64).
-    squares = torch.zeros(1, dtype=torch.float64)
-    for grad in grads:
-        squares += (grad * grad).sum().to("cpu", torch.float64)
-    dist.all_reduce(squares)
-    norm = squares.sqrt().item()
-    # END
+    if norm_type == float("inf"):
+        largest = [grad.abs().max().item() for grad in grads if grad.numel()]
+        found = torch.tensor([max(largest, default=0.0)], dtype=torch.float64)
+        dist.all_reduce(found, op=dist.ReduceOp.MAX)
+        norm = found.item()
+    else:
+        powers = [0.0 if p.grad is None else power(p.grad, norm_type) for p in parameters]
+        # BLANK 4: the norm of the whole gradient (about 5 lines)
+        # It is the root of the sum of all gradients' powers. Each is in the `powers` of
+        # one rank, or of all: how many have it? Sum up on all ranks with one tensor.
+        held = [float(p.grad is not None) for p in parameters]
+        sums = torch.tensor([*powers, *held], dtype=torch.float64)
+        dist.all_reduce(sums)
+        pairs = zip(sums.tolist(), sums.tolist()[len(held) :])
+        norm = sum(each / ranks for each, ranks in pairs if ranks) ** (1 / norm_type)
+        # END
     for grad in grads:
         grad *= min(1.0, max_norm / norm) if norm else 1.0
     return norm
+
+
+def power(grad, norm_type):
+    """The sum of squares, or of what else the norm's type says."""
+    return (grad.abs().double() ** norm_type).sum().item()

@@ -88,6 +88,144 @@ def averages():
         )
 
 
+# ------------------------------------------------------------- backwards that are not like all others
+
+
+class Sums(nn.Module):
+    """Its weights times x, added up: the gradient of each weight is x. Those that `uses` leaves out get none."""
+
+    def __init__(self, count=3):
+        super().__init__()
+        self.weights = nn.ParameterList([torch.full((2,), n + 1.0) for n in range(count)])
+        self.uses = range(count)
+
+    def forward(self, x):
+        return sum(self.weights[number] * x for number in self.uses)
+
+
+def shard_of(unit, values):
+    """This rank's part of a vector like `whole`."""
+    length = len(unit.shard)
+    padded = [*values] + [0.0] * (dist.get_world_size() * length)
+    return padded[dist.get_rank() * length :][:length]
+
+
+def told(grad):
+    return None if grad is None else grad.tolist()
+
+
+def held(unit):
+    return unit.whole.untyped_storage().nbytes()
+
+
+@lamp("accumulates", star=2)
+def accumulates():
+    """Backwards add up until somebody clears the gradient, and a module may be used twice in one forward."""
+    for size in (1, 2, 3, 5):
+        sim.run(in_three_pieces, size)
+        sim.run(used_twice, size)
+
+
+def in_three_pieces():
+    """Gradients of 1, 10 and 100; then cleared to None, or to zeros, and once more."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    unit = sharded.FullyShardedDataParallel(Sums())
+    for to_none in (None, True, False):
+        if to_none is not None:
+            unit.zero_grad(set_to_none=to_none)
+        for tens in (1.0, 10.0, 100.0):
+            unit(torch.full((2,), tens * (rank + 1))).sum().backward()
+        found, wanted = told(unit.shard.grad), shard_of(unit, [111 * (size + 1) / 2] * 6)
+        assert found == wanted, (
+            f"{lab.ranks(size)}, three backwards with gradients of 1, 10 and 100, times rank + 1: shard.grad of rank "
+            f"{rank} is {found}, and its part of the averages' sum is {wanted}"
+        )
+
+
+def used_twice():
+    """x goes through the same unit twice: the gradient of w is that of w·w·x."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    unit = sharded.FullyShardedDataParallel(Sums(1))
+    unit(unit(torch.full((2,), rank + 1.0))).sum().backward()
+    found, wanted = told(unit.shard.grad), shard_of(unit, [size + 1.0] * 2)
+    assert found == wanted and not held(unit), (
+        f"{lab.ranks(size)}, a unit that is used twice in one forward: shard.grad of rank {rank} is {found}, and its "
+        f"part of the average is {wanted}; {held(unit)} bytes are still whole"
+    )
+
+
+@lamp("unused", star=2)
+def unused():
+    """A parameter that a step does not need has a gradient of 0, the rest is averaged, and nothing stays whole."""
+    for size in (1, 2, 3, 5):
+        for alike in (True, False):
+            sim.run(leaves_one_out, size, (alike,))
+        sim.run(evaluates, size)
+
+
+def leaves_one_out(alike):
+    """All ranks leave out weight 1; or each rank another one."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    unit = sharded.FullyShardedDataParallel(Sums())
+    unused_by = [1 if alike else each % 3 for each in range(size)]
+    unit.module.uses = [number for number in range(3) if number != unused_by[rank]]
+    for step in range(2):
+        unit.zero_grad()
+        unit(torch.ones(2) * 2).sum().backward()
+        shares = [2 * sum(out != number for out in unused_by) / size for number in range(3)]
+        wanted = shard_of(unit, [share for share in shares for _ in range(2)])
+        found = told(unit.shard.grad)
+        is_right = found is not None and all(abs(a - b) < 1e-6 for a, b in zip(found, wanted))
+        assert is_right and not held(unit), (
+            f"{lab.ranks(size)}, of a unit's three weights rank r does not use number {unused_by}. After backward "
+            f"{step + 1} shard.grad of rank {rank} is {found}, and its part of the average is {wanted}; "
+            f"{held(unit)} bytes are still whole, expected 0"
+        )
+
+
+def evaluates():
+    """A forward without gradients, and one without a backward, leave nothing whole."""
+    unit = sharded.FullyShardedDataParallel(Sums())
+    for mode in (torch.no_grad(), torch.enable_grad()):
+        with mode:
+            found = unit(torch.ones(2)).tolist()
+        assert found == [6.0, 6.0] and not held(unit) and unit.shard.grad is None, (
+            f"an evaluation gives {found}, expected 6 and 6; afterwards {held(unit)} bytes are whole, and "
+            f"shard.grad is {told(unit.shard.grad)}, expected None"
+        )
+
+
+@lamp("frozen units", star=2)
+def frozen():
+    """A frozen unit gets no gradient and hands on that of its input; it may thaw between two steps."""
+    for size in (1, 2, 3, 5):
+        sim.run(thaws, size)
+
+
+def thaws():
+    """Three units of one weight; the middle one is frozen, then trained, then frozen again."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    layers = [Sums(1) for _ in range(3)]
+    for p in layers[1].parameters():
+        p.data *= 4
+        p.requires_grad_(False)
+    units = [sharded.FullyShardedDataParallel(layer) for layer in layers]
+    for is_frozen in (True, False, True):
+        units[1].shard.requires_grad_(not is_frozen)
+        for unit in units:
+            unit.zero_grad()
+        nn.Sequential(*units)(torch.full((2,), rank + 1.0)).sum().backward()
+        for number, unit in enumerate(units):
+            value = (size + 1) / 2 * (1 if number == 1 else 4)
+            wanted = None if number == 1 and is_frozen else shard_of(unit, [value] * 2)
+            found = told(unit.shard.grad)
+            assert found == wanted and not held(unit), (
+                f"{lab.ranks(size)}, three units, and number 1 is {'frozen' if is_frozen else 'trained again'}: "
+                f"shard.grad of unit {number} is {found} on rank {rank}, expected {wanted}; {held(unit)} bytes are "
+                "still whole, expected 0"
+            )
+
+
 class Hidden(nn.Module):
     def __init__(self, model):
         super().__init__()

@@ -26,6 +26,7 @@ from replicas import take_from_rank_0
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn
+from minitorch_dist.autograd import Variable
 
 
 def shard_length(count, size):
@@ -41,32 +42,43 @@ class FullyShardedDataParallel(nn.Module):
     """One unit: what is gathered together.
 
     Wrap each layer: nn.Sequential(FullyShardedDataParallel(layer), …).
+    A unit is trained, or it is frozen: `shard.requires_grad` says which.
     """
 
     def __init__(self, module):
         super().__init__()
         self.module = module
         take_from_rank_0([*module.parameters(), *module.buffers()])
-        places = [
-            (owner, name)
-            for owner in module.modules()
-            for name, p in owner._parameters.items()
-            if p is not None  # a Linear without bias has None there
-        ]
-        vectors = [getattr(owner, name).detach().view(-1) for owner, name in places]
-        self.shapes = [getattr(owner, name).shape for owner, name in places]
-        self.count = sum(v.numel() for v in vectors)
+        places = {}  # of each parameter: two layers may share one
+        for owner in module.modules():
+            for name, p in owner._parameters.items():
+                if p is not None:  # a Linear without bias has None there
+                    places.setdefault(p, []).append((owner, name))
+        kinds = {(p.dtype, p.requires_grad) for p in places}
+        if len(kinds) != 1:
+            raise ValueError(
+                f"this unit has parameters of {len(kinds)} kinds (type, trained): {kinds}. "
+                "They lie in one vector, so they must be alike: wrap layers of one kind"
+            )
+        self.shapes = [p.shape for p in places]
+        self.count = sum(p.numel() for p in places)
         rank, size = dist.get_rank(), dist.get_world_size()
         length = shard_length(self.count, size)
+        vectors = [p.detach().view(-1) for p in places]
         self.whole = vectors[0].new_zeros(length * size)
         self.whole[: self.count] = torch.cat(vectors)
         self.shard = nn.Parameter(self.whole[rank * length : (rank + 1) * length].clone())
+        self.shard.requires_grad_(all(p.requires_grad for p in places))
         self.windows = [part.detach().requires_grad_() for part in self.parts(self.whole)]
-        for (owner, name), window in zip(places, self.windows, strict=True):
-            del owner._parameters[name]
-            setattr(owner, name, window)  # a plain attribute: `parameters()` shows the shard alone
+        for where, window in zip(places.values(), self.windows, strict=True):
+            for owner, name in where:
+                del owner._parameters[name]
+                setattr(
+                    owner, name, window
+                )  # a plain attribute: `parameters()` shows the shard alone
             window.register_post_accumulate_grad_hook(self.arrived)
         self.nbytes = self.whole.nbytes
+        self.is_due = False  # whether this backward has to reduce the gradients, yet
         self.free()
 
     def parts(self, flat):
@@ -90,6 +102,8 @@ class FullyShardedDataParallel(nn.Module):
         # END
 
     def forward(self, *inputs):
+        for window in self.windows:  # frozen or trained, as the shard is now
+            window.requires_grad_(self.shard.requires_grad)
         # BLANK 3: what is needed before the module computes, and what is not needed after it? (about 3 lines)
         self.gather()
         output = self.module(*inputs)
@@ -104,22 +118,38 @@ class FullyShardedDataParallel(nn.Module):
         # BLANK 4: the graph kept windows, and they are empty (1 line)
         self.gather()
         # END
-        self.lacking = len(self.windows)
+        self.is_due = self.shard.requires_grad
+        Variable._execution_engine.queue_callback(self.backward_ends)
 
     def arrived(self, window):
         """Backward has just finished a gradient."""
-        self.lacking -= 1
-        if self.lacking == 0:
-            flat = self.whole.new_zeros(len(self.whole))
-            for w, part in zip(self.windows, self.parts(flat), strict=True):
+        if self.is_due and all(w.grad is not None for w in self.windows):
+            self.reduce()
+
+    def reduce(self):
+        """Average the gradients, and forget what is whole."""
+        self.is_due = False
+        flat = self.whole.new_zeros(len(self.whole))
+        for w, part in zip(self.windows, self.parts(flat), strict=True):
+            if w.grad is not None:  # else it was not used
                 part.copy_(w.grad)
-            # BLANK 5: of the average, a rank keeps its shard; of all the rest, nothing (about 5 lines)
-            # dist.reduce_scatter_tensor(output, input): output
-            # becomes this rank's part of the sum of all inputs.
-            self.shard.grad = torch.empty_like(self.shard)
-            dist.reduce_scatter_tensor(self.shard.grad, flat)
-            self.shard.grad /= dist.get_world_size()
-            for w in self.windows:
-                w.grad = None
-            self.free()
-            # END
+        # BLANK 5: of the average, a rank keeps its shard; of all the rest, nothing (about 7 lines)
+        # dist.reduce_scatter_tensor(output, input): output
+        # becomes this rank's part of the sum of all inputs.
+        # As in `p.grad`, backwards add up until somebody sets shard.grad to None.
+        mine = torch.empty_like(self.shard)
+        dist.reduce_scatter_tensor(mine, flat)
+        mine /= dist.get_world_size()
+        self.shard.grad = mine if self.shard.grad is None else self.shard.grad + mine
+        for w in self.windows:
+            w.grad = None
+        self.free()
+        # END
+
+    def backward_ends(self):
+        """All of backward is over."""
+        # BLANK 6: a parameter that nobody used gets no gradient, so `arrived` still waits; a frozen unit is whole (about 3 lines)
+        if self.is_due:
+            self.reduce()
+        self.free()
+        # END

@@ -30,12 +30,14 @@ def program(wire):
     layers = [Part(whole.w1, whole.b1, False), Part(whole.w2, whole.b2, True)]
     model = nn.Sequential(*[sharded.FullyShardedDataParallel(layer) for layer in layers])
     optimizer = Adam(model.parameters(), lr=RATE)
-    for step, total in enumerate(BATCHES):
-        share = exact.data(total, seed=step).shares(size)[rank]
-        optimizer.zero_grad()
-        loss(model(share.x), share.y, total).backward()
-        optimizer.step()
-        exact.snap(model.parameters())
+    with exact.watched() as steps:  # all digits of the shards, before they are rounded
+        for step, total in enumerate(BATCHES):
+            share = exact.data(total, seed=step).shares(size)[rank]
+            optimizer.zero_grad()
+            loss(model(share.x), share.y, total).backward()
+            optimizer.step()
+            exact.snap(model.parameters())
     for unit in model:
         unit.gather()
-    return [window.detach().tolist() for unit in model for window in unit.windows]
+    whole = [window.detach().tolist() for unit in model for window in unit.windows]
+    return [*whole, *(shard.tolist() for step in steps for shard in step)]

@@ -18,14 +18,21 @@ QUICK = "sim://?latency=1us&rate=100GB/s"  # beside milliseconds of computing
 # ------------------------------------------------------------------------------ sync: the golden run
 
 
-def exact_step(values, gradients):
-    assert gradients, (
-        "step() is called without any gradient: a step with momentum would move the values"
-    )
-    for gradient in gradients:
-        for value, part in zip(values, gradient):
-            value.sub_(exact.RATE * part)
-    exact.snap(values)
+def noting(steps):
+    """A step in exact numbers, which notes the values before it rounds them."""
+
+    def exact_step(values, gradients):
+        assert gradients, (
+            "step() is called without any gradient: a step with momentum would move the values"
+        )
+        for gradient in gradients:
+            for value, part in zip(values, gradient):
+                value.sub_(exact.RATE * part)
+        with exact.watched() as seen:
+            exact.snap(values)
+        steps.extend(seen)
+
+    return exact_step
 
 
 def exact_gradient(values, batch):
@@ -46,12 +53,13 @@ def batches():
 
 
 def golden():
-    """One rank, all samples."""
+    """One rank, all samples: after each step the values, before they are rounded."""
     model = exact.Model()
     optimizer = SGD(model.parameters(), lr=exact.RATE)
-    for batch in batches():
-        exact.step(model, optimizer, batch)
-    return exact.weights(model)
+    with exact.watched() as steps:
+        for batch in batches():
+            exact.step(model, optimizer, batch)
+    return [value for step in steps for value in step]
 
 
 def in_sync(workers):
@@ -59,8 +67,15 @@ def in_sync(workers):
     shares = [[batch.shares(workers)[w] for batch in batches()] for w in range(workers)]
     shares = [[tuple(share) for share in mine if share.samples] for mine in shares]
     values = [p.detach().clone() for p in exact.Model().parameters()]
-    found = server.train(values, exact_step, exact_gradient, shares, 0)
-    return None if found is None else [value.array for value in found]
+    steps = []
+    found = server.train(values, noting(steps), exact_gradient, shares, 0)
+    if found is None:
+        return None
+    kept = [] if not steps else [exact.rounded(value) for value in steps[-1]]
+    assert exact.same([value.array for value in found], kept), (
+        "the values that train returned are not those after the last step"
+    )
+    return [value for step in steps for value in step]
 
 
 @lamp("right")
@@ -88,8 +103,14 @@ def run(program, size, **how):
 
 def differ(found, wanted):
     names = ("w1", "b1", "w2", "b2")
+    if len(found) != len(wanted):
+        return f"{len(found) // 4} steps, and there are {len(wanted) // 4} batches"
     worst = [abs(a - b).max() for a, b in zip(found, wanted)]
-    return ", ".join(f"{name} by up to {by:g}" for name, by in zip(names, worst) if by)
+    return ", ".join(
+        f"{names[at % 4]} in step {at // 4 + 1} by up to {by:g}"
+        for at, by in enumerate(worst)
+        if by
+    )
 
 
 # -------------------------------------------------------------------------- every schedule of a server

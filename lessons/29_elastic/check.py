@@ -11,6 +11,7 @@ from minitorch_dist.course import elastic, lamp
 from minitorch_dist.course.cluster import Cluster, Trouble
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
+from minitorch_dist.testing.replicas import unlike_steps
 from transports.conformance.bench import draw
 
 BATCHES = [exact.data(count, seed) for seed, count in enumerate((7, 5, 6))]
@@ -27,12 +28,13 @@ STILL = (
 
 @functools.cache
 def golden(steps):
-    """The weights of one machine after so many steps."""
+    """The weights of one machine after so many steps, and those of each step before they are rounded."""
     model = exact.Model(hidden=4)
     optimizer = SGD(model.parameters(), lr=exact.RATE)
-    for step in range(steps):
-        exact.step(model, optimizer, BATCHES[step % len(BATCHES)])
-    return exact.weights(model)
+    with exact.watched() as seen:
+        for step in range(steps):
+            exact.step(model, optimizer, BATCHES[step % len(BATCHES)])
+    return exact.weights(model), seen
 
 
 class Watched(generations.Office):
@@ -74,12 +76,12 @@ class Watched(generations.Office):
 
 def run(size, trouble=(), batches=BATCHES):
     """All that is asked of every run; the office, and the cluster."""
-    cluster, office = Cluster(size, list(trouble)), Watched()
+    cluster, office, steps = Cluster(size, list(trouble)), Watched(), []
     said = f"{size} machine{'s' * (size > 1)}; " + (
         "nothing happens" if not trouble else " and ".join(map(str, trouble))
     )
     try:
-        results = cluster.run(lambda machine: generations.train(machine, office, batches))
+        results = cluster.run(lambda machine: train(machine, office, batches, steps))
     except Exception as error:
         assert not office.unlike, f"{said}: {office.unlike}{tail(cluster)}"
         if "beyond its limit" in str(error):
@@ -99,12 +101,23 @@ def run(size, trouble=(), batches=BATCHES):
     assert not living or last == len(batches) - 1, (
         f"{said}: all are done, and step {last} was saved last{tail(cluster)}"
     )
+    wanted, alone = golden(len(batches))
     for rank, weights in enumerate(results):
-        assert weights is None or exact.same(weights, golden(len(batches))), (
+        assert weights is None or exact.same(weights, wanted), (
             f"{said}: machine {rank} ends with other weights than one machine alone. A share is missing, was counted "
             f"twice, or is of another division{tail(cluster)}"
         )
+    if living:
+        unlike = unlike_steps(("w1", "b1", "w2", "b2"), alone, steps, is_whole=False)
+        assert not unlike, f"{said}: {unlike}{tail(cluster)}"
     return office, cluster
+
+
+def train(machine, office, batches, steps):
+    """Notes what each life of a machine has before it rounds."""
+    with exact.watched() as seen:
+        steps.append(seen)
+        return generations.train(machine, office, batches)
 
 
 def tail(cluster):
@@ -236,7 +249,7 @@ def letter_of(generation):
 @lamp("in the library", star=3)
 def library():
     """The same with DDP and real collectives, under the simulator's crashes: your office and your first step."""
-    elastic.in_the_library(generations, BATCHES, golden(len(BATCHES)))
+    elastic.in_the_library(generations, BATCHES, *golden(len(BATCHES)))
 
 
 def generations_of_a_death():

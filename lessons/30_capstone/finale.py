@@ -12,7 +12,8 @@ This file is yours: change it, and run it again. It has to give the same weights
 
 Each replica takes other sequences of a batch, one after another as micro-batches. Where does "the same weights, bit for bit"
 come from? A sequence is computed by the same operations on the same shapes everywhere. Its gradients are rounded to
-multiples of 2⁻²⁰ as they arrive. All else is adding these, and such sums are exact in float64, in any order.
+multiples of 2⁻²⁰ as they arrive, and sums of these are exact in float64, in any order. The weights are not rounded: they
+keep all digits that the steps gave them, and all digits are compared.
 
 With `torch` for `minitorch_dist` in its imports it is a PyTorch script: then torch's pipeline and all_reduce do the same.
 """
@@ -53,7 +54,7 @@ if torch.__name__ == "minitorch_dist":
 TEXT = "to be or not to be, that is the question: whether tis nobler in the mind to suffer "
 LETTERS = sorted(set(TEXT))
 WIDTH, HEADS, BLOCKS, LENGTH, BATCH = 16, 2, 4, 8, 6
-GRID = 2.0**20  # gradients and weights are multiples of 1 / GRID
+GRID = 2.0**20  # gradients are multiples of 1 / GRID
 
 
 # ----------------------------------------------------------------------------------------- the model
@@ -298,9 +299,6 @@ class Training:
                 p.grad = torch.zeros_like(p)
         self.by.over_replicas(parameters)
         self.by.optimizer.step()
-        with torch.no_grad():
-            for p in self.mine.parameters():
-                p.copy_(snapped(p))
         return self.told(loss)
 
     def told(self, loss):
@@ -379,7 +377,7 @@ def main(arguments=None):
             training.save(options.checkpoint, step)
     weights = []
     for vector in training.state():
-        weights += [int(w) for w in (vector[: len(vector) // 2] * GRID).tolist()]
+        weights += vector[: len(vector) // 2].tolist()
     if is_mine:
         dist.destroy_process_group()
     return losses, [weights]

@@ -1,9 +1,10 @@
 """The digits, and a model for them that is trained without rounding, so that `==` is the test.
 
 Sums of floats depend on their order, and ranks add in another order than one process does. Here all numbers are
-small multiples of powers of two: inputs of 1/16, weights of 1/256 (after each step they are rounded to such). There is
+small multiples of powers of two: inputs of 1/16, and weights of 1/256, to which a layer rounds a copy of its own. There is
 one hidden layer, and the loss is a squared error: every sum of gradients fits into the 53 bits of a float64. So any
-number of ranks ends with the weights of one rank, bit for bit.
+number of ranks ends with the weights of one rank, bit for bit. The weights themselves are never rounded, so nothing
+hides there: they keep all digits of all steps.
 """
 
 import hashlib
@@ -45,15 +46,28 @@ def batch(data, step):
     return Data(data.x[begin : begin + BATCH], data.y[begin : begin + BATCH])
 
 
+class Linear(nn.Linear):
+    """Computes with its weights rounded to multiples of 1/256. The weights stay as they are."""
+
+    def forward(self, x):
+        return x @ rounded(self.weight).T + rounded(self.bias)
+
+
+def rounded(weights):
+    """To multiples of 1/256, and small. Its gradient is handed on as if nothing had been rounded."""
+    near = np.clip(np.rint(weights.array * 256) / 256, -BOUND, BOUND)
+    return weights + Tensor(near - weights.array)
+
+
 def layers(hidden=HIDDEN, seed=1):
-    """The layers of the model, with weights on the grid."""
+    """The layers of the model."""
     random = np.random.default_rng(seed)
 
     def linear(inputs, outputs):
         weight, bias = (
             random.integers(-48, 49, shape) / 256 for shape in ((outputs, inputs), (outputs,))
         )
-        return nn.Linear(Tensor(weight), Tensor(bias))
+        return Linear(Tensor(weight), Tensor(bias))
 
     return [linear(64, hidden), nn.ReLU(), linear(hidden, 10)]
 
@@ -66,13 +80,6 @@ def loss(output, target):
     """The squared error, added up: the shares of all ranks add up to the whole."""
     error = output - target
     return (error * error).sum() * SCALE
-
-
-def snap(parameters):
-    """Round the weights to multiples of 1/256, and keep them small."""
-    with tensors.no_grad():
-        for p in parameters:
-            np.clip(np.rint(p.array * 256) / 256, -BOUND, BOUND, out=p.array)
 
 
 def weights(model):

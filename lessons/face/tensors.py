@@ -24,13 +24,15 @@ class Size(tuple):
 
 
 class Leaf(backwards.AccumulateGrad):
-    """Where gradients end: their sum, and functions that wait for it."""
+    """Where gradients end: their sum, and functions that are called before it is made, and after."""
 
     def __init__(self):
         super().__init__()
-        self.hooks = []
+        self.before, self.hooks = [], []
 
     def collect(self, grad):
+        for hook in self.before:
+            hook(Tensor(grad))
         super().collect(grad)
         self.grad = Tensor(np.array(self.grad.array, order="C"), "gradient")  # nobody else's memory
         for hook in self.hooks:
@@ -87,7 +89,9 @@ class Tensor(backwards.Tensor):
     def grad(self, grad):
         self.node.grad = grad
 
-    def requires_grad_(self):
+    def requires_grad_(self, wanted=True):
+        if not wanted:
+            raise TypeError("in this stack all parameters are trained")
         self.node = self.node or Leaf()
         return self
 
@@ -97,6 +101,9 @@ class Tensor(backwards.Tensor):
 
     def register_hook(self, hook):
         """Call hook(gradient) when backward comes here, before it goes on."""
+        if isinstance(self.node, Leaf):
+            self.node.before.append(hook)
+            return
 
         def passing(grad):
             hook(Tensor(grad))
@@ -199,6 +206,15 @@ class Tensor(backwards.Tensor):
 
     def abs(self):
         return Tensor(np.abs(self.array))
+
+    def max(self):
+        return Tensor(self.array.max())
+
+    def double(self):
+        return self
+
+    def __pow__(self, exponent):
+        return Tensor(self.array**exponent)
 
     def sqrt(self):
         return Tensor(np.sqrt(self.array))

@@ -24,14 +24,13 @@ DDP = {
 }
 
 
-def steps(here, options, data, model, optimizer, parameters, begin=0):
+def steps(here, options, data, model, optimizer, begin=0):
     """Train on this rank's share of each batch. The caller gets the number of each step that is done."""
     for step in range(begin, options["steps"]):
         mine = exact.batch(data, step).share(here.rank, here.size)
         optimizer.zero_grad()
         (exact.loss(model(mine.x), mine.y) * here.size).backward()  # the ranks' mean is taken
         optimizer.step()
-        exact.snap(parameters)
         yield step
 
 
@@ -42,7 +41,7 @@ def train(here, options):
     optimizer = golden.SGD(shared.parameters(), lr=exact.RATE, momentum=exact.MOMENTUM)
     found = here.store.load()
     begin = resume(model, optimizer, generations.Checkpoint(*found))
-    for step in steps(here, options, data, shared, optimizer, model.parameters(), begin):
+    for step in steps(here, options, data, shared, optimizer, begin):
         told(here, options, step, model, data)
         die(here, options, step)
         if here.rank == 0:
@@ -88,7 +87,7 @@ def train_zero(here, options):
         model.parameters(), golden.SGD, lr=exact.RATE, momentum=exact.MOMENTUM
     )
     shared = zero.ShardedDataParallel(model, optimizer.owner)
-    for step in steps(here, options, data, shared, optimizer, model.parameters()):
+    for step in steps(here, options, data, shared, optimizer):
         told(here, options, step, model, data)
     return exact.finished(model, data)
 
@@ -98,7 +97,7 @@ def train_fsdp(here, options):
     units = [sharded.FullyShardedDataParallel(layer) for layer in (layers[0], layers[2])]
     model = nn.Sequential(units[0], layers[1], units[1])
     optimizer = golden.SGD(model.parameters(), lr=exact.RATE, momentum=exact.MOMENTUM)
-    for _ in steps(here, options, data, model, optimizer, model.parameters()):
+    for _ in steps(here, options, data, model, optimizer):
         pass  # the weights are in parts, so there is no loss to tell
     whole = exact.Model()
     parameters = iter(whole.parameters())
@@ -129,7 +128,6 @@ def train_pipeline(here, options):
         optimizer.zero_grad()
         stage.step(order, pieces, exact.loss)
         optimizer.step()
-        exact.snap(stage.layers.parameters())
     for layer, place in zip(layers, places):
         for p in layer.parameters():
             dist.broadcast(p.detach(), src=place)

@@ -111,9 +111,9 @@ def _unlike(golden: Lived, lived: Lived) -> list[str]:
 
 
 def digest_of(values: Any) -> str:
-    """Of whole numbers as lesson 04's train.py does it, so that the two can be compared; of anything else as text."""
-    if isinstance(values, list) and all(type(one) is int and abs(one) < 2**31 for one in values):
-        return hashlib.sha256(np.array(values, "<i4").tobytes()).hexdigest()
+    """Of floats as lesson 04's train.py does it, so that the two can be compared; of anything else as text."""
+    if isinstance(values, list) and all(type(one) is float for one in values):
+        return hashlib.sha256(np.array(values, "<f8").tobytes()).hexdigest()
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
 

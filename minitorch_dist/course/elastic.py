@@ -14,6 +14,7 @@ from minitorch_dist.optim import SGD
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.making.creation import tensor
 from minitorch_dist.testing import exact
+from minitorch_dist.testing.replicas import Steps, unlike_steps
 
 INSTANTS = ("0.5ms", "1.2ms", "2.1ms", "3.5ms")  # a step takes one, a message 5 µs
 RESTARTS = ("4ms", "5s")  # before anybody has noticed, and long after
@@ -28,14 +29,16 @@ class _Machine:
 
 
 def in_the_library(
-    rules: Any, batches: Sequence[exact.Data], wanted: list[Array], size: int = 3
+    rules: Any, batches: Sequence[exact.Data], wanted: list[Array], alone: Steps, size: int = 3
 ) -> None:
-    """DDP under the simulator's crashes; AssertionError if it does not end with the wanted weights.
+    """DDP under the simulator's crashes; AssertionError if it does not end with the wanted weights, by the
+    steps that one rank `alone` takes.
 
     `rules` has Office and first_step: the office outlives the ranks.
     """
     for victim, at, restart in product(range(size), INSTANTS, RESTARTS):
         office = rules.Office(exact.weights(exact.Model(hidden=4)))
+        steps: list[Steps] = []
 
         def fit(office: Any = office) -> list[Array]:
             rank = dist.get_rank()
@@ -55,12 +58,14 @@ def in_the_library(
             dist.barrier()
             return exact.weights(model)
 
-        def program(fit: Any = fit) -> Any:
+        def program(fit: Any = fit, steps: Any = steps) -> Any:
             while True:
                 if not dist.is_initialized():
                     dist.init_process_group()
                 try:
-                    return fit()
+                    with exact.watched() as seen:
+                        steps.append(seen)
+                        return fit()
                 except (dist.PeerLost, rules.Outdated):
                     dist.destroy_process_group()
 
@@ -73,6 +78,11 @@ def in_the_library(
                     f"rank {victim} was killed after {at} and came back after {restart}: rank {rank} ends with other "
                     "weights than one rank alone"
                 )
+        unlike = unlike_steps(("w1", "b1", "w2", "b2"), alone, steps, is_whole=False)
+        if unlike:
+            raise AssertionError(
+                f"rank {victim} was killed after {at} and came back after {restart}: {unlike}"
+            )
 
 
 COLUMN = 0.1  # seconds

@@ -104,14 +104,23 @@ def layers(part: int, parts: int) -> tuple[Layers, int]:
     return Layers(first, stop), COLUMNS[first]
 
 
+Taken = dict[str, list[Array]]  # each parameter after each batch, before it is rounded
+
+
 @cache
-def golden() -> dict[str, Array]:
+def golden() -> Taken:
     """The weights of one rank that takes each batch whole."""
     model = exact.Model()
     optimizer = SGD(model.parameters(), lr=exact.RATE)
-    for seed, count in enumerate(BATCHES):
-        exact.step(model, optimizer, exact.data(count, seed))
-    return {name: p.array.copy() for name, p in model.named_parameters()}
+    with exact.watched() as seen:
+        for seed, count in enumerate(BATCHES):
+            exact.step(model, optimizer, exact.data(count, seed))
+    return _by_name(model, seen)
+
+
+def _by_name(model: Module, seen: list[list[Array]]) -> Taken:
+    names = [name for name, _ in model.named_parameters()]
+    return {name: [step[number] for step in seen] for number, name in enumerate(names)}
 
 
 def microbatches(seed: int, count: int) -> list[tuple[Any, Any]]:
@@ -126,7 +135,7 @@ def trained(stage: Any, make: Make, ranks: int, count: int, strictly: bool = Fal
     `strictly`: sends wait for their receives.
     """
 
-    def program() -> tuple[dict[str, Array], dict[str, Array]]:
+    def program() -> tuple[Taken, dict[str, Array]]:
         rank, pipe = dist.get_rank(), Pipe(ranks, count)
         model, columns = layers(rank, ranks)
         mine = stage(model, columns)
@@ -152,7 +161,7 @@ def in_the_library(make: Make, ranks: int, count: int) -> None:
     """The same with an order of one's own in `distributed.pipelining`."""
     own = type("Own", (PipelineScheduleSingle,), {"make": staticmethod(make)})
 
-    def program() -> tuple[dict[str, Array], dict[str, Array]]:
+    def program() -> tuple[Taken, dict[str, Array]]:
         rank = dist.get_rank()
         model, _ = layers(rank, ranks)
         stage = PipelineStage(model, rank, ranks, "cpu")
@@ -167,25 +176,24 @@ def in_the_library(make: Make, ranks: int, count: int) -> None:
     _judge(sim.run(program, ranks).results, ranks, count)
 
 
-def _trained(
-    model: Layers, step: Callable[[int], None]
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The weights after all batches, and the gradients after the first."""
+def _trained(model: Layers, step: Callable[[int], None]) -> tuple[Taken, dict[str, Array]]:
+    """The weights after each batch, and the gradients after the first."""
     named, first = dict(model.named_parameters()), {}
-    for seed in range(len(BATCHES)):
-        for p in named.values():
-            p.grad = None
-        step(seed)
-        if seed == 0:
-            first = {n: p.grad.array.copy() for n, p in named.items() if p.grad is not None}
-        if named:
-            SGD(named.values(), lr=exact.RATE).step()
-        exact.snap(named.values())
-    return {name: p.array.copy() for name, p in named.items()}, first
+    with exact.watched() as seen:
+        for seed in range(len(BATCHES)):
+            for p in named.values():
+                p.grad = None
+            step(seed)
+            if seed == 0:
+                first = {n: p.grad.array.copy() for n, p in named.items() if p.grad is not None}
+            if named:
+                SGD(named.values(), lr=exact.RATE).step()
+            exact.snap(named.values())
+    return _by_name(model, seen), first
 
 
 def _judge(results: Any, ranks: int, count: int) -> None:
-    weights: dict[str, Array] = {}
+    weights: Taken = {}
     gradients: dict[str, Array] = {}
     for some, first in results:
         weights.update(some)
@@ -203,10 +211,10 @@ def _judge(results: Any, ranks: int, count: int) -> None:
                 f"{where} the gradient of {name} has {said}, where each should be in it once"
             )
     for name, wanted in golden().items():
-        if not exact.same([weights[name]], [wanted]):
-            raise AssertionError(
-                f"{where} {name} differs from that of one rank after {len(BATCHES)} batches"
-            )
+        for number, (found, one) in enumerate(zip(weights[name], wanted, strict=True), 1):
+            if not exact.same([found], [one]):
+                after = f"{number} batch{'es' * (number > 1)}"
+                raise AssertionError(f"{where} {name} differs from that of one rank after {after}")
 
 
 def _where(ranks: int, count: int) -> str:

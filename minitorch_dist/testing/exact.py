@@ -11,8 +11,11 @@ twice can hide. Here all numbers are small multiples of powers of two:
     a product x·w is a multiple of 2⁻¹², an error y - t of 2⁻²⁰, a gradient of 2⁻³², and all are
     below 2²⁰ for some thousand samples: 52 bits, which float64 holds
 
-So no operation rounds, and the order of addition does not matter. P ranks end with the weights of one rank
+So no gradient rounds, and the order of addition does not matter. P ranks end with the weights of one rank
 bit for bit, however the samples are divided among them. (`bits` measures how many were needed.)
+
+The rounding of the weights would hide a wrong gradient that moves a weight by less than half of 2⁻⁸. So weights
+are compared as they are *before* it: `watched` keeps what each `snap` has found.
 
     samples, model = exact.data(37), exact.Model()
     ddp = DistributedDataParallel(model)
@@ -24,7 +27,9 @@ bit for bit, however the samples are divided among them. (`bits` measures how ma
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -38,7 +43,9 @@ from minitorch_dist.tensors.tensor import Tensor
 INPUT_GRID: Final = 2.0**-4
 WEIGHT_GRID: Final = 2.0**-8
 BOUND: Final = 2.0  # of the weights
-RATE: Final = 2.0**-2  # large enough that a single sample less changes the rounded weights
+RATE: Final = 2.0**-2
+
+_watching: ContextVar[list[list[Array]] | None] = ContextVar("watching", default=None)
 
 
 class Data(NamedTuple):
@@ -99,9 +106,31 @@ def loss(output: Any, target: Any, scale: float = 2.0**-5) -> Any:
 
 def snap(parameters: Iterable[TensorBase]) -> None:
     """Round the weights to their grid, as after every step, and keep them bounded."""
+    parameters, watching = list(parameters), _watching.get()
+    if watching is not None:
+        watching.append([p.array.copy() for p in parameters])
     for p in parameters:
-        p.array[...] = np.clip(_snapped(p.array, WEIGHT_GRID), -BOUND, BOUND)
+        p.array[...] = rounded(p.array)
         p.storage.version += 1
+
+
+def rounded(values: Array) -> Array:
+    """These weights, on the grid and bounded."""
+    return np.clip(_snapped(values, WEIGHT_GRID), -BOUND, BOUND)
+
+
+@contextmanager
+def watched() -> Iterator[list[list[Array]]]:
+    """The weights that each `snap` of this thread finds in the block, before it rounds them: a list for each call.
+
+    They have all bits of the step's gradients, which rounded weights have not.
+    """
+    found: list[list[Array]] = []
+    token = _watching.set(found)
+    try:
+        yield found
+    finally:
+        _watching.reset(token)
 
 
 def step(model: Any, optimizer: Any, samples: Data, ranks: int = 1, scale: float = 2.0**-5) -> None:

@@ -28,6 +28,8 @@ from minitorch_dist.testing import exact
 SIZES = (1, 2, 3, 4, 5, 6)
 BATCHES = (37, 23, 5, 13)  # samples in each batch: none is divided by all of SIZES, one is smaller
 
+Steps = list[list[Array]]  # for each step the weights, as `exact.watched` sees them
+
 
 def check_replicas_equal(model: Any, group: Any = None) -> None:
     """Return if all ranks of the group hold the same parameters and buffers, else raise on all of them.
@@ -63,18 +65,21 @@ def check_same_as_one_rank(
     transport: str = "sim://",
     alone: Callable[[list[exact.Data]], Any] | None = None,
 ) -> None:
-    """Return if `train` ends with the weights of one rank that was given all samples, bit for bit.
+    """Return if `train` takes the steps of one rank that was given all samples, bit for bit.
 
     `train(batches)` runs on every rank with its share of each batch. It returns the model, or its weights
     as a list of arrays or tensors in the order of `exact.Model().parameters()`. One rank does plain SGD at
     `exact.RATE`, or what `alone(batches)` says, which returns a model or its weights, too; the samples are
     those of `exact.data`. For processes (transport="tcp://") `train` must be importable.
+
+    Compared are the weights at the end, and those of every step before `exact.step` or `exact.snap` rounded them.
     """
     whole = [exact.data(count, seed) for seed, count in enumerate(batches)]
-    wanted = [array.copy() for _, array in _named((alone or _alone)(whole))]
+    wanted, steps = _watched(alone or _alone, whole)
     names = [name for name, _ in exact.Model().named_parameters()]
     for size in sizes:
-        for rank, found in enumerate(launch(_trained, size, transport, args=(train, whole))):
+        ranks = launch(_trained, size, transport, args=(train, whole))
+        for rank, (found, _) in enumerate(ranks):
             if len(found) != len(wanted):
                 raise AssertionError(
                     f"{_count(size)}: rank {rank} returned {len(found)} arrays of weights, where "
@@ -82,26 +87,104 @@ def check_same_as_one_rank(
                 )
             for name, theirs, ours in zip(names, found, wanted, strict=True):
                 if not exact.same([theirs], [ours]):
-                    raise AssertionError(
-                        f"{_count(size)}: {_unlike(name, rank, theirs, ours)}. Training is exact, so this is "
-                        "no rounding: a gradient is missing, counted twice, or divided wrongly"
-                    )
+                    raise _not_one_rank(size, _unlike(name, rank, theirs, ours))
+        wrong = unlike_steps(names, steps, [seen for _, seen in ranks])
+        if wrong:
+            raise _not_one_rank(size, wrong)
 
 
-def _alone(whole: Sequence[exact.Data]) -> list[Array]:
-    """The weights that one rank, without any wrapper, gets from all samples."""
+def _not_one_rank(size: int, said: str) -> AssertionError:
+    return AssertionError(
+        f"{_count(size)}: {said}. Training is exact, so this is no rounding of sums: a gradient is missing, "
+        "counted twice, divided wrongly, or has lost digits"
+    )
+
+
+def _alone(whole: Sequence[exact.Data]) -> Any:
+    """The model that one rank, without any wrapper, gets from all samples."""
     model = exact.Model()
     optimizer = SGD(model.parameters(), lr=exact.RATE)
     for batch in whole:
         exact.step(model, optimizer, batch)
         assert exact.bits(model.parameters()) <= 53, "these batches are too large to be exact"
-    return exact.weights(model)
+    return model
 
 
-def _trained(train: Callable[[list[exact.Data]], Any], whole: Sequence[exact.Data]) -> list[Array]:
+def _trained(
+    train: Callable[[list[exact.Data]], Any], whole: Sequence[exact.Data]
+) -> tuple[list[Array], Steps]:
     rank, size = dist.get_rank(), dist.get_world_size()
-    found = train([batch.shares(size)[rank] for batch in whole])
-    return [array.copy() for _, array in _named(found)]
+    return _watched(train, [batch.shares(size)[rank] for batch in whole])
+
+
+def _watched(
+    train: Callable[[list[exact.Data]], Any], batches: list[exact.Data]
+) -> tuple[list[Array], Steps]:
+    """The weights at the end, and what was there before each rounding."""
+    with exact.watched() as seen:
+        found = train(batches)
+    return [array.copy() for _, array in _named(found)], seen
+
+
+def unlike_steps(
+    names: Sequence[str], alone: Steps, ranks: Sequence[Steps], is_whole: bool = True
+) -> str:
+    """How the weights that ranks had before each rounding differ from those of one rank; "" where they do not.
+
+    A rank that has the whole model takes the steps of one rank; without `is_whole` (machines come and go) some
+    of them. Where ranks have parts (shards, stages), together they must have had each number that one rank
+    had, and no other. Numbers on the grid are left out: they may be padding.
+    """
+    steps = [(number, step) for number, step in enumerate(alone, 1) if _off_the_grid(step)]
+    if not steps and any(_off_the_grid(step) for seen in ranks for step in seen):
+        return (
+            "exact.step or exact.snap rounded on the ranks and nothing on one rank alone, so what rounding takes "
+            "away cannot be compared. Call one of them after each step there, too"
+        )
+    wanted: set[float] = set().union(*(_off_the_grid(step) for _, step in steps))
+    had: set[float] = set()
+    for rank, seen in enumerate(ranks):
+        mine = [(number, step) for number, step in enumerate(seen, 1) if _off_the_grid(step)]
+        if is_whole and mine and all(_forms(step) == _forms(alone[0]) for _, step in mine):
+            for (number, theirs), (_, ours) in zip(mine, steps, strict=False):
+                for name, a, b in zip(names, theirs, ours, strict=True):
+                    if not exact.same([a], [b]):
+                        return f"before step {number} rounds it, {_unlike(name, rank, a, b)}"
+            if len(mine) != len(steps):
+                return f"rank {rank} makes {len(mine)} steps, and one rank alone {len(steps)}"
+        for number, step in mine:
+            foreign = _off_the_grid(step) - wanted
+            if foreign:
+                value = min(foreign, key=lambda v: (v != v, v))
+                near = min(wanted, key=lambda v: abs(v - value), default=None)
+                return (
+                    f"rank {rank} has a weight of {value!r} before the rounding number {number}, and one rank alone "
+                    f"has none such in any step (the nearest is {near!r})"
+                )
+            had |= _off_the_grid(step)
+    for number, step in steps:
+        for name, array in zip(names, step, strict=True):
+            for place in np.ndindex(array.shape):
+                value = float(array[place])
+                if value in wanted - had:
+                    return (
+                        f"before step {number} rounds it, {name}{[*place]} is {value!r} on one rank alone, and no rank "
+                        "has this number in any step. Was a step left out, or rounded by other means than exact.snap?"
+                    )
+    return ""
+
+
+def _forms(step: Sequence[Array]) -> list[tuple[int, ...]]:
+    return [array.shape for array in step]
+
+
+def _off_the_grid(step: Sequence[Array]) -> set[float]:
+    """The numbers that rounding changes."""
+    found: set[float] = set()
+    for array in step:
+        values = np.asarray(array, np.float64).reshape(-1)
+        found |= {*values[values != exact.rounded(values)].tolist()}
+    return found
 
 
 def _named(model: Any) -> list[tuple[str, Array]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,14 @@ def optimizer_of(name: str, model: Any) -> Any:
 
 
 def alone(steps: int = STEPS) -> list[Any]:
+    """The weights of each step before they are rounded, one after another, and those at the end."""
     model = exact.Model()
     optimizer = optimizer_of("sgd", model)
-    for number in range(steps):
-        exact.step(model, optimizer, exact.data(37, seed=number))
-        assert exact.bits(model.parameters()) < 53
-    return exact.weights(model)
+    with exact.watched() as seen:
+        for number in range(steps):
+            exact.step(model, optimizer, exact.data(37, seed=number))
+            assert exact.bits(model.parameters()) < 53
+    return [*itertools.chain(*seen), *exact.weights(model)]
 
 
 def together(optimizer_name: str = "sgd", **told: Any) -> list[Any]:
@@ -50,10 +53,11 @@ def together(optimizer_name: str = "sgd", **told: Any) -> list[Any]:
     module = exact.Model(seed=1 + rank)
     model = DDP(module, **told)
     optimizer = optimizer_of(optimizer_name, model)
-    for number in range(STEPS):
-        share = exact.data(37, seed=number).shares(size)[rank]
-        exact.step(model, optimizer, share, ranks=size)
-    return exact.weights(module)
+    with exact.watched() as seen:
+        for number in range(STEPS):
+            share = exact.data(37, seed=number).shares(size)[rank]
+            exact.step(model, optimizer, share, ranks=size)
+    return [*itertools.chain(*seen), *exact.weights(module)]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -8,7 +8,8 @@ Passes: right
 dist.all_reduce(flat)
 flat /= dist.get_world_size()
 length = len(self.shard)
-self.shard.grad = flat[dist.get_rank() * length :][:length].clone()
+mine = flat[dist.get_rank() * length :][:length].clone()
+self.shard.grad = mine if self.shard.grad is None else self.shard.grad + mine
 for w in self.windows:
     w.grad = None
 self.free()

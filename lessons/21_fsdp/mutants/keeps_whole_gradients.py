@@ -8,8 +8,9 @@ Seen: https://github.com/pytorch/pytorch/issues/160320
 """
 
 # BLANK 5: the windows keep their gradients
-self.shard.grad = torch.empty_like(self.shard)
-dist.reduce_scatter_tensor(self.shard.grad, flat)
-self.shard.grad /= dist.get_world_size()
+mine = torch.empty_like(self.shard)
+dist.reduce_scatter_tensor(mine, flat)
+mine /= dist.get_world_size()
+self.shard.grad = mine if self.shard.grad is None else self.shard.grad + mine
 self.free()
 # END

@@ -9,8 +9,9 @@ Seen: https://github.com/pytorch/pytorch/pull/167178
 """
 
 # BLANK 5: not divided
-self.shard.grad = torch.empty_like(self.shard)
-dist.reduce_scatter_tensor(self.shard.grad, flat)
+mine = torch.empty_like(self.shard)
+dist.reduce_scatter_tensor(mine, flat)
+self.shard.grad = mine if self.shard.grad is None else self.shard.grad + mine
 for w in self.windows:
     w.grad = None
 self.free()

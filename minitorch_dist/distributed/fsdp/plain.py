@@ -20,20 +20,32 @@ from typing import Any
 from minitorch_dist.distributed.torch_api import membership, tensor_collectives as dist
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors.autograd import passes
 from minitorch_dist.tensors.ops.shapes import joining
 from minitorch_dist.tensors.tensor import Tensor
 
 
 class PlainUnit(Module):
-    """The parameters that are gathered together. Wrap each layer: `nn.Sequential(PlainUnit(layer), …)`."""
+    """The parameters that are gathered together. Wrap each layer: `nn.Sequential(PlainUnit(layer), …)`.
+
+    All are trained, or all are frozen: `shard.requires_grad` says which, and may change between two steps.
+    """
 
     def __init__(self, module: Module) -> None:
         super().__init__()
         self.module = module
-        owners = [
-            (m, name) for m in module.modules() for name, _ in m.named_parameters(recurse=False)
-        ]
-        parameters = [getattr(owner, name).detach() for owner, name in owners]
+        places: dict[Parameter, list[tuple[Module, str]]] = {}  # two layers may share a parameter
+        for owner in module.modules():
+            for name, p in owner._parameters.items():
+                if p is not None:
+                    places.setdefault(p, []).append((owner, name))
+        kinds = {(p.dtype, p.requires_grad) for p in places}
+        if len(kinds) != 1:
+            raise ValueError(
+                f"the parameters of a unit lie in one vector, so they have one dtype and are all trained or all frozen; "
+                f"here are {len(kinds)} kinds: {kinds}. Wrap layers of one kind, or use fully_shard"
+            )
+        parameters = [p.detach() for p in places]
         self.shapes = [p.shape for p in parameters]
         rank, size = membership.get_rank(), membership.get_world_size()
         flat = joining.cat([p.reshape(-1) for p in parameters])
@@ -43,12 +55,16 @@ class PlainUnit(Module):
         dist.broadcast(self.whole, 0)
         self.nbytes = self.whole.nbytes
         self.shard = Parameter(self.whole[rank * length : (rank + 1) * length].clone())
+        self.shard.requires_grad_(all(p.requires_grad for p in places))
         self.views = [view.detach().requires_grad_() for view in self.parts(self.whole)]
-        for (owner, name), view in zip(owners, self.views, strict=True):
-            delattr(owner, name)
-            setattr(owner, name, view)  # a plain attribute: `parameters()` shows the shard alone
+        for where, view in zip(places.values(), self.views, strict=True):
+            for owner, name in where:
+                delattr(owner, name)
+                setattr(
+                    owner, name, view
+                )  # a plain attribute: `parameters()` shows the shard alone
             view.register_post_accumulate_grad_hook(self.arrived)
-        self.lacking = 0  # gradients that have not arrived in this backward pass
+        self.is_due = False  # whether this backward pass has to reduce the gradients, yet
         self.free()
 
     def parts(self, flat: Tensor) -> list[Tensor]:
@@ -69,6 +85,8 @@ class PlainUnit(Module):
         self.whole.untyped_storage().resize_(0)
 
     def forward(self, *inputs: Any) -> Any:
+        for view in self.views:
+            view.requires_grad_(self.shard.requires_grad)
         self.gather()
         output = self.module(*inputs)
         self.free()
@@ -79,20 +97,30 @@ class PlainUnit(Module):
     def backward_begins(self, grad: Tensor) -> None:
         """Backward has come to this unit's output. The graph needs the parameters' values again."""
         self.gather()
-        self.lacking = len(self.views)
+        self.is_due = self.shard.requires_grad
+        passes.queue_callback(self.backward_ends)
 
     def arrived(self, view: Tensor) -> None:
-        """Backward has finished a gradient. After the last one the rank keeps its shard of the average."""
-        self.lacking -= 1
-        if self.lacking:
-            return
+        """Backward has finished a gradient. After the last one they are reduced."""
+        if self.is_due and all(one.grad is not None for one in self.views):
+            self.reduce()
+
+    def reduce(self) -> None:
+        """The rank adds its shard of the average to what it has, and the rest is forgotten."""
+        self.is_due = False
         flat = self.whole.new_zeros(self.whole.numel())
         for one, part in zip(self.views, self.parts(flat), strict=True):
-            assert one.grad is not None
-            part.copy_(one.grad)
+            if one.grad is not None:
+                part.copy_(one.grad)
             one.grad = None
         flat.div_(membership.get_world_size())
         grad = self.shard.new_empty(self.shard.shape)
         dist.reduce_scatter_single(grad, flat)
         self.shard.grad = grad if self.shard.grad is None else self.shard.grad.add_(grad)
+        self.free()
+
+    def backward_ends(self) -> None:
+        """Parameters that were not used have no gradient, and count as zeros. Nothing stays whole."""
+        if self.is_due:
+            self.reduce()
         self.free()
