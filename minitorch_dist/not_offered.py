@@ -33,6 +33,8 @@ INSTEAD: Final = {
     "cpu": "Its functions are in `cpu` itself; for mixed precision take `amp.autocast` and `amp.GradScaler`.",
     "cuda": _DEVICES,
     "distributed": "Its functions and classes are in `distributed` itself.",
+    "distributed.tensor": "Its classes are in `distributed.tensor` itself, and its styles in `distributed.tensor.parallel`.",
+    "distributed.tensor.debug": "`mtd run --journal FILE` writes down every collective of a program, where CommDebugMode counts them.",
     "distributions": "The classes are in `distributions` itself.",
     "export": _COMPILER,
     "functional": "Its functions, such as `einsum` and `cdist`, are in `minitorch_dist` itself.",
