@@ -34,7 +34,7 @@ INSTEAD: Final = {
     "cuda": _DEVICES,
     "distributed": "Its functions and classes are in `distributed` itself.",
     "distributed.tensor": "Its classes are in `distributed.tensor` itself, and its styles in `distributed.tensor.parallel`.",
-    "distributed.tensor.debug": "`mtd run --journal FILE` writes down every collective of a program, where CommDebugMode counts them.",
+    "distributed.tensor.debug": "Where CommDebugMode counts collectives, `mtd run --journal FILE` writes each of them down.",
     "distributions": "The classes are in `distributions` itself.",
     "export": _COMPILER,
     "functional": "Its functions, such as `einsum` and `cdist`, are in `minitorch_dist` itself.",

@@ -25,6 +25,7 @@ class TensorPart(Tensor):
     """`_requires_grad` and `plain` are what every operation asks its inputs for: here the question is refused."""
 
     is_part = True
+
     @property
     def _mesh(self) -> Any:
         return self._lying[0]
