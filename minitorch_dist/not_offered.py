@@ -33,6 +33,8 @@ INSTEAD: Final = {
     "cpu": "Its functions are in `cpu` itself; for mixed precision take `amp.autocast` and `amp.GradScaler`.",
     "cuda": _DEVICES,
     "distributed": "Its functions and classes are in `distributed` itself.",
+    "distributed.tensor": "Its classes are in `distributed.tensor` itself, and its styles in `distributed.tensor.parallel`.",
+    "distributed.tensor.debug": "Where CommDebugMode counts collectives, `mtd run --journal FILE` writes each of them down.",
     "distributions": "The classes are in `distributions` itself.",
     "export": _COMPILER,
     "functional": "Its functions, such as `einsum` and `cdist`, are in `minitorch_dist` itself.",

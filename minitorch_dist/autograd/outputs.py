@@ -13,7 +13,7 @@ from typing import Any
 
 from minitorch_dist.tensors.autograd.view_notes import CUSTOM, MULTI
 from minitorch_dist.tensors.core import graph, views
-from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase, bare
 from minitorch_dist.tensors.ops.elementwise.copying import detach
 
 
@@ -64,8 +64,7 @@ def _is_in(tensor: Any, others: Sequence[Any]) -> bool:
 
 def _alias(tensor: TensorBase) -> TensorBase:
     """The same memory as a view without history."""
-    out: TensorBase = object.__new__(tensor.plain)
-    out.array, out.storage = tensor.array, tensor.storage
+    out: TensorBase = bare(tensor.plain, tensor.array, tensor.storage)
     out._base = tensor if tensor._base is None else tensor._base
     out._seen_version = tensor.storage.version
     out._inference = tensor._inference

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase, bare
 from minitorch_dist.tensors.core.graph import Node, modified, read_now
 
 
@@ -29,8 +29,7 @@ class SavedTensor:
             raise modified(self.array, node.name_, self.storage.version, self.version)
         if self.leaf is not None:
             return self.leaf
-        out: TensorBase = object.__new__(TensorBase.plain)
-        out.array, out.storage = self.array, self.storage
+        out: TensorBase = bare(TensorBase.plain, self.array, self.storage)
         if self.requires_grad:
             out._requires_grad = True
             out._grad_fn, out._output_nr = (node, self.output) if self.place is None else self.place

@@ -148,7 +148,10 @@ class TransportEngine:
         self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
     ) -> tuple[Schedule, Fingerprint]:
         links, is_on_board = links_of(group), group.board is not None
-        schedule = choice.choose(collective, group.size(), nbytes, links, algorithm, is_on_board)
+        root = group.ranks.index(said.root) if said.root >= 0 else None
+        schedule = choice.choose(
+            collective, group.size(), nbytes, links, algorithm, is_on_board, root
+        )
         return schedule, said._replace(algorithm=schedule.algorithm)
 
     def bind(self, call: PreparedCall, vector: MakeVector) -> Execute:

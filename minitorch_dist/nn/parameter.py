@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices, dtypes, ledger
-from minitorch_dist.tensors.core.base import Storage, TensorBase
+from minitorch_dist.tensors.core.base import Storage, T, TensorBase, bare
 from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.ops.shapes import duplication
 from minitorch_dist.tensors.tensor import Tensor
@@ -24,8 +24,7 @@ class Parameter(Tensor):
     def __new__(cls, data: TensorBase | None = None, requires_grad: bool = True) -> Parameter:
         if data is not None and getattr(data, "is_part", False):
             return data.as_parameter(requires_grad)  # type: ignore[attr-defined, no-any-return]
-        out = object.__new__(cls)
-        _adopt(out, data)
+        out = _adopted(cls, data)
         out.requires_grad = requires_grad
         return out
 
@@ -49,8 +48,7 @@ class Buffer(Tensor):
     persistent: bool
 
     def __new__(cls, data: TensorBase | None = None, *, persistent: bool = True) -> Buffer:
-        out = object.__new__(cls)
-        _adopt(out, data)
+        out = _adopted(cls, data)
         out.requires_grad = data is not None and data.requires_grad
         out.persistent = persistent
         return out
@@ -59,17 +57,16 @@ class Buffer(Tensor):
         pass
 
 
-def _adopt(out: TensorBase, data: TensorBase | None) -> None:
-    """Let `out` look at the memory of `data`, without its history."""
+def _adopted(cls: type[T], data: TensorBase | None) -> T:
+    """A tensor that looks at the memory of `data`, without its history."""
     if data is None:
-        out.array = np.empty(0, dtypes.get_default_dtype().numpy)
-        out.storage = Storage(out.array)
-        return
+        array = np.empty(0, dtypes.get_default_dtype().numpy)
+        return bare(cls, array, Storage(array))
     if not isinstance(data, TensorBase):
         raise TypeError(
             f"a parameter is made from a Tensor, not from {type(data).__name__}; "
             "write Parameter(minitorch_dist.tensor(...))"
         )
-    out.array, out.storage = data.array, data.storage
     if data.storage.device is not devices.CPU:
-        ledger.retag(data.array, data.storage.device, out.held_as)
+        ledger.retag(data.array, data.storage.device, cls.held_as)
+    return bare(cls, data.array, data.storage)

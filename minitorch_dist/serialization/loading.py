@@ -22,7 +22,7 @@ from minitorch_dist.serialization.container import Array, Entry, SerializationEr
 from minitorch_dist.serialization.locations import MapLocation
 from minitorch_dist.serialization.saving import OURS, VERSION
 from minitorch_dist.tensors import devices, dtypes
-from minitorch_dist.tensors.core.base import Storage
+from minitorch_dist.tensors.core.base import Storage, bare
 from minitorch_dist.tensors.tensor import Tensor
 from transports import keeper
 
@@ -188,8 +188,7 @@ def _tensor(leaf: Leaf, array: Array, storage: Storage) -> Tensor:
     requires_grad = leaf.get("requires_grad") is True
     if requires_grad and array.dtype.kind in "iub":
         raise _damaged(f"'{leaf['in']}' is {array.dtype} and cannot require a gradient")
-    tensor = object.__new__(Tensor)
-    tensor.array, tensor.storage = array, storage
+    tensor = bare(Tensor, array, storage)
     if leaf.get("kind") == "parameter":
         return Parameter(tensor, requires_grad)
     tensor.requires_grad = requires_grad

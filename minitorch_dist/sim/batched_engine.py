@@ -39,7 +39,7 @@ from minitorch_dist.distributed.prepared import (
     PreparedCall,
     links_of,
 )
-from minitorch_dist.distributed.schedules import arrivals, batched_overtaking, choice
+from minitorch_dist.distributed.schedules import arrivals, batched_overtaking, choice, domain
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.sim import declared, lockstep, payloadless, values
@@ -73,6 +73,7 @@ class BatchedEngine:
             ("messages", "lockstep", "closed", "one by one", "light"), 0
         )
         self._chosen: dict[Any, tuple[Schedule, Fingerprint]] = {}
+        self._by_rank: set[Schedule] = set()  # that cannot say their steps for all ranks at once
         self._pending: dict[tuple[int, int], PendingCollective] = {}
         self._wires: dict[int, declared.DeclaredLinks | None] = {}
         self._links: dict[int, Links] = {}  # by group, as its choices see them
@@ -100,6 +101,9 @@ class BatchedEngine:
         if found is None:
             found = OVER_TRANSPORT.choose(group, collective, said, nbytes, algorithm)
             self._chosen[key] = found
+            root = group.ranks.index(said.root) if said.root >= 0 else None
+            if not domain.is_for_all_at_once(found[0], group.size(), root):
+                self._by_rank.add(found[0])
         return found
 
     def _links_of(self, group: Group) -> Links:
@@ -142,6 +146,7 @@ class BatchedEngine:
             self.many is not None
             and call.size >= self.many
             and call.schedule.collective in TOGETHER
+            and call.schedule not in self._by_rank
             and self.is_eager
             and not _sees_messages(group)
             and not self.medium.is_disturbed
@@ -157,6 +162,7 @@ class BatchedEngine:
             self.many is not None
             and not has_numbers(first)
             and call.schedule.collective != "all_to_all"
+            and call.schedule not in self._by_rank
             and self.is_eager
             and not self.adding
             and not _sees_messages(call.group)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from minitorch_dist.distributed.schedules import bounds, choice
+from minitorch_dist.distributed.schedules import bounds, choice, domain
 from minitorch_dist.distributed.schedules.batched_overtaking import Script
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links
@@ -107,6 +107,7 @@ def compare(
     if algorithm not in (None, "all"):
         found = [choice.choose(collective, size, nbytes, links, algorithm)]
     else:
-        found = list(choice.candidates(collective, nbytes, links or Links()))
+        every = choice.candidates(collective, nbytes, links or Links())
+        found = [one for one in every if domain.may_run(one, size)]
     estimates = [estimate(schedule, size, nbytes, net, adding) for schedule in found]
     return sorted(estimates, key=lambda one: one.time)

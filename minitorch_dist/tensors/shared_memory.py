@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase
+from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase, bare
 
 
 class Block(mmap.mmap):
@@ -100,9 +100,8 @@ def rebuild(
     """In the other process: a leaf on the same memory."""
     block = _mapped(descriptor.detach())
     dtype, shape, strides, offset = window
-    out: T = object.__new__(kind)
-    out.array = np.ndarray(shape, dtype, block, offset, strides)
-    out.storage = Storage(out.array)
+    array: Array = np.ndarray(shape, dtype, block, offset, strides)
+    out = bare(kind, array, Storage(array))
     out._requires_grad = requires_grad
     out.__dict__.update(rest)
     travel_as_memory(kind)

@@ -253,7 +253,7 @@ def fully_shard(
             ),
         )  # fmt: skip
         for number, (p, shape) in enumerate(zip(params, shapes, strict=True)):
-            p._mesh, p._placements, p._whole = _lying(p, shape, mesh)
+            p._lying = _lying(p, shape, mesh)
             p.__class__ = ShardedParameter
             p._unit, p._number = unit, number
         unit.classes = ShardedParameter, GatheredParameter

@@ -8,7 +8,8 @@ and otherwise `auto`: the one wins that takes the least time with this vector an
 what each takes at least (see `formulas`), and only what may be the cheapest is played. An algorithm may carry options: "chain:pieces=16". All ranks must choose alike; with
 `auto` they do, because they know the same sizes and the same links.
 
-A schedule of your own joins with `register_schedule`, which first has it proved:
+A schedule of your own joins with `register_schedule`, which first has it proved. It runs only among as many ranks as it
+is proved for (see `domain`):
 
     @register_schedule("all_reduce", "mine", chunks=lambda size: size)
     def mine(rank, size):
@@ -21,13 +22,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify, heapreplace
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.schedules import overtaking, postings, proof
+from minitorch_dist.distributed.schedules import domain, overtaking, postings
 from minitorch_dist.distributed.schedules.arrivals import latest
 from minitorch_dist.distributed.schedules.formulas import least
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
@@ -62,14 +63,20 @@ def choose(
     links: Links | None = None,
     algorithm: str | Schedule | None = None,
     on_board: bool = False,
+    root: int | None = None,
 ) -> Schedule:
     """The schedule for `size` ranks and a vector of `nbytes` (see `Schedule.sizes` for whose).
     `on_board`: they read each other's memory (`postings`)."""
     wanted = algorithm or _from_environment(collective) or "auto"
     if wanted != "auto":
-        return named(collective, wanted)
+        found = named(collective, wanted)
+        if BUILT_IN.get((collective, found.name)) is not found:
+            domain.demand(found, size, root)
+        return found
     rounded = 1 << max(nbytes - 1, 0).bit_length()  # one choice for all vectors of about this size
-    return _cheapest(collective, size, rounded, links or Links(), on_board, len(changes))
+    if not _registered:
+        root = None  # ours do the same with every root
+    return _cheapest(collective, size, rounded, links or Links(), on_board, len(changes), root)
 
 
 def named(collective: str, algorithm: str | Schedule) -> Schedule:
@@ -139,9 +146,12 @@ def _checked_name(every: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _cheapest(
-    collective: str, size: int, nbytes: int, links: Links, on_board: bool, of_version: int
-) -> Schedule:
+    collective: str, size: int, nbytes: int, links: Links, on_board: bool, of_version: int,
+    root: int | None = None,
+) -> Schedule:  # fmt: skip
     every = list(candidates(collective, nbytes, links))
+    if _registered:
+        every = [one for one in every if domain.may_run(one, size, root)]
     find = _least_bill if on_board else race
     best = find(every, size, nbytes, links)
     if best is None:
@@ -154,12 +164,9 @@ def _least_bill(
 ) -> Schedule | None:
     best: tuple[int, Schedule] | None = None
     for candidate in schedules:
-        try:
-            if not postings.is_fit(candidate, size, None):
-                continue
-            time = postings.bill(candidate, size, nbytes, links)
-        except ScheduleError:
-            continue  # one's own, and not for so many ranks
+        if not postings.is_fit(candidate, size, None):
+            continue
+        time = postings.bill(candidate, size, nbytes, links)
         if best is None or time < best[0]:
             best = time, candidate
     return None if best is None else best[1]
@@ -189,11 +196,7 @@ def race(schedules: Sequence[Schedule], size: int, nbytes: int, links: Links) ->
             return schedules[place]
         if place not in runners:
             runners[place] = _runner(schedules[place], size, nbytes, links)
-        try:
-            now = next(runners[place], None)
-        except ScheduleError:
-            heappop(behind)  # one's own, and not for so many ranks
-            continue
+        now = next(runners[place], None)
         if now is None:
             return schedules[place]
         heapreplace(behind, (now, place))
@@ -238,14 +241,15 @@ def register_schedule(
 ) -> Callable[[Callable[..., Steps]], Schedule]:
     """Make a generator of steps an algorithm of `collective`, called `name`, on every rank alike.
 
-    It is proved for worlds of `sizes`; ScheduleError says what is wrong with it.
+    It is proved for worlds of `sizes`; ScheduleError says what is wrong with it. Other sizes are proved when
+    they are first needed (see `domain`).
     """
 
     def register(steps: Callable[..., Steps]) -> Schedule:
         made = Schedule(collective, name, steps, chunks, MappingProxyType(options))
         if name == "auto" or (collective, name) in BUILT_IN:
             raise ValueError(f"{name!r} is the name of a built-in algorithm of {collective}")
-        proof.prove_all(made, sizes)
+        domain.register(made, sizes)
         _registered[collective, name] = made
         changes.append(f"+{made}")
         return made

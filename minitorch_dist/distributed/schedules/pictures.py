@@ -62,11 +62,18 @@ class _History(Labels):
 
     def put(self, rank: int, chunks: list[int], message: object, source: int, reduce: bool) -> None:
         super().put(rank, chunks, message, source, reduce)
-        assert self.replay is not None
         for chunk in chunks:
-            if chunk < self.total:
-                now = self.replay.finish[rank]
-                self.changes.append((now, rank, chunk, self._text(rank, chunk)))
+            self._changed(rank, chunk)
+
+    def combine(self, rank: int, into: int, of: int, reduce: bool) -> None:
+        super().combine(rank, into, of, reduce)
+        self._changed(rank, into)
+
+    def _changed(self, rank: int, chunk: int) -> None:
+        assert self.replay is not None
+        if chunk < self.total:
+            now = self.replay.finish[rank]
+            self.changes.append((now, rank, chunk, self._text(rank, chunk)))
 
     def column(self, time: int) -> list[str]:
         """One cell per rank: its chunks at this time."""

@@ -49,10 +49,6 @@ OPERATIONS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PROD
 class DTensor(TensorPart):
     """This rank's part in `array`; shape and size speak of the whole."""
 
-    _mesh: DeviceMesh
-    _placements: tuple[Placement, ...]
-    _whole: tuple[int, ...]
-
     @property
     def shape(self) -> Any:
         return sizes.Size(self._whole)
@@ -95,7 +91,7 @@ class DTensor(TensorPart):
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        return self._mesh
+        return self._mesh  # type: ignore[no-any-return]
 
     @property
     def placements(self) -> tuple[Placement, ...]:
@@ -147,6 +143,12 @@ class DTensor(TensorPart):
         object, so optimizers and units of FSDP know it still."""
         part = self.part_of(value)
         self.array, self.storage = part, base.new(Tensor, part, value.device).storage
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "cannot pickle a DTensor, which belongs to the groups of its mesh: pickle to_local() or full_tensor(), or "
+            "save it with distributed.checkpoint"
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A leaf on memory of its own, on the same mesh."""
@@ -295,7 +297,7 @@ def made(
     out = base.new(cls, array, device if storage is None else devices.CPU)
     if storage is not None:
         out.storage = storage
-    out._mesh, out._placements, out._whole = mesh, tuple(placements), tuple(whole)
+    out._lying = mesh, tuple(placements), tuple(whole)
     return out
 
 
@@ -326,9 +328,7 @@ def _itself(grad: Array) -> Array:
 
 
 def _sharing(array: Array, storage: Any) -> Tensor:
-    out: Tensor = object.__new__(Tensor)
-    out.array, out.storage = array, storage
-    return out
+    return base.bare(Tensor, array, storage)
 
 
 def checked(placements: Sequence[Placement] | None, mesh: DeviceMesh) -> tuple[Placement, ...]:

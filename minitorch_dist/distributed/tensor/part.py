@@ -7,23 +7,36 @@ has the operations that know better; they take `here(part)`, an ordinary tensor,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from minitorch_dist.distributed.tensor.placements import Placement
 from minitorch_dist.tensors.core import grad_mode
-from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase, bare
 from minitorch_dist.tensors.core.graph import node_of_leaf
 from minitorch_dist.tensors.tensor import Tensor
 
 KEPT = {"requires_grad_", "detach_", "share_memory_"}  # they end with `_` and write nothing
 
 
+_REQUIRES_GRAD: Final[Any] = vars(TensorBase)["_requires_grad"]  # the slot, which a part hides
+
+
 class TensorPart(Tensor):
     """`_requires_grad` and `plain` are what every operation asks its inputs for: here the question is refused."""
 
     is_part = True
-    _placements: tuple[Placement, ...]
-    _mesh: Any
+
+    @property
+    def _mesh(self) -> Any:
+        return self._lying[0]
+
+    @property
+    def _placements(self) -> tuple[Placement, ...]:
+        return self._lying[1]  # type: ignore[no-any-return]
+
+    @property
+    def _whole(self) -> tuple[int, ...]:
+        return self._lying[2]  # type: ignore[no-any-return]
 
     def is_whole_here(self) -> bool:
         """Whether this rank has all of it."""
@@ -52,11 +65,11 @@ class TensorPart(Tensor):
 
     @_requires_grad.setter
     def _requires_grad(self, value: bool) -> None:
-        self.__dict__["_requires_grad"] = value
+        _REQUIRES_GRAD.__set__(self, value)
 
     @property
     def requires_grad(self) -> bool:
-        return bool(self.__dict__.get("_requires_grad", False))
+        return bool(_REQUIRES_GRAD.__get__(self))
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -85,9 +98,7 @@ def here(part: TensorPart, with_history: bool | None = None) -> Tensor:
 
 def without_history(tensor: TensorBase) -> Tensor:
     """This rank's memory as an ordinary tensor outside of the graph: what a collective takes, also of a DTensor."""
-    out: Tensor = object.__new__(Tensor)
-    out.array, out.storage = tensor.array, tensor.storage
-    return out
+    return bare(Tensor, tensor.array, tensor.storage)
 
 
 def _refusing(name: str) -> Any:

@@ -33,7 +33,7 @@ from minitorch_dist.distributed.torch_api.collective_arguments import (
 )
 from minitorch_dist.distributed.torch_api.membership import warn_not_in_group
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.torch_api.tensor_arrays import check_tensors, to_send
+from minitorch_dist.distributed.torch_api.tensor_arrays import check_tensors, to_send, to_write
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.core.base import TensorBase
@@ -178,12 +178,14 @@ def _part(together: Array, into: Sequence[Array]) -> None:
 def _reduce_all(
     group: ProcessGroup, tensors: list[TensorBase], _: Any, op: Any, how: How
 ) -> Work | None:
-    arrays, written = all_to_write(tensors)
+    pairs = [to_write(tensor) for tensor in tensors]  # they may overlap: the sums agree
+    arrays = [array for array, _ in pairs]
     together = _joined(arrays)
 
     def back() -> None:
         _part(together, arrays)
-        written()
+        for _, written in pairs:
+            written()
 
     sizes = tuple(array.size for array in arrays)
     reduction = reduction_of(op, together.dtype)
@@ -196,7 +198,7 @@ def _gather_all(
     group: ProcessGroup, inputs: list[TensorBase], outputs: list[TensorBase], _: Any, how: How
 ) -> Work | None:
     """Every rank's parts come side by side; those of one tensor belong one after the other."""
-    arrays, written = all_to_write(outputs)
+    arrays, written = all_to_write(outputs, "output_tensor")
     own = [to_send(tensor) for tensor in inputs]
     together = _joined(own)
     gathered = np.empty((group.size(), together.size), together.dtype, like=together)
@@ -217,7 +219,7 @@ def _scatter_sums(
     group: ProcessGroup, inputs: list[TensorBase], outputs: list[TensorBase], op: Any, how: How
 ) -> Work | None:
     """Put the parts of all tensors that are for one rank side by side."""
-    arrays, written = all_to_write(outputs)
+    arrays, written = all_to_write(outputs, "output")
     rows = [to_send(tensor).reshape(group.size(), -1) for tensor in inputs]
     together = _joined([row[rank] for rank in range(group.size()) for row in rows])
     mine = np.empty(sum(array.size for array in arrays), together.dtype, like=together)
@@ -301,7 +303,7 @@ def all_gather_coalesced(
                 f"{sizes} elements, got {theirs})"
             )
     flat = [tensor for outputs in output_tensor_lists for tensor in outputs]
-    arrays, written = all_to_write(flat)
+    arrays, written = all_to_write(flat, "output_tensor_lists", len(sizes))
     together = _joined([to_send(tensor) for tensor in input_tensor_list])
     gathered = np.empty((which.size(), together.size), together.dtype, like=together)
 

@@ -10,6 +10,7 @@ import numpy as np
 from minitorch_dist.distributed import groups
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.overlaps import check_apart
 from minitorch_dist.distributed.torch_api.tensor_arrays import to_write
 from minitorch_dist.tensors.core.base import TensorBase
 
@@ -90,8 +91,16 @@ def root_of(group: Group, rank: int | None, group_rank: int | None) -> int:
     return groups.canonical_rank(group, rank, group_rank)
 
 
-def all_to_write(tensors: Sequence[TensorBase]) -> tuple[list[Array], Callable[[], None]]:
-    """Arrays to be written for all of these; call the function when they were."""
+def all_to_write(
+    tensors: Sequence[TensorBase], name: str, each: int = 0
+) -> tuple[list[Array], Callable[[], None]]:
+    """Arrays to be written for all of these, which must not overlap; call the function when they were. They are the
+    argument `name`, or lists of `each` of them are."""
+
+    def called(at: int) -> str:
+        return f"{name}[{at // each}][{at % each}]" if each else f"{name}[{at}]"
+
+    check_apart([tensor.array for tensor in tensors], called)
     pairs = [to_write(tensor) for tensor in tensors]
 
     def written() -> None:

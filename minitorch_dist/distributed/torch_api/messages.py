@@ -15,6 +15,7 @@ from minitorch_dist.distributed import groups, point_to_point
 from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.overlaps import check_apart, copied_where_shared
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.prepared import find
 from minitorch_dist.distributed.torch_api import objects
@@ -222,6 +223,12 @@ class P2POp:
         )
 
 
+def _check_receives(ops: list[P2POp], receives: list[int], written: list[Array]) -> None:
+    """Messages of one rank come in their order, so they may go to one place. Those of several must not."""
+    if len({(ops[number].group_peer, ops[number].tag) for number in receives}) > 1:
+        check_apart(written, lambda at: f"the tensor of p2p_op_list[{receives[at]}]")
+
+
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     """Begin all of these; sends and receives may stand in any order. One Work for each. An empty list
     is an IndexError, as in torch."""
@@ -234,10 +241,21 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
         raise IndexError("``p2p_op_list`` is empty: there is no operation to begin")
     if any(op.group is not p2p_op_list[0].group for op in p2p_op_list):
         raise ValueError("All ops need to use the same group.")
+    receives = [number for number, op in enumerate(p2p_op_list) if op.op is irecv]
+    written = [p2p_op_list[number].tensor.array for number in receives]
+    _check_receives(p2p_op_list, receives, written)
     works: dict[int, Work] = {}
-    for wanted in (irecv, isend):  # so messages find their receives posted
-        for number, op in enumerate(p2p_op_list):
-            if op.op is wanted:
-                begin = op.group.recv if wanted is irecv else op.group.send
-                works[number] = begin([op.tensor], op.group_peer, op.tag)
+    sent: list[tuple[int, Array]] = []
+    for number, op in enumerate(p2p_op_list):
+        if op.op is isend:
+            (array,) = copied_where_shared([to_send(op.tensor)], written)
+            sent.append((number, array))
+    for number in receives:  # first, so that messages find their receives posted
+        op = p2p_op_list[number]
+        works[number] = op.group.recv([op.tensor], op.group_peer, op.tag)
+    for number, array in sent:
+        op = p2p_op_list[number]
+        works[number] = point_to_point.isend(
+            op.group, array, op.group_peer, op.tag, output=[op.tensor]
+        )
     return [works[number] for number in range(len(p2p_op_list))]

@@ -64,7 +64,7 @@ class ProcessGroup(groups.Group):
         self, outputs: list[list[TensorBase]], tensors: Tensors, opts: Any = None
     ) -> Work | None:
         (tensor,), (output,) = _listed(tensors), outputs
-        arrays, written = arguments.all_to_write(output)
+        arrays, written = arguments.all_to_write(output, "outputs[0]")
         return collectives.all_gather(self, to_send(tensor), arrays, _how(opts, output, written))
 
     def _allgather_base(
@@ -102,7 +102,7 @@ class ProcessGroup(groups.Group):
         opts: Any = None,
     ) -> Work | None:
         array, written = to_write(output)
-        given = to_send(tensor)
+        given = to_send(tensor, beside=array)
         outputs = arguments.split(array, output_split_sizes, self, "output")
         inputs = arguments.split(given, input_split_sizes, self, "input")
         how = _how(opts, [output], written)

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.overlaps import overlaps_itself
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.sparse_array import SparseArray, refused
 
@@ -56,10 +59,13 @@ def is_plain(tensor: Any) -> bool:
         return False
 
 
-def to_send(tensor: TensorBase) -> Array:
-    """The tensor's values in one piece: its own array, if that is."""
+def to_send(tensor: TensorBase, beside: Array | None = None) -> Array:
+    """The tensor's values in one piece: its own array, if that is. A copy where it lies in the array `beside`, which
+    is written before all of these are sent."""
     array = tensor.array
-    return array if array.flags.c_contiguous else _in_one_piece(array)
+    if not array.flags.c_contiguous:
+        return _in_one_piece(array)
+    return array if beside is None or not np.may_share_memory(array, beside) else array.copy()
 
 
 def _in_one_piece(array: Array) -> Array:
@@ -73,7 +79,7 @@ def to_write(tensor: TensorBase) -> tuple[Array, Callable[[], None]]:
     own, storage = tensor.array, tensor.storage
     if own.flags.c_contiguous and own.flags.writeable:
         array = own
-    elif own.ndim and any(s == 0 and n > 1 for s, n in zip(own.strides, own.shape, strict=True)):
+    elif overlaps_itself(own):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation."

@@ -17,6 +17,7 @@ from numpy import may_share_memory
 
 from minitorch_dist.distributed import collectives, groups
 from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.overlaps import copied_where_shared
 from minitorch_dist.distributed.prepared import Algorithm, How, find
 from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp, reduction_of
 from minitorch_dist.distributed.torch_api.collective_arguments import (
@@ -171,7 +172,7 @@ def all_gather(
     which = groups.resolve(group)
     check_length("output tensor", tensor_list, which)
     check_shapes("all_gather", tensor_list, tensor, only=which.rank())
-    outputs, written = all_to_write(tensor_list)
+    outputs, written = all_to_write(tensor_list, "tensor_list")
     how = How(algorithm, async_op, tensor_list, written)
     return collectives.all_gather(which, to_send(tensor), outputs, how)
 
@@ -256,7 +257,7 @@ def gather(
     which = groups.resolve(group)
     root = root_of(which, 0 if dst is None and group_dst is None else dst, group_dst)
     parts = parts_at_root("gather", "destination", tensor, gather_list, which, root)
-    outputs, written = all_to_write(parts)
+    outputs, written = all_to_write(parts, "gather_list")
     how = How(algorithm, async_op, list(parts), written)
     return collectives.gather(which, to_send(tensor), outputs or None, root, how)
 
@@ -281,8 +282,8 @@ def scatter(
     which = groups.resolve(group)
     root = root_of(which, 0 if src is None and group_src is None else src, group_src)
     parts = parts_at_root("scatter", "source", tensor, scatter_list, which, root)
-    inputs = [to_send(part) for part in parts] or None
     array, written = to_write(tensor)
+    inputs = [to_send(part, beside=array) for part in parts] or None
     how = How(algorithm, async_op, [tensor], written)
     return collectives.scatter(which, array, inputs, root, how)
 
@@ -374,8 +375,8 @@ def all_to_all(
     which = groups.resolve(group)
     check_length("output tensor", output_tensor_list, which)
     check_length("input tensor", input_tensor_list, which)
-    outputs, written = all_to_write(output_tensor_list)
-    inputs = [to_send(tensor) for tensor in input_tensor_list]
+    outputs, written = all_to_write(output_tensor_list, "output_tensor_list")
+    inputs = copied_where_shared([to_send(tensor) for tensor in input_tensor_list], outputs)
     check_own(inputs, outputs, which.rank())
     how = How(algorithm, async_op, output_tensor_list, written)
     return collectives.all_to_all(which, outputs, inputs, how)
@@ -394,7 +395,10 @@ def all_to_all_single(
     """Send the r-th part (by rows) of the input to rank r. The output has the parts in the order of the senders."""
     key, prepared = None, None
     is_even = not output_split_sizes and not input_split_sizes
-    if algorithm is None and not async_op and is_even and is_plain(output) and is_plain(input):
+    if (
+        algorithm is None and not async_op and is_even and is_plain(output) and is_plain(input)
+        and not may_share_memory(input.array, output.array)
+    ):  # fmt: skip
         array, given = output.array, input.array
         key = "all_to_all", given.dtype, given.shape, array.dtype, array.shape
         prepared = find(group, key)
@@ -406,7 +410,7 @@ def all_to_all_single(
         check_same_dtype(output, input)
         which = groups.resolve(group)
         array, written = to_write(output)
-        given = to_send(input)
+        given = to_send(input, beside=array)
         outputs = split(array, output_split_sizes, which, "output")
         inputs = split(given, input_split_sizes, which, "input")
         check_own(inputs, outputs, which.rank())

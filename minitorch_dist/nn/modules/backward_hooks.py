@@ -17,7 +17,7 @@ import numpy as np
 
 from minitorch_dist.tensors.autograd import joint
 from minitorch_dist.tensors.autograd.nodes import TorchNode
-from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core.base import TensorBase, bare
 from minitorch_dist.tensors.core.graph import Gradient
 
 Hook = Callable[..., Any]
@@ -127,8 +127,7 @@ def pass_through(values: Any) -> tuple[Any, list[int] | None, TorchNode | None]:
 
 def _behind(tensor: TensorBase, node: TorchNode, number: int) -> TensorBase:
     """`tensor` as output `number` of `node`: the same memory, and not to be written to."""
-    out: TensorBase = object.__new__(tensor.plain)
-    out.array, out.storage = tensor.array, tensor.storage
+    out: TensorBase = bare(tensor.plain, tensor.array, tensor.storage)
     out._base = tensor if tensor._base is None else tensor._base
     out._seen_version = tensor.storage.version
     out._view_note = IN_PLACE

@@ -12,7 +12,7 @@ from typing import Any
 from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.autograd.view_notes import MULTI
 from minitorch_dist.tensors.core import base, device_labels, grad_mode, observers
-from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.base import Array, T, TensorBase, bare
 from minitorch_dist.tensors.core.graph import (
     KINDS,
     RESULT,
@@ -119,9 +119,7 @@ def views_of(
     storage, base = self.storage, self if self._base is None else self._base
     outs = []
     for number, array in enumerate(arrays):
-        out: T = object.__new__(self.plain)
-        out.array = array
-        out.storage = storage
+        out: T = bare(self.plain, array, storage)
         out._base = base
         out._seen_version = storage.version
         out._output_nr = number

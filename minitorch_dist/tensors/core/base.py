@@ -44,20 +44,27 @@ class Storage:
 
 
 class TensorBase:
-    """State without operations. Defaults stand on the class: most tensors set only two fields."""
+    """State without operations. It stands in slots, so that the `__dict__` of a tensor is its user's alone.
+    `new` and `bare` are the only places that make a tensor."""
+
+    __slots__ = (
+        "__dict__", "__weakref__", "_accumulate", "_base", "_grad", "_grad_fn", "_inference", "_lying",
+        "_output_nr", "_requires_grad", "_retains_grad", "_seen_version", "_view_note", "array", "storage",
+    )  # fmt: skip
 
     array: Array
     storage: Storage
-    _requires_grad: bool = False
-    _grad: Any = None
-    _grad_fn: Any = None
-    _output_nr: int = 0
-    _accumulate: Any = None  # a leaf's own node, made on first use
-    _base: Any = None  # of a view: the tensor that owns the storage
-    _seen_version: int = 0  # of a view: the storage's version its _grad_fn speaks of
-    _view_note: str = ""  # of a view that must not be written to while recording: why not
-    _inference: bool = False
-    _retains_grad: bool = False
+    _requires_grad: bool
+    _grad: Any
+    _grad_fn: Any
+    _output_nr: int
+    _accumulate: Any  # a leaf's own node, made on first use
+    _base: Any  # of a view: the tensor that owns the storage
+    _seen_version: int  # of a view: the storage's version its _grad_fn speaks of
+    _view_note: str  # of a view that must not be written to while recording: why not
+    _inference: bool
+    _retains_grad: bool
+    _lying: Any  # of a distributed tensor: its mesh, its placements, and the shape of the whole
 
     held_as: ClassVar[str] = "other"  # under this category its device's memory is counted
     plain: ClassVar[type[Any]]  # the class of results: Tensor, also where a Parameter went in
@@ -99,12 +106,27 @@ def new(cls: type[T], array: Any, device: Device = CPU) -> T:
     """A tensor that owns `array`; numpy scalars (results of 0-dim arithmetic) become 0-dim arrays."""
     if type(array) is not np.ndarray:
         array = np.asanyarray(array)
-    out = object.__new__(cls)
-    out.array = array
-    out.storage = Storage(array, device)
+    out = bare(cls, array, Storage(array, device))
     if current_mode() == INFERENCE:
         out._inference = True
     return out
+
+
+def bare(cls: type[T], array: Array, storage: Storage) -> T:
+    """A leaf that looks at a storage, without a gradient."""
+    out = object.__new__(cls)
+    out.array, out.storage = array, storage
+    out._requires_grad = out._inference = out._retains_grad = False
+    out._grad = out._grad_fn = out._accumulate = out._base = out._lying = None
+    out._output_nr = out._seen_version = 0
+    out._view_note = ""
+    return out
+
+
+def stand_in(out: TensorBase, for_: TensorBase) -> None:
+    """Let `out` be the same as another tensor, apart from what users wrote on it."""
+    for name in TensorBase.__slots__[2:]:
+        setattr(out, name, getattr(for_, name))
 
 
 _CLASS_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Concatenate, ParamSpec
 
 from minitorch_dist.tensors.core import grad_mode, graph, observers, rare_cases
-from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase, type_name
+from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase, bare, type_name
 from minitorch_dist.tensors.core.graph import KINDS, Edge
 from minitorch_dist.tensors.core.view_geometry import window_of
 
@@ -25,9 +25,8 @@ NO_GRAD, INFERENCE = "no_grad", "inference_mode"  # why a view must not be writt
 
 def view_of(self: T, array: Array, name: str, vjp: Callable[[Array], Array], note: str = "") -> T:
     """`array`, a window on the memory of `self`, as a tensor. `vjp` widens its gradient."""
-    out: T = object.__new__(self.plain)
-    out.array = array
-    storage = out.storage = self.storage
+    storage = self.storage
+    out: T = bare(self.plain, array, storage)
     out._base = self if self._base is None else self._base
     mode = grad_mode.current_mode()
     if mode == grad_mode.ON:
@@ -72,9 +71,8 @@ def inplace(operation: Callable[Concatenate[T, P], T]) -> Callable[Concatenate[T
 
 def _before(self: T) -> T:
     """A copy with the same place in the graph, for gradients that read what is overwritten."""
-    out: T = object.__new__(self.plain)
-    out.array = self.array.copy()
-    out.storage = Storage(out.array, self.storage.device)
+    array = self.array.copy()
+    out: T = bare(self.plain, array, Storage(array, self.storage.device))
     out._grad_fn, out._output_nr = self._grad_fn, self._output_nr
     out._requires_grad = self._requires_grad
     return out

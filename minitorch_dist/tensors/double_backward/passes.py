@@ -11,7 +11,7 @@ import numpy as np
 from minitorch_dist.tensors.autograd import attended
 from minitorch_dist.tensors.autograd.attended import Wanted
 from minitorch_dist.tensors.core import engine, grad_mode
-from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.core.base import Array, TensorBase, bare
 from minitorch_dist.tensors.core.graph import (
     RESULT,
     AccumulateGrad,
@@ -172,8 +172,7 @@ def _edge_to_leaf(node: Node, array: Array) -> Edge | None:
 
 def _tensor(array: Array, storage: Any, edge: Edge | None) -> TensorBase:
     """The tensor that was read: its array and its place in the graph."""
-    out: TensorBase = object.__new__(TensorBase.plain)
-    out.array, out.storage = array, storage
+    out: TensorBase = bare(TensorBase.plain, array, storage)
     if edge is not None:
         out._requires_grad = True
         if isinstance(edge[0], AccumulateGrad):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from minitorch_dist.distributed.schedules import binomial, bruck, chain, pictures, ring
+from minitorch_dist.distributed.schedules import Schedule, binomial, bruck, chain, pictures, ring
 from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Rank, Steps
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 
 
@@ -74,3 +75,20 @@ def test_every_schedule_can_be_drawn(schedule) -> None:
         for root in roots(schedule, size):
             for picture in (pictures.chunk_matrix, pictures.space_time, pictures.messages):
                 assert str(schedule) in picture(schedule, size, root=root)
+
+
+def test_a_matrix_shows_what_a_rank_combines_by_itself() -> None:
+    def steps(rank: Rank, size: int) -> Steps:
+        yield Exchange(1 - rank, 0, 1 - rank, 1)  # the other's chunk comes into scratch
+        yield Combine(0, 1)
+
+    schedule = Schedule("all_reduce", "apart", steps, lambda size: 1)
+    matrix = pictures.chunk_matrix(schedule, 2)
+    assert [line.split()[-1] for line in matrix.splitlines()[3:]] == ["*", "*"]
+
+    def before(rank: Rank, size: int) -> Steps:
+        yield Combine(1, 0, reduce=False)
+        yield Combine(0, 1)  # twice the same, before any message
+
+    matrix = pictures.chunk_matrix(Schedule("all_reduce", "twice", before, lambda size: 1), 2)
+    assert [line.split()[-1] for line in matrix.splitlines()[3:]] == ["00", "11"]

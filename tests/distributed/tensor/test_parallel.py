@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minitorch_dist as mt
+import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
 from minitorch_dist.distributed.device_mesh import init_device_mesh
 from minitorch_dist.distributed.tensor import DTensor, Replicate, Shard
@@ -161,3 +162,34 @@ def test_inputs_by_name_and_patterns() -> None:
         assert "input_layouts=Shard(dim=0)" in repr(ColwiseParallel(input_layouts=Shard(0)))
 
     launch(rank, 2)
+
+
+def looked_up(rows: int, style: Any, padding: int | None) -> None:
+    """An Embedding that is cut gives the rows, and the gradients, of one that is whole."""
+    size, found = dist.get_world_size(), []
+    for is_cut in (False, True):
+        mt.manual_seed(0)
+        layer = nn.Embedding(rows, 4, padding_idx=padding)
+        ids = mt.tensor([[0, rows - 1, 1 % rows], [rows // 2, 0, 0]])
+        if is_cut:
+            parallelize_module(layer, init_device_mesh("cpu", (size,)), style)
+            assert list(layer.state_dict()) == ["weight"]
+        out = layer(ids)
+        (out * mt.arange(24.0).reshape(2, 3, 4)).sum().backward()
+        grad = layer.weight.grad.full_tensor() if is_cut else layer.weight.grad
+        found.append((out.tolist(), grad.tolist(), layer.padding_idx))
+        if is_cut:
+            with pytest.raises(IndexError):
+                layer(ids * 0 + rows)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("rows", [7, 2])
+@pytest.mark.parametrize("padding", [None, 1])
+def test_rows_of_an_embedding(size: int, rows: int, padding: int | None) -> None:
+    for style in (
+        RowwiseParallel(input_layouts=Replicate()),
+        ColwiseParallel(output_layouts=Replicate()),
+    ):
+        launch(looked_up, size, "queue://", args=(rows, style, padding), timeout=300)

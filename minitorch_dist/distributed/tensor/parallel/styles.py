@@ -106,7 +106,7 @@ class ColwiseParallel(ParallelStyle):
 
 
 class RowwiseParallel(ParallelStyle):
-    """Each rank has some of the inputs, and computes a summand of all outputs.
+    """Each rank has some of the inputs (of an Embedding: some of the rows), and computes a summand of all outputs.
 
     The bias is added once, to the sum.
     """
@@ -122,6 +122,8 @@ class RowwiseParallel(ParallelStyle):
         self.use_local_output = use_local_output
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
+        if isinstance(module, Embedding):
+            return self._apply_to_rows(module, mesh)
         group, given = mesh.get_group(), self.input_layouts or Shard(-1)
         wanted = self.output_layouts or Replicate()
         if not isinstance(module, Linear):
@@ -145,6 +147,35 @@ class RowwiseParallel(ParallelStyle):
 
         module.register_forward_pre_hook(before)
         module.register_forward_hook(after, always_call=False)
+        return module
+
+    def _apply_to_rows(self, module: Embedding, mesh: DeviceMesh) -> Module:
+        """Each rank looks up the rows that it has, and leaves zeros where others have them."""
+        group, given = mesh.get_group(), self.input_layouts or Shard(-1)
+        wanted, padding = self.output_layouts or Replicate(), module.padding_idx
+        self._cut(module, mesh, weight=Shard(0))
+        each = -(-module.num_embeddings // group.size())  # rows of a rank; the last ones have fewer
+        first = min(group.rank() * each, module.num_embeddings)
+        last = min(first + each, module.num_embeddings)
+        masks: list[Tensor] = []
+
+        def before(layer: Module, args: Any) -> Any:
+            rows = convert(args[0], given, Replicate(), group)
+            if bool(((rows < 0) | (rows >= module.num_embeddings)).any()):
+                raise IndexError("index out of range in self")
+            masks.append((rows >= first) & (rows < last))
+            is_here = padding is not None and first <= padding < last
+            layer.padding_idx = padding - first if is_here else None  # type: ignore[operator]
+            return (rows[masks[-1]] - first, *args[1:])
+
+        def after(layer: Module, _: Any, y: Tensor) -> Any:
+            mask, layer.padding_idx = masks.pop(), padding
+            summand = y.new_zeros((*mask.array.shape, y.array.shape[-1]))
+            summand[mask] = y
+            return convert(summand, Partial(), wanted, group)
+
+        module.register_forward_pre_hook(before)
+        module.register_forward_hook(after)
         return module
 
 

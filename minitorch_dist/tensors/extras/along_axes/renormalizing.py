@@ -21,7 +21,8 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     others = [d for d in range(x.ndim) if d != axis(dim, x.ndim)]
     norm: Any = vector_norm(input, p, others, keepdim=True)
-    return input * where(norm > maxnorm, maxnorm / (norm + 1e-7), 1.0)
+    is_long = norm > maxnorm
+    return input * where(is_long, maxnorm / (where(is_long, norm, 1.0) + 1e-7), 1.0)
 
 
 renorm_ = inplace(renorm)

@@ -98,6 +98,8 @@ def logit(input: T, eps: float | None = None) -> T:
     p = x.array
 
     def odds(p: Array) -> Any:
+        if p.itemsize == 2:  # halves are rounded once
+            return odds(p.astype(np.float32)).astype(p.dtype)
         if eps is not None:
             p = np.clip(p, p.dtype.type(eps), p.dtype.type(1 - eps))
         return np.log(p / (1 - p))

@@ -9,7 +9,7 @@ import numpy as np
 
 from minitorch_dist.tensors import devices, dtypes, ledger
 from minitorch_dist.tensors.core import grad_mode, graph, observers
-from minitorch_dist.tensors.core.base import Storage, T, TensorBase
+from minitorch_dist.tensors.core.base import Storage, T, TensorBase, bare
 from minitorch_dist.tensors.core.graph import KINDS
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.elementwise.copying import convert, no_data as no_data
@@ -56,13 +56,11 @@ def move(input: T, dtype: dtypes.dtype, device: devices.device, copy: bool = Fal
         return input
     if home is devices.META and device is not home:
         raise no_data()
-    out: T = object.__new__(input.plain)
     if device is devices.META:
         array = empty_on(device, x, dtype.numpy)
     else:
         array = x.copy(order="K") if dtype.numpy == x.dtype else convert(x, dtype)
-    out.array = array
-    out.storage = Storage(array, device)
+    out: T = bare(input.plain, array, Storage(array, device))
     if observers.operations:
         observers.operated("ToCopyBackward0", (x,), (array,))
     mode = grad_mode.mode.get()

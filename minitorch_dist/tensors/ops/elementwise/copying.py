@@ -10,7 +10,7 @@ import numpy as np
 from minitorch_dist.tensors import devices, dtypes, ledger
 from minitorch_dist.tensors.autograd import joint
 from minitorch_dist.tensors.core import base
-from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.base import Array, T, TensorBase, bare, stand_in
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.core.views import bump, check_writable, rebase, view_of, wrote
@@ -52,8 +52,7 @@ def contiguous(input: T, memory_format: Any = None) -> T:
 
 def detach(input: T) -> T:
     """The same memory, outside of the graph. Writing to it counts as writing to `input`."""
-    out: T = object.__new__(input.plain)
-    out.array, out.storage = input.array, input.storage
+    out: T = bare(input.plain, input.array, input.storage)
     out._inference = input._inference
     return out
 
@@ -73,8 +72,7 @@ def detach_(input: T) -> T:
 
 def get_data(input: T) -> T:
     """`x.data`: the same memory outside of the graph, with a version counter of its own."""
-    out: T = object.__new__(input.plain)
-    out.array, out.storage = input.array, input.storage.alias()
+    out: T = bare(input.plain, input.array, input.storage.alias())
     return out
 
 
@@ -142,7 +140,7 @@ def apply_(input: T, callable: Callable[[Any], Any]) -> T:
 def as_subclass(input: TensorBase, cls: type[T]) -> T:
     """The same tensor as an instance of a subclass; it passes its gradient on."""
     out: T = object.__new__(cls)
-    out.__dict__.update(view_of(input, input.array, "AliasBackward0", _itself).__dict__)
+    stand_in(out, view_of(input, input.array, "AliasBackward0", _itself))
     return out
 
 

@@ -43,6 +43,8 @@ def log1p(input: T) -> T:
 
 def logistic(x: Array) -> Any:
     """1 / (1 + exp(-x)), without overflow: exp of a large number is inf, and 1 / inf is 0."""
+    if x.itemsize == 2:  # halves are rounded once
+        return logistic(x.astype(np.float32)).astype(x.dtype)
     out = np.asanyarray(np.negative(x))
     np.exp(out, out)
     out += 1

@@ -41,7 +41,8 @@ def rms_norm(
 ) -> T:
     """Divide by the root of the mean square over the last axes; eps=None is the type's own epsilon."""
     _check("rms_norm", input, normalized_shape, weight, None)
-    eps = finfo(input.dtype).eps if eps is None else eps
+    if eps is None:  # the epsilon of the type that adds up
+        eps = finfo(dtypes.float32 if input.array.dtype in dtypes.HALVES else input.dtype).eps
     return _by_rows(input, normalized_shape, weight, None, eps, False, "FusedRmsNormBackward0")
 
 

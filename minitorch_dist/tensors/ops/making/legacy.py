@@ -26,9 +26,7 @@ def construct(cls: type[T], dtype: dtypes.dtype, args: tuple[Any, ...]) -> T:
         if isinstance(data, TensorBase):
             if data.array.dtype != dtype.numpy:
                 raise TypeError(f"expected a tensor of {dtype} (got {data.dtype}): use to({dtype})")
-            out: T = object.__new__(cls)
-            out.array, out.storage = data.array, data.storage
-            return out
+            return base.bare(cls, data.array, data.storage)
         if isinstance(data, Size):
             return base.new(cls, np.empty(data, dtype.numpy, like=like))
         if isinstance(data, str):

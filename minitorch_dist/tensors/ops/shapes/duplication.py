@@ -19,10 +19,9 @@ from minitorch_dist.tensors.storages import root
 
 def shallow(input: T) -> T:
     """Another tensor on the same memory, outside of the graph."""
-    out: T = object.__new__(type(input))
-    out.array, out.storage = input.array, input.storage
+    out: T = base.bare(type(input), input.array, input.storage)
     out._requires_grad = input._requires_grad
-    out.__dict__.update({k: v for k, v in input.__dict__.items() if k not in _STATE})
+    out.__dict__.update(input.__dict__)
     return out
 
 
@@ -36,24 +35,22 @@ def deep(input: T, memo: dict[int, Any]) -> T:
             "protocol at the moment. detach() the tensor first."
         )
     owner = root(input.storage.array)
-    out: T = object.__new__(type(input))
     if owner.flags.forc and type(input.array) is not SparseArray:
         twin, storage = _twin(owner, input, memo)
         offset = _address(input.array) - _address(owner)
-        out.array = over(twin, input.array.dtype, input.array.shape, input.array.strides, offset)
-        out.storage = storage
+        array = over(twin, input.array.dtype, input.array.shape, input.array.strides, offset)
     else:
-        out.array = _apart(input.array)
-        out.storage = Storage(out.array, input.storage.device)
+        array = _apart(input.array)
+        storage = Storage(array, input.storage.device)
+    out: T = base.bare(type(input), array, storage)
     memo[id(input)] = out
     out._requires_grad = input.requires_grad
     if input._grad is not None:
         out._grad = input._grad.__deepcopy__(memo)
-    rest = {k: v for k, v in input.__dict__.items() if k not in _STATE}
-    if rest:
+    if input.__dict__:
         from copy import deepcopy
 
-        out.__dict__.update(deepcopy(rest, memo))
+        out.__dict__.update(deepcopy(input.__dict__, memo))
     return out
 
 
@@ -75,12 +72,9 @@ def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-_STATE = frozenset(TensorBase.__annotations__)  # what a tensor is made of; the rest is the user's
-
-
 def reduce(input: TensorBase, protocol: Any) -> tuple[Any, ...]:
     """For pickle: the elements, the device, whether it is trained, and the user's attributes."""
-    rest = {k: v for k, v in input.__dict__.items() if k not in _STATE}
+    rest = dict(input.__dict__)
     array = _apart(input.array) if 0 in input.array.strides else input.array
     return rebuild, (type(input), array, input.storage.device, input.requires_grad, rest)
 
