@@ -55,6 +55,9 @@ class Claims(Protocol):
     def is_awaited(self, header: bytes) -> bool:
         """Whether such a message is taken by a receive, which somebody has to post."""
 
+    def match(self, header: bytes) -> bytes:
+        """Equal for messages that are taken by the same receives."""
+
     def claim(self, src: int, header: bytes) -> Any:
         """The receive that is posted for it, and which no other message will get; None if there is
         none. It is asked again whenever a receive was posted."""
