@@ -12,7 +12,15 @@ from typing import Any
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
-from minitorch_dist.launching import chance, collector, cores, limit as limits, outside, ranks
+from minitorch_dist.launching import (
+    chance,
+    collector,
+    cores,
+    limit as limits,
+    outside,
+    ranks,
+    standard_locks,
+)
 from minitorch_dist.tensors import generator
 from transports.clock import SYSTEM, Clock, Deadline, Thread
 from transports.stores.store import HashStore
@@ -36,7 +44,11 @@ def run(
     at_once = world_size if clock is SYSTEM else 1  # in virtual time one rank runs at a time
     try:
         kept_out = nullcontext() if clock is SYSTEM else outside.kept_out()
-        with cores.shared(at_once), collector.shared(world_size), kept_out:
+        locks = (
+            nullcontext() if clock is SYSTEM
+            else standard_locks.given((fn, *args, *kwargs.values()), outside.is_users)
+        )  # fmt: skip
+        with cores.shared(at_once), collector.shared(world_size), kept_out, locks:
             return _run(fn, world_size, transport, args, kwargs, timeout, clock, sheet, limit)
     finally:
         if sheet is not None:

@@ -17,12 +17,13 @@ from transports.contract import Sink
 
 class Waiting(NamedTuple):
     """The ranks that a thread waits for, and in what; no ranks: for anybody. `is_send`: for them to post a
-    receive.
+    receive. `held_by`: the simulated thread that holds the lock for which this one waits.
     """
 
     ranks: tuple[int, ...]
     what: str
     is_send: bool = False
+    held_by: Any = None
 
 
 @runtime_checkable
