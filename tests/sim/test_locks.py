@@ -258,7 +258,7 @@ def test_a_lock_is_taken_twice(engine: str) -> None:
             pass
 
     with pytest.raises(
-        Deadlock, match="Rank 0 waits for a lock that it holds itself. Take an RLock"
+        Deadlock, match=r"Rank 0 waits for a lock that it holds itself\. Take an RLock"
     ):
         sim.run(program, 2, engine=engine)
 

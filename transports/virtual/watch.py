@@ -35,12 +35,20 @@ class Watch:
         if running is None or frame is None or ident is None:
             self._seen = None
             return ""
-        now = running, happened, frame, frame.f_lasti, _processor_time(ident)
+        place = (
+            id(running),
+            happened,
+            id(frame),
+            frame.f_lasti,
+        )  # a frame would keep all that is in it
+        if self._seen is None or self._seen[0] != place:
+            self._seen, self._times = (place, -1.0), 0
+            return ""
+        now = place, _processor_time(ident)
         self._times = self._times + 1 if now == self._seen else 0
         self._seen = now
         if self._times < PATIENCE or not _WAITS.search(_text(frame)):
             return ""
-        self._seen = None  # frames keep all that is in them
         return _words(running, frame)
 
     def __repr__(self) -> str:
