@@ -6,6 +6,7 @@ import datetime
 import gc
 import multiprocessing
 import os
+import queue
 import random
 import signal
 import threading
@@ -39,6 +40,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     owners = (time, random, np.random, uuid)
     taken = {id(found) for owner in owners for found in vars(owner).values() if callable(found)}
     taken |= {id(datetime.datetime), id(datetime.date), id(os.urandom)}
+    taken |= {id(threading.Lock), id(threading.RLock), id(queue.SimpleQueue)}
     for module in {item.module for item in session.items if isinstance(item, pytest.Function)}:
         if taken.isdisjoint(map(id, vars(module).values())):
             outside.pass_over(module)

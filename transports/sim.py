@@ -167,6 +167,8 @@ class SimTransport(WaitingSends):
             inbox: object = self._inbox
             if isinstance(inbox, HearsLate):
                 inbox.missed(src, message.header)
+        if self.strict is not None:
+            self.strict.landed(message)
         if self._meeting is message:
             self._meeting = None
             self._accept()

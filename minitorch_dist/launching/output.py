@@ -12,6 +12,9 @@ import logging.handlers
 import sys
 from types import FrameType
 
+ENTRANCES = frozenset({"write", "writelines", "flush", "emit", "handle", "close", "start", "stop"})
+"""The methods by which streams and handlers are called. Of other calls the variables are not looked at: a frame that was
+asked for them keeps all of them, and their arrays, until it ends."""
 KINDS = (io.IOBase, logging.Handler, logging.handlers.QueueListener)
 
 
@@ -20,7 +23,7 @@ def is_calling() -> bool:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if code.co_argcount:
+        if code.co_argcount and code.co_name in ENTRANCES:
             own = frame.f_locals.get(code.co_varnames[0])
             if own is not None and (
                 isinstance(own, KINDS) or own is sys.stdout or own is sys.stderr

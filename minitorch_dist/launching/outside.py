@@ -10,7 +10,8 @@ One run shall be the same each time it is made. So while a simulation runs, and 
     os.urandom, secrets, uuid, Random(), tempfile  follow the run's seed, too
     torch.rand() …                                 begins as the caller's generator stands, if it was
                                                    seeded; else each rank's follows the run's seed
-    threading.Thread(…).start(), Condition.wait    are an error that names the call, and what to use;
+    threading.Lock(), Event, Queue …               wait in virtual time (`standard_locks`)
+    threading.Thread(…).start()                    is an error that names the call, and what to use;
                                                    not where output waits for its own thread (`output`)
 
 Other threads of the process see the real things. They are replaced in their own modules, and in the
@@ -44,7 +45,7 @@ from numpy.random import mtrand
 
 import transports
 from minitorch_dist.distributed import world
-from minitorch_dist.launching import chance, output, wall_clock
+from minitorch_dist.launching import chance, output, standard_locks, wall_clock
 from minitorch_dist.launching.wall_clock import is_simulated
 from transports.errors import DistError
 
@@ -60,7 +61,6 @@ _instead: dict[int, Any] = {}  # by the identity of what is replaced
 _known_modules: list[Any] = []  # all modules, at the last run
 _users: list[Any] = []  # those of them that are the user's
 _passed_over: dict[int, Any] = {}  # modules of the user's that need no look, by their identity
-_starting: set[int] = set()  # threads that start another one, and wait until it has begun
 
 
 class Outside(DistError):
@@ -113,12 +113,13 @@ def _replace_all() -> None:
         if getattr(found, "__self__", None) is mtrand._rand:
             _replace(np.random, name, _drawn("numpy.random", name))
     _replace(np.random, "seed", _drawn("numpy.random", "seed"))
+    for owner, name, ours in standard_locks.instead():
+        _replace(owner, name, ours)
     _put(datetime, "datetime", wall_clock.Datetime)
     _put(datetime, "date", wall_clock.Date)
     copyreg.dispatch_table.update(wall_clock.REDUCERS)
     _replace_taken_out()
     _replace_start()
-    _replace_wait()
 
 
 def _replace(owner: Any, name: str, ours: Callable[..., Any]) -> None:
@@ -196,6 +197,11 @@ def pass_over(module: Any) -> None:
     _passed_over[id(module)] = module
 
 
+def is_users(file: str) -> bool:
+    """Whether a module of this file is neither the library's, nor installed, nor ours."""
+    return not _is_installed(file)
+
+
 def _is_users(module: Any) -> bool:
     names = getattr(module, "__dict__", None)
     if names is None:
@@ -224,32 +230,13 @@ def _replace_start() -> None:
                 "or rpc; they work in real time as well",
             )
         me = threading.get_ident()
-        _starting.add(me)
+        standard_locks.starting.add(me)
         try:
             return original(thread)
         finally:
-            _starting.discard(me)
+            standard_locks.starting.discard(me)
 
     _put(threading.Thread, "start", start)
-
-
-def _replace_wait() -> None:
-    original = threading.Condition.wait
-
-    def wait(condition: threading.Condition, timeout: float | None = None) -> bool:
-        blocks = timeout is None or timeout > 0
-        if (
-            blocks and is_simulated()
-            and threading.get_ident() not in _starting and not output.is_calling()
-        ):  # fmt: skip
-            raise _error(
-                "threading.Condition.wait() (Event, Queue, Future and others are made of it)",
-                "it would stop all ranks, of which one runs at a time. Use messages, the store, or "
-                "futures of this package, which wait in virtual time",
-            )
-        return original(condition, timeout)
-
-    _put(threading.Condition, "wait", wait)
 
 
 def _is_strand(thread: threading.Thread) -> bool:

@@ -12,6 +12,15 @@ from typing import Any
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.launching import (
+    chance,
+    collector,
+    cores,
+    limit as limits,
+    outside,
+    ranks,
+    standard_locks,
+)
 from minitorch_dist.launching import chance, collector, cores, limit as limits, outside, ranks
 from minitorch_dist.multiprocessing import lines
 from minitorch_dist.tensors import generator
@@ -37,8 +46,12 @@ def run(
     at_once = world_size if clock is SYSTEM else 1  # in virtual time one rank runs at a time
     try:
         kept_out = nullcontext() if clock is SYSTEM else outside.kept_out()
+        locks = (
+            nullcontext() if clock is SYSTEM
+            else standard_locks.given((fn, *args, *kwargs.values()), outside.is_users)
+        )  # fmt: skip
         whole_lines = lines.whole_lines(world.place)
-        with cores.shared(at_once), collector.shared(world_size), kept_out, whole_lines:
+        with cores.shared(at_once), collector.shared(world_size), kept_out, locks, whole_lines:
             return _run(fn, world_size, transport, args, kwargs, timeout, clock, sheet, limit)
     finally:
         if sheet is not None:

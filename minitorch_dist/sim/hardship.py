@@ -2,7 +2,8 @@
 
     o  order        ranks that can run at the same instant run in any order
     j  jitter       each message comes a little later than it would
-    r  rendezvous   some sends wait until their receiver takes the message, at most for a millisecond
+    r  rendezvous   some sends wait until their receiver takes the message, at most for a millisecond; those
+                    of the same sender wait behind them, so messages change their order across senders only
     w  window       little room for messages on their way, so that sends have to wait
     a  any source   a receive from anybody takes any of the messages that are there
     h  hesitation   is_completed() says no for a while

@@ -156,8 +156,6 @@ def test_what_was_taken_out_before_is_noticed() -> None:
         (lambda: threading.Thread(target=print).start(), r"threading.Thread.start\(\)"),
         (lambda: ThreadPoolExecutor(1).submit(print), r"threading.Thread.start\(\)"),
         (lambda: threading.Timer(1, print).start(), r"threading.Thread.start\(\)"),
-        (lambda: threading.Event().wait(1), r"threading.Condition.wait\(\)"),
-        (lambda: queue.Queue().get(), r"threading.Condition.wait\(\)"),
     ],
 )
 def test_real_threads_are_an_error_that_says_what_to_use(act: Any, call: str, engine: str) -> None:

@@ -166,7 +166,7 @@ TAKEN: dict[str, str] = {
     "together all_to_all": "0c1f6bbf6717cbe9",
     "together barrier": "152e7699931d0044",
     "together reduce_scatter": "345717b4f37d98a8",
-    "pairs": "3076024d132ec710",
+    "pairs": "0fa4d5402c3736d2",
     "bytes": "8d417551ce354b70",
 }
 

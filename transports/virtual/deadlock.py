@@ -17,12 +17,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import TypeVar
 
 from transports.quantities import in_words
 from transports.virtual.inboxes import Waiting
 from transports.virtual.sim_thread import SimThread
 
-INSIDE = ("transports", "minitorch_dist", "threading", "functools")
+T = TypeVar("T")
+INSIDE = (
+    "transports", "minitorch_dist", "threading", "functools", "queue", "concurrent", "contextlib"
+)  # fmt: skip
 
 
 def report(
@@ -43,7 +47,7 @@ def report(
         if main.is_over:
             lines.append(f"  rank {main.rank} is finished, since {in_words(main.ended)}")
         for sim_thread in of_rank.get(main, ()):
-            ranks, what, _ = blocked[sim_thread]
+            ranks, what, *_ = blocked[sim_thread]
             if sim_thread is main or ranks:
                 waits.setdefault(main.rank, []).extend(ranks)
                 who = f"rank {main.rank}" + (
@@ -62,7 +66,8 @@ def report(
             f"deadlock at {in_words(now)}: {listed(stuck)} of {len(heads)} wait, and nothing is "
             "under way that could wake them",
             *(lines if len(lines) <= 40 else [*lines[:40], f"  … and {len(lines) - 40} more"]),
-            advice(waits, [main.rank for main in heads if main.is_over], senders(blocked)),
+            about_locks(blocked)
+            or advice(waits, [main.rank for main in heads if main.is_over], senders(blocked)),
         ]
     )
 
@@ -76,7 +81,7 @@ def waiting(sim_thread: SimThread) -> Waiting:
 
 def stands(sim_thread: SimThread) -> str:
     """In what a simulated thread waits, and at which line; "" if it does not."""
-    ranks, what, _ = waiting(sim_thread)
+    ranks, what, *_ = waiting(sim_thread)
     if not (ranks or what):
         return ""
     return f"waits for {_object(ranks, what)}{_place(sim_thread, sys._current_frames())}"
@@ -112,6 +117,36 @@ def advice(waits: dict[int, list[int]], over: Sequence[int], sending: Sequence[i
     )
 
 
+def about_locks(blocked: Mapping[SimThread, Waiting]) -> str:
+    """The advice where a lock is never given back; "" where none is to blame."""
+    holders = {one: [wait.held_by] for one, wait in blocked.items() if wait.held_by is not None}
+    circle = find_circle(holders)
+    if len(circle) == 1:
+        return (
+            f"{_called(circle[0]).capitalize()} waits for a lock that it holds itself. Take an RLock, or "
+            "take the lock at one place only"
+        )
+    if circle:
+        chain = " → ".join(map(_called, [*circle, circle[0]]))
+        return (
+            f"In a circle each waits for a lock that the next one holds: {chain}. Let all of them take these "
+            "locks in the same order"
+        )
+    for one, [holder] in holders.items():
+        if holder.is_over:
+            return (
+                f"{_called(one).capitalize()} waits for a lock that {_called(holder)} did not give back: take it in a "
+                "with statement, or release it in finally"
+            )
+    return ""
+
+
+def _called(sim_thread: SimThread) -> str:
+    if sim_thread.main is sim_thread:
+        return f"rank {sim_thread.rank}"
+    return f"thread {sim_thread.name!r} of rank {sim_thread.rank}"
+
+
 def buffering(circle: Sequence[int], sending: Sequence[int]) -> str:
     """The advice where sends wait for their receives."""
     one = len(sending) == 1
@@ -126,11 +161,11 @@ def buffering(circle: Sequence[int], sending: Sequence[int]) -> str:
     )
 
 
-def find_circle(waits: dict[int, list[int]]) -> list[int]:
-    """Ranks of which each waits for the next and the last for the first, or none."""
-    done: set[int] = set()
+def find_circle(waits: Mapping[T, Sequence[T]]) -> list[T]:
+    """Ranks (or threads) of which each waits for the next and the last for the first, or none."""
+    done: set[T] = set()
     for start in waits:
-        path: list[int] = []
+        path: list[T] = []
         iterators = [iter([start])]
         while iterators:
             rank = next(iterators[-1], None)
@@ -166,10 +201,18 @@ def _object(ranks: Sequence[int], what: str) -> str:
 
 def _place(sim_thread: SimThread, frames: dict[int, FrameType]) -> str:
     """The innermost line of the user's own that the simulated thread stands in."""
-    frame = sim_thread.frame(frames)
+    return place(of_user(sim_thread.frame(frames)))
+
+
+def of_user(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame that is not ours."""
     while frame is not None:
         module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if module not in INSIDE or frame.f_globals.get("PROGRAM", False):
-            return f", at {Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+            return frame
         frame = frame.f_back
-    return ""
+    return None
+
+
+def place(frame: FrameType | None) -> str:
+    return "" if frame is None else f", at {Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

@@ -171,7 +171,7 @@ class SimEnd(JoinableTransport):
         self._shut()
         self._has_left = True
         self._rouse()
-        if self.has_begin and self._world is not None:
+        if self._world is not None:
             self._flush(self._world)
         self._leave(CLOSED)
 

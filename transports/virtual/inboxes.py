@@ -17,12 +17,13 @@ from transports.contract import Sink
 
 class Waiting(NamedTuple):
     """The ranks that a thread waits for, and in what; no ranks: for anybody. `is_send`: for them to post a
-    receive.
+    receive. `held_by`: the simulated thread that holds the lock for which this one waits.
     """
 
     ranks: tuple[int, ...]
     what: str
     is_send: bool = False
+    held_by: Any = None
 
 
 @runtime_checkable
@@ -54,6 +55,9 @@ class Claims(Protocol):
 
     def is_awaited(self, header: bytes) -> bool:
         """Whether such a message is taken by a receive, which somebody has to post."""
+
+    def match(self, header: bytes) -> bytes:
+        """Equal for messages that are taken by the same receives."""
 
     def claim(self, src: int, header: bytes) -> Any:
         """The receive that is posted for it, and which no other message will get; None if there is

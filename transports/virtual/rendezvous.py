@@ -6,9 +6,9 @@
     send returns ◄─────────── landed
 
 Which receive a message gets is the inbox's to say (`inboxes.Claims`). Messages of one sender that match
-the same receives keep their order: a short one behind a long one that waits is kept, too. Its send has
-returned, as its bytes are in a buffer. All are paired at the end of an instant, by the receivers' ranks:
-so it does not show in the times who was simulated first.
+the same receives keep their order. A short one behind a long one that waits is kept, too; its send has
+returned, as its bytes are in a buffer. A long one is not paired while a short one before it is on its
+way. All are paired at the end of an instant, by the receivers' ranks: so it does not show in the times who was simulated first.
 """
 
 from __future__ import annotations
@@ -66,26 +66,29 @@ class Offers:
         self.rank, self._inbox, self._limit = rank, inbox, limit
         self._pairs, self._rouse = pairs, rouse
         self._waiting: list[tuple[SimMessage, SendingEnd]] = []
+        self._short: dict[SimMessage, bytes] = {}  # that are on their way, and what they match
         self._claimed: dict[SimMessage, Any] = {}  # the receives of those that are on their way
         inbox.tell_of_receives(self._posted)
 
-    def concerns(self, message: SimMessage, sender: SendingEnd) -> bool:
-        """Whether this message has to wait for its receive, or is behind one that does."""
+    def keeps(self, message: SimMessage, sender: SendingEnd) -> bool:
+        """Whether this message has to wait for its receive, or is behind one that does. Then it is kept here."""
         if not self._inbox.is_awaited(message.header):
             return False
-        return message.nbytes >= self._limit or any(one is sender for _, one in self._waiting)
+        if message.nbytes < self._limit and all(one is not sender for _, one in self._waiting):
+            self._short[message] = self._inbox.match(message.header)
+            return False
+        self._waiting.append((message, sender))
+        self._pairs.pair_later(self)
+        return True
 
     def returns_at_once(self, message: SimMessage) -> bool:
         """Whether its send does not wait, although it is kept here."""
         return message.nbytes < self._limit
 
-    def add(self, message: SimMessage, sender: SendingEnd) -> None:
-        self._waiting.append((message, sender))
-        self._pairs.pair_later(self)
-
     def remove(self, message: SimMessage) -> None:
         """Its sender does not wait any more."""
         self._waiting = [pair for pair in self._waiting if pair[0] is not message]
+        self._short.pop(message, None)
 
     def flush(self, sender: SendingEnd) -> None:
         """The sender leaves in good order: its messages still arrive."""
@@ -105,6 +108,20 @@ class Offers:
             return None
         return self._inbox.into(claimed, message.src.rank, message.header, message.nbytes)
 
+    def landed(self, message: SimMessage) -> None:
+        """It has come, or is void. Longer ones behind it may be paired now."""
+        if self._short.pop(message, None) is not None:
+            self._posted()
+
+    def _is_behind(self, message: SimMessage) -> bool:
+        """Whether a short one of its sender is still on its way, which takes the same receives."""
+        if not self._short:
+            return False
+        match = self._inbox.match(message.header)
+        return any(
+            short.src is message.src and kind == match for short, kind in self._short.items()
+        )
+
     def _posted(self) -> None:
         """Somebody has posted a receive, and may hold the inbox's lock."""
         if self._waiting:
@@ -117,7 +134,10 @@ class Offers:
         for message, sender in waiting:
             if sender.is_over:
                 continue
-            receive = self._inbox.claim(message.src.rank, message.header)
+            receive = (
+                None if self._is_behind(message)
+                else self._inbox.claim(message.src.rank, message.header)
+            )  # fmt: skip
             if receive is None:
                 left.append((message, sender))
                 continue

@@ -19,6 +19,7 @@ from transports.virtual import deadlock, interrupts
 from transports.virtual.event_queue import EventQueue
 from transports.virtual.order import order
 from transports.virtual.sim_thread import SimThread, Stopped, thread_name
+from transports.virtual.watch import Watch
 
 PERSISTENCE = 1000  # times that a deadlock may be caught, before the simulated threads are stopped
 POLLS = 5000  # fruitless polls in a row, with nothing else to come, before nobody is believed
@@ -41,6 +42,7 @@ class Scheduler:
         self._failures = 0
         self._error: Exception | None = None  # of the simulation itself, raised by `run`
         self._is_running = self._is_interrupted = False
+        self._is_abandoned = False  # a rank stands still for ever, and so do those who wait for it
         self._finished = allocate_lock()
         self._last: SimThread | None = None  # that ended last
         self.at_rest: Callable[[], bool] | None = None
@@ -95,7 +97,7 @@ class Scheduler:
         """Let all simulated threads run to their end. Called from outside; leaves no thread behind."""
         if self._is_running:
             raise RuntimeError("this virtual clock is running already")
-        if not self._sim_threads:
+        if not self._sim_threads or self._is_abandoned:
             return
         self._is_running, self._error = True, None
         self._finished.acquire()
@@ -103,7 +105,7 @@ class Scheduler:
             self._run_to_the_end()
         finally:
             self._finished.release()
-            if self._last is not None:
+            if self._last is not None and not self._is_abandoned:
                 self._last.see_off()
             self._is_running, self._last, self._heads = False, None, []
             self._event_queue.clear()
@@ -113,8 +115,14 @@ class Scheduler:
         """An interrupt stops all simulated threads where they wait; a second one also the one that runs."""
         with interrupts.noted(self._interrupt) as seen:
             self._pass_on()
-            while not self._finished.acquire(timeout=1.0):
-                pass  # another thread may have got the signal: look whether there was one
+            watch = Watch()
+            while not self._finished.acquire(timeout=1.0):  # another thread may have got the signal
+                still = watch.look(self._current, self._event_queue.happened + self.switches)
+                if still:
+                    self._is_abandoned = self._is_interrupted = (
+                        True  # they end, should they ever go on
+                    )
+                    raise Deadlock(still)
         if seen:
             self._is_interrupted = False
             raise KeyboardInterrupt
@@ -193,7 +201,8 @@ class Scheduler:
         """Let others run; the caller will not run again."""
         self._current = chosen = self._choose()
         if chosen is None:
-            self._finished.release()
+            if not self._is_abandoned:
+                self._finished.release()
         else:
             self.switches += 1
             chosen.resume()

@@ -1,7 +1,8 @@
 """Sends that wait in virtual time: for room, for a receiver that waits or polls, or for their own receive.
 
     window        no more bytes are on their way than the network's window holds
-    offers        a message comes when its receiver waits or polls; one of them at a time
+    offers        a message comes when its receiver waits or polls; one of them at a time, and those of the
+                  same sender behind it
     strict        a message comes when its own receive is posted (`rendezvous`)
 
 A send that waits delivers meanwhile what arrives at its rank. Most networks have none of these limits, and then
@@ -53,17 +54,17 @@ class WaitingSends(SimEnd):
 
     def _goes_by_itself(self, peer: WaitingSends, message: SimMessage) -> bool:
         """Whether a message may leave now. One that has to meet its receiver is sent here."""
-        medium, network = self.medium, self.medium.network
-        if peer.strict is not None and peer.strict.concerns(message, self):
-            peer.strict.add(message, self)
+        network = self.medium.network
+        if peer.strict is not None and peer.strict.keeps(message, self):
             if not peer.strict.returns_at_once(message):
                 self._until_landed(message, None)
             return False
-        if (network.eager is not None and message.nbytes > network.eager) or (
-            medium.meets is not None and medium.meets(message)
-        ):
+        if self._meets_receiver(message):
             self._offer(peer, message)
             self._until_landed(message, None)
+            return False
+        if self._is_behind(peer):
+            self._offer(peer, message)  # its bytes are in a buffer, so its sender may go on
             return False
         if network.window is not None and not self._has_room(message.nbytes, network.window):
             what = f"room to send {message.nbytes} bytes to rank {message.dst.rank}"
@@ -97,12 +98,11 @@ class WaitingSends(SimEnd):
             return RendezvousSend(message, self._until_landed)
         if medium.witness is not None:
             medium.witness("send", self.rank, dst, message.nbytes, header, bytes(view))
-        if peer.strict is not None and peer.strict.concerns(message, self):
-            peer.strict.add(message, self)
-        elif medium.meets is not None and medium.meets(message):
-            self._offer(peer, message)
-        else:
-            self._depart(message)
+        if peer.strict is None or not peer.strict.keeps(message, self):
+            if self._meets_receiver(message) or self._is_behind(peer):
+                self._offer(peer, message)
+            else:
+                self._depart(message)
         return RendezvousSend(message, self._until_landed)
 
     @property
@@ -115,6 +115,16 @@ class WaitingSends(SimEnd):
         self._depart(message)
 
     # ----------------------------------------------------------------------- meeting the receiver
+
+    def _meets_receiver(self, message: SimMessage) -> bool:
+        """Whether this message comes when its receiver waits, or polls."""
+        medium, eager = self.medium, self.medium.network.eager
+        is_chosen = medium.meets is not None and medium.meets(message)
+        return is_chosen or (eager is not None and message.nbytes > eager)
+
+    def _is_behind(self, peer: WaitingSends) -> bool:
+        """Whether one of ours waits for that receiver already: messages keep their order."""
+        return any(message.src is self for message in peer._offers)
 
     def _offer(self, peer: WaitingSends, message: SimMessage) -> None:
         """It comes when its receiver waits, or polls; within a bound, where there is one."""
@@ -175,6 +185,8 @@ class WaitingSends(SimEnd):
         """Finish the messages that we have begun to send, and those that wait for their receiver, before we
         are gone.
         """
+        if not (self.has_begin or self._is_limited):
+            return  # none waits
         for peer in world.ends.values():
             if peer.strict is not None:
                 peer.strict.flush(self)

@@ -352,6 +352,10 @@ class Mailbox(MailboxTexts):
         is_told = sequence in (wire.NOTICE, wire.FAREWELL) or group in self._closed
         return not (is_told or (sequence != wire.POINT_TO_POINT and step & wire.GATE))
 
+    def match(self, header: bytes) -> bytes:
+        """Equal for messages that are taken by the same receives."""
+        return header[:AT]
+
     def claim(self, src: int, header: bytes) -> PostedReceive | None:
         """The receive that waits for this message, if there is one: no other message will get it."""
         with self.lock:

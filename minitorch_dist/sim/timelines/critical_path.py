@@ -4,9 +4,11 @@
     it stood still for a collective until now  ──► the collective since its last rank came; then that rank, at that instant
     it stood still for a message until now     ──► the message since it left; then its sender, at that instant
 
-The parts of the chain follow each other without a gap, so their lengths add up to the run's time. Nothing hides what
-stands in it: a collective that others compute beside is in it only where somebody waits for it. Between two parts that
-end at one instant any may be chosen. We take the last rank by number.
+Each part begins earlier than it ends, and the next one ends where it begins. So the walk falls in time, without a gap,
+and the lengths add up to the run's time. Of a collective with a root only that root counts, or only the rank itself. For
+others nobody may have to wait. Nothing hides what stands in the chain: a collective that others compute beside is in it
+only where somebody waits for it. Between two parts that end at one instant any may be chosen. We take the last rank by
+number.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from minitorch_dist.sim.timelines.timeline import (
-    AwaitedSpan,
     CollectiveSpan,
     ComputedSpan,
     Key,
@@ -28,6 +30,10 @@ COMPUTING: Final = "computing"
 COLLECTIVE: Final = "collective"
 MESSAGE: Final = "message"
 OTHER: Final = "other"  # nobody noted what the rank did
+TO_ROOT: Final = (
+    "gather",
+    "reduce",
+)  # collectives that take something to their root; others come from there
 
 
 class PathPart(NamedTuple):
@@ -71,75 +77,140 @@ class CriticalPath:
 
 
 class _Walk:
+    """Backwards through the notes of all ranks. A walker stands at an instant on a rank, or at the end of a collective."""
+
     def __init__(self, lines: Sequence[RankTimeline]) -> None:
         self.lines = {line.rank: line for line in lines}
-        self._spans: dict[int, tuple[list[ComputedSpan | AwaitedSpan], list[int]]] = {}
-        self._members: dict[Key, list[tuple[int, CollectiveSpan]]] = {}  # by rank
+        self._notes: dict[int, _Notes] = {}
+        self._members: dict[Key, list[_Member]] = {}
         self._before: dict[int, dict[Key, Key]] = {}  # what was issued before, on one group
         for line in lines:
             latest: dict[object, Key] = {}
             before = self._before[line.rank] = {}
             for key, span in line.collectives.items():
-                self._members.setdefault(key, []).append((line.rank, span))
+                self._members.setdefault(key, []).append(_Member(span.began, line.rank, span))
                 if key[0] in latest:
                     before[key] = latest[key[0]]
                 latest[key[0]] = key
 
     def back_from(self, rank: int, at: int) -> Iterator[PathPart]:
-        wanted: Key | None = None  # a collective whose end is `at`
+        key: Key | None = None  # of a collective that ended at `at`
         while at > 0:
-            if wanted is not None:
-                part, rank, wanted = self._through(wanted, rank, at)
-            else:
-                span = self._span_before(rank, at)
-                if span is None:
-                    part = PathPart(rank, 0, at, OTHER, "", "")
-                elif span.end < at:
-                    part = PathPart(rank, span.end, at, OTHER, "", "")
-                elif isinstance(span, ComputedSpan):
-                    part = PathPart(rank, span.start, at, COMPUTING, span.name, span.module)
-                elif span.is_message and span.key is not None:
-                    part, rank = self._message(span, span.key, rank, at)
-                elif span.key in self._members:
-                    wanted = span.key
-                    continue
-                else:
-                    part = PathPart(rank, span.start, at, OTHER, "", "")
+            part, rank, key = self._part_until(rank, at, key)
+            assert 0 <= part.start < part.end == at, (
+                f"a path has to fall in time: {part} ends at {at}"
+            )
             yield part
             at = part.start
 
-    def _span_before(self, rank: int, at: int) -> ComputedSpan | AwaitedSpan | None:
-        """The last thing that the program began before this instant."""
-        if rank not in self._spans:
-            spans = self.lines[rank].spans()
-            self._spans[rank] = spans, [span.start for span in spans]
-        spans, starts = self._spans[rank]
-        place = bisect_left(starts, at)
-        return spans[place - 1] if place else None
+    def _part_until(self, rank: int, at: int, key: Key | None) -> tuple[PathPart, int, Key | None]:
+        """The part that ends at this instant, and where the path goes on at its start.
 
-    def _through(self, key: Key, rank: int, at: int) -> tuple[PathPart, int, Key | None]:
-        """A collective, which lasted since the last of its ranks came; that rank; and the collective of
-        the same group for which that rank's call waited, if there was one."""
-        came = [(span.began, who, span) for who, span in self._members[key] if span.began < at]
-        own = self.lines[rank].collectives.get(key)
-        if not came:  # everybody came at this very instant: nothing was moved
-            began = at if own is None else min(own.began, at)
-            return PathPart(rank, began, at, OTHER, "", ""), rank, None
-        began, who, span = max(came, key=lambda each: each[:2])
-        part = PathPart(who, began, at, COLLECTIVE, span.name, span.owner)
-        if span.issued is not None and span.issued < began:
-            before = self._before[who].get(key)
-            if before is not None and self.lines[who].collectives[before].ended == began:
-                return part, who, before
-        return part, who, None
+        Some things take no time: a message without latency, a barrier on a network that costs nothing. They lead to
+        another place at the same instant. No place is seen twice, so this ends.
+        """
+        seen: set[object] = set()
+        while True:
+            if key is not None and key not in seen:
+                seen.add(key)
+                last = self._last_to_come(key, rank, at)
+                queued = self._queued_behind(key, last)
+                if last.began < at:
+                    name, owner = last.span.name, last.span.owner
+                    part = PathPart(last.rank, last.began, at, COLLECTIVE, name, owner)
+                    return part, last.rank, queued
+                rank, key = last.rank, queued
+                continue
+            key = None
+            notes = self._notes_of(rank)
+            place = notes.place_until(at, seen)
+            span = None if place is None else notes.spans[place]
+            if isinstance(span, ComputedSpan):
+                return PathPart(rank, span.start, at, COMPUTING, span.name, span.module), rank, None
+            if span is None or span.key is None:
+                return PathPart(rank, notes.before(at), at, OTHER, "", ""), rank, None
+            seen.add((rank, place))
+            if not span.is_message:
+                key = span.key if span.key in self.lines[rank].collectives else None
+                continue
+            departed = self._departed(span.key)
+            if departed is not None and departed <= at:
+                sender, receiver = span.key[:2]
+                if departed < at:
+                    words = f"rank {sender} to rank {receiver}"
+                    part = PathPart(sender, departed, at, MESSAGE, "message", words)
+                    return part, sender, None
+                rank = sender
 
-    def _message(self, span: AwaitedSpan, key: Key, rank: int, at: int) -> tuple[PathPart, int]:
-        source = self.lines.get(key[0])
-        sent = None if source is None else source.sent.get(key)
-        if sent is None or not sent.departed < at:
-            return PathPart(rank, span.start, at, OTHER, "", ""), rank
-        words = f"rank {key[0]} to rank {key[1]}"
-        return PathPart(key[0], sent.departed, at, MESSAGE, "message", words), key[0]
+    def _last_to_come(self, key: Key, rank: int, at: int) -> _Member:
+        """Of the ranks without which this rank's part of a collective could not be over, the one that came last."""
+        own = self.lines[rank].collectives[key]
+        members = self._members[key]
+        if own.root >= 0:
+            takes_all = own.name.startswith(TO_ROOT)
+            if rank != own.root or not takes_all:  # it need not wait for ranks beside it
+                needed = {rank} if takes_all else {rank, own.root}
+                members = [member for member in members if member.rank in needed]
+        return max(member for member in members if member.began <= at)
+
+    def _queued_behind(self, key: Key, last: _Member) -> Key | None:
+        """The collective of the same group for which that rank's call had to wait, if there was one."""
+        issued = last.span.issued
+        before = self._before[last.rank].get(key)
+        if before is None or (issued is not None and issued >= last.began):
+            return None
+        is_tight = self.lines[last.rank].collectives[before].ended == last.began
+        return before if is_tight else None
+
+    def _departed(self, key: Key) -> int | None:
+        """When the sender handed a message over; None where nobody noted it."""
+        sender = self.lines.get(key[0])
+        sent = None if sender is None else sender.sent.get(key)
+        return None if sent is None else sent.departed
+
+    def _notes_of(self, rank: int) -> _Notes:
+        if rank not in self._notes:
+            self._notes[rank] = _Notes(self.lines[rank])
+        return self._notes[rank]
+
+
+class _Member(NamedTuple):
+    """A rank's part of a collective. They are compared by when they came, and then by rank."""
+
+    began: int
+    rank: int
+    span: CollectiveSpan
+
+
+class _Notes:
+    """The spans of one rank's program. Those of its helper threads may lie beside them."""
+
+    def __init__(self, line: RankTimeline) -> None:
+        self.rank, self.spans = line.rank, line.spans()
+        self._starts = [span.start for span in self.spans]
+        self._ending: dict[int, list[int]] = {}  # places, by the instant of the end
+        for place, span in enumerate(self.spans):
+            self._ending.setdefault(span.end, []).append(place)
+        self._latest = list(accumulate((span.end for span in self.spans), max))
+        self._instants = sorted({*self._starts, *self._ending})
+
+    def place_until(self, at: int, seen: set[object]) -> int | None:
+        """The place of what ended at this instant, of several the one that began last. If there is none: of a computation that
+        goes on through it, while another thread of the rank did something."""
+        for place in reversed(self._ending.get(at, ())):
+            if (self.rank, place) not in seen:
+                return place
+        place = bisect_left(self._starts, at)
+        while place and self._latest[place - 1] > at:
+            place -= 1
+            if isinstance(self.spans[place], ComputedSpan) and self.spans[place].end > at:
+                return place
+        return None
+
+    def before(self, at: int) -> int:
+        """The latest instant before this one at which something began or ended; 0 if there is none."""
+        place = bisect_left(self._instants, at)
+        return self._instants[place - 1] if place else 0
 
 
 def by_owner(parts: Iterable[PathPart]) -> dict[tuple[str, str], int]:

@@ -64,7 +64,7 @@ class TimelineRecorder:
         key = _key(doing)
         self.line.collectives[key] = CollectiveSpan(
             key, doing.fingerprint.operation, owner, _nbytes(doing),
-            None if known is None else known[0], began, now, tuple(doing.channel.ranks),  # type: ignore[attr-defined]
+            None if known is None else known[0], began, now, tuple(doing.channel.ranks), doing.fingerprint.root,  # type: ignore[attr-defined]
         )  # fmt: skip
         if known is None:
             self._wait(began, now, key, False)

@@ -40,6 +40,7 @@ class CollectiveSpan(NamedTuple):
     began: int
     ended: int
     group: tuple[int, ...] = ()
+    root: int = -1  # a rank of the world; -1: it has none
 
 
 class SentMessage(NamedTuple):
