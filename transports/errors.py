@@ -19,6 +19,10 @@ class ConnectError(DistNetworkError):
     """Not all peers could be reached in time; names those that are missing."""
 
 
+class OtherJob(DistNetworkError):
+    """What was met at a port, a file or a broker belongs to another job; names both."""
+
+
 LostKind: TypeAlias = Literal["lost", "closed", "left"]
 
 
