@@ -23,9 +23,10 @@ from datetime import timedelta
 from math import inf
 from pathlib import Path
 
-from transports import frames
+from transports import frames, job
 from transports.clock import SYSTEM, Clock
 from transports.errors import DistStoreError, StoreTimeout, TrustError
+from transports.job import Job, JobMarks
 from transports.stores import processes, protocol
 from transports.stores.key_values import READS, KeyValues, NotYet
 from transports.stores.protocol import StoreRequest
@@ -44,17 +45,22 @@ class FileStore(Store):
         world_size: int = -1,
         timeout: float | timedelta = TIMEOUT,
         clock: Clock = SYSTEM,
+        of: Job | None = None,
     ) -> None:
+        """`of` is the job that the store belongs to, this process's by default; see `transports.job`."""
         super().__init__(timeout)
         self._path, self._world_size, self._clock = Path(file_name), world_size, clock
+        self._job = job.here() if of is None else of
         self._guard = clock.condition()  # threads that share this handle share its file's lock
         self._log = Log(self._path)
         user = f"{processes.mark()} {os.urandom(4).hex()}".encode()
         try:
             with self._guard, self._log.locked(create=True):
                 self._log.read()
+                self._log.demand_same_job(self._job)
                 self._log.demand_fresh(world_size)
-                self._log.write(StoreRequest(JOIN, [], [user], 0.0))
+                card = [self._job.marks().packed(), f"{self._job}".encode()]
+                self._log.write(StoreRequest(JOIN, [], [user, *card], 0.0))
         except BaseException:
             self._log.close()
             raise
@@ -91,7 +97,7 @@ class FileStore(Store):
         return came + ADVICE
 
     def clone(self) -> FileStore:
-        return FileStore(self._path, self._world_size, self._seconds, self._clock)
+        return FileStore(self._path, self._world_size, self._seconds, self._clock, self._job)
 
     def close(self) -> None:
         """Leave; the last one deletes the file."""
@@ -109,6 +115,7 @@ class Log:
     def __init__(self, path: Path) -> None:
         self.path, self.key_values = path, KeyValues()
         self.users: list[bytes] = []
+        self.jobs: dict[bytes, tuple[JobMarks, str]] = {}  # of users, also of those that have left
         self.joined = 0
         self._offset = 0
         self._file = -1
@@ -116,7 +123,7 @@ class Log:
 
     def _forget(self) -> None:
         """Begin anew: a command was interrupted between the key-value table and the file."""
-        self.key_values, self.users, self.joined = KeyValues(), [], 0
+        self.key_values, self.users, self.jobs, self.joined = KeyValues(), [], {}, 0
         self._offset, self.is_whole = 0, True
 
     @contextmanager
@@ -199,6 +206,9 @@ class Log:
         if request.operation == JOIN:
             processes.read(_mark(request.values[0]))  # ValueError if it is none
             self.users.append(request.values[0])
+            if len(request.values) == 3:  # older versions said nothing of their jobs
+                marks, text = request.values[1:]
+                self.jobs[request.values[0]] = job.unpacked(marks), job.clean(text.decode())
             self.joined += 1
             self.key_values.own_keys = 1  # this count
         elif request.operation == LEAVE:
@@ -231,6 +241,16 @@ class Log:
             rest = memoryview(record)[written:]
             written += os.pwrite(self._file, rest, self._offset + written)
         self._offset += len(record)
+
+    def demand_same_job(self, mine: Job) -> None:
+        """OtherJob if those who use this file are of another job than ours, or have left it to nobody else."""
+        living = [user for user in self.users if processes.is_alive(_mark(user))]
+        found = [self.jobs[user] for user in living or self.jobs if user in self.jobs]
+        end = (
+            "" if living else f". Its processes have all ended: if it is over, run: rm {self.path}"
+        )
+        for marks, text in found:
+            mine.demand_same(f"{self.path}", marks, text, f"Give each job a file of its own{end}")
 
     def demand_fresh(self, world_size: int) -> None:
         """DistStoreError if this is what a run has left behind that crashed."""
