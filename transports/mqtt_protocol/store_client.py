@@ -45,7 +45,7 @@ class MqttStoreClient:
         self._why_down = "it was not reached yet"
         self._suspected: float | None = None
         filters = [(self._topics.answer(mark), 0), (self._topics.owner, 1)]
-        self._connection = Connection(address, f"mtd{mark:016x}", filters, None, self, clock)
+        self._connection = Connection(address, filters, None, self, clock)
 
     def _now(self) -> float:
         return self._clock.now() / PICO

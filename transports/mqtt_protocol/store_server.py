@@ -95,7 +95,7 @@ class MqttStoreServer:
         self._is_refused = False
         filters = [(self._topics.owner, 1), (self._topics.ask, 0)]
         will = Publication(self._topics.owner, self._frame(frames.DEAD), 1, True)
-        self._connection = Connection(address, f"mtd{mark:016x}", filters, will, self, clock)
+        self._connection = Connection(address, filters, will, self, clock)
 
     def _now(self) -> float:
         return self._clock.now() / PICO
