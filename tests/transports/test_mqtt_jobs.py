@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from tests.transports.brokers import KEY, KINDS, Broker, Client, Proxy, together
+from tests.transports.brokers import KEY, KINDS, Broker, Client, Proxy, connect_packet, together
 from tests.transports.test_jobs import APART, TOGETHER, one_of
 from transports import keys
 from transports.broker import identifiers, launch, packets
-from transports.broker.credentials import OWNER, OWNER_KEY, owner_password
+from transports.broker.credentials import OWNER, OWNER_KEY, credentials, owner_password
+from transports.broker.server import BrokerServer
+from transports.broker.session import House
 from transports.errors import DistNetworkError, OtherJob
 from transports.mqtt_protocol.store import MQTTStore
 
@@ -79,8 +82,6 @@ def class_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
     environment = {**os.environ, OWNER_KEY: "secret"}
     with launch.start("--private", "mtd/class/s", environment=environment) as process:
         made.port = int(process.address.rpartition(":")[2])
-        from transports.broker.credentials import credentials
-
         made.username, made.password = credentials()
         yield made
 
@@ -158,6 +159,27 @@ def test_members_of_a_class_hold_on(class_broker: Broker) -> None:
     assert host.get("n") == b"120" and set(opened) == {packets.ACCEPTED, packets.BAD_IDENTIFIER}
     for store in (*pupils, host):
         store.close()
+
+
+def test_pupils_who_take_all_places_do_not_keep_the_owner_out() -> None:
+    async def come() -> list[bytes]:
+        house = House("mtd", b"word", owner_password=b"own", max_clients=1)
+        server = BrokerServer(house)
+        await server.start("127.0.0.1", 0, None)
+        running = asyncio.create_task(server.run())
+        answers, writers = [], []
+        for who, password in (("mtd", "word"), ("mtd", "word"), (OWNER, "own")):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(connect_packet(f"{len(answers)}", who, password))
+            answers.append(await reader.read(4))
+            writers.append(writer)
+        for writer in writers:
+            writer.close()
+        server.stop()
+        await running
+        return answers
+
+    assert asyncio.run(come()) == [b"\x20\x02\0\0", b"", b"\x20\x02\0\0"]
 
 
 def test_a_laptop_that_lost_its_network_comes_back(broker: Broker) -> None:

@@ -10,8 +10,8 @@ so that it cannot stop the others for ever.
 Sessions end with their connection: a client that asks for more (`clean session` 0) is told that
 there was no earlier session, and starts anew.
 
-Of two clients with one identifier the newer one stays, unless the older one has proved more: the owner is pushed
-out by nobody else, and a client whose identifier holds a secret (`identifiers`) only by one with the same secret.
+Of two clients with one identifier the newer one stays, unless the older one has proved more. Only the owner pushes out
+the owner. A client whose identifier holds a secret (`identifiers`) is pushed out by one with the same secret.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Session:
             self._refuse(packets.BAD_PASSWORD, f"its will is for {packet.will.topic[:80]}")
         elif self._pushes_out_a_better_one(packet):
             self._refuse(packets.BAD_IDENTIFIER, "its identifier is another client's")
-        elif len(self.house.clients) >= self.house.max_clients:
+        elif len(self.house.clients) >= self.house.max_clients and not self.is_owner:
             self.end = f"there are {self.house.max_clients} clients already"
         else:
             self._enter(packet)
