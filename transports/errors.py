@@ -20,7 +20,7 @@ class ConnectError(DistNetworkError):
 
 
 class OtherJob(DistNetworkError):
-    """What was met at a port, a file or a broker belongs to another job; names both."""
+    """A port, a file or a broker belongs to another job; names both."""
 
 
 LostKind: TypeAlias = Literal["lost", "closed", "left"]

@@ -32,6 +32,15 @@ from transports.keys import GENERATION
 VARIABLE = "MINITORCH_DIST_JOB"
 ELASTIC = "TORCHELASTIC_RUN_ID"  # torchrun's name of a job; "none" where nobody has given one
 AGENTS = "agents"  # the id by which agents, and their workers, come to an agent's store
+NO_SCRIPTS = (
+    "-c",
+    "-m",
+    "-",
+    "ipython",
+    "ipython3",
+    "ipykernel_launcher.py",
+    "colab_kernel_launcher.py",
+)
 DEPTH = 8  # of jobs within jobs
 _MARKS = struct.Struct("<16s8s8s8si")
 
@@ -96,7 +105,7 @@ class Launched:
 
 
 @dataclass(frozen=True)
-class Job:
+class JobCard:
     """One process's part in a job."""
 
     launched: Launched | None  # None: by hand
@@ -125,7 +134,7 @@ class Job:
             _digest(self.script), self.size,
         )  # fmt: skip
 
-    def among_agents(self) -> Job:
+    def among_agents(self) -> JobCard:
         """The same, on the way to the store that agents keep, where jobs have prefixes of their own."""
         return replace(self, realm=AGENTS)
 
@@ -196,7 +205,7 @@ def _level(ranks: int, by: Any, **texts: str) -> Launched:
     return Launched(ranks=ranks, by=launcher, **texts)
 
 
-def here(size: int = 0, rank: int = -1, value: str | None = None) -> Job:
+def here(size: int = 0, rank: int = -1, value: str | None = None) -> JobCard:
     """The job of this process in a world of `size` ranks (0: it is not known which)."""
     process = identity.here()
     levels = read(os.environ.get(VARIABLE, "") if value is None else value)
@@ -207,7 +216,7 @@ def here(size: int = 0, rank: int = -1, value: str | None = None) -> Job:
         launched = whole[-1] if whole else None
     else:
         launched = Launched(clean(elastic, 40))
-    return Job(launched, script_name()[:60], size, rank, process, _user(), _now())
+    return JobCard(launched, script_name()[:60], size, rank, process, _user(), _now())
 
 
 def world_name(size: int) -> str:
@@ -216,11 +225,11 @@ def world_name(size: int) -> str:
 
 
 def script_name() -> str:
-    """The name of the program, without its folder; empty where somebody types, or for `python -c`."""
+    """The name of the program, without its folder; empty where somebody types, also into a notebook, or for `python -c`."""
     path = Path(sys.argv[0] if sys.argv else "")
     if path.name == "__main__.py":
         return path.parent.name
-    return "" if path.name in ("-c", "-m", "-") else path.name
+    return "" if path.name in NO_SCRIPTS else path.name
 
 
 def _user() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import threading
@@ -14,6 +15,7 @@ import pytest
 
 import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
+from minitorch_dist.distributed.elastic.rendezvous import places
 from tests.hostile.faults import jobs
 from tests.hostile.faults.jobs import OneJob
 from tests.launching.agents import QUICK, agents, environment, run, written
@@ -21,6 +23,7 @@ from tests.launching.waiting import PATIENCE, until
 from tests.ports import free_port
 from transports import job
 from transports.broker import launch as brokers
+from transports.errors import OtherJob
 
 
 def interleaved(sizes: tuple[int, int], is_swapped: bool) -> list[tuple[int, int]]:
@@ -229,6 +232,17 @@ def test_a_node_of_another_script_is_no_second_node(tmp_path: Path) -> None:
         said = [each.communicate(timeout=PATIENCE)[0] for each in (first, second)]
         assert [each.returncode for each in (first, second)] == [0, 0], said
         assert "".join(said).count("sum 2.0") == 2, said
+
+
+@pytest.mark.parametrize("keeps", [None, True, False])
+def test_an_agent_does_not_wait_at_a_port_of_ranks(keeps: bool | None) -> None:
+    """It would go on trying for ten minutes."""
+    mine = job.here(value=json.dumps([{**json.loads(job.draw(script="train.py", name="job7"))[0], "by": None}]))  # fmt: skip
+    with contextlib.closing(dist.TCPStore("localhost", 0, is_master=True)) as store:
+        place = places.StorePlace("localhost", store.port, keeps)
+        with pytest.raises(OtherJob, match=r"started by hand.*job \w+ 'job7' of ") as caught:
+            places.meet(place, 600.0, lambda: False, print, mine.among_agents())
+    assert "--rdzv-endpoint" in str(caught.value)
 
 
 def total(value: float) -> tuple[float, str]:

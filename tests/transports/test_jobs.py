@@ -18,7 +18,7 @@ from transports import identity, job, keys
 from transports.clock import SYSTEM
 from transports.errors import DistNetworkError, OtherJob, TrustError
 from transports.identity import PeerIdentity
-from transports.job import Job, JobMarks, Launched
+from transports.job import JobCard, JobMarks, Launched
 from transports.shared_file import signed_file
 from transports.sockets import endpoints, handshake
 from transports.sockets.auth_listener import AuthListener, ask_whose, dial
@@ -35,16 +35,16 @@ def process(pid: int) -> PeerIdentity:
 
 def one_of(
     id: str = "", script: str = "train.py", size: int = 2, rank: int = 0, by: int = 0, pid: int = 1
-) -> Job:
+) -> JobCard:
     """A process of a job: launched if it has an id."""
     launched = Launched(id, script=script, user="ada", by=process(by) if by else None) if id else None  # fmt: skip
-    return Job(launched, script, size, rank, process(pid), "ada", "2026-01-02 03:04:05")
+    return JobCard(launched, script, size, rank, process(pid), "ada", "2026-01-02 03:04:05")
 
 
 # ---------------------------------------------------------------------------------------- the rules
 
 
-APART: dict[str, tuple[Job, Job]] = {
+APART: dict[str, tuple[JobCard, JobCard]] = {
     "two launched jobs": (one_of("a"), one_of("b")),
     "one of them by hand": (one_of("a"), one_of()),
     "two launched by one process": (one_of("a", by=5), one_of("b", by=5, pid=2)),
@@ -52,7 +52,7 @@ APART: dict[str, tuple[Job, Job]] = {
     "two sizes by hand": (one_of(), one_of(size=3)),
     "a store of agents": (one_of("a").among_agents(), one_of("a")),
 }
-TOGETHER: dict[str, tuple[Job, Job]] = {
+TOGETHER: dict[str, tuple[JobCard, JobCard]] = {
     "one id": (one_of("a"), one_of("a", script="other.py", size=7)),
     "by hand": (one_of(rank=0, pid=1), one_of(rank=1, pid=2)),
     "sizes that are not known": (one_of(size=0, script="a.py"), one_of(script="b.py")),
@@ -75,7 +75,9 @@ def test_which_jobs_are_two(name: str) -> None:
         for _ in range(2)
     ]
 )  # fmt: skip
-def test_no_launched_job_meets_another_and_everybody_meets_its_like(one: Job, other: Job) -> None:
+def test_no_launched_job_meets_another_and_everybody_meets_its_like(
+    one: JobCard, other: JobCard
+) -> None:
     assert not job.are_apart(one.marks(), one.marks())
     assert job.are_apart(one.marks(), other.marks()) == job.are_apart(other.marks(), one.marks())
     if one.id != other.id:
@@ -83,7 +85,7 @@ def test_no_launched_job_meets_another_and_everybody_meets_its_like(one: Job, ot
 
 
 @given(st.builds(one_of, st.text(), st.text(), st.integers(0, 2**31 - 1), by=st.integers(0, 9)))
-def test_marks_come_back(one: Job) -> None:
+def test_marks_come_back(one: JobCard) -> None:
     marks = one.marks()
     assert job.unpacked(marks.packed()) == marks and len(marks.packed()) == job.LENGTH
 
@@ -143,13 +145,20 @@ def test_names_that_people_give(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(st.text())
 def test_any_text_in_the_variable_can_be_read(text: str) -> None:
-    assert isinstance(job.here(value=text), Job)
+    assert isinstance(job.here(value=text), JobCard)
     assert all(letter.isprintable() for letter in str(job.here(value=text)))
 
 
 @pytest.mark.parametrize(
     ("argument", "name"),
-    [("/a/b/train.py", "train.py"), ("x/pkg/__main__.py", "pkg"), ("-c", ""), ("", ""), ("-m", "")],
+    [
+        ("/a/b/train.py", "train.py"),
+        ("x/pkg/__main__.py", "pkg"),
+        ("-c", ""),
+        ("", ""),
+        ("-m", ""),
+        ("/x/ipykernel_launcher.py", ""),
+    ],
 )
 def test_a_script_has_the_name_of_its_file(
     monkeypatch: pytest.MonkeyPatch, argument: str, name: str
@@ -162,7 +171,7 @@ def test_a_script_has_the_name_of_its_file(
 
 
 @pytest.fixture
-def listener() -> Iterator[Callable[[Job | None], AuthListener]]:
+def listener() -> Iterator[Callable[[JobCard | None], AuthListener]]:
     """Listeners that are attended until the end."""
     made: list[AuthListener] = []
     over = threading.Event()
@@ -173,7 +182,7 @@ def listener() -> Iterator[Callable[[Job | None], AuthListener]]:
                 for connection, _ in one.wait(0.01):
                     connection.close()
 
-    def make(of: Job | None) -> AuthListener:
+    def make(of: JobCard | None) -> AuthListener:
         made.append(AuthListener(endpoints.listen("127.0.0.1", 0), KEY, SYSTEM, of))
         return made[-1]
 
@@ -186,13 +195,13 @@ def listener() -> Iterator[Callable[[Job | None], AuthListener]]:
         one.close()
 
 
-def call(port: int, of: Job | None) -> None:
+def call(port: int, of: JobCard | None) -> None:
     dial("127.0.0.1", port, KEY, Claim(1, 0), SYSTEM, SYSTEM.deadline(60), of).close()
 
 
 @pytest.mark.parametrize("name", [*APART, *TOGETHER])
 def test_a_listener_refuses_another_job_in_words(
-    listener: Callable[[Job | None], AuthListener], name: str
+    listener: Callable[[JobCard | None], AuthListener], name: str
 ) -> None:
     one, other = {**APART, **TOGETHER}[name]
     port = listener(one).port
@@ -208,7 +217,7 @@ def test_a_listener_refuses_another_job_in_words(
 
 
 def test_a_listener_tells_strangers_nothing_of_its_job(
-    listener: Callable[[Job | None], AuthListener],
+    listener: Callable[[JobCard | None], AuthListener],
 ) -> None:
     port = listener(one_of("a")).port
     assert ask_whose("127.0.0.1", port, b"x" * 32, SYSTEM.deadline(60), one_of()) is None

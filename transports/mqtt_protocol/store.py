@@ -20,7 +20,7 @@ from math import inf
 from transports import job
 from transports.clock import SYSTEM, Clock
 from transports.errors import DistStoreError
-from transports.job import Job
+from transports.job import JobCard
 from transports.mqtt_protocol import address as addresses
 from transports.mqtt_protocol.store_client import MqttStoreClient
 from transports.mqtt_protocol.store_server import Guard, MqttStoreServer
@@ -40,7 +40,7 @@ class MQTTStore(Store):
         timeout: float | timedelta = TIMEOUT,
         clock: Clock = SYSTEM,
         guard: Guard | None = None,
-        of: Job | None = None,
+        of: JobCard | None = None,
     ) -> None:
         """`guard`, where `rank` 0 keeps the store for ranks that it does not trust, says what each may do. `of` is
         the job that the store belongs to, this process's by default."""

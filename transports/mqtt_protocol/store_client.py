@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from transports import frames as streams
 from transports.clock import PICO, Clock, Deadline
 from transports.errors import DistNetworkError, DistStoreError
-from transports.job import Job
+from transports.job import JobCard
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
 from transports.mqtt_protocol.connection import TICK, Connection, Publication, refusal
@@ -29,7 +29,7 @@ class MqttStoreClient:
     """Asks the store server of a store, for any number of threads."""
 
     def __init__(
-        self, address: Address, name: str, mark: int, clock: Clock, of: Job | None = None
+        self, address: Address, name: str, mark: int, clock: Clock, of: JobCard | None = None
     ) -> None:
         self.address, self.name, self.mark, self._clock = address, name, mark, clock
         self.changed = clock.condition()

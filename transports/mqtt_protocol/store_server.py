@@ -26,7 +26,7 @@ from transports.errors import (
     OtherJob,
     StoreTimeout,
 )
-from transports.job import Job
+from transports.job import JobCard
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
 from transports.mqtt_protocol.connection import Connection, Publication, refusal
@@ -48,7 +48,7 @@ MAX_BODY = 8 << 20  # bytes of one command or answer: brokers take no packets of
 class Topics:
     """Where the store of this name and job speaks, the key of its seals, and how it is told from another job's."""
 
-    def __init__(self, name: str, of: Job | None = None) -> None:
+    def __init__(self, name: str, of: JobCard | None = None) -> None:
         of = job.here() if of is None else of
         self.name, self.job = name, of
         base = f"mtd/{name}/{of.plain_id}/s" if of.id else f"mtd/{name}/s"
@@ -98,7 +98,7 @@ class MqttStoreServer:
 
     def __init__(
         self, address: Address, name: str, mark: int, clock: Clock, guard: Guard | None = None,
-        of: Job | None = None,
+        of: JobCard | None = None,
     ) -> None:  # fmt: skip
         self.guard = guard
         self.address, self.name, self.mark, self._clock = address, name, mark, clock

@@ -19,7 +19,7 @@ from contextlib import suppress
 
 from transports.clock import Clock, Deadline
 from transports.errors import DistNetworkError, OtherJob, TrustError
-from transports.job import Job, are_apart
+from transports.job import JobCard, are_apart
 from transports.sockets import endpoints, handshake
 from transports.sockets.handshake import Claim
 
@@ -46,7 +46,7 @@ class AuthListener:
     the owner may add to `jobs`."""
 
     def __init__(
-        self, listener: socket.socket, key: bytes, clock: Clock, job: Job | None = None
+        self, listener: socket.socket, key: bytes, clock: Clock, job: JobCard | None = None
     ) -> None:
         self._key, self._clock = key, clock
         self.jobs = [] if job is None else [job]
@@ -164,7 +164,7 @@ class AuthListener:
 
 def dial(
     host: str, port: int, key: bytes, claim: Claim, clock: Clock, deadline: Deadline,
-    job: Job | None = None,
+    job: JobCard | None = None,
 ) -> socket.socket:  # fmt: skip
     """A connection to a listener that holds the key, and knows that we do.
 
@@ -186,7 +186,7 @@ def dial(
 
 
 def dial_once(
-    host: str, port: int, key: bytes, claim: Claim, deadline: Deadline, job: Job | None = None
+    host: str, port: int, key: bytes, claim: Claim, deadline: Deadline, job: JobCard | None = None
 ) -> socket.socket:
     """One try. OSError if nobody answers, TrustError if a stranger answers, OtherJob if another job does."""
     connection, is_ours, text = _knock(host, port, key, claim, deadline, job)
@@ -199,7 +199,7 @@ def dial_once(
 
 
 def ask_whose(
-    host: str, port: int, key: bytes, deadline: Deadline, job: Job
+    host: str, port: int, key: bytes, deadline: Deadline, job: JobCard
 ) -> tuple[bool, str] | None:
     """Whether the listener there belongs to our job, and what it says of its own; None if it has not our key."""
     try:
@@ -212,7 +212,7 @@ def ask_whose(
 
 
 def _knock(
-    host: str, port: int, key: bytes, claim: Claim, deadline: Deadline, job: Job | None
+    host: str, port: int, key: bytes, claim: Claim, deadline: Deadline, job: JobCard | None
 ) -> tuple[socket.socket, bool, str]:
     """A connection, whether its listener is of our job, and its account, where it gives one instead of a welcome."""
     if job is not None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from transports import frames, job
 from transports.clock import SYSTEM, Clock
 from transports.errors import DistStoreError, StoreTimeout, TrustError
-from transports.job import Job, JobMarks
+from transports.job import JobCard, JobMarks
 from transports.stores import processes, protocol
 from transports.stores.key_values import READS, KeyValues, NotYet
 from transports.stores.protocol import StoreRequest
@@ -45,7 +45,7 @@ class FileStore(Store):
         world_size: int = -1,
         timeout: float | timedelta = TIMEOUT,
         clock: Clock = SYSTEM,
-        of: Job | None = None,
+        of: JobCard | None = None,
     ) -> None:
         """`of` is the job that the store belongs to, this process's by default; see `transports.job`."""
         super().__init__(timeout)
@@ -242,7 +242,7 @@ class Log:
             written += os.pwrite(self._file, rest, self._offset + written)
         self._offset += len(record)
 
-    def demand_same_job(self, mine: Job) -> None:
+    def demand_same_job(self, mine: JobCard) -> None:
         """OtherJob if those who use this file are of another job than ours, or have left it to nobody else."""
         living = [user for user in self.users if processes.is_alive(_mark(user))]
         found = [self.jobs[user] for user in living or self.jobs if user in self.jobs]

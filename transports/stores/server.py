@@ -22,7 +22,7 @@ from typing import Any
 from transports.clock import Clock, Deadline
 from transports.errors import DistStoreError, StoreTimeout
 from transports.frames import LENGTH, FrameError
-from transports.job import Job
+from transports.job import JobCard
 from transports.keys import job_key
 from transports.sockets.auth_listener import AuthListener
 from transports.stores import protocol
@@ -60,7 +60,11 @@ class StoreServer:
     """Serves until `close`."""
 
     def __init__(
-        self, listener: socket.socket, world_size: int | None, clock: Clock, job: Job | None = None
+        self,
+        listener: socket.socket,
+        world_size: int | None,
+        clock: Clock,
+        job: JobCard | None = None,
     ) -> None:
         self._clock, self._world_size = clock, world_size
         self._listener = AuthListener(listener, job_key(KEY), clock, job)
@@ -76,7 +80,7 @@ class StoreServer:
         self._is_closing = False
         self._thread = clock.start(self._serve, f"store server {self.port}")
 
-    def serve(self, job: Job) -> None:
+    def serve(self, job: JobCard) -> None:
         """This job, too."""
         self._listener.jobs.append(job)
 

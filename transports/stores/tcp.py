@@ -15,7 +15,7 @@ from transports import job
 from transports.clock import ENDLESS, SYSTEM, Clock, Deadline
 from transports.errors import DistNetworkError, DistStoreError, OtherJob, StoreTimeout
 from transports.frames import LENGTH, FrameError
-from transports.job import Job
+from transports.job import JobCard
 from transports.keys import job_key
 from transports.sockets import endpoints
 from transports.sockets.auth_listener import ADVICE, ask_whose, dial, dial_once
@@ -55,7 +55,7 @@ class TCPStore(Store):
         master_listen_fd: int | None = None,
         use_libuv: bool = True,
         clock: Clock = SYSTEM,
-        of: Job | None = None,
+        of: JobCard | None = None,
     ) -> None:
         super().__init__(timeout)
         self._job = job.here() if of is None else of
@@ -114,7 +114,7 @@ class TCPStore(Store):
                 f"{error}. The keeper of this store is here already: {text}. This is {self._job}"
             ) from error
 
-    def serve(self, also: Job) -> None:
+    def serve(self, also: JobCard) -> None:
         """As the master, let members of this job in, too."""
         if self._server is not None:
             self._server.serve(also)

@@ -74,7 +74,7 @@ class ElasticAgent:
         name = "" if self.job.run_id == "none" else self.job.run_id
         return jobs.draw(script=self.job.script, name=name, id=id)
 
-    def _of(self) -> jobs.Job:
+    def _of(self) -> jobs.JobCard:
         rules = self.job.rules
         is_fixed = rules.min_nodes == rules.max_nodes
         return jobs.here(self.job.workers * rules.max_nodes * is_fixed, value=self._drawn)

@@ -37,7 +37,7 @@ class Job:
 
     @property
     def script(self) -> str:
-        """What people call its program."""
+        """The name of its program."""
         is_file = self.program.kind in ("script", "command")
         name = Path(self.program.target).name if is_file else self.program.target
         return jobs.script_name() if self.program.kind == "function" else name

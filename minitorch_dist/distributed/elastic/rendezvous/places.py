@@ -17,7 +17,7 @@ from typing import Final
 from minitorch_dist.distributed.elastic.rendezvous.exceptions import RendezvousConnectionError
 from transports.clock import SYSTEM
 from transports.errors import DistNetworkError, OtherJob
-from transports.job import Job
+from transports.job import JobCard
 from transports.sockets import endpoints
 from transports.stores.tcp import LOOPBACK, TCPStore
 
@@ -70,7 +70,7 @@ def meet(
     patience: float,
     should_stop: Callable[[], bool],
     say: Callable[[str], None],
-    of: Job | None = None,
+    of: JobCard | None = None,
 ) -> tuple[TCPStore, bool]:
     """The store, and whether we keep it; OtherJob where ranks of another job, and no agents, are met there."""
     may_keep = is_here(place.host) if place.keeps is None else place.keeps
