@@ -265,8 +265,7 @@ class MqttStoreServer:
         if frame.kind == frames.HELLO or (
             frame.kind == frames.ASK and frame.peer_mark != self.mark
         ):
-            # Also to one that takes us for our predecessor.
-            self._say(frame.mark, frames.WELCOME, body=self._topics.card)
+            self._welcome(frame.mark)  # also one that takes us for our predecessor
         elif frame.kind == frames.ASK:
             self._hear_out(frame)
         else:
@@ -332,6 +331,11 @@ class MqttStoreServer:
         is_lasting = kind == frames.PRESENT
         data = self._frame(kind, body=self._topics.card if is_lasting else b"")
         self._connection.post(Publication(self._topics.owner, data, 1, is_lasting))
+
+    def _welcome(self, mark: int) -> None:
+        """Say that we are here, and of which job."""
+        data = self._frame(frames.WELCOME, mark, body=self._topics.card)
+        self._connection.post(Publication(self._topics.answer(mark), data))
 
     def _say(self, mark: int, kind: int, number: int = 0, body: bytes = b"") -> None:
         post = Publication(self._topics.answer(mark), self._frame(kind, mark, number, body))

@@ -206,8 +206,8 @@ class Log:
         if request.operation == JOIN:
             processes.read(_mark(request.values[0]))  # ValueError if it is none
             self.users.append(request.values[0])
-            if len(request.values) == 3:  # older versions said nothing of their jobs
-                marks, text = request.values[1:]
+            if len(request.values) >= 3:  # older versions said nothing of their jobs
+                marks, text = request.values[1:3]
                 self.jobs[request.values[0]] = job.unpacked(marks), job.clean(text.decode())
             self.joined += 1
             self.key_values.own_keys = 1  # this count
