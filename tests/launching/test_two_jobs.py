@@ -15,6 +15,7 @@ import pytest
 
 import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
+from minitorch_dist.distributed import bootstrap
 from minitorch_dist.distributed.elastic.rendezvous import places
 from tests.hostile.faults import jobs
 from tests.hostile.faults.jobs import OneJob
@@ -46,11 +47,11 @@ KINDS = {
     "one by hand": (True, False, ("train.py", "train.py")),
     "by hand": (False, False, ("train.py", "other.py")),
 }
+WORLDS = [*(("launched", size) for size in (1, 2, 3, 5)), ("one by hand", 2), ("by hand", 3)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_swapped", [False, True])
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize(("kind", "size"), WORLDS)
 def test_two_jobs_on_one_port(size: int, is_swapped: bool, kind: str) -> None:
     both = pair(*KINDS[kind][:2], size, KINDS[kind][2])
     order = interleaved((size, size), is_swapped)
@@ -67,9 +68,8 @@ def test_a_rank_of_each_job_comes_first(kind: str) -> None:
     assert jobs.judge(both, ends) == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_swapped", [False, True])
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize(("kind", "size"), WORLDS)
 def test_two_jobs_on_one_file(size: int, is_swapped: bool, kind: str, tmp_path: Path) -> None:
     both = pair(*KINDS[kind][:2], size, KINDS[kind][2])
     order = interleaved((size, size), is_swapped)
@@ -78,8 +78,7 @@ def test_two_jobs_on_one_file(size: int, is_swapped: bool, kind: str, tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize(("kind", "size"), WORLDS)
 def test_two_jobs_at_one_broker(size: int, kind: str) -> None:
     both = pair(*KINDS[kind][:2], size, KINDS[kind][2])
     order = interleaved((size, size), True)
@@ -89,12 +88,18 @@ def test_two_jobs_at_one_broker(size: int, kind: str) -> None:
 
 
 def test_by_hand_only_a_second_rank_of_a_number_gives_two_jobs_away() -> None:
-    """Nothing else can: the script and the size are the same."""
-    both = pair(False, False, 2, ("train.py", "train.py"))
-    order = [(0, 0), (0, 1), (1, 0), (1, 1)]
-    ends = jobs.meet(both, order, [0.0] * 4, "tcp", f"tcp://127.0.0.1:{free_port()}")
-    for end in (end for found in ends for end in found.values() if not end.is_done):
-        assert "is here already: train.py, started by hand with a world size of 2 (rank " in end.text or "waited" in end.text or "no connection" in end.text  # fmt: skip
+    """Nothing else can: the script and the size are the same. It is told which process is there."""
+    store = dist.HashStore()
+    first, second = (f"train.py, started by hand (process {pid})" for pid in (7, 8))
+    assert bootstrap.arrive(store, 1, 2, first) == 1
+    with pytest.raises(dist.DistStoreError, match="rank 1 is taken") as taken:
+        bootstrap.arrive(store, 1, 2, second)
+    with pytest.raises(ValueError, match="the same world size") as other:
+        bootstrap.arrive(store, 0, 3, second)
+    for error in (taken.value, other.value):
+        assert f"Rank 1 is here already: {first}. This is {second}" in str(error)
+    store.set("left/1/1", b"")
+    assert bootstrap.arrive(store, 1, 2, second) == 2  # the first one has left
 
 
 TRAIN = """

@@ -16,6 +16,7 @@ import select
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -187,7 +188,7 @@ class Pairs:
         order = [(which, rank) for which, one in enumerate(jobs) for rank in range(one.size)]
         random.shuffle(order)
         delays = [random.choice((0.0, 0.0, 0.01, 0.1)) for _ in order]
-        transport = random.choice(("tcp", "file"))
+        transport = random.choice(("tcp", f"file://{self.folder}/world"))
         place = self._place(number)
         right = judge(jobs, meet(jobs, order, delays, transport, place))
         self._nothing_left(place)
@@ -201,7 +202,12 @@ class Pairs:
         return f"file://{self.folder}/{number}"
 
     def _nothing_left(self, place: str) -> None:
-        """A store's file is deleted by its last user. Ranks that were killed leave it, for the next one to name."""
+        """A store's file is deleted by its last user. Ranks that were killed leave it, for the next one to name; and
+        their mapped file, which the next world sweeps away."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            sweeper = OneJob("", False, "sweeper.py", 1, 1)
+            _sum(sweeper, 0, f"file://{self.folder}/world", f"file://{self.folder}/last")
         left = [path.name for path in self.folder.iterdir()]
         if place.startswith("file://"):
             left = [name for name in left if name != Path(place).name]
