@@ -24,6 +24,10 @@ class ConnectError(DistNetworkError):
     """Not all peers could be reached in time; names those that are missing."""
 
 
+class OtherJob(DistNetworkError):
+    """A port, a file or a broker belongs to another job; names both."""
+
+
 LostKind: TypeAlias = Literal["lost", "closed", "left"]
 
 

@@ -18,12 +18,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from transports import job
 from transports.board import SLOTS, Board
 from transports.clock import LONGEST_NAP, SYSTEM, Backoff, Clock
 from transports.contract import Inbox, Store
 from transports.costs import MessageCosts
 from transports.identity import PeerIdentity
-from transports.keys import world_key
+from transports.keys import job_key
 from transports.polled import POLLS, STRIDE, YIELDS, PolledTransport
 from transports.shared_file import places, setup
 from transports.shared_file.logs import Logs
@@ -66,11 +67,11 @@ class FileTransport(PolledTransport):
     # -- connecting -------------------------------------------------------------------------
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
-        key = world_key("file transport") if self._key is None else self._key
+        key = job_key("file transport") if self._key is None else self._key
         self._inbox = inbox
         setup_state = setup.Setup(
             self.rank, self.world_size, self.address, self._place, key, store, self.clock,
-            self.clock.deadline(timeout),
+            self.clock.deadline(timeout), job.world_name(self.world_size),
         )  # fmt: skip
         try:
             self._held = setup.settle(setup_state, self._enter)

@@ -255,9 +255,7 @@ class Bulb:
         self._changed = SYSTEM.condition()
         self._is_up = False
         place = addresses.parse(address)
-        self._connection = Connection(
-            place, f"{run}-{rank}", [(f"{self._base}/{rank}", 1)], None, self, SYSTEM
-        )
+        self._connection = Connection(place, [(f"{self._base}/{rank}", 1)], None, self, SYSTEM)
         self._connection.start()
         deadline = SYSTEM.deadline(20)
         with self._changed:

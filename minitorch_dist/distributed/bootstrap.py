@@ -29,8 +29,10 @@ from minitorch_dist.distributed.groups import Group, everybody
 from minitorch_dist.distributed.journal import recording
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.world import World
-from transports import registry
+from transports import job, registry
 from transports.clock import Deadline
+from transports.contract import Transport
+from transports.errors import OtherJob
 from transports.plain_text import clean
 from transports.stores.store import PrefixStore, Store
 
@@ -117,11 +119,11 @@ def _begin(
                 rank_here, size = rank, world_size
             word.what = partial(slow_start.of_ranks, PrefixStore("default_pg", found), size)
             return _join(name, found, rank_here, size, timeout, deadline, kind, options, found is not store)  # fmt: skip
-        except DistNetworkError:
+        except DistNetworkError as error:
             if found is None or found is store:
                 raise
             found.close()
-            if not given.get("was_here") or deadline.is_over():
+            if isinstance(error, OtherJob) or not given.get("was_here") or deadline.is_over():
                 raise
             clock.sleep(RETRY)  # the store was the last world's, which its master left only now
         except BaseException:
@@ -164,7 +166,7 @@ def _join(
     if given and name == Backend.UNDEFINED:  # the launcher says it by the address
         name = Backend(registry.scheme_of(given))
     root = PrefixStore("default_pg", store)
-    generation = arrive(root, rank, size)
+    generation = arrive(root, rank, size, who(transport_kind, rank, size))
     keys = PrefixStore(str(generation), root)
     transport = disturbed(transport_kind(rank, size, address, place.clock))
     transport.patience = timeout.total_seconds()
@@ -204,13 +206,19 @@ def _join(
     return here
 
 
-def arrive(store: Store, rank: int, size: int) -> int:
-    """Say that we are here; how often this rank was."""
-    said = store.compare_set("world_size", "", f"{size} by rank {rank}")
-    if said.partition(b" ")[0] != str(size).encode():
+def who(kind: Callable[..., Transport] | Transport, rank: int, size: int) -> str:
+    """This rank for people, where it is a process of its own."""
+    is_thread = getattr(kind, "ranks_are", "processes") == "threads"
+    return "" if is_thread else f"{job.here(size, rank)}"
+
+
+def arrive(store: Store, rank: int, size: int, who: str = "") -> int:
+    """Say that we are here, and for people `who` we are; how often this rank was."""
+    said = clean(store.compare_set("world_size", "", f"{size} by rank {rank}"))
+    if said.partition(" ")[0] != str(size):
         raise ValueError(
-            f"rank {rank} was started with world_size={size}, but world_size={clean(said)}. All ranks must "
-            "be given the same world size"
+            f"rank {rank} was started with world_size={size}, but world_size={said}. All ranks must "
+            f"be given the same world size{_named(store, said.rpartition(' ')[2], who)}"
         )
     generation = store.add(f"here/{rank}", 1)
     if generation > 1 and not store.check([f"left/{rank}/{generation - 1}"]):
@@ -219,8 +227,19 @@ def arrive(store: Store, rank: int, size: int) -> int:
             f"rank {rank} is taken: another process has joined this world of {size} as rank {rank} "
             "and has not left it. Each rank may come once: look for a second process with the same "
             "RANK, or for one that crashed; a new run needs a new store (port, file or prefix)"
+            f"{_named(store, f'{rank}', who)}"
         )
+    if who:
+        store.set(f"here/{rank}/who", who)
     return generation
+
+
+def _named(store: Store, rank: str, who: str) -> str:
+    """Two processes in words: the one that has come as this rank, and this one."""
+    key = f"here/{rank}/who"
+    if not who or not store.check([key]):
+        return ""
+    return f". Rank {rank} is here already: {job.clean(store.get(key).decode(errors='replace'))}. This is {who}"  # fmt: skip
 
 
 def depart(store: Store, rank: int, generation: str, size: int) -> None:

@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from transports import job
 from transports.errors import DistNetworkError
 from transports.stores.file import FileStore
 from transports.stores.store import PrefixStore, Store
@@ -101,7 +102,7 @@ def tcp_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Itera
     rank, world_size = _who("tcp", _query(parts))
     if parts.hostname is None:
         raise AssertionError("hostname cannot be None")
-    yield tcp_store(parts.hostname, parts.port, rank, timeout), rank, world_size
+    yield tcp_store(parts.hostname, parts.port, rank, timeout, world_size), rank, world_size
     raise RuntimeError("Unable to perform re-rendezvous using tcp:// method")
 
 
@@ -116,7 +117,7 @@ def file_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iter
             f"path is {parts.path!r}; write three: file:///{parts.netloc}{parts.path}",
         )
     rank, world_size = _who("file", _query(parts))
-    yield FileStore(parts.path, world_size), rank, world_size
+    yield FileStore(parts.path, world_size, of=job.here(world_size, rank)), rank, world_size
     raise RuntimeError("Unable to perform rerendezvous using file:// method")
 
 
@@ -126,7 +127,8 @@ def mqtt_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iter
     kind = import_module("transports.mqtt_protocol.store").MQTTStore
     rest = [p for p in parts.query.split("&") if p.split("=")[0] not in ("", "rank", "world_size")]
     address = "?".join([url.partition("?")[0], *(["&".join(rest)] if rest else [])])
-    yield kind(address, rank, world_size, timeout), rank, world_size
+    mine = job.here(world_size, rank)
+    yield kind(address, rank, world_size, timeout, of=mine), rank, world_size
     raise RuntimeError("Unable to perform rerendezvous using mqtt:// method")
 
 
@@ -156,12 +158,13 @@ def env_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Itera
 
     rank, world_size = int(demand("RANK")), int(demand("WORLD_SIZE"))
     host, port = demand("MASTER_ADDR"), int(demand("MASTER_PORT"))
-    yield tcp_store(host, port, rank, timeout), rank, world_size
+    yield tcp_store(host, port, rank, timeout, world_size), rank, world_size
     raise RuntimeError("Unable to perform re-rendezvous using env:// method")
 
 
-def tcp_store(host: str, port: int, rank: int, timeout: timedelta) -> Store:
+def tcp_store(host: str, port: int, rank: int, timeout: timedelta, world_size: int = 0) -> Store:
     """The store at this address; rank 0 serves it, unless torchrun's agent does."""
+    mine = job.here(world_size, rank)
     if not 0 <= port < 2**16:
         raise ValueError(f"port must have value from 0 to 65535 but was {port}.")
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
@@ -175,9 +178,10 @@ def tcp_store(host: str, port: int, rank: int, timeout: timedelta) -> Store:
         agent_host, agent_port, namespace = kept.split(" ", 2)
         is_near = host in LOOPBACK and agent_host in LOOPBACK
         if port == int(agent_port) and (host == agent_host or is_near):
-            return AgentStore(namespace, TCPStore(host, port, timeout=timeout))
+            store = TCPStore(host, port, timeout=timeout, of=mine.among_agents())
+            return AgentStore(namespace, store)
         _demand_reachable(host, port)
-    return TCPStore(host, port, is_master=rank == 0, timeout=timeout, multi_tenant=True)
+    return TCPStore(host, port, None, rank == 0, timeout, multi_tenant=True, of=mine)
 
 
 AGENT_STORE: Final = "MINITORCH_DIST_AGENT_STORE"  # host, port, and the prefix of our generation

@@ -23,6 +23,7 @@ from minitorch_dist.launching import cores, limit as limits, ranks
 from minitorch_dist.multiprocessing import ending, sigint, sources
 from minitorch_dist.multiprocessing.process_pool import ProcessPool, ProcessReport
 from minitorch_dist.tensors import generator
+from transports import job
 from transports.clock import SYSTEM, Deadline
 from transports.stores.tcp import TCPStore
 
@@ -67,7 +68,9 @@ def run(
     where = "" if journal is None else str(journal)
     begun = SYSTEM.now()
     call = pickle.dumps((sources.portable(fn, (args, kwargs)), tuple(args), dict(kwargs)))
-    store = TCPStore("127.0.0.1", 0, is_master=True, timeout=timeout)
+    drawn = job.draw()
+    ours = job.here(world_size, value=drawn)
+    store = TCPStore("127.0.0.1", 0, is_master=True, timeout=timeout, of=ours)
     pool: ProcessPool | None = None
     patience = HASTE
     try:
@@ -78,7 +81,10 @@ def run(
             )
             for rank in range(world_size)
         ]
-        pool = ProcessPool(_serve, orders, start_method or START_METHOD, name="rank")
+        pool = ProcessPool(
+            _serve, orders, start_method or START_METHOD, name="rank",
+            variables={job.VARIABLE: drawn},
+        )  # fmt: skip
         results = _collect(pool, world_size, transport, limit)
         patience = GRACE
         return results
@@ -164,7 +170,8 @@ def _serve(order: LaunchOrder, at_end: ExitStack) -> Any:
         MASTER_PORT=str(order.port),
     )  # fmt: skip
     place = world.place()
-    store = TCPStore("127.0.0.1", order.port, timeout=order.timeout)
+    mine = job.here(order.world_size, order.rank)
+    store = TCPStore("127.0.0.1", order.port, timeout=order.timeout, of=mine)
     at_end.callback(store.close)
     place.given.update(
         rank=order.rank, world_size=order.world_size, local_rank=order.rank, store=store,

@@ -14,7 +14,7 @@ import pickle
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from multiprocessing import connection
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ class ProcessReport(NamedTuple):
 
 class ProcessPool:
     """`act(order, at_end)` in a process for each order; `news` tells which have reported or ended. Callbacks
-    on the stack `at_end` run after the report.
+    on the stack `at_end` run after the report. `variables` are set in each process, besides the environment of now.
     """
 
     def __init__(
@@ -45,10 +45,12 @@ class ProcessPool:
         start_method: str,
         daemon: bool = False,
         name: str = "process",
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         context: Any = multiprocessing.get_context(start_method)
         by_signal = ending.can_be_signalled(start_method)
-        ours_now = dict(os.environ)  # a fork server's children would have that of its beginning
+        # A fork server's children would have the environment of its beginning.
+        ours_now = {**os.environ, **(variables or {})}
         self.processes: list[Any] = []
         self.reports: dict[int, ProcessReport] = {}
         self._pipes: dict[int, connection.Connection] = {}  # of those that may still report

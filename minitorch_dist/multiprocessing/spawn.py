@@ -16,6 +16,7 @@ from typing import Any
 
 from minitorch_dist.multiprocessing import ending, sources
 from minitorch_dist.multiprocessing.process_pool import ProcessPool
+from transports import job
 from transports.clock import SYSTEM
 
 GRACE = 30.0  # seconds between SIGTERM and SIGKILL; torch's
@@ -154,7 +155,8 @@ def start_processes(
     if start_method != "fork":
         fn = sources.portable(fn, args, "mp.start_processes(…, start_method='fork')")
     orders = [(fn, index, tuple(args)) for index in range(nprocs)]
-    context = ProcessContext(ProcessPool(_act, orders, start_method, daemon, "process"))
+    mine = {job.VARIABLE: job.draw(nprocs)}  # other hosts may start the rest of a larger world
+    context = ProcessContext(ProcessPool(_act, orders, start_method, daemon, "process", mine))
     if not join:
         return context
     try:

@@ -9,6 +9,9 @@ so that it cannot stop the others for ever.
 
 Sessions end with their connection: a client that asks for more (`clean session` 0) is told that
 there was no earlier session, and starts anew.
+
+Of two clients with one identifier the newer one stays, unless the older one has proved more. Only the owner pushes out
+the owner. A client whose identifier holds a secret (`identifiers`) is pushed out by one with the same secret.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from transports.broker import packets, topics
+from transports.broker import identifiers, packets, topics
 from transports.broker.credentials import OWNER
 from transports.broker.packets import Connect, Malformed, PublishedMessage
 from transports.broker.router import Router
@@ -63,6 +66,7 @@ class Session:
         self.keepalive = 0.0  # seconds of silence that the client allowed itself
         self.heard = self._clock()
         self.is_client = self.is_owner = False
+        self.is_proved = False  # nobody else can come with its identifier
         self.is_polite = False  # it said DISCONNECT
         self.is_busy = False  # with its last packet; then its silence is ours
         self.end = "open"
@@ -104,7 +108,9 @@ class Session:
             self._refuse(packets.BAD_IDENTIFIER, "no identifier")
         elif packet.will is not None and not self._may_say(packet.will.topic):
             self._refuse(packets.BAD_PASSWORD, f"its will is for {packet.will.topic[:80]}")
-        elif len(self.house.clients) >= self.house.max_clients:
+        elif self._pushes_out_a_better_one(packet):
+            self._refuse(packets.BAD_IDENTIFIER, "its identifier is another client's")
+        elif len(self.house.clients) >= self.house.max_clients and not self.is_owner:
             self.end = f"there are {self.house.max_clients} clients already"
         else:
             self._enter(packet)
@@ -127,8 +133,18 @@ class Session:
         self.end = why
         self.send(packets.connack(code))
 
+    def _pushes_out_a_better_one(self, packet: Connect) -> bool:
+        """Whether a client of this identifier is here that has proved more than the newcomer."""
+        name, self.is_proved = identifiers.named(packet.identifier)
+        old = self.house.clients.get(name)
+        return old is not None and old.standing() > self.standing()
+
+    def standing(self) -> tuple[bool, bool]:
+        return self.is_owner, self.is_proved
+
     def _enter(self, packet: Connect) -> None:
-        self.identifier = packet.identifier or f"unnamed-{os.urandom(8).hex()}"
+        name, self.is_proved = identifiers.named(packet.identifier)
+        self.identifier = name or f"unnamed-{os.urandom(8).hex()}"
         self.keepalive, self._will = float(packet.keepalive), packet.will
         old = self.house.clients.get(self.identifier)
         if old is not None:  # [MQTT-3.1.4-2]

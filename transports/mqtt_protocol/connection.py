@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol
 
+from transports.broker import identifiers
 from transports.broker.credentials import credentials
 from transports.clock import Clock, Thread
 from transports.mqtt_protocol.address import Address
@@ -86,10 +87,11 @@ class Connection:
     """A client of the broker that is always there, or on its way back."""
 
     def __init__(
-        self, address: Address, identifier: str, filters: Sequence[tuple[str, int]],
+        self, address: Address, filters: Sequence[tuple[str, int]],
         will: Publication | None, listener: Listener, clock: Clock,
     ) -> None:  # fmt: skip
-        self.address, self.identifier = address, identifier
+        self.address = address
+        self._identifier, self.identifier = identifiers.draw()  # with a secret, and without
         self._filters, self._will = list(filters), will
         self._listener, self._clock = listener, clock
         self.is_up = False
@@ -187,7 +189,7 @@ class Connection:
             username, password = credentials()
         client = _Client(
             place.host, place.port, username=username, password=password,
-            identifier=self.identifier, queue_type=Entrance, clean_session=True,
+            identifier=self._identifier, queue_type=Entrance, clean_session=True,
             keepalive=KEEPALIVE, timeout=5, logger=_logger, socket_options=_NO_DELAY,
             tls_context=place.tls_context(),
             will=will and aiomqtt.Will(will.topic, bytes(will.payload), will.qos, will.retain),

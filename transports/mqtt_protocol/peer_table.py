@@ -64,7 +64,7 @@ class PeerTable:
         will = Publication(own_presence, self._life(frames.DEAD), 1, True)
         self._present = Publication(own_presence, self._life(frames.PRESENT), 1, True)
         filters = [(f"{base}/d/{rank}/+", 0), (f"{base}/p/+", 1)]
-        self.connection = Connection(address, f"mtd{self.mark:016x}", filters, will, self, clock)
+        self.connection = Connection(address, filters, will, self, clock)
 
     def meet(self, rank: int, card: Card) -> Peer:
         """Know a peer, and hear it from now on."""

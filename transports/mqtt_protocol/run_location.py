@@ -16,7 +16,7 @@ import socket
 import warnings
 from typing import NamedTuple
 
-from transports import rendezvous
+from transports import job, rendezvous
 from transports.broker import launch
 from transports.clock import Clock, Deadline
 from transports.contract import Store
@@ -52,7 +52,7 @@ def meet(
     broker = launch.start() if rank == 0 and not place.host else None
     try:
         shown = broker.address if broker is not None else place.shown if place.host else ""
-        mine = our_card(os.urandom(8).hex(), shown)
+        mine = our_card(_new_run(world_size), shown)
         text = json.dumps([mine.mark, mine.where, mine.run, mine.broker]).encode()
         found = rendezvous.exchange(
             store, "mqtt", rank, world_size, text, clock, deadline.left()
@@ -89,7 +89,7 @@ def location(place: Address, store: Store) -> RunLocation:
                 if _listens(there):
                     return RunLocation(_base(there, run), there, None, True)
         ours = None if place.host else launch.start()
-        run = os.urandom(8).hex()
+        run = _new_run(0)
         said = [run, ""] if ours is None else [run, ours.address, socket.gethostname()]
         wanted = json.dumps(said).encode()
         if store.compare_set(GROUND, known, wanted) == wanted:
@@ -97,6 +97,11 @@ def location(place: Address, store: Store) -> RunLocation:
             return RunLocation(_base(there, run), there, ours, ours is not None)
         if ours is not None:
             ours.stop()  # somebody was faster
+
+
+def _new_run(world_size: int) -> str:
+    """The part of all topics that no other run has, with the job's id before it."""
+    return "-".join(filter(None, (job.here(world_size).plain_id, os.urandom(8).hex())))
 
 
 def warn_if_in_clear(place: Address) -> None:

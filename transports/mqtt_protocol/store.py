@@ -3,8 +3,9 @@
     MQTTStore("mqtt://host:port/name", rank=0)        keeps the values, in its own process
     MQTTStore("mqtt://host:port/name", rank=1)        asks
 
-The name separates jobs that share a broker; without one it is "default". Retained messages alone
-would be no store: they cannot add, compare, or wait.
+The name separates jobs that share a broker; without one it is "default". The id of a launched job is part of
+the topics, so that two such jobs do not meet under one name. Ranks that were started by hand compare their
+jobs when they greet. Retained messages alone would be no store: they cannot add, compare, or wait.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from math import inf
 
+from transports import job
 from transports.clock import SYSTEM, Clock
 from transports.errors import DistStoreError
+from transports.job import JobCard
 from transports.mqtt_protocol import address as addresses
 from transports.mqtt_protocol.store_client import MqttStoreClient
 from transports.mqtt_protocol.store_server import Guard, MqttStoreServer
@@ -37,8 +40,10 @@ class MQTTStore(Store):
         timeout: float | timedelta = TIMEOUT,
         clock: Clock = SYSTEM,
         guard: Guard | None = None,
+        of: JobCard | None = None,
     ) -> None:
-        """`guard`, where `rank` 0 keeps the store for ranks that it does not trust, says what each may do."""
+        """`guard`, where `rank` 0 keeps the store for ranks that it does not trust, says what each may do. `of` is
+        the job that the store belongs to, this process's by default."""
         super().__init__(timeout)
         place = addresses.parse(address)
         if not place.host:
@@ -49,11 +54,12 @@ class MQTTStore(Store):
             )
         self.place, self.rank, self.world_size = place, rank, world_size
         mark = int.from_bytes(os.urandom(8), "little")
+        mine = job.here(world_size or 0, rank) if of is None else of
         name = place.run or NAME
         self._end: MqttStoreServer | MqttStoreClient = (
-            MqttStoreServer(place, name, mark, clock, guard)
+            MqttStoreServer(place, name, mark, clock, guard, mine)
             if rank == 0
-            else MqttStoreClient(place, name, mark, clock)
+            else MqttStoreClient(place, name, mark, clock, mine)
         )
         self._end.start(clock.deadline(None if self._seconds == inf else self._seconds))
         self._finalizer = weakref.finalize(self, _release, self._end)

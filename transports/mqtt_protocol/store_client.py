@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 from transports import frames as streams
 from transports.clock import PICO, Clock, Deadline
-from transports.errors import DistNetworkError, DistStoreError, NotLetIn
+from transports.errors import DistNetworkError, DistStoreError
+from transports.job import JobCard
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
 from transports.mqtt_protocol.connection import TICK, Connection, Publication, refusal
 from transports.mqtt_protocol.frames import Frame, FrameRefused
 from transports.mqtt_protocol.peers import ASLEEP, GRACE, SILENCE
-from transports.mqtt_protocol.store_server import MAX_BODY, Topics
+from transports.mqtt_protocol.store_server import MAX_BODY, Topics, problem_kind
 from transports.stores import protocol
 from transports.stores.protocol import StoreRequest
 
@@ -27,25 +28,27 @@ REPEAT = 1.0  # seconds until a command is said again
 class MqttStoreClient:
     """Asks the store server of a store, for any number of threads."""
 
-    def __init__(self, address: Address, name: str, mark: int, clock: Clock) -> None:
+    def __init__(
+        self, address: Address, name: str, mark: int, clock: Clock, of: JobCard | None = None
+    ) -> None:
         self.address, self.name, self.mark, self._clock = address, name, mark, clock
         self.changed = clock.condition()
         self.dropped: Counter[str] = Counter()
         self.users = 1
-        self._topics = Topics(name)
+        self._topics = Topics(name, of)
         self._store_server = 0  # its mark
         self._beat = 0  # the number of its last frame
         self._number = 0
         self._asked: dict[int, bytearray] = {}
         self._answers: dict[int, bytes] = {}
         self._problem = ""  # nothing will be answered any more
-        self._is_refused = False
+        self._is_refused = self._is_others = False
         self._heard = self._said = self._last_tick = self._now()
         self._down_since: float | None = self._now()
         self._why_down = "it was not reached yet"
         self._suspected: float | None = None
         filters = [(self._topics.answer(mark), 0), (self._topics.owner, 1)]
-        self._connection = Connection(address, f"mtd{mark:016x}", filters, None, self, clock)
+        self._connection = Connection(address, filters, None, self, clock)
 
     def _now(self) -> float:
         return self._clock.now() / PICO
@@ -61,7 +64,7 @@ class MqttStoreClient:
                 self.changed.wait(deadline.left())
         if self._problem:
             self._connection.close()
-            raise (NotLetIn if self._is_refused else DistNetworkError)(self._problem)
+            raise problem_kind(self._is_refused, self._is_others)(self._problem)
 
     def _why_nobody(self, seconds: float) -> str:
         if self._down_since is not None:
@@ -143,8 +146,14 @@ class MqttStoreClient:
     def _listen(self, frame: Frame) -> None:
         if frame.peer_mark != self.mark:
             raise FrameRefused("mark")
-        if frame.kind == frames.WELCOME and not self._store_server:
-            self._store_server = frame.mark
+        if frame.kind == frames.WELCOME and frame.mark != self._store_server:
+            apart = self._topics.why_apart(bytes(frame.body), self.address.shown)
+            if apart and self._store_server:
+                return  # it came too early, or too late
+            if apart:
+                self._problem, self._is_others = apart, True
+                return
+            self._store_server = self._store_server or frame.mark
         if frame.mark != self._store_server:
             self._problem = (
                 f"the store named {self.name!r} at {self.address.shown} began anew, and what was "

@@ -1,6 +1,6 @@
 """The side of an MQTT store that keeps the values: it answers requests, and wakes waiting clients.
 
-    mtd/<name>/s/ask              everybody asks here
+    mtd/<name>/s/ask              everybody asks here; mtd/<name>/<job>/s/ask where a launcher has drawn an id
     mtd/<name>/s/answer/<mark>    each asker's answers
     mtd/<name>/s/owner            the store server's presence: retained, and its last will
 
@@ -17,9 +17,16 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import TypeAlias
 
-from transports import frames as streams
+from transports import frames as streams, job
 from transports.clock import PICO, Clock, Deadline
-from transports.errors import DistNetworkError, DistStoreError, NotLetIn, StoreTimeout
+from transports.errors import (
+    DistNetworkError,
+    DistStoreError,
+    NotLetIn,
+    OtherJob,
+    StoreTimeout,
+)
+from transports.job import JobCard
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
 from transports.mqtt_protocol.connection import Connection, Publication, refusal
@@ -39,12 +46,27 @@ MAX_BODY = 8 << 20  # bytes of one command or answer: brokers take no packets of
 
 
 class Topics:
-    """Where a store of this name speaks, and the key of its seals."""
+    """Where the store of this name and job speaks, the key of its seals, and how it is told from another job's."""
 
-    def __init__(self, name: str) -> None:
-        base = f"mtd/{name}/s"
+    def __init__(self, name: str, of: JobCard | None = None) -> None:
+        of = job.here() if of is None else of
+        self.name, self.job = name, of
+        base = f"mtd/{name}/{of.plain_id}/s" if of.id else f"mtd/{name}/s"
         self.ask, self.owner, self._answer = f"{base}/ask", f"{base}/owner", f"{base}/answer"
         self.key = frames.run_key(base)
+        self.card = of.marks().packed() + f"{of}".encode()
+
+    def why_apart(self, card: bytes, broker: str) -> str:
+        """Why a store with this card is none of ours; empty if it is, or does not say."""
+        try:
+            marks, text = job.unpacked(card[: job.LENGTH]), card[job.LENGTH :]
+        except ValueError:  # of an older version
+            return ""
+        if not job.are_apart(self.job.marks(), marks):
+            return ""
+        said = job.clean(text.decode(errors="replace"))
+        where, advice = f"the store named {self.name!r} at {broker}", f"Name yours: {broker}/NAME"
+        return f"{self.job.refusal(where, said, advice)}"
 
     def answer(self, mark: int) -> str:
         return f"{self._answer}/{mark:016x}"
@@ -75,8 +97,9 @@ class MqttStoreServer:
     """Keeps a key-value table, for the threads of this process and for askers anywhere."""
 
     def __init__(
-        self, address: Address, name: str, mark: int, clock: Clock, guard: Guard | None = None
-    ) -> None:
+        self, address: Address, name: str, mark: int, clock: Clock, guard: Guard | None = None,
+        of: JobCard | None = None,
+    ) -> None:  # fmt: skip
         self.guard = guard
         self.address, self.name, self.mark, self._clock = address, name, mark, clock
         self.changed = clock.condition()
@@ -84,7 +107,7 @@ class MqttStoreServer:
         self.dropped: Counter[str] = Counter()
         self.users = 1
         self._spoken = 0
-        self._topics = Topics(name)
+        self._topics = Topics(name, of)
         self._askers: dict[int, Asker] = {}
         self._is_alone = self._is_closed = False
         self._has_rival = False  # another one was here, or is
@@ -92,10 +115,10 @@ class MqttStoreServer:
         self._calls = 0  # how often the broker has passed on our question whether it lives
         self._called: float | None = None  # when it did so last; None while it has not
         self._problem = ""
-        self._is_refused = False
+        self._is_refused = self._is_others = False
         filters = [(self._topics.owner, 1), (self._topics.ask, 0)]
         will = Publication(self._topics.owner, self._frame(frames.DEAD), 1, True)
-        self._connection = Connection(address, f"mtd{mark:016x}", filters, will, self, clock)
+        self._connection = Connection(address, filters, will, self, clock)
 
     def _now(self) -> float:
         return self._clock.now() / PICO
@@ -114,7 +137,7 @@ class MqttStoreServer:
                 self.changed.wait(deadline.left())
         if self._problem:
             self._connection.close()
-            raise (NotLetIn if self._is_refused else DistNetworkError)(self._problem)
+            raise problem_kind(self._is_refused, self._is_others)(self._problem)
 
     # -- commands ---------------------------------------------------------------------------
 
@@ -205,15 +228,23 @@ class MqttStoreServer:
             self._post_life(frames.PRESENT)
         elif frame.kind == frames.PRESENT and not is_ours and not self._is_alone:
             if self._has_rival:
-                self._problem = (
-                    f"somebody else keeps a store named {self.name!r} at {self.address.shown}: "
-                    "another job, or another rank 0 of this one. Name yours: "
-                    f"{self.address.shown}/NAME"
-                )
+                self._problem, self._is_others = self._why_rival(bytes(frame.body))
             else:
                 self._has_rival = True
                 self._post_life(frames.HELLO)
         self.changed.notify_all()
+
+    def _why_rival(self, card: bytes) -> tuple[str, bool]:
+        """Why we cannot keep this store, and whether another job keeps it."""
+        broker = self.address.shown
+        apart = self._topics.why_apart(card, broker)
+        if apart:
+            return apart, True
+        said = job.clean(card[job.LENGTH :].decode(errors="replace"))
+        return (
+            f"somebody else keeps a store named {self.name!r} at {broker}: another job, or another rank 0 of this "
+            f"one{said and f' ({said})'}. This is {self._topics.job}. Name yours: {broker}/NAME"
+        ), False
 
     def _call_again(self) -> None:
         """Our last question was passed on, and nobody has answered it."""
@@ -229,10 +260,12 @@ class MqttStoreServer:
         self.changed.notify_all()
 
     def _attend(self, frame: Frame) -> None:
+        if not self._is_alone:  # another job's clients may be greeting another server
+            raise FrameRefused("early")
         if frame.kind == frames.HELLO or (
             frame.kind == frames.ASK and frame.peer_mark != self.mark
         ):
-            self._say(frame.mark, frames.WELCOME)  # also to who takes us for our predecessor
+            self._welcome(frame.mark)  # also one that takes us for our predecessor
         elif frame.kind == frames.ASK:
             self._hear_out(frame)
         else:
@@ -296,7 +329,13 @@ class MqttStoreServer:
         if self._is_closed:
             return
         is_lasting = kind == frames.PRESENT
-        self._connection.post(Publication(self._topics.owner, self._frame(kind), 1, is_lasting))
+        data = self._frame(kind, body=self._topics.card if is_lasting else b"")
+        self._connection.post(Publication(self._topics.owner, data, 1, is_lasting))
+
+    def _welcome(self, mark: int) -> None:
+        """Say that we are here, and of which job."""
+        data = self._frame(frames.WELCOME, mark, body=self._topics.card)
+        self._connection.post(Publication(self._topics.answer(mark), data))
 
     def _say(self, mark: int, kind: int, number: int = 0, body: bytes = b"") -> None:
         post = Publication(self._topics.answer(mark), self._frame(kind, mark, number, body))
@@ -313,6 +352,10 @@ class MqttStoreServer:
 
     def __repr__(self) -> str:
         return f"<MqttStoreServer of {len(self.key_values.values)} keys for {len(self._askers)} askers>"
+
+
+def problem_kind(is_refused: bool, is_others: bool) -> type[DistNetworkError]:
+    return NotLetIn if is_refused else OtherJob if is_others else DistNetworkError
 
 
 def _late(seconds: float, keys: Sequence[str], need: NotYet) -> StoreTimeout:

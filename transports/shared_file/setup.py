@@ -39,6 +39,7 @@ class Setup:
     store: Store
     clock: Clock
     deadline: Deadline
+    job: str = ""  # its id and generation
 
 
 def settle(
@@ -140,7 +141,7 @@ def _lead(setup_state: Setup, identities: Sequence[PeerIdentity]) -> SignedFile:
         mode = _mode(place, identities)
         terms = Terms(
             mode, setup_state.world_size, place.room(mode, setup_state.world_size), os.urandom(16),
-            identities[0].boot, f"{identities[0]}",
+            identities[0].boot, f"{identities[0]}", setup_state.job,
         )  # fmt: skip
         held = signed_file.make(place.base, terms, setup_state.key)
         if held.is_folder and not is_far(held, identities):
@@ -171,7 +172,10 @@ def _follow(setup_state: Setup) -> SignedFile:
         raise ConnectError(f"rank 0 could make no file: {there['trouble']}")
     try:
         return signed_file.attach(
-            Path(there["path"]), bytes.fromhex(there["generation"]), setup_state.key
+            Path(there["path"]),
+            bytes.fromhex(there["generation"]),
+            setup_state.key,
+            setup_state.job,
         )
     except FileNotFoundError:
         raise ConnectError(

@@ -3,7 +3,7 @@
 One rank makes it under a name of its own (`path.<generation>.rings`, or a folder `….append`), mode
 0600, and tells the others the name through the store. It begins with one signed page:
 
-    magic · version · mode · world size · room · generation · boot · maker      then the MAC of all
+    magic · version · mode · world size · room · generation · boot · maker · job    then the MAC of all
 
 The generation is drawn by chance and tells this world from every other one; the MAC is made with
 the job's key, so a file that somebody planted is refused before a byte of it is believed.
@@ -25,15 +25,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transports import keeper
-from transports.errors import ConnectError, TrustError
+from transports.errors import ConnectError, OtherJob, TrustError
 from transports.keeper import Held
 from transports.plain_text import clean
 
 MAGIC = b"mtdmeets"
-VERSION = 2
+VERSION = 3
 MODES = ("rings", "append")
 PAGE = 4096
-_HEADER = struct.Struct("<8sHHIQ16s64s64s")
+_HEADER = struct.Struct("<8sHHIQ16s64s64s64s")
 _MAC = 32
 
 
@@ -47,29 +47,36 @@ class Terms:
     generation: bytes
     boot: str
     maker: str
+    job: str = ""  # its id and generation; see `transports.job`
 
     def page(self, key: bytes) -> bytes:
         head = _HEADER.pack(
             MAGIC, VERSION, MODES.index(self.mode), self.world_size, self.room, self.generation,
-            self.boot.encode()[:64], self.maker.encode()[:64],
+            self.boot.encode()[:64], self.maker.encode()[:64], self.job.encode()[:64],
         )  # fmt: skip
         return head + hmac.digest(key, head, "sha256")
 
 
 def read_terms(page: bytes, key: bytes) -> Terms:
     """The terms of a page that was signed with `key`; TrustError for any other bytes."""
+    version = int.from_bytes(page[8:10], "little")
     head, mac = page[: _HEADER.size], page[_HEADER.size : _HEADER.size + _MAC]
     if len(mac) < _MAC or head[:8] != MAGIC:
         raise TrustError("it does not begin like a file of this transport")
+    if version != VERSION:
+        raise TrustError(
+            f"it is of version {version}, and this program speaks {VERSION}. Install the same version of "
+            "minitorch_dist for every rank"
+        )
     if not hmac.compare_digest(hmac.digest(key, head, "sha256"), mac):
         raise TrustError(
             "it was not signed with this job's key: another job made it, or somebody planted it. "
             "All ranks need the same MINITORCH_DIST_KEY"
         )
-    _, version, mode, world_size, room, generation, boot, maker = _HEADER.unpack(head)
-    if version != VERSION or mode >= len(MODES):
-        raise TrustError(f"it is of version {version}, and this program speaks {VERSION}")
-    texts = [_text(boot), _text(maker)]
+    _, _, mode, world_size, room, generation, *said = _HEADER.unpack(head)
+    if mode >= len(MODES):
+        raise TrustError(f"its mode is {mode}, and there are {len(MODES)}")
+    texts = [_text(field) for field in said]
     return Terms(MODES[mode], world_size, room, generation, *texts)
 
 
@@ -126,17 +133,26 @@ def make(base: Path, terms: Terms, key: bytes) -> SignedFile:
     return SignedFile(path, terms, file)
 
 
-def attach(path: Path, generation: bytes, key: bytes) -> SignedFile:
-    """Open the file that another rank has made, if it is what that rank spoke of."""
+def attach(path: Path, generation: bytes, key: bytes, job: str = "") -> SignedFile:
+    """Open the file that another rank has made, if it is what that rank spoke of, and of our job."""
     file, page = _open(path)
     try:
         terms = read_terms(page, key)
     except TrustError as error:
         raise TrustError(f"{path} is refused: {error}") from None
+    if terms.job != job:
+        raise OtherJob(
+            f"{path} was made by {terms.maker} for {_named(terms.job)}, and this is {_named(job)}. Give each job a "
+            "store of its own"
+        )
     if terms.generation != generation:
         raise ConnectError(f"{path} belongs to another run: its generation is another one")
     file.lock(shared=True)
     return SignedFile(path, terms, file)
+
+
+def _named(job: str) -> str:
+    return f"job {job}" if job else "a job that was started by hand"
 
 
 def sweep(base: Path) -> list[str]:

@@ -1,6 +1,6 @@
 """The way in: strangers are told from peers before a byte more than the handshake is read.
 
-An `AuthListener` listens. Each connection gets a slot with a buffer of 96 bytes and a deadline. There are
+An `AuthListener` listens. Each connection gets a slot with a buffer of 140 bytes and a deadline. There are
 few slots. When they are full, the connection that has been silent longest is closed. So a stranger that
 scans, or sends garbage or half a handshake, holds up nobody and costs nothing.
 
@@ -18,7 +18,8 @@ from collections import Counter
 from contextlib import suppress
 
 from transports.clock import Clock, Deadline
-from transports.errors import DistNetworkError, TrustError
+from transports.errors import DistNetworkError, OtherJob, TrustError
+from transports.job import JobCard, are_apart
 from transports.sockets import endpoints, handshake
 from transports.sockets.handshake import Claim
 
@@ -41,10 +42,14 @@ class Unauthenticated:
 
 
 class AuthListener:
-    """A listening socket and those who stand before it."""
+    """A listening socket and those who stand before it. Where a `job` is given, members of others are refused;
+    the owner may add to `jobs`."""
 
-    def __init__(self, listener: socket.socket, key: bytes, clock: Clock) -> None:
+    def __init__(
+        self, listener: socket.socket, key: bytes, clock: Clock, job: JobCard | None = None
+    ) -> None:
         self._key, self._clock = key, clock
+        self.jobs = [] if job is None else [job]
         self.listener = listener
         self.listener.setblocking(False)
         self.host, self.port = self.listener.getsockname()[:2]
@@ -116,6 +121,14 @@ class AuthListener:
             if len(stranger.heard) < handshake.HELLO_LENGTH:
                 return None
             claim, welcome = handshake.judge(self._key, stranger.greeting, bytes(stranger.heard))
+            apart = [are_apart(one.marks(), claim.job) for one in self.jobs]
+            is_ours = not apart or not all(apart)
+            if not is_ours or claim.dst == handshake.WHO:
+                text = f"{self.jobs[-1]}" if self.jobs else "somebody with the same key"
+                said = handshake.instead(self._key, welcome, is_ours)
+                stranger.socket.send(said + handshake.account(self._key, welcome, text))
+                self._refuse(file, "asked whose this is" if is_ours else "belonged to another job")
+                return None
             stranger.socket.send(welcome)
         except BlockingIOError:
             return None
@@ -149,15 +162,18 @@ class AuthListener:
         )
 
 
-def dial(host: str, port: int, key: bytes, claim: Claim, clock: Clock, deadline: Deadline) -> socket.socket:  # fmt: skip
+def dial(
+    host: str, port: int, key: bytes, claim: Claim, clock: Clock, deadline: Deadline,
+    job: JobCard | None = None,
+) -> socket.socket:  # fmt: skip
     """A connection to a listener that holds the key, and knows that we do.
 
     Tries again until the deadline, since the listener may be on its way. DistNetworkError says why
-    it did not work; TrustError, at once, if a stranger answers.
+    it did not work; at once TrustError, if a stranger answers, and OtherJob, if another `job` does.
     """
     while True:
         try:
-            return dial_once(host, port, key, claim, deadline)
+            return dial_once(host, port, key, claim, deadline, job)
         except OSError as error:
             why: OSError = error
         if deadline.is_over():
@@ -169,26 +185,62 @@ def dial(host: str, port: int, key: bytes, claim: Claim, clock: Clock, deadline:
         clock.sleep(RETRY)
 
 
-def dial_once(host: str, port: int, key: bytes, claim: Claim, deadline: Deadline) -> socket.socket:
-    """One try. OSError if nobody answers, TrustError if a stranger answers."""
+def dial_once(
+    host: str, port: int, key: bytes, claim: Claim, deadline: Deadline, job: JobCard | None = None
+) -> socket.socket:
+    """One try. OSError if nobody answers, TrustError if a stranger answers, OtherJob if another job does."""
+    connection, is_ours, text = _knock(host, port, key, claim, deadline, job)
+    if is_ours and not text:
+        connection.settimeout(None)
+        return connection
+    connection.close()
+    where = endpoints.shown(host, port)
+    raise job.refusal(where, text, ADVICE) if job is not None else OtherJob(f"{where} belongs to {text}")  # fmt: skip
+
+
+def ask_whose(
+    host: str, port: int, key: bytes, deadline: Deadline, job: JobCard
+) -> tuple[bool, str] | None:
+    """Whether the listener there belongs to our job, and what it says of its own; None if it has not our key."""
+    try:
+        claim = Claim(0, handshake.WHO)
+        connection, is_ours, text = _knock(host, port, key, claim, deadline, job)
+    except (OSError, TrustError):
+        return None
+    connection.close()
+    return is_ours, text
+
+
+def _knock(
+    host: str, port: int, key: bytes, claim: Claim, deadline: Deadline, job: JobCard | None
+) -> tuple[socket.socket, bool, str]:
+    """A connection, whether its listener is of our job, and its account, where it gives one instead of a welcome."""
+    if job is not None:
+        claim = claim._replace(job=job.marks())
     left = deadline.left()
     limit = SECONDS if left is None else max(min(left, SECONDS), 0.001)
     connection = socket.create_connection((host, port), timeout=limit)
     try:
-        hello, expected = handshake.answer(
-            key, _exactly(connection, handshake.GREETING_LENGTH), claim
-        )
+        greeting = _exactly(connection, handshake.GREETING_LENGTH)
+        hello, welcome = handshake.answer(key, greeting, claim)
         connection.sendall(hello)
-        welcome = _exactly(connection, handshake.WELCOME_LENGTH)
-        if not handshake.is_welcome(expected, welcome):
+        received = _exactly(connection, handshake.WELCOME_LENGTH)
+        if handshake.is_welcome(welcome, received):
+            return connection, True, ""
+        if received not in [handshake.instead(key, welcome, is_ours) for is_ours in (True, False)]:
             raise TrustError(_REJECTED.format(endpoints.shown(host, port)))
-        connection.settimeout(None)
-        return connection
+        is_ours = received == handshake.instead(key, welcome, True)
+        said = _exactly(connection, handshake.ACCOUNT_LENGTH)
+        return connection, is_ours, handshake.read_account(key, welcome, said)
     except BaseException:
         connection.close()
         raise
 
 
+ADVICE = (
+    "Give each job a port of its own (MASTER_PORT, --master-port, --rdzv-endpoint; 29500 is everybody's default), or let "
+    "`mtdrun --standalone` take a free one"
+)
 _REJECTED = (
     "{} does not hold the same key as we. Ranks on several hosts, or of several users, "
     "need the same MINITORCH_DIST_KEY"

@@ -13,9 +13,11 @@ import os
 import select
 import socket
 from contextlib import suppress
+from dataclasses import replace
 
+from transports import job
 from transports.clock import Clock, Deadline
-from transports.errors import ConnectError, DistNetworkError
+from transports.errors import ConnectError, DistNetworkError, OtherJob
 from transports.keys import world_key
 from transports.sockets import endpoints, links
 from transports.sockets.auth_listener import AuthListener, dial
@@ -34,7 +36,8 @@ class JoinListener:
     ) -> None:
         self.rank, self._tls, self._poll, self._clock = rank, tls, poll, clock
         self._key = world_key("tcp transport")
-        self.listener = AuthListener(endpoints.listen(host, 0), self._key, clock)
+        self._job = replace(job.here(), script="")
+        self.listener = AuthListener(endpoints.listen(host, 0), self._key, clock, self._job)
         self._mark = os.urandom(8).hex()
         self._files: set[int] = set()  # of the listener, as the driver polls them
         self._see_to_it()
@@ -67,7 +70,9 @@ class JoinListener:
             )
         claim = Claim(self.rank, peer, mark.encode())
         try:
-            connection = dial(host, int(port), self._key, claim, self._clock, deadline)
+            connection = dial(host, int(port), self._key, claim, self._clock, deadline, self._job)
+        except OtherJob:
+            raise
         except DistNetworkError as error:
             raise ConnectError(f"rank {self.rank} did not reach rank {peer}: {error}") from error
         return self._link(peer, connection, False)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 import socket
+from dataclasses import replace
 
-from transports import rendezvous
+from transports import job, rendezvous
 from transports.clock import Clock, Deadline
 from transports.contract import Store
-from transports.errors import ConnectError, DistNetworkError
+from transports.errors import ConnectError, DistNetworkError, OtherJob
 from transports.keys import world_key
 from transports.sockets import endpoints, links
 from transports.sockets.auth_listener import AuthListener, dial
@@ -37,6 +38,8 @@ class ConnectionMesh:
         self.rank, self.world_size = rank, world_size
         self._store, self._tls, self._clock, self._deadline = store, tls, clock, deadline
         self._key = world_key("tcp transport")
+        # Those who share a store may be different scripts; a launcher's id is the same all the same.
+        self._job = replace(job.here(world_size, rank), script="")
         self.links: dict[int, PeerConnection] = {}
         self.host, self.port, self.refused = "", 0, ""
 
@@ -45,7 +48,7 @@ class ConnectionMesh:
         if one is known."""
         hosts = self._exchange("tcp/host", endpoints.host_mark())
         host = "127.0.0.1" if len(set(hosts)) == 1 else endpoints.own_address(towards)
-        listener = AuthListener(endpoints.listen(host, 0), self._key, self._clock)
+        listener = AuthListener(endpoints.listen(host, 0), self._key, self._clock, self._job)
         self.host, self.port = listener.host, listener.port
         try:
             cards = self._show_cards()
@@ -85,7 +88,9 @@ class ConnectionMesh:
     def _dial(self, peer: int, host: str, port: int, world: bytes) -> None:
         claim = Claim(self.rank, peer, world)
         try:
-            connection = dial(host, port, self._key, claim, self._clock, self._deadline)
+            connection = dial(host, port, self._key, claim, self._clock, self._deadline, self._job)
+        except OtherJob:
+            raise
         except DistNetworkError as error:
             raise self._missed([peer], f" ({error})") from error
         self._add(peer, connection, is_listener=False)

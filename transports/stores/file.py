@@ -25,9 +25,10 @@ from datetime import timedelta
 from math import inf
 from pathlib import Path
 
-from transports import frames, keeper
+from transports import frames, job, keeper
 from transports.clock import SYSTEM, Clock
 from transports.errors import DistStoreError, StoreTimeout, TrustError
+from transports.job import JobCard, JobMarks
 from transports.keeper import Held
 from transports.stores import processes, protocol
 from transports.stores.key_values import READS, KeyValues, NotYet
@@ -37,7 +38,7 @@ from transports.stores.store import ADVICE, TIMEOUT, Store
 JOIN, LEAVE = "user.join", "user.leave"
 PIECE = 1 << 20  # bytes that are read at a time: a file of somebody else may be large
 BEGIN = frames.pack(0, 0)[:8]  # of each record
-MADE = b"made"  # a user's second value: it has made the file
+MADE = b"made"  # a user's last value: it has made the file
 PAUSES = (0.0005, 0.02)  # seconds between two looks, at first and at last
 
 
@@ -50,17 +51,23 @@ class FileStore(Store):
         world_size: int = -1,
         timeout: float | timedelta = TIMEOUT,
         clock: Clock = SYSTEM,
+        of: JobCard | None = None,
     ) -> None:
+        """`of` is the job that the store belongs to, this process's by default; see `transports.job`."""
         super().__init__(timeout)
         self._path, self._world_size, self._clock = Path(file_name), world_size, clock
+        self._job = job.here() if of is None else of
         self._guard = clock.condition()  # threads that share this handle share its file's lock
         self._log = Log(self._path)
         user = f"{processes.mark()} {os.urandom(4).hex()}".encode()
         try:
             with self._guard, self._log.locked(create=True):
                 self._log.read()
+                self._log.demand_same_job(self._job)
                 self._log.demand_fresh(world_size)
-                self._log.write(StoreRequest(JOIN, [], [user, *[MADE] * self._log.has_made], 0.0))
+                card = [self._job.marks().packed(), f"{self._job}".encode()]
+                made = [MADE] * self._log.has_made
+                self._log.write(StoreRequest(JOIN, [], [user, *card, *made], 0.0))
         except BaseException:
             self._log.give_up()
             raise
@@ -97,7 +104,7 @@ class FileStore(Store):
         return came + ADVICE
 
     def clone(self) -> FileStore:
-        return FileStore(self._path, self._world_size, self._seconds, self._clock)
+        return FileStore(self._path, self._world_size, self._seconds, self._clock, self._job)
 
     def close(self) -> None:
         """Leave; the last one deletes the file."""
@@ -115,6 +122,7 @@ class Log:
     def __init__(self, path: Path) -> None:
         self.path, self.key_values = path, KeyValues()
         self.users: list[bytes] = []
+        self.jobs: dict[bytes, tuple[JobMarks, str]] = {}  # of users, also of those that have left
         self.joined = 0
         self._offset = 0
         self._file = Held(-1)
@@ -125,7 +133,7 @@ class Log:
 
     def _forget(self) -> None:
         """Begin anew: a command was interrupted between the key-value table and the file."""
-        self.key_values, self.users, self.joined = KeyValues(), [], 0
+        self.key_values, self.users, self.jobs, self.joined = KeyValues(), [], {}, 0
         self._offset, self.is_whole, self.is_of_users = 0, True, False
 
     @contextmanager
@@ -231,8 +239,11 @@ class Log:
         if request.operation == JOIN:
             processes.read(_mark(request.values[0]))  # ValueError if it is none
             self.users.append(request.values[0])
+            if len(request.values) >= 3:  # older versions said nothing of their jobs
+                marks, text = request.values[1:3]
+                self.jobs[request.values[0]] = job.unpacked(marks), job.clean(text.decode())
             self.joined += 1
-            self.is_of_users |= request.values[1:] == [MADE]
+            self.is_of_users |= request.values[-1] == MADE
             self.key_values.own_keys = 1  # this count
         elif request.operation == LEAVE:
             self.users.remove(request.values[0])
@@ -269,6 +280,16 @@ class Log:
                 os.ftruncate(self._file.number, self._offset)
             raise
         self._offset += len(record)
+
+    def demand_same_job(self, mine: JobCard) -> None:
+        """OtherJob if those who use this file are of another job than ours, or have left it to nobody else."""
+        living = [user for user in self.users if processes.is_alive(_mark(user))]
+        found = [self.jobs[user] for user in living or self.jobs if user in self.jobs]
+        end = (
+            "" if living else f". Its processes have all ended: if it is over, run: rm {self.path}"
+        )
+        for marks, text in found:
+            mine.demand_same(f"{self.path}", marks, text, f"Give each job a file of its own{end}")
 
     def demand_fresh(self, world_size: int) -> None:
         """DistStoreError if this is what a run has left behind that crashed."""

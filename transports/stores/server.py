@@ -22,6 +22,7 @@ from typing import Any
 from transports.clock import Clock, Deadline
 from transports.errors import DistStoreError, StoreTimeout
 from transports.frames import LENGTH, FrameError
+from transports.job import JobCard
 from transports.keys import job_key
 from transports.sockets.auth_listener import AuthListener
 from transports.stores import protocol
@@ -58,9 +59,15 @@ class Client:
 class StoreServer:
     """Serves until `close`."""
 
-    def __init__(self, listener: socket.socket, world_size: int | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        listener: socket.socket,
+        world_size: int | None,
+        clock: Clock,
+        job: JobCard | None = None,
+    ) -> None:
         self._clock, self._world_size = clock, world_size
-        self._listener = AuthListener(listener, job_key(KEY), clock)
+        self._listener = AuthListener(listener, job_key(KEY), clock, job)
         self.port = self._listener.port
         self.near_host = (
             "127.0.0.1" if self._listener.host in ("::", "0.0.0.0") else self._listener.host
@@ -72,6 +79,10 @@ class StoreServer:
         self._wake, self._alarm = socket.socketpair()
         self._is_closing = False
         self._thread = clock.start(self._serve, f"store server {self.port}")
+
+    def serve(self, job: JobCard) -> None:
+        """This job, too."""
+        self._listener.jobs.append(job)
 
     def close(self) -> None:
         self._is_closing = True

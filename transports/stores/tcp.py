@@ -11,12 +11,14 @@ import weakref
 from collections.abc import Sequence
 from datetime import timedelta
 
+from transports import job
 from transports.clock import ENDLESS, SYSTEM, Clock, Deadline
-from transports.errors import DistNetworkError, DistStoreError, StoreTimeout
+from transports.errors import DistNetworkError, DistStoreError, OtherJob, StoreTimeout
 from transports.frames import LENGTH, FrameError
+from transports.job import JobCard
 from transports.keys import job_key
 from transports.sockets import endpoints
-from transports.sockets.auth_listener import dial, dial_once
+from transports.sockets.auth_listener import ADVICE, ask_whose, dial, dial_once
 from transports.sockets.handshake import Claim
 from transports.stores import protocol
 from transports.stores.protocol import StoreRequest
@@ -37,7 +39,8 @@ class TCPStore(Store):
 
     With `wait_for_workers` and a `world_size` the master returns when so many have joined, itself
     included. A master whose host is this one's loopback listens there only. `master_listen_fd` is a
-    listening socket to be used; `multi_tenant` masters of one process and port share one server.
+    listening socket to be used; `multi_tenant` masters of one process and port share one server. `of` is
+    the job that the store belongs to, this process's by default: members of another are refused, see `transports.job`.
     """
 
     def __init__(
@@ -52,8 +55,10 @@ class TCPStore(Store):
         master_listen_fd: int | None = None,
         use_libuv: bool = True,
         clock: Clock = SYSTEM,
+        of: JobCard | None = None,
     ) -> None:
         super().__init__(timeout)
+        self._job = job.here() if of is None else of
         self.host, self.port, self.world_size = host_name, port, world_size
         self._clock = clock
         self._guard = clock.condition()
@@ -84,17 +89,44 @@ class TCPStore(Store):
         if listen_fd is not None:
             listener = socket.socket(fileno=listen_fd)
         else:
-            listener = endpoints.listen(self.host if self.host in LOOPBACK else "", self.port)
-        server = StoreServer(listener, self.world_size, self._clock)
+            listener = self._listen()
+        server = StoreServer(listener, self.world_size, self._clock, self._job)
         if self._is_shared:
             _shared[server.port] = server, 1
         return server
 
+    def _listen(self) -> socket.socket:
+        """The master's port. Where a job of ours holds it, the error says which."""
+        host = self.host if self.host in LOOPBACK else ""
+        try:
+            return endpoints.listen(host, self.port)
+        except DistNetworkError as error:
+            deadline = self._clock.deadline(KNOCK)
+            near = host or "127.0.0.1"
+            holder = ask_whose(near, self.port, job_key(KEY), deadline, self._job)
+            if holder is None:  # a stranger, or one that has left just now
+                return endpoints.listen(host, self.port)
+            is_ours, text = holder
+            if not is_ours:
+                where = endpoints.shown(self.host, self.port)
+                raise self._job.refusal(where, text, ADVICE) from error
+            raise DistNetworkError(
+                f"{error}. The keeper of this store is here already: {text}. This is {self._job}"
+            ) from error
+
+    def serve(self, also: JobCard) -> None:
+        """As the master, let members of this job in, too."""
+        if self._server is not None:
+            self._server.serve(also)
+
     def _connect(self, limit: float) -> socket.socket:
         deadline = self._clock.deadline(limit)
         return _prepared(
-            dial(self._near_host, self.port, job_key(KEY), Claim(0, 0), self._clock, deadline)
-        )
+            dial(
+                self._near_host, self.port, job_key(KEY), Claim(0, 0), self._clock, deadline,
+                self._job,
+            )
+        )  # fmt: skip
 
     @property
     def _near_host(self) -> str:
@@ -162,8 +194,11 @@ class TCPStore(Store):
             raise DistNetworkError(str(lost)) from lost
         try:
             connection = dial_once(
-                self._near_host, self.port, job_key(KEY), Claim(0, 0), self._clock.deadline(KNOCK)
-            )
+                self._near_host, self.port, job_key(KEY), Claim(0, 0), self._clock.deadline(KNOCK),
+                self._job,
+            )  # fmt: skip
+        except OtherJob as other:  # which has taken the port since
+            raise other from lost
         except OSError as error:
             if isinstance(error, TimeoutError):
                 self._silent = self._clock.deadline(AGAIN)
@@ -187,8 +222,9 @@ class TCPStore(Store):
         if self._lost is not None:
             self._keep(self._return())
         return TCPStore(
-            self.host, self.port, timeout=self._seconds, wait_for_workers=False, clock=self._clock
-        )
+            self.host, self.port, timeout=self._seconds, wait_for_workers=False, clock=self._clock,
+            of=self._job,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Leave; the master's server ends, and a client that still asks it is told so."""

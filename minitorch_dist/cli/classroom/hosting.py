@@ -20,7 +20,7 @@ from minitorch_dist.course.classroom.guard import StoreGuard
 from minitorch_dist.course.classroom.host import PORT, STORE, ClassHost
 from minitorch_dist.course.classroom.room import ClassPlan, Room
 from minitorch_dist.course.classroom.training import STEPS
-from transports import keys
+from transports import job, keys
 from transports.broker import launch
 from transports.broker.credentials import OWNER, OWNER_KEY, owner_password
 from transports.clock import SYSTEM
@@ -46,7 +46,12 @@ def run(options: argparse.Namespace) -> int:
     except (NoClass, racing.NoRace, words.WordError) as error:
         return refuse("class host", error)
     os.environ[keys.VARIABLE] = words.key(word)
-    os.environ.pop(keys.GENERATION, None)
+    for foreign in (
+        keys.GENERATION,
+        job.VARIABLE,
+        job.ELASTIC,
+    ):  # of the program that has started us
+        os.environ.pop(foreign, None)
     guard, owner = StoreGuard(), os.urandom(32).hex()
     try:
         broker = Broker(options.listen, options.port, owner)

@@ -16,11 +16,14 @@ from minitorch_dist.cli.page import Page
 from minitorch_dist.course.classroom import names, words
 from minitorch_dist.course.classroom.host import PORT, STORE
 from minitorch_dist.course.classroom.pupil import Ended, Pupil
-from transports import keys
+from transports import job, keys
 from transports.errors import DistNetworkError, TrustError
 from transports.mqtt_protocol.store import MQTTStore
 
 PATIENCE = 10.0  # seconds to reach the host
+FOREIGN = (  # variables of other programs of this user
+    "MINITORCH_DIST_TRANSPORT", "MINITORCH_DIST_JOURNAL", keys.GENERATION, job.VARIABLE, job.ELASTIC,
+)  # fmt: skip
 AWAY = 120  # seconds for which it may then be out of reach
 
 
@@ -40,8 +43,8 @@ def run(options: argparse.Namespace) -> int:
         )
         return 2
     os.environ[keys.VARIABLE] = words.key(word)
-    for foreign in ("MINITORCH_DIST_TRANSPORT", "MINITORCH_DIST_JOURNAL", keys.GENERATION):
-        os.environ.pop(foreign, None)  # of other programs of this user
+    for foreign in FOREIGN:
+        os.environ.pop(foreign, None)
     page.say(f"Looking for the class at {host} …")
     shown = f"[{host}]" if ":" in host else host
     try:

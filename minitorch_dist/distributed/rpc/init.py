@@ -150,7 +150,7 @@ def _come_together(
 ) -> None:  # fmt: skip
     """Meet all workers of a world of known size, and take part."""
     me, transport = agent.me, agent.transport
-    generation = bootstrap.arrive(root, me.id, size)
+    generation = bootstrap.arrive(root, me.id, size, bootstrap.who(transport, me.id, size))
     keys = PrefixStore(f"rpc_prefix_{generation}", root)
     try:
         transport.connect(keys, agent, CONNECT.total_seconds())

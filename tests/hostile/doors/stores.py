@@ -244,6 +244,8 @@ ADDRESS = mqtt.parse(f"mqtt://127.0.0.1:1/{NAME}")
 def read_asking(given: list[Frame]) -> None:
     """Nothing is raised in the keeper's thread, and who keeps the store goes on using it."""
     keeper = MqttStoreServer(ADDRESS, NAME, 7, SYSTEM)
+    with keeper.changed:
+        keeper._claim()
     topics = Topics(NAME)
     try:
         for number, frame in enumerate(given):

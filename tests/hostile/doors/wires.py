@@ -17,13 +17,14 @@ from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint, Header, WireError
 from tests.hostile.bending import bend_plainly, bytes_bender, fields_of
 from tests.hostile.door import Door
-from transports import frames
+from transports import frames, job
 from transports.broker import packets, topics
 from transports.broker.packets import Malformed, PublishedMessage
 from transports.clock import SYSTEM
 from transports.contract import MAX_HEADER, MAX_PAYLOAD
 from transports.errors import Damaged, TrustError
 from transports.frames import FrameError
+from transports.job import JobMarks
 from transports.mqtt_protocol import frames as channel
 from transports.mqtt_protocol.frames import Frame, FrameRefused
 from transports.shared_file import signed_file
@@ -139,9 +140,11 @@ GREETING = handshake.MAGIC + bytes(range(32))
 
 
 def make_hello(random: Random, size: int) -> bytes:
-    claim = Claim(
-        random.randrange(-2, 9), random.randrange(-2, 9), random.randbytes(random.randrange(17))
+    marks = JobMarks(
+        *(random.randbytes(random.randrange(length)) for length in (17, 9, 9, 9)), size
     )
+    place = random.randrange(-2, 9), random.randrange(-2, 9)
+    claim = Claim(*place, random.randbytes(random.randrange(17)), marks)
     return handshake.answer(KEY, GREETING, claim)[0]
 
 
@@ -153,6 +156,7 @@ def sign_hello(random: Random, data: bytes) -> bytes:
 def read_hello(data: bytes) -> None:
     claim, welcome = handshake.judge(KEY, GREETING, data)
     assert len(claim.world) <= 16 and len(welcome) == handshake.MAC
+    assert job.are_apart(claim.job, claim.job) is False
 
 
 def read_greeting(data: bytes) -> None:

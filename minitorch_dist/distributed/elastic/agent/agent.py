@@ -25,11 +25,15 @@ from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from minitorch_dist.distributed.elastic.multiprocessing.workers import WorkerGroup
 from minitorch_dist.distributed.elastic.rendezvous import places, state as states
-from minitorch_dist.distributed.elastic.rendezvous.exceptions import RendezvousError
+from minitorch_dist.distributed.elastic.rendezvous.exceptions import (
+    RendezvousError,
+    RendezvousStateError,
+)
 from minitorch_dist.distributed.elastic.rendezvous.membership import JobMembership
 from minitorch_dist.distributed.elastic.rendezvous.state import JobNode, JobState
+from transports import job as jobs
 from transports.clock import SYSTEM, Deadline
-from transports.errors import DistError
+from transports.errors import DistError, OtherJob
 from transports.stores.store import PrefixStore
 from transports.stores.tcp import TCPStore
 
@@ -60,10 +64,20 @@ class ElasticAgent:
             f"{place}:{os.getpid()}", host, job.workers, job.role, rank=job.node_rank
         )
         self.results: dict[int, bytes] = {}  # of functions, by rank, when all is done
+        self._drawn = self._draw()  # what the workers are told of their job
         self._signals: list[signal.Signals] = []  # that have come
         self._store: TCPStore | None = None
         self._membership: JobMembership | None = None
         self._is_keeper = False
+
+    def _draw(self, id: str = "") -> str:
+        name = "" if self.job.run_id == "none" else self.job.run_id
+        return jobs.draw(script=self.job.script, name=name, id=id)
+
+    def _of(self) -> jobs.JobCard:
+        rules = self.job.rules
+        is_fixed = rules.min_nodes == rules.max_nodes
+        return jobs.here(self.job.workers * rules.max_nodes * is_fixed, value=self._drawn)
 
     def run(self) -> None:
         """Return when the job has succeeded. ChildFailedError is the report of what has not,
@@ -79,7 +93,7 @@ class ElasticAgent:
                 try:
                     self._meet()
                     return self._take_part(folder, warden)
-                except RendezvousError:
+                except (RendezvousError, OtherJob):
                     raise
                 except DistError as error:
                     if self._is_keeper:
@@ -93,14 +107,38 @@ class ElasticAgent:
         patience = self.job.patience
         try:
             self._store, self._is_keeper = places.meet(
-                self.job.place, patience.join_timeout, self._is_told_to_stop, say
-            )
+                self.job.place, patience.join_timeout, self._is_told_to_stop, say,
+                self._of().among_agents(),
+            )  # fmt: skip
         except RendezvousError:
             if self._signals:
                 self._stop()
             raise
         keys = PrefixStore(self.job.namespace(), self._store)
+        self._agree(keys)
         self._membership = JobMembership(keys, self.node, self.job.rules, patience, say=say)
+
+    def _agree(self, keys: PrefixStore) -> None:
+        """The first node has drawn the job's id, and the others take it; RendezvousStateError for a node of another job.
+
+        Two jobs may have been given one name, or none, and one endpoint. Every node of a job has the same script.
+        A job of one node has no second one, unless somebody has named it, who may want that for a spare.
+        """
+        ours = jobs.read(self._drawn)[-1].id
+        mine = json.dumps([ours, self.job.script, f"{self._of()}"])
+        id, script, text = json.loads(keys.compare_set("begun", "", mine))
+        is_alone = self.job.rules.max_nodes == 1 and self.job.run_id == "none" and id != ours
+        if script != self.job.script or is_alone:
+            raise RendezvousStateError(
+                f"at {self.job.place} another job has begun under the name {self.job.run_id!r}: {jobs.clean(text)}. This is "
+                f"{json.loads(mine)[2]}. Two jobs do not meet. Give this one another --rdzv-endpoint (or MASTER_PORT) or "
+                "--rdzv-id, or take --standalone. (All nodes of one job run the same script)"
+            )
+        if id != ours:
+            self._drawn = self._draw(id)
+        self.store.serve(
+            jobs.here(value=self._drawn)
+        )  # workers that open a TCPStore of their own here
 
     def _part(self) -> None:
         if self._membership is not None:
@@ -156,7 +194,7 @@ class ElasticAgent:
     def _work(self, state: JobState, folder: LogFolder, warden: Warden) -> JobState:
         """One generation, to its end; the state that ended it."""
         address = self.job.place.host
-        found = environments(self.job, state, self.node.id, address, self.store.port)
+        found = environments(self.job, state, self.node.id, address, self.store.port, self._drawn)
         if self.job.timeout is not None:
             left = {TIMEOUT: f"{max(self._end.left() or 0.0, 0.001)} {self.job.timeout:g}"}
             found = [{**each, **left} for each in found]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from minitorch_dist.distributed.elastic.multiprocessing.logs import Wishes
 from minitorch_dist.distributed.elastic.multiprocessing.workers import WorkerProgram
 from minitorch_dist.distributed.elastic.rendezvous.membership import Patience
 from minitorch_dist.distributed.elastic.rendezvous.places import StorePlace
 from minitorch_dist.distributed.elastic.rendezvous.state import JobRules, JobState
+from transports import job as jobs
 
 SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
 
@@ -33,6 +35,13 @@ class Job:
     transport: str = ""
     timeout: float | None = None  # seconds, of all generations together
 
+    @property
+    def script(self) -> str:
+        """The name of its program."""
+        is_file = self.program.kind in ("script", "command")
+        name = Path(self.program.target).name if is_file else self.program.target
+        return jobs.script_name() if self.program.kind == "function" else name
+
     def namespace(self, generation: int | None = None) -> str:
         """The prefix of this job's keys in the store, or of one generation's workers."""
         job = f"jobs/{self.run_id}"
@@ -40,9 +49,11 @@ class Job:
 
 
 def environments(
-    job: Job, state: JobState, node_id: str, address: str, port: int
+    job: Job, state: JobState, node_id: str, address: str, port: int, drawn: str = ""
 ) -> list[Mapping[str, str]]:
-    """The environment of this node's workers, by local rank. The names are torchrun's."""
+    """The environment of this node's workers, by local rank. The names are torchrun's. `drawn` is what the
+    agent says of the job (`transports.job`); its id, and not the name that two jobs may have, is in the keys."""
+    drawn = drawn or jobs.draw(script=job.script, name=job.run_id)
     index = state.ids().index(node_id)
     before, peers = state.nodes[:index], [n for n in state.nodes if n.role == job.role]
     first = sum(node.workers for node in before)
@@ -64,7 +75,8 @@ def environments(
         "TORCH_NCCL_ASYNC_ERROR_HANDLING": os.environ.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", 1),
         # ours: where that store is, whatever a script does to MASTER_ADDR, and which keys are ours
         "MINITORCH_DIST_AGENT_STORE": f"{address} {port} {job.namespace(state.generation)}",
-        "MINITORCH_DIST_GENERATION": f"{job.run_id}/{state.generation}",
+        "MINITORCH_DIST_GENERATION": f"{jobs.read(drawn)[-1].id}/{state.generation}",
+        jobs.VARIABLE: drawn,
     }
     if job.transport:
         shared["MINITORCH_DIST_TRANSPORT"] = job.transport

@@ -16,7 +16,8 @@ from typing import Final
 
 from minitorch_dist.distributed.elastic.rendezvous.exceptions import RendezvousConnectionError
 from transports.clock import SYSTEM
-from transports.errors import DistNetworkError
+from transports.errors import DistNetworkError, OtherJob
+from transports.job import JobCard
 from transports.sockets import endpoints
 from transports.stores.tcp import LOOPBACK, TCPStore
 
@@ -69,22 +70,27 @@ def meet(
     patience: float,
     should_stop: Callable[[], bool],
     say: Callable[[str], None],
+    of: JobCard | None = None,
 ) -> tuple[TCPStore, bool]:
-    """The store, and whether we keep it."""
+    """The store, and whether we keep it; OtherJob where ranks of another job, and no agents, are met there."""
     may_keep = is_here(place.host) if place.keeps is None else place.keeps
     deadline = SYSTEM.deadline(patience)
     has_told = False
     while True:
         if may_keep:
             try:
-                return TCPStore(place.host, place.port, is_master=True), True
+                return TCPStore(place.host, place.port, is_master=True, of=of), True
+            except OtherJob:
+                raise
             except DistNetworkError as error:
                 if place.keeps:
                     raise RendezvousConnectionError(str(error)) from error
         try:
-            store = TCPStore(place.host, place.port, timeout=ATTEMPT)
+            store = TCPStore(place.host, place.port, timeout=ATTEMPT, of=of)
             store.set_timeout(PATIENCE)
             return store, False
+        except OtherJob:
+            raise
         except DistNetworkError as error:
             if deadline.is_over() or should_stop():
                 raise RendezvousConnectionError(
