@@ -17,19 +17,22 @@ LINGER = 10.0  # seconds for which a peer may take nothing, before we leave all 
 PAUSE = 0.0005
 
 
-def say_goodbye(parting: list[PeerConnection], scratch: memoryview, clock: Clock) -> None:
-    """Return when the peers' hosts have what we sent, or have taken nothing for LINGER seconds."""
+def say_goodbye(parting: list[PeerConnection], scratch: memoryview, clock: Clock) -> list[int]:
+    """Return when the peers' hosts have what we sent, or have taken nothing for LINGER seconds. The result
+    are the ranks that may not have it."""
     for link in parting:
         with suppress(OSError):
             link.outgoing.shutdown(socket.SHUT_WR)
     deadline, before = clock.deadline(LINGER), -1
     while parting := [link for link in parting if not _has_ended(link, scratch)]:
-        waiting = sum(map(_unacknowledged, parting))
-        if waiting == 0 or deadline.is_over():
-            return
+        late = [link for link in parting if _unacknowledged(link)]
+        waiting = sum(map(_unacknowledged, late))
+        if deadline.is_over() or all(link.is_unheard() for link in late):
+            return [link.peer for link in late]
         if waiting != before:
             deadline, before = clock.deadline(LINGER), waiting
         clock.sleep(PAUSE)
+    return []
 
 
 def _has_ended(link: PeerConnection, scratch: memoryview) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import struct
 import sys
 from contextlib import suppress
 
@@ -18,6 +17,7 @@ from transports.clock import Clock
 from transports.contract import Inbox, Sink
 from transports.driven import Turn
 from transports.errors import PeerLost
+from transports.sockets import liveness
 
 BUFFER = 1 << 17
 SCRATCH = 1 << 18
@@ -31,7 +31,6 @@ LOOPBACK_BUFFERS = ((socket.SO_SNDBUF, 1 << 18), (socket.SO_RCVBUF, 1 << 20))
 BROKEN_OFF = (
     "this rank was interrupted in the middle of a message to it, which cannot be taken back"
 )
-UNHEARD = 10_000  # milliseconds without an acknowledgement, while some are due
 
 
 class PeerConnection:
@@ -150,17 +149,8 @@ class PeerConnection:
         self.hang_up()
 
     def is_unheard(self) -> bool:
-        """Whether the peer's host has stopped acknowledging: off, or cut off (Linux).
-
-        Not TCP_USER_TIMEOUT: that also ends connections to peers that are merely too busy to read,
-        and busy is what ranks are.
-        """
-        with suppress(OSError, AttributeError, struct.error):
-            info = self.outgoing.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
-            retransmits, probes = info[2], info[3]
-            since = struct.unpack_from("<I", info, 56)[0]
-            return bool((retransmits or probes) and since > UNHEARD)
-        return False
+        """Whether the peer's host has stopped acknowledging."""
+        return liveness.is_unheard(self.outgoing)
 
     def hang_up(self) -> None:
         """No more in either direction. The files stay open until `close`: another thread may be
@@ -175,13 +165,9 @@ class PeerConnection:
 
 
 def prepare(connection: socket.socket) -> None:
-    """Options of every connection: no delay for small messages, and word from silent hosts."""
+    """Options of every connection between ranks."""
     connection.setblocking(False)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    liveness.watch_over(connection)
     if connection.getpeername()[0] in ("127.0.0.1", "::1"):
         for option, size in LOOPBACK_BUFFERS:
             connection.setsockopt(socket.SOL_SOCKET, option, size)
-    for name, seconds in (("TCP_KEEPIDLE", 6), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3)):
-        with suppress(OSError, AttributeError):
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)
