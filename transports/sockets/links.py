@@ -16,7 +16,7 @@ from transports import frames
 from transports.clock import Clock
 from transports.contract import Inbox, Sink
 from transports.driven import Turn
-from transports.errors import PeerLost
+from transports.errors import CLOSED, PeerLost
 from transports.sockets import liveness
 
 BUFFER = 1 << 17
@@ -33,6 +33,10 @@ BROKEN_OFF = (
 )
 
 
+class Farewell(EOFError):
+    """The peer has said that it closes."""
+
+
 class PeerConnection:
     """The connection to one peer."""
 
@@ -43,6 +47,7 @@ class PeerConnection:
         self.sending = Turn(clock)  # of the thread whose message is on its way
         self.lost: PeerLost | None = None
         self.verdict = ""  # why we gave the peer up, if it was we
+        self.unsaid = b""  # the rest of the farewell, while we leave
         self.is_half_sent = False  # a message is being sent, or was when we were interrupted
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
@@ -95,7 +100,12 @@ class PeerConnection:
         """Deliver the messages in the buffer; of the last one perhaps only the beginning."""
         start, end, needed = 0, self._end, frames.LENGTH
         while end - start >= frames.LENGTH:
-            header_length, payload_length = frames.unpack(self._buffer, start)
+            try:
+                header_length, payload_length = frames.unpack(self._buffer, start)
+            except frames.FrameError:
+                if self._view[start : start + frames.LENGTH] == frames.END:
+                    raise Farewell from None
+                raise
             body = start + frames.LENGTH + header_length
             if body > end:
                 needed += header_length
@@ -134,7 +144,10 @@ class PeerConnection:
         return ", in the middle of a message" if self._end else ""
 
     def why_ended(self, error: Exception) -> str:
-        """The end of the connection in words, by the error of `receive`."""
+        """The end of the connection in words, by the error of `receive`. A process that is killed ends its
+        connections, too, but only one that closes says so."""
+        if isinstance(error, Farewell):
+            return CLOSED
         if isinstance(error, EOFError):
             return f"its connection ended{self.where()}"
         return f"its connection broke{self.where()}: {error}"
