@@ -39,7 +39,7 @@ class OneJob(Round):
 
     def run(self) -> Outcome:
         self._job(is_struck=False)
-        self._look_for_the_rest()
+        self._look("tmp", "home", "shm", "job")
         return Outcome(self.token, self.wire, self.program, self.blows, self.faults, "")
 
 

@@ -4,6 +4,6 @@
     python -m tests.hostile.soak --round 7:123          one round again, with all that was said
 
 programs    what the ranks do, and the script that starts them
-rounds      one round: started, struck, started again until it is done; then what is left is looked for
+rounds      one round: started, struck, started again until it is done; then it looks for leftovers
 __main__    rounds until the time is over, and the table
 """

@@ -66,7 +66,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def said(outcome: Outcome, asked: argparse.Namespace) -> str:
-    """What a round left or got wrong, and the line that makes it again."""
+    """The faults of a round, and the line that makes it again."""
     again = f"python -m tests.hostile.soak --round {outcome.token}"
     again += "".join(f" --wire '{wire}'" for wire in asked.wire or ())
     again += "".join(f" --program {program}" for program in asked.program or ())

@@ -1,4 +1,4 @@
-"""What a struck job does. Each program ends with `right`, or says what is wrong; it may be started again in its folder.
+"""The programs of struck jobs. Each ends with `right`, or says what is wrong; it may be started again in its folder.
 
 python -m tests.hostile.soak.programs PROGRAM ADDRESS SIZE FOLDER      a launcher, by `launch`
 mtdrun … programs.py PROGRAM ADDRESS 0 FOLDER                          the same as an elastic job's worker
@@ -139,6 +139,7 @@ PROGRAMS = {act.__name__: act for act in (collectives, ddp, resuming, calls)}
 def run(name: str, folder: str) -> str:
     if dist.is_initialized():
         dist.barrier()
+    (Path(folder) / "begun").touch()
     PROGRAMS[name](Path(folder))
     return "right"
 

@@ -2,7 +2,7 @@
 
     start ─► strike one of its processes, after a while ─► it ends ─► nobody is left? ─┐
       ▲                                                                                │ at most twice
-      └────────────────────────────────────────────────────────────────────────────────┘
+      └────────────────────────────────── unless it was killed: no file is left ◄──────┘
     start, undisturbed ─► `right` ─► no process, no file, no memory, no socket is left
 
 Home, temporary folder and (as root) shared memory are the round's own, so nothing of others is counted. Its
@@ -27,8 +27,8 @@ from transports import keys
 WORD = "MINITORCH_DIST_SOAK"
 SECONDS = 120.0  # for a job, before it hangs
 AFTER = 30.0  # for its processes to end, once their launcher has
-LASTS = 4.0  # seconds that a job takes, about
-SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSTOP)
+LASTS = 2.0  # seconds that a job takes, about, once its ranks have begun
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSTOP)
 LAUNCHED = {
     "queue": "queue://", "tcp": "tcp://", "file": "file://", "file (path)": "file://{folder}/world",
     "file (append)": "file://?mode=append", "file (folder, append)": "file://{folder}?mode=append",
@@ -61,6 +61,8 @@ class Round:
         self.size = self.random.choice((2, 3))
         self.blows: list[str] = []
         self.faults: list[tuple[str, str]] = []
+        self._seen: set[Path] = set()
+        self._begun = folder / "job" / "begun"
         for name in ("job", "home", "tmp", "shm"):
             (folder / name).mkdir(parents=True)
 
@@ -68,8 +70,12 @@ class Round:
         before = _sockets()
         for _ in range(self.random.choice((1, 1, 2))):
             self._job(is_struck=True)
+            if not self.blows or "SIGKILL" not in self.blows[-1]:
+                self._look(
+                    "tmp", "shm"
+                )  # only a killed job leaves anything for the next one to sweep away
         self._job(is_struck=False)
-        self._look_for_the_rest()
+        self._look("tmp", "home", "shm", "job")
         if more := _sockets() - before:
             self.faults.append(("sockets", f"{sorted(more)}"))
         said = (self.folder / "said").read_text(errors="replace")
@@ -100,6 +106,7 @@ class Round:
             "TMPDIR": f"{self.folder / 'tmp'}", keys.VARIABLE: "the key of the soak",
             "PYTHONPATH": os.pathsep.join(map(str, (Path.cwd(), os.environ.get("PYTHONPATH", "")))),
         }  # fmt: skip
+        self._begun.unlink(missing_ok=True)
         with (self.folder / "said").open("ab") as said:
             start = said.tell()
             job = subprocess.Popen(
@@ -125,12 +132,20 @@ class Round:
 
     def _strike(self, job: subprocess.Popen[bytes]) -> bool:
         """Whether somebody was lost by it."""
-        time.sleep(LASTS * self.random.random() * 1.2)
+        is_early, until = self.random.random() < 0.2, time.monotonic() + SECONDS
+        while (
+            not (is_early or self._begun.exists())
+            and job.poll() is None
+            and time.monotonic() < until
+        ):
+            time.sleep(0.01)
+        time.sleep(LASTS * self.random.random() ** 2)
         victims = self._alive()
         draw, blow, rest = self.random.random(), self.random.choice(SIGNALS), self.random.random()
         if not victims:
             return False
-        pid = victims[int(draw * len(victims))]
+        is_first = draw < 0.4 and job.pid in victims  # the launcher is only one of many
+        pid = job.pid if is_first else self.random.choice(victims)
         who = "launcher" if pid == job.pid else "process"
         self.blows.append(f"{blow.name} to the {who}")
         with suppress(ProcessLookupError):
@@ -168,17 +183,18 @@ class Round:
                 self.faults.append(("processes", f"{self._at()}: pid {pid}, {words[:200]}"))
                 os.kill(pid, signal.SIGKILL)
 
-    def _look_for_the_rest(self) -> None:
-        for name, kind in (("tmp", "files"), ("home", "files"), ("shm", "memory")):
-            for path in sorted((self.folder / name).rglob("*")):
-                if path.is_file() or not any(path.iterdir()):
-                    self.faults.append((kind, f"{self._at()}: {path.relative_to(self.folder)}"))
+    def _look(self, *places: str) -> None:
+        """Files of these places, each told once."""
         job = self.folder / "job"
-        known = {job / "acknowledged", *(job / "checkpoint").glob("*-of-*.safetensors")}
-        known |= {job / "checkpoint" / "index.json"}
-        for path in sorted(job.rglob("*")):
-            if path.is_file() and path not in known:
-                self.faults.append(("files", f"{self._at()}: {path.relative_to(self.folder)}"))
+        known = {self._begun, job / "acknowledged", job / "checkpoint" / "index.json"}
+        known |= {*(job / "checkpoint").glob("*-of-*.safetensors")}
+        for name in places:
+            for path in sorted((self.folder / name).rglob("*")):
+                is_empty = path.is_dir() and name != "job" and not any(path.iterdir())
+                if (path.is_file() and path not in known | self._seen) or is_empty:
+                    kind = "memory" if name == "shm" else "files"
+                    self.faults.append((kind, f"{self._at()}: {path.relative_to(self.folder)}"))
+                    self._seen.add(path)
 
 
 def apart(memory: Path) -> list[str]:
