@@ -323,8 +323,8 @@ class TcpTransport(DrivenTransport, JoinableTransport):
             late = say_goodbye(others, self._scratch, self.clock)
             if late:
                 _log.warning(
-                    "rank %d leaves, and what it said last has not come to the hosts of the ranks %s: they are off, "
-                    "or cut off from us, or take nothing", self.rank, rendezvous.listed(late),
+                    "rank %d leaves, and its last words have not come to the hosts of the ranks %s. These are off, "
+                    "cut off from us, or take nothing", self.rank, rendezvous.listed(late),
                 )  # fmt: skip
             for link in [*self._links.values(), *self._former]:
                 with link.sending.held(self.clock):

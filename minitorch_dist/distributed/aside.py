@@ -1,8 +1,8 @@
 """Questions to the store that must hold up nobody: a thread of its own asks.
 
 The store may be behind a cable that was pulled, and then it takes ten seconds until that is known. A thread that
-drives a transport has no such time, because it is the one that finds out who is lost. So a question that only explains
-or tidies up (a note about a long wait, the word that a rank has left) is asked aside, with a short deadline.
+drives a transport has no such time, because it is the one that finds out who is lost. A note about a long wait
+only explains, and the word that a rank has left only tidies up. So they are asked aside, with a short deadline.
 
 In virtual time a store answers at once, and is asked directly.
 """
@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from minitorch_dist.distributed.exceptions import DistError
-from transports.clock import Clock
+from transports.clock import Clock, Thread
 
 
 class Answer:
@@ -39,6 +39,7 @@ class Aside:
         self._changed = clock.condition(f"the answers of {name}")
         self._waiting: deque[Answer] = deque()
         self._is_busy = False
+        self._thread: Thread | None = None
 
     def ask(self, question: Callable[[], Any]) -> Answer:
         """Return at once; the answer comes later."""
@@ -50,7 +51,7 @@ class Aside:
             self._waiting.append(answer)
             is_first, self._is_busy = not self._is_busy, True
         if is_first:
-            self._clock.start(self._work, self._name)
+            self._thread = self._clock.start(self._work, self._name)
         return answer
 
     def settle(self, answer: Answer, seconds: float) -> bool:
@@ -59,6 +60,9 @@ class Aside:
         with self._changed:
             while not answer.is_there and not deadline.is_over():
                 self._changed.wait(deadline.left())
+            is_last = answer.is_there and not self._waiting
+        if is_last and self._thread is not None:
+            self._thread.join(seconds)  # it has nothing more to do
         return answer.is_there
 
     def _work(self) -> None:

@@ -115,6 +115,6 @@ def test_every_rank_names_the_loss(
     for place in worlds.expected - alone:  # rank 0 of a meeting has lost nobody: nobody was there
         assert place in worlds.ended, f"{place} is silent"
         name = place.partition("/")[0]
-        told = {"leaving": "has not come to the hosts of the ranks", "meeting": "the store at"}
+        told = {"leaving": "have not come to the hosts of the ranks", "meeting": "the store at"}
         here = worlds.ended[place]
         assert told.get(name, "is lost") in here or "has left" in here, f"{place}: {here}"
