@@ -14,12 +14,13 @@ GLOO_SOCKET_IFNAME). With certificates everything after the handshake is encrypt
 
 from __future__ import annotations
 
+import logging
 import select
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from transports import frames
+from transports import frames, rendezvous
 from transports.clock import ASIDE, PICO, SYSTEM, Clock, Deadline, Yielding
 from transports.contract import Inbox, Store
 from transports.costs import MessageCosts
@@ -27,15 +28,16 @@ from transports.driven import DrivenTransport
 from transports.errors import DistError, PeerLost, TransportClosed
 from transports.frames import Buffer, flat
 from transports.joinable import JoinableTransport
-from transports.sockets import endpoints, links, tls
+from transports.sockets import endpoints, links, liveness, tls
 from transports.sockets.farewell import say_goodbye
 from transports.sockets.join_listener import JoinListener
 from transports.sockets.links import PeerConnection
+from transports.sockets.liveness import SLICE
 from transports.sockets.mesh import ConnectionMesh, oneself
 
 SPINS = 40  # looks at the sockets before the system is asked to wake us (but see `clock.ASIDE`)
-SLICE = 1.0  # seconds of waiting, between two looks whether the peers' hosts still answer
 JOINED = 1 << 12  # bytes up to which copying a payload behind its header is faster than a list
+_log = logging.getLogger("transports.tcp")
 CUT = (
     "this rank was interrupted in the middle of receiving from it, and what follows cannot be read"
 )
@@ -173,8 +175,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
     def _lose_unheard(self) -> None:
         for link in list(self._by_file.values()):
             if link.is_unheard():
-                self._lose(link, "its host has not acknowledged anything for "
-                           f"{links.UNHEARD // 1000} s: off, or cut off from us")  # fmt: skip
+                self._lose(link, liveness.SILENT)
 
     def _deliver(self, ready: list[tuple[int, int]]) -> None:
         for file, _ in ready:
@@ -319,7 +320,12 @@ class TcpTransport(DrivenTransport, JoinableTransport):
             if self._join_listener is not None:  # before others hear that we leave: nobody is there
                 self._join_listener.close()
             others = [link for link in self._links.values() if link.peer != self.rank]
-            say_goodbye(others, self._scratch, self.clock)
+            late = say_goodbye(others, self._scratch, self.clock)
+            if late:
+                _log.warning(
+                    "rank %d leaves, and its last words have not come to the hosts of the ranks %s. These are off, "
+                    "cut off from us, or take nothing", self.rank, rendezvous.listed(late),
+                )  # fmt: skip
             for link in [*self._links.values(), *self._former]:
                 with link.sending.held(self.clock):
                     link.close()

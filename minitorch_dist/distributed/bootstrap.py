@@ -21,6 +21,7 @@ from types import MethodType, TracebackType
 from typing import Any, Final
 
 from minitorch_dist.distributed import backends, exit_check, rendezvous, slow_start, traces, world
+from minitorch_dist.distributed.aside import Aside
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
 from minitorch_dist.distributed.fault_injection import disturbed
@@ -40,6 +41,7 @@ TIMEOUT: Final = rendezvous.TIMEOUT
 RETRY: Final = 0.05  # seconds
 HASTE: Final = 2.0  # seconds for telling a peer that we fail
 LINGER: Final = 10.0  # seconds for what was said last, when a script ends
+DEPARTURE: Final = 5.0  # seconds in which the store has to hear that we leave
 MAX_TRACE: Final = 6000  # characters
 
 
@@ -296,13 +298,18 @@ def _end(place: world.WorldScope) -> None:
         group.join()
     if here.mailbox.recorder is not None:
         here.mailbox.recorder.close()
-    with suppress(DistError, OSError):  # the master left first, and its store with it
-        root = here.store.underlying_store if isinstance(here.store, PrefixStore) else here.store
-        root.set(f"left/{here.rank}/{here.identity}", b"")
-        if root.add(f"left/{here.identity}", 1) == here.world_size:
-            root.delete_key("world_size")  # the next world on this store may have another size
+    aside = Aside(here.clock, f"farewell of rank {here.rank}")  # the master may have left first
+    aside.settle(aside.ask(partial(_sign_off, here)), DEPARTURE)
     if here.own_store is not None:
         here.own_store.close()
+
+
+def _sign_off(here: World) -> None:
+    """Say in the store that we are gone."""
+    root = here.store.underlying_store if isinstance(here.store, PrefixStore) else here.store
+    root.set(f"left/{here.rank}/{here.identity}", b"")
+    if root.add(f"left/{here.identity}", 1) == here.world_size:
+        root.delete_key("world_size")  # the next world on this store may have another size
 
 
 def confess(error: BaseException) -> None:

@@ -15,11 +15,12 @@ always on here, so a level says nothing else.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import partial
 from itertools import islice
 
-from minitorch_dist.distributed.exceptions import DistError
+from minitorch_dist.distributed.aside import Aside
 from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.mail.receives import PostedReceive
@@ -28,6 +29,8 @@ from transports.stores.store import Store
 
 VARIABLE = "TORCH_DISTRIBUTED_DEBUG"
 SHOWN = 16  # ranks
+PATIENCE = 2.0  # seconds in which the store has to tell what the others wait for
+LOOK = 0.005  # seconds between two looks whether it has
 
 
 class DebugLevel(Enum):
@@ -63,11 +66,13 @@ def set_debug_level_from_env() -> None:
 
 
 class FlightRecorder:
-    """One rank's notes for the moment when something hangs."""
+    """One rank's notes for the moment when something hangs. The store is asked aside, and the transport is
+    driven meanwhile, so a lost rank is found all the same."""
 
     def __init__(self, mailbox: Mailbox, store: Store) -> None:
         self._mailbox, self._store = mailbox, store
         self._is_real = not mailbox.clock.is_virtual
+        self._aside = Aside(mailbox.clock, f"notes of rank {mailbox.rank}")
         mailbox.flight = self
 
     def pin(self, receive: PostedReceive, seconds: float) -> None:
@@ -85,8 +90,7 @@ class FlightRecorder:
 
     def _set(self, text: str) -> None:
         if self._is_real:  # in a simulation the deadlock is told at once, and by name
-            with suppress(DistError, OSError):
-                self._store.set(f"waiting/{self._mailbox.rank}", text)
+            self._aside.ask(partial(self._store.set, f"waiting/{self._mailbox.rank}", text))
 
     def contradiction(self, receive: PostedReceive) -> Exception | None:
         """The rank that we wait for waits itself, in another operation of the same number. Nobody will ever
@@ -107,12 +111,14 @@ class FlightRecorder:
         channel = owner.channel if isinstance(owner, CollectiveOperation) else None
         ranks = range(self._mailbox.world_size) if channel is None else channel.ranks
         others = [rank for rank in ranks if rank != self._mailbox.rank]
-        lines = [f"\n  rank {rank}: {self._seen(rank)}" for rank in others[:SHOWN]]
+        notes = self._notes(others[:SHOWN])
+        seen = {rank: self._seen(rank, notes) for rank in others[:SHOWN]}
+        lines = [f"\n  rank {rank}: {text}" for rank, text in seen.items()]
         if len(others) > SHOWN:
             lines.append(f"\n  and {len(others) - SHOWN} more")
         source = receive.source
         own, is_recv = self._mailbox.rank, source is not None and channel is None
-        if is_recv and f"waits for rank {own} in recv" in self._seen(source or 0):
+        if is_recv and f"waits for rank {own} in recv" in notes.get(source or 0, ""):
             both = f"rank {own} and rank {source} wait for each other"
             lines.append(f"\n  {both}: one of them has to send first")
         before = [] if channel is None else recent(channel, OPERATIONS[get_debug_level()])
@@ -120,16 +126,27 @@ class FlightRecorder:
             lines.append(f"\n  this rank did before: {', '.join(before)}")
         return "".join(lines)
 
-    def _seen(self, rank: int) -> str:
-        return self._note(rank).partition("\n")[0] or self._mailbox.last_heard(rank)
+    def _seen(self, rank: int, notes: Mapping[int, str]) -> str:
+        return notes.get(rank, "").partition("\n")[0] or self._mailbox.last_heard(rank)
 
     def _note(self, rank: int) -> str:
-        """The note that it has pinned, if any: a line to read, and its message's header."""
-        key = f"waiting/{rank}"
-        if self._is_real:
-            with suppress(DistError, OSError):
-                return self._store.get(key).decode() if self._store.check([key]) else ""
-        return ""
+        """The note that a rank has pinned, if any: a line to read, and its message's header."""
+        return self._notes([rank]).get(rank, "")
+
+    def _notes(self, ranks: Sequence[int]) -> Mapping[int, str]:
+        """The notes of these ranks; none, if the store does not answer soon."""
+        if not self._is_real:
+            return {}
+        answer = self._aside.ask(partial(self._read, ranks))
+        deadline = self._mailbox.clock.deadline(PATIENCE)
+        while not answer.is_there and not deadline.is_over():
+            self._mailbox.transport.progress(LOOK, lambda: answer.is_there)
+        return answer.value or {}
+
+    def _read(self, ranks: Sequence[int]) -> dict[int, str]:
+        keys = {rank: f"waiting/{rank}" for rank in ranks}
+        there = {rank: key for rank, key in keys.items() if self._store.check([key])}
+        return {rank: self._store.get(key).decode() for rank, key in there.items()}
 
     def __repr__(self) -> str:
         return f"<FlightRecorder of rank {self._mailbox.rank}>"

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Final
 from urllib.parse import urlsplit
 
+from minitorch_dist.distributed.aside import Aside
 from minitorch_dist.distributed.mail.mailbox import SLOW, SLOW_VARIABLE
 from transports.clock import Clock
 from transports.errors import DistError
@@ -24,6 +25,7 @@ from transports.stores.store import Store
 
 _log = logging.getLogger("minitorch_dist.distributed")
 TRY: Final = 2.0  # seconds in which a host that is there answers
+ANSWER: Final = 3.0  # seconds in which the store has to tell who is missing
 
 
 class Word:
@@ -42,6 +44,7 @@ def saying(who: str, clock: Clock) -> Iterator[Word]:
         yield word
         return
     changed, is_over = clock.condition("word of who is late"), False
+    aside = Aside(clock, f"questions of {who}")
 
     def speak() -> None:
         began, nap = clock.deadline(None), seconds
@@ -51,7 +54,11 @@ def saying(who: str, clock: Clock) -> Iterator[Word]:
                 while not is_over and not deadline.is_over():
                     changed.wait(deadline.left())
             if not is_over:
-                _log.warning("%s has waited %.0f s for %s", who, began.elapsed(), word.what())
+                answer = aside.ask(word.what)
+                is_known = aside.settle(answer, ANSWER) and answer.value is not None
+                what = answer.value if is_known else "the store, which does not answer"
+                if not is_over:
+                    _log.warning("%s has waited %.0f s for %s", who, began.elapsed(), what)
                 nap *= 2
 
     thread = clock.start(speak, f"patience of {who}")
@@ -61,7 +68,7 @@ def saying(who: str, clock: Clock) -> Iterator[Word]:
         with changed:
             is_over = True
             changed.notify_all()
-        thread.join()
+        thread.join(ANSWER + 1)
 
 
 def of_store(init_method: str) -> str:

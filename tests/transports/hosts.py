@@ -79,6 +79,10 @@ class Hosts:
         """Pull out a host's cable."""
         run("ip", "-n", self.hub, "link", "set", f"port{number}", "down")
 
+    def blind(self, number: int) -> None:
+        """What this host sends and is sent vanishes; its cable stays in, so nobody is told."""
+        run("bridge", "-n", self.hub, "link", "set", "dev", f"port{number}", "state", "0")
+
     def start(self, number: int, *words: str) -> subprocess.Popen[bytes]:
         command = ["ip", "netns", "exec", self.names[number], sys.executable, "-m", __name__]
         return subprocess.Popen([*command, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -19,7 +19,7 @@ import pytest
 from tests.ports import free_port
 from transports.clock import SystemClock
 from transports.errors import DistNetworkError, DistStoreError, StoreTimeout
-from transports.sockets import endpoints
+from transports.sockets import endpoints, liveness
 from transports.stores import tcp
 from transports.stores.store import PrefixStore, Store
 from transports.stores.tcp import TCPStore
@@ -325,3 +325,48 @@ def test_a_host_that_keeps_silent_is_not_asked_by_each_call(
             other.get("k")
     assert len(asked) == 1
     other.close()
+
+
+def test_a_client_gives_up_a_host_that_acknowledges_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However long it may wait for its key. (Two real hosts: tests/distributed/test_cables.py.)"""
+    store = master()
+    client = TCPStore("localhost", store.port)
+    monkeypatch.setattr(liveness, "SLICE", 0.01)
+    monkeypatch.setattr(liveness, "is_unheard", lambda connection: True)
+    with pytest.raises(DistNetworkError, match="did not answer 'wait': its host has not ack"):
+        client.wait(["never"], 3600.0)
+    client.close()
+    store.close()
+
+
+def test_the_server_lets_go_of_a_client_whose_host_acknowledges_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(liveness, "SLICE", 0.01)
+    store = master()
+    client = TCPStore("localhost", store.port)
+    is_unheard = liveness.is_unheard
+    ours = {end.getsockname() for end in [*store._idle, *client._idle]}
+    monkeypatch.setattr(liveness, "is_unheard", lambda end: end.getsockname() not in ours)
+    with pytest.raises(DistNetworkError, match="is gone"):
+        client.wait(["never"], 3600.0)
+    monkeypatch.setattr(liveness, "is_unheard", is_unheard)
+    assert client.add("counter", 1) == 1  # it may come again
+    client.close()
+    store.close()
+
+
+def test_every_connection_of_a_store_asks_whether_the_other_host_is_there() -> None:
+    store = master()
+    client = TCPStore("localhost", store.port)
+    client.set("key", "value")
+    assert store._server is not None
+    ends = [*store._idle, *client._idle, *(c.socket for c in store._server._clients.values())]
+    assert len(ends) == 4
+    for end in ends:
+        for name, value in liveness.KEEPALIVE:
+            assert end.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) == value
+    client.close()
+    store.close()

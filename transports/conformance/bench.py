@@ -6,23 +6,34 @@ leads to a sentence and not to silence.
 
 from __future__ import annotations
 
+import sys
+import traceback
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import NoReturn, TypeVar, cast
 
+from transports.clock import Thread
 from transports.contract import Buffer, Transport
-from transports.errors import StoreTimeout
+from transports.errors import Lost, StoreTimeout
 from transports.stores.store import Store
 
 FAILED = "failed"  # the key that says that a rank has complained
 AFTER_ANOTHER = "another rank has failed"
+LINGER = 0.0005  # seconds for which the inbox stays in one call, now and then
+LOOK = 0.5  # seconds of silence between two looks whether another rank has failed
+Found = TypeVar("Found")
 _TABLE = bytes(range(251)) * 2
 
 
 class Broken(AssertionError):
     """A line of the contract is not kept; the text says how."""
+
+
+class Silent(Broken):
+    """The same, and it may go on for ever: a call that does not return, or bytes that do not come."""
 
 
 class NotOffered(Exception):
@@ -55,49 +66,65 @@ def draw(bound: int, *key: int) -> int:
 class Tray:
     """An inbox that keeps what comes and complains about what may not be."""
 
-    def __init__(self, has_space: Callable[[int], bool]) -> None:
+    def __init__(
+        self, has_space: Callable[[int], bool], linger: Callable[[], None] = lambda: None
+    ) -> None:
         self.messages: dict[int, list[tuple[bytes, bytearray]]] = {}
         self.lost_ranks: list[int] = []
+        self.reasons: dict[int, Lost] = {}
         self.complaints: list[str] = []
         self.open: dict[int, Tub] = {}
         self.has_space = has_space  # of the n-th message: whether its sink offers `space`
+        self.linger = linger  # now and then within a call, so that a second thread has time to come
         self.begun = 0
         self.heard = 0  # messages that began, and pieces of them
         self.busy = False
 
     def sink(self, src: int, header: bytes, nbytes: int) -> Tub:
-        self._enter(src)
-        if src in self.open:
-            self.complain(f"a message from rank {src} begins before the last one is complete")
-        if type(header) is not bytes:
-            self.complain(f"the header is a {type(header).__name__}, not bytes")
-        tub = Tub(self, src, header, nbytes, self.has_space(self.begun))
-        self.begun += 1
-        self.heard += 1
-        if nbytes:
-            self.open[src] = tub
-        else:
-            self.complete(tub)
-        self.busy = False
-        return tub
+        with self.called(src):
+            if src in self.open:
+                self.complain(
+                    f"a message from rank {src} begins before the last one is complete", 3
+                )
+            if type(header) is not bytes:
+                self.complain(f"the header is a {type(header).__name__}, not bytes", 3)
+            tub = Tub(self, src, header, nbytes, self.has_space(self.begun))
+            self.begun += 1
+            self.heard += 1
+            if self.begun % 8 == 0:
+                self.linger()
+            if nbytes:
+                self.open[src] = tub
+            else:
+                self.complete(tub)
+            return tub
 
     def lost(self, src: int, reason: Exception) -> None:
-        self._enter(src)
-        if src in self.lost_ranks:
-            self.complain(f"lost({src}) was called twice; a peer is lost once")
-        if not issubclass(type(reason), Exception):
-            self.complain(f"lost({src}) got {reason!r} as its reason, not an exception")
-        self.lost_ranks.append(src)
-        self.busy = False
+        with self.called(src):
+            if src in self.lost_ranks:
+                self.complain(f"lost({src}) was called twice; a peer is lost once", 5)
+            if not issubclass(type(reason), Exception):
+                self.complain(f"lost({src}) got {reason!r} as its reason, not an exception", 5)
+            self.linger()
+            self.reasons[src] = Lost.of(reason)
+            self.lost_ranks.append(src)
 
-    def _enter(self, src: int) -> None:
+    @contextmanager
+    def called(self, src: int) -> Iterator[None]:
+        """The inbox, or one of its sinks, is called: by one thread at a time, and not about the lost."""
         if self.busy:
             self.complain("two threads called the inbox at once")
-        self.busy = True
         if src in self.lost_ranks:
-            self.complain(f"rank {src} is heard of again after it was lost")
+            self.complain(f"rank {src} is heard of again after it was lost", 5)
+        self.busy = True
+        try:
+            yield
+        finally:
+            self.busy = False
 
-    def complain(self, text: str) -> None:
+    def complain(self, text: str, line: int | None = None) -> None:
+        """It may be seen in a check of another line, so it says which `line` of the contract is broken."""
+        text += f" (line {line})" if line is not None else ""
         if text not in self.complaints:
             self.complaints.append(text)
 
@@ -117,23 +144,29 @@ class Tub:
         self.data, self.filled = bytearray(nbytes), 0
 
     def write(self, piece: memoryview) -> None:
-        if not isinstance(piece, memoryview) or piece.ndim != 1 or piece.format != "B":
-            self.tray.complain("write got something else than a flat memoryview of bytes")
-        end = self.filled + len(piece)
-        if end <= len(self.data):
-            self.data[self.filled : end] = piece
-        self.advance(len(piece))
+        with self.tray.called(self.src):
+            if not isinstance(piece, memoryview) or piece.ndim != 1 or piece.format != "B":
+                self.tray.complain("write got something else than a flat memoryview of bytes", 3)
+            end = self.filled + len(piece)
+            if end <= len(self.data):
+                self.data[self.filled : end] = piece
+            self._count(len(piece))
 
     def space(self) -> memoryview | None:
         return memoryview(self.data)[self.filled :] if self.has_space else None
 
     def advance(self, nbytes: int) -> None:
+        with self.tray.called(self.src):
+            self._count(nbytes)
+
+    def _count(self, nbytes: int) -> None:
         self.filled += nbytes
         self.tray.heard += 1
         if self.filled > len(self.data):
             self.tray.complain(
                 f"a message from rank {self.src} was announced with {len(self.data)} bytes, but "
-                f"{self.filled} came"
+                f"{self.filled} came",
+                3,
             )
         elif self.filled == len(self.data):
             self.tray.complete(self)
@@ -148,7 +181,11 @@ class RankCheck:
         self.make = end.make
         self.transport = end.make()
         self.clock = self.transport.clock
-        self.tray = Tray(lambda n: n % 3 != 2)
+        self.tray = Tray(lambda n: n % 3 != 2, self._linger)
+
+    def _linger(self) -> None:
+        if not self.clock.is_virtual:
+            self.clock.sleep(LINGER)
 
     def peers(self) -> list[int]:
         return [peer for peer in range(self.world_size) if peer != self.rank]
@@ -165,28 +202,40 @@ class RankCheck:
         header = b"%d" % seed if header is None else header
         self.beside(lambda: self.transport.send(dst, header, payload), f"send to rank {dst}")
 
-    def beside(self, act: Callable[[], object], what: str) -> None:
-        """Run `act` in a thread; complain if it does not return."""
-        changed, state = self.clock.condition(), dict[str, Any](over=False, error=None)
+    def beside(
+        self, act: Callable[[], Found], what: str, silence: float | None = None,
+        limit: float | None = None,
+    ) -> Found:  # fmt: skip
+        """Run `act` in a thread; complain if it does not return. It may go on as long as something comes: `silence`
+        seconds (or `patience`) without a byte are too many, and so are `limit` seconds in all."""
+        changed, ends = self.clock.condition(), list[tuple[Found | None, BaseException | None]]()
 
         def run() -> None:
             try:
-                act()
-            except Exception as error:
-                state["error"] = error
+                end: tuple[Found | None, BaseException | None] = act(), None
+            except BaseException as error:
+                end = None, error
             with changed:
-                state["over"] = True
+                ends.append(end)
                 changed.notify_all()
 
-        deadline = self.clock.deadline(self.patience)
+        silence = self.patience if silence is None else silence
         thread = self.clock.start(run, "conformance")
+        last, deadline = self.clock.deadline(limit), self.clock.deadline(silence)
+        heard = self.tray.heard
         with changed:
-            while not state["over"] and not deadline.is_over():
+            while not (ends or deadline.is_over() or last.is_over()):
                 changed.wait(deadline.left())
-        self.demand(state["over"], f"{what} did not return within {self.patience} s")
+                if self.tray.heard != heard:
+                    deadline, heard = self.clock.deadline(silence), self.tray.heard
+        if not ends:
+            seconds = limit if limit is not None and last.is_over() else silence
+            raise Silent(f"{what} did not return within {seconds:g} s{_standing(thread)}")
         thread.join()
-        if state["error"] is not None:
-            raise state["error"]
+        found, error = ends[0]
+        if error is not None:
+            raise error
+        return cast(Found, found)
 
     def until(self, done: Callable[[], bool], what: Callable[[], str]) -> None:
         """Drive the transport until `done`. `patience` seconds without a byte are silence; how long all
@@ -195,8 +244,11 @@ class RankCheck:
         while not done():
             if self.tray.heard != heard:
                 deadline, heard = self.clock.deadline(self.patience), self.tray.heard
-            self.demand(not deadline.is_over(), f"{what()}, and nothing came for {self.patience} s")
-            self.transport.progress(deadline.left(), done)
+            elif deadline.is_over():
+                raise Silent(f"{what()}, and nothing came for {self.patience} s")
+            elif deadline.elapsed() >= LOOK:
+                self.demand(not self.store.check([FAILED]), AFTER_ANOTHER)
+            self.transport.progress(min(deadline.left() or 0.0, LOOK), done)
 
     def receive(self, src: int, count: int) -> list[tuple[bytes, bytearray]]:
         """The first `count` messages from `src`."""
@@ -231,5 +283,17 @@ class RankCheck:
         deadline = self.clock.deadline(3 * self.patience)
         while not self.store.check([key]):
             self.demand(not self.store.check([FAILED]), AFTER_ANOTHER)
-            self.demand(not deadline.is_over(), f"the other ranks did not come to {key!r}")
+            if deadline.is_over():
+                raise Silent(f"the other ranks did not come to {key!r}")
             pause()
+
+
+def _standing(thread: Thread) -> str:
+    """Where a thread of the system is, for a complaint; Python's own modules are left out."""
+    frame = sys._current_frames().get(getattr(thread, "ident", None) or 0)
+    library = f"{Path(traceback.__file__).parent}"
+    while frame is not None and frame.f_code.co_filename.startswith(library):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    return f"; it is in {frame.f_code.co_name} at {Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

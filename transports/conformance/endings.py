@@ -27,7 +27,8 @@ def farewell(desk: RankCheck) -> None:
     desk.demand(len(got) == 20, f"rank 0 sent 20 messages before close, and {len(got)} came")
     for turn, (_, data) in enumerate(got):
         desk.demand(data == pattern(turn, 100_000 * (turn % 5)), "close delivered other bytes")
-    desk.transport.progress(0.01)
+    drain(desk)
+    _demand_kind(desk, 0, ("closed", "left"), "closed its transport, and did not die")
     _demand_peer_lost(desk, 0)
     desk.demand(desk.tray.lost_ranks.count(0) == 1, "lost(0) was called twice; a peer is lost once")
     desk.meet("end")
@@ -90,6 +91,7 @@ def death(desk: RankCheck) -> None:
         lambda: victim in desk.tray.lost_ranks,
         lambda: f"rank {victim} had died, but lost({victim}) had not come",
     )
+    _demand_kind(desk, victim, ("lost",), "died, and did not close its transport")
     _demand_peer_lost(desk, victim)
     for peer in range(desk.world_size - 1):  # and the living go on
         desk.send(peer, 0, b"still here")
@@ -115,6 +117,10 @@ def death_in_send(desk: RankCheck) -> None:
                 desk.transport.progress(0.05, lambda: False)
         except PeerLost as lost:
             desk.demand(lost.rank == victim, f"PeerLost names rank {lost.rank}, not {victim}")
+            desk.demand(
+                lost.kind == "lost",
+                f"rank {victim} died, and PeerLost says that it is {lost.kind}: {lost.reason}",
+            )
         else:
             desk.demand(False, f"40 messages were sent to rank {victim}, which had died")
     desk.meet("end", away=1)
@@ -140,9 +146,18 @@ def stranger(desk: RankCheck, attack: Callable[[Transport], None]) -> None:
     desk.meet("end")
 
 
+def _demand_kind(desk: RankCheck, peer: int, kinds: tuple[str, ...], what: str) -> None:
+    """Programs ask for the kind of a loss: a rank that has closed had come to its end, one that died had not."""
+    why = desk.tray.reasons[peer]
+    desk.demand(
+        why.kind in kinds,
+        f"rank {peer} {what}; but lost({peer}) says that it is {why.kind!r} ({why}), not {kinds[0]!r}",
+    )
+
+
 def _demand_peer_lost(desk: RankCheck, peer: int) -> None:
     try:
-        desk.transport.send(peer, b"", b"x")
+        desk.send(peer, 0, b"x", b"")
     except PeerLost as lost:
         desk.demand(lost.rank == peer, f"PeerLost names rank {lost.rank}, not {peer}")
     else:

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from transports.conformance import endings, lines, options
-from transports.conformance.bench import AFTER_ANOTHER, FAILED, Broken, End, NotOffered, RankCheck
+from transports.conformance.bench import (
+    AFTER_ANOTHER,
+    FAILED,
+    Broken,
+    End,
+    NotOffered,
+    RankCheck,
+    Silent,
+)  # fmt: skip
 from transports.conformance.launchers import Launch
 from transports.contract import Transport
 from transports.stores.store import PrefixStore
@@ -46,6 +54,10 @@ OPTIONS: dict[str, Callable[[RankCheck], None]] = {
 DEADLY = ("death", "death_in_send")  # a rank ends in these: each needs a launch of its own
 WITHOUT_LOSS = ("missing", "close_twice", "close_wakes")  # no message has to arrive in these
 
+SILENCE = 4  # times `patience` may pass in a check without a byte, since ranks wait for each other
+LIMIT = 20  # times `patience` is the limit of a whole check
+NOT_TRIED = "; the checks behind it were not tried"
+
 Attack = Callable[[Transport], None]
 
 
@@ -61,13 +73,15 @@ def check(
     launch: Launch,
     world_sizes: Sequence[int] = (1, 2, 3, 5),
     only: Sequence[str] | None = None,
-    patience: float = 30.0,
+    patience: float = 15.0,
     stranger: Attack | None = None,
 ) -> list[str]:
     """Hold a transport against the contract; NotConforming lists what it breaks.
 
     `launch` runs a program on every rank (see the package). `only` names some of CHECKS and OPTIONS,
-    and `patience` is how many seconds without a byte count as silence. Line 7 differs
+    and `patience` is how many seconds without a byte count as silence. A check in which nothing comes for four
+    times as long, or which takes twenty times as long, is ended.
+    After a rank that is silent, or a call that does not return, no more is tried. Line 7 differs
     from medium to medium. `stranger(transport)` is called on rank 0 of a connected world, and tries
     to get in without the job's key. Afterwards everything has to be as if it had not been there.
 
@@ -87,7 +101,11 @@ def check(
         if stranger is not None:
             batches.append(["stranger"])
         for batch in batches:
-            complaints += _run(launch, world_size, batch, Trials(batch, patience, stranger), passed)
+            trials = Trials(batch, patience, stranger)
+            found, is_silent = _run(launch, world_size, batch, trials, passed)
+            complaints += found
+            if is_silent:
+                raise NotConforming([*complaints[:-1], complaints[-1] + NOT_TRIED])
     if complaints:
         raise NotConforming(complaints)
     return [name for name in names if name in passed]
@@ -99,15 +117,21 @@ class CheckOutcome(NamedTuple):
     passed: list[str]
     failed: str = ""  # the check that did not pass here, if there is one
     why: str = ""
+    is_silent: bool = False  # because somebody waits, perhaps for ever
 
 
 def _run(
     launch: Launch, world_size: int, names: list[str], trials: Trials, passed: set[str]
-) -> list[str]:
-    """Run checks in one world; after a check that fails the rest begin in a fresh one."""
-    complaints = []
+) -> tuple[list[str], bool]:
+    """Run checks in one world; after a check that fails the rest begin in a fresh one. The complaints, and
+    whether the last one is that somebody is silent."""
+    complaints: list[str] = []
     while trials.names:
-        outcomes = [outcome for outcome in launch(world_size, trials) if outcome is not None]
+        try:
+            outcomes = [outcome for outcome in launch(world_size, trials) if outcome is not None]
+        except TimeoutError as error:
+            titles = " or ".join(_title(name) for name in trials.names)
+            return [*complaints, f"{titles}, {world_size} ranks: {error}"], True
         passed.update(*(outcome.passed for outcome in outcomes))
         failed = {outcome.failed for outcome in outcomes if outcome.failed}
         if not failed:
@@ -116,8 +140,10 @@ def _run(
         texts = sorted({outcome.why for outcome in outcomes if outcome.failed == name})
         texts = [text for text in texts if not text.endswith(AFTER_ANOTHER)] or texts
         complaints.append(f"{_title(name)}, {world_size} ranks: {'; '.join(texts)}")
+        if any(outcome.is_silent for outcome in outcomes):
+            return complaints, True
         trials = trials.after(name)
-    return complaints
+    return complaints, False
 
 
 def _title(name: str) -> str:
@@ -140,36 +166,50 @@ class Trials:
         passed: list[str] = []
         for place, name in enumerate(self.names):
             try:
-                complaint = self._try(end, place, name)
+                complaints, is_silent = self._try(end, place, name)
             except NotOffered:
                 continue
-            if complaint:
-                return CheckOutcome(passed, name, f"rank {end.rank}: {complaint}")
+            if complaints:
+                why = f"rank {end.rank}: {'; '.join(complaints)}"
+                return CheckOutcome(passed, name, why, is_silent)
             passed.append(name)
         return CheckOutcome(passed)
 
-    def _try(self, end: End, place: int, name: str) -> str | None:
-        """The text of the fault, if there is one; NotOffered if there was nothing to be tried."""
+    def _try(self, end: End, place: int, name: str) -> tuple[list[str], bool]:
+        """The faults, and whether somebody is silent; NotOffered if there was nothing to be tried."""
         store = PrefixStore(f"{place}", end.store)
         own = End(end.rank, end.world_size, end.make, store, end.die)
         desk = RankCheck(own, name, self.patience)
-        was_offered = True
+        was_offered, is_silent = True, False
+        complaints: list[str] = []
         try:
-            complaints = self._run(desk, name)
+            complaints, is_silent = desk.beside(
+                lambda: self._run(desk, name),
+                "the check",
+                SILENCE * self.patience,
+                LIMIT * self.patience,
+            )
         except NotOffered:
-            was_offered, complaints = False, []
+            was_offered = False
+        except Silent as error:
+            complaints, is_silent = [f"{error}"], True
         if complaints:
             store.set(FAILED, b"")  # so that the others need not wait for us
         try:
-            desk.transport.close()
+            desk.beside(
+                desk.transport.close, "close", min(self.patience, 5.0) if is_silent else None
+            )
+        except Silent as error:
+            complaints += [] if is_silent else [f"{error}"]
+            is_silent = True
         except Exception as error:
             complaints.append(f"close raised {type(error).__name__}: {error}")
         complaints = [*desk.tray.complaints, *complaints]
         if not (was_offered or complaints):
             raise NotOffered
-        return "; ".join(complaints) or None
+        return complaints, is_silent
 
-    def _run(self, desk: RankCheck, name: str) -> list[str]:
+    def _run(self, desk: RankCheck, name: str) -> tuple[list[str], bool]:
         try:
             if name == "stranger":
                 assert self.stranger is not None, "that is when this check runs"
@@ -183,9 +223,9 @@ class Trials:
         except NotOffered:
             raise
         except Broken as error:
-            return [f"{error}"]
+            return [f"{error}"], isinstance(error, Silent)
         except Exception as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             said = re.sub(r"\s+", " ", f"{type(error).__name__}: {error}")
-            return [f"{said}, at {Path(place.filename).name}:{place.lineno}"]
-        return []
+            return [f"{said}, at {Path(place.filename).name}:{place.lineno}"], False
+        return [], False

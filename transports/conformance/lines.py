@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from array import array
+from collections.abc import Callable
 from functools import partial
 
 from transports.conformance.bench import RankCheck, draw, pattern
@@ -10,12 +12,26 @@ from transports.contract import MAX_HEADER
 from transports.errors import ConnectError
 
 KB = 1024
+LATE = 0.05  # seconds by which the last rank comes late
+SHORT, OVERDUE = 0.02, 1.0  # seconds of waiting, and beyond them
+IDLE, TURNS = 0.05, 20  # seconds of doing nothing, and how often
 SIZES = (0, 1, 7, 64 * KB - 1, 64 * KB, 64 * KB + 1, 0, 5_000_000, 1)
 
 
 def connect(desk: RankCheck) -> None:
-    """Line 1: when connect returns, everybody can be sent to, oneself included."""
+    """Line 1: when connect returns, everybody can be sent to, oneself included; also the one who comes last."""
+    last = desk.world_size - 1
+    if desk.rank < last:
+        desk.store.set(f"comes/{desk.rank}", b"")
+    else:
+        for peer in range(last):
+            desk.wait_for(f"comes/{peer}")
+        desk.clock.sleep(LATE)
+        desk.store.set("begun", b"")
     desk.connect()
+    desk.demand(
+        desk.store.check(["begun"]), f"connect returned before rank {last} had begun to connect"
+    )
     for peer in range(desk.world_size):
         desk.send(peer, desk.rank, b"hello")
     for peer in range(desk.world_size):
@@ -204,6 +220,11 @@ def patience(desk: RankCheck) -> None:
     drain(desk)
     desk.demand(not desk.transport.progress(0), "progress(0) says True, but nothing had come")
     desk.demand(not desk.transport.progress(0.01), "progress(0.01) says True, but nothing had come")
+    _returns_in_time(desk)
+    desk.meet("in time")
+    if desk.rank == 0 and not desk.clock.is_virtual:
+        _sleeps(desk)
+    desk.meet("slept")
     deadline = desk.clock.deadline(desk.patience)
     desk.beside(lambda: desk.transport.progress(None, lambda: True), "progress with done")
     desk.transport.send(desk.rank, b"", b"x")
@@ -214,22 +235,64 @@ def patience(desk: RankCheck) -> None:
     desk.meet("end")
 
 
+def _returns_in_time(desk: RankCheck) -> None:
+    """A machine may be busy for once, so the best of three tries counts."""
+    for _ in range(3):
+        took = desk.clock.deadline(None)
+        desk.transport.progress(SHORT, lambda: False)
+        if took.elapsed() <= SHORT + OVERDUE:
+            return
+    desk.demand(False, f"progress({SHORT}) with nothing to deliver took {took.elapsed():.1f} s")
+
+
+def _sleeps(desk: RankCheck) -> None:
+    """A rank that waits leaves the processor to others. Beside programs that compute, a loop gets only a part of it; so
+    the measure is a loop of our own, in turns."""
+    waiting = looping = 0.0
+    for _ in range(TURNS):
+        waiting += _computed(desk, lambda left: desk.transport.progress(left, lambda: False))
+        looping += _computed(desk, lambda left: None)
+        if waiting < 0.2 * looping:
+            return
+    desk.demand(
+        waiting < 0.5 * looping,
+        f"progress computes while it waits: {waiting:.2f} s of processor time, and a loop {looping:.2f} s",
+    )
+
+
+def _computed(desk: RankCheck, act: Callable[[float], object]) -> float:
+    """Seconds for which this thread computes, while it calls `act` again and again for a moment."""
+    deadline, before = desk.clock.deadline(IDLE), time.thread_time()
+    while not deadline.is_over():
+        act(deadline.left() or 0.0)
+    return time.thread_time() - before
+
+
 def reuse(desk: RankCheck) -> None:
     """Line 4: the buffer may be overwritten when send returns."""
     desk.connect()
+    kept: list[tuple[int, bytearray]] = []
     for nbytes in (1, 5000, 1_000_000):
         buffer = bytearray(pattern(nbytes, nbytes))
         for step in range(desk.world_size):
             desk.transport.send((desk.rank + step) % desk.world_size, b"", buffer)
+            desk.demand(buffer == pattern(nbytes, nbytes), "send has changed the caller's buffer")
         buffer[:] = bytes(nbytes)
         for src in range(desk.world_size):
             desk.receive(src, 1)
             (_, data), *rest = desk.tray.messages[src]
             desk.tray.messages[src] = rest
+            kept.append((src, data))
             desk.demand(
                 data == pattern(nbytes, nbytes),
                 f"rank {src} overwrote its buffer after send, and the message changed with it",
             )
+    desk.meet("received")
+    for src, data in kept:
+        desk.demand(
+            data == pattern(len(data), len(data)),
+            f"a message from rank {src} changed after it was delivered: its memory is the receiver's",
+        )
     desk.meet("end")
 
 

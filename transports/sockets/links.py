@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import struct
 import sys
 from contextlib import suppress
 
@@ -17,7 +16,8 @@ from transports import frames
 from transports.clock import Clock
 from transports.contract import Inbox, Sink
 from transports.driven import Turn
-from transports.errors import PeerLost
+from transports.errors import CLOSED, PeerLost
+from transports.sockets import liveness
 
 BUFFER = 1 << 17
 SCRATCH = 1 << 18
@@ -31,7 +31,10 @@ LOOPBACK_BUFFERS = ((socket.SO_SNDBUF, 1 << 18), (socket.SO_RCVBUF, 1 << 20))
 BROKEN_OFF = (
     "this rank was interrupted in the middle of a message to it, which cannot be taken back"
 )
-UNHEARD = 10_000  # milliseconds without an acknowledgement, while some are due
+
+
+class Farewell(EOFError):
+    """The peer has said that it closes."""
 
 
 class PeerConnection:
@@ -44,6 +47,7 @@ class PeerConnection:
         self.sending = Turn(clock)  # of the thread whose message is on its way
         self.lost: PeerLost | None = None
         self.verdict = ""  # why we gave the peer up, if it was we
+        self.unsaid = b""  # the rest of the farewell, while we leave
         self.is_half_sent = False  # a message is being sent, or was when we were interrupted
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
@@ -96,7 +100,12 @@ class PeerConnection:
         """Deliver the messages in the buffer; of the last one perhaps only the beginning."""
         start, end, needed = 0, self._end, frames.LENGTH
         while end - start >= frames.LENGTH:
-            header_length, payload_length = frames.unpack(self._buffer, start)
+            try:
+                header_length, payload_length = frames.unpack(self._buffer, start)
+            except frames.FrameError:
+                if self._view[start : start + frames.LENGTH] == frames.END:
+                    raise Farewell from None
+                raise
             body = start + frames.LENGTH + header_length
             if body > end:
                 needed += header_length
@@ -135,7 +144,10 @@ class PeerConnection:
         return ", in the middle of a message" if self._end else ""
 
     def why_ended(self, error: Exception) -> str:
-        """The end of the connection in words, by the error of `receive`."""
+        """The end of the connection in words, by the error of `receive`. A process that is killed ends its
+        connections, too, but only one that closes says so."""
+        if isinstance(error, Farewell):
+            return CLOSED
         if isinstance(error, EOFError):
             return f"its connection ended{self.where()}"
         return f"its connection broke{self.where()}: {error}"
@@ -150,17 +162,8 @@ class PeerConnection:
         self.hang_up()
 
     def is_unheard(self) -> bool:
-        """Whether the peer's host has stopped acknowledging: off, or cut off (Linux).
-
-        Not TCP_USER_TIMEOUT: that also ends connections to peers that are merely too busy to read,
-        and busy is what ranks are.
-        """
-        with suppress(OSError, AttributeError, struct.error):
-            info = self.outgoing.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
-            retransmits, probes = info[2], info[3]
-            since = struct.unpack_from("<I", info, 56)[0]
-            return bool((retransmits or probes) and since > UNHEARD)
-        return False
+        """Whether the peer's host has stopped acknowledging."""
+        return liveness.is_unheard(self.outgoing)
 
     def hang_up(self) -> None:
         """No more in either direction. The files stay open until `close`: another thread may be
@@ -175,13 +178,9 @@ class PeerConnection:
 
 
 def prepare(connection: socket.socket) -> None:
-    """Options of every connection: no delay for small messages, and word from silent hosts."""
+    """Options of every connection between ranks."""
     connection.setblocking(False)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    liveness.watch_over(connection)
     if connection.getpeername()[0] in ("127.0.0.1", "::1"):
         for option, size in LOOPBACK_BUFFERS:
             connection.setsockopt(socket.SOL_SOCKET, option, size)
-    for name, seconds in (("TCP_KEEPIDLE", 6), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3)):
-        with suppress(OSError, AttributeError):
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)

@@ -24,6 +24,7 @@ from transports.errors import DistStoreError, StoreTimeout
 from transports.frames import LENGTH, FrameError
 from transports.job import JobCard
 from transports.keys import job_key
+from transports.sockets import liveness
 from transports.sockets.auth_listener import AuthListener
 from transports.stores import protocol
 from transports.stores.key_values import READS, KeyValues, NotYet
@@ -78,6 +79,7 @@ class StoreServer:
         self._behind: deque[Client] = deque()
         self._wake, self._alarm = socket.socketpair()
         self._is_closing = False
+        self._look = clock.deadline(liveness.SLICE)
         self._thread = clock.start(self._serve, f"store server {self.port}")
 
     def serve(self, job: JobCard) -> None:
@@ -115,14 +117,23 @@ class StoreServer:
                 self._guarded(self._clients[file], self._attend)
         for connection, _ in self._listener.admit([f for f in ready if f not in self._clients]):
             with suppress(OSError):
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                liveness.watch_over(connection)
             self._clients[connection.fileno()] = Client(connection)
+        self._dismiss_unheard()
         for client in list(self._clients.values()):
             if client.deadline is not None and client.deadline.is_over():
                 self._guarded(client, self._answer_late)
         while self._behind:
             self._guarded(self._behind.popleft(), self._listen)
+
+    def _dismiss_unheard(self) -> None:
+        """Now and then: clients whose host does not acknowledge their answers."""
+        if not self._look.is_over():
+            return
+        self._look = self._clock.deadline(liveness.SLICE)
+        for client in list(self._clients.values()):
+            if liveness.is_unheard(client.socket):
+                self._dismiss(client)
 
     def _patience(self) -> float:
         """Seconds until somebody's deadline."""

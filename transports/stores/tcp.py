@@ -10,9 +10,10 @@ import socket
 import weakref
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 from transports import job
-from transports.clock import ENDLESS, SYSTEM, Clock, Deadline
+from transports.clock import SYSTEM, Clock, Deadline
 from transports.errors import DistNetworkError, DistStoreError, OtherJob, StoreTimeout
 from transports.frames import LENGTH, FrameError
 from transports.job import JobCard
@@ -20,6 +21,7 @@ from transports.keys import job_key
 from transports.sockets import endpoints
 from transports.sockets.auth_listener import ADVICE, ask_whose, dial, dial_once
 from transports.sockets.handshake import Claim
+from transports.sockets.liveness import Unheard, patiently, watch_over
 from transports.stores import protocol
 from transports.stores.protocol import StoreRequest
 from transports.stores.server import KEY, LOBBY, StoreServer
@@ -155,9 +157,7 @@ class TCPStore(Store):
         request = protocol.pack_request(StoreRequest(operation, list(keys), list(values), timeout))
         connection = self._take()
         try:
-            connection.settimeout(None if timeout >= ENDLESS else max(timeout, 0) + GRACE)
-            connection.sendall(request)
-            body = _answer(connection)
+            body = _answer(connection, request, self._clock.deadline(max(timeout, 0) + GRACE))
         except BaseException as error:
             connection.close()  # half an exchange is of no use to the next
             if isinstance(error, OSError | FrameError):
@@ -208,10 +208,12 @@ class TCPStore(Store):
 
     def _gone(self, operation: str, error: Exception) -> DistNetworkError:
         where = endpoints.shown(self.host, self.port)
+        if isinstance(error, Unheard):
+            return DistNetworkError(f"the store at {where} did not answer {operation!r}: {error}")
         if isinstance(error, TimeoutError):
             return DistNetworkError(
                 f"the store at {where} did not answer {operation!r} within {GRACE:g} s of its "
-                "timeout: its host is off, cut off, or overloaded"
+                "timeout: its process is stopped or overloaded"
             )
         return DistNetworkError(
             f"the store at {where} is gone ({error}): the master's process has ended, or closed "
@@ -239,8 +241,7 @@ class TCPStore(Store):
 
 
 def _prepared(connection: socket.socket) -> socket.socket:
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    watch_over(connection)
     return connection
 
 
@@ -262,11 +263,13 @@ def _release(server: StoreServer | None, is_shared: bool, idle: list[socket.sock
     server.close()
 
 
-def _answer(connection: socket.socket) -> bytearray:
-    """The payload of the next frame."""
-    heard = bytearray()
+def _answer(connection: socket.socket, request: bytes, deadline: Deadline) -> bytearray:
+    """Say `request`; the payload of the next frame."""
+    rest, heard = memoryview(request), bytearray()
+    while rest:
+        rest = rest[patiently(connection, deadline, partial(connection.send, rest)) :]
     while (length := protocol.frame_length(heard)) is None or len(heard) < length:
-        data = connection.recv(1 << 16)
+        data = patiently(connection, deadline, partial(connection.recv, 1 << 16))
         if not data:
             raise ConnectionResetError("the connection ended")
         heard += data

@@ -182,7 +182,7 @@ class Mailbox(MailboxTexts):
             error = self.flight.contradiction(receive)
             if error is not None:
                 return receive.owner.fail(error)
-        if turns.bit_count() == 1 and slow >= self.slow:
+        if turns.bit_count() == 1 and slow >= self.slow and not receive.done:
             _log.warning("still waiting: %s", self.late(receive, slow * turns))
 
     def watch(

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from minitorch_dist.distributed import world
-from minitorch_dist.distributed.exceptions import DistError, DistTimeout, WorkerLost
+from minitorch_dist.distributed import bootstrap, world
+from minitorch_dist.distributed.aside import Aside
+from minitorch_dist.distributed.exceptions import DistTimeout, WorkerLost
 from minitorch_dist.distributed.mail.mailbox import SLOW, SLOW_VARIABLE
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent, current
@@ -249,8 +249,8 @@ def _leave(agent: RpcAgent) -> None:
         here.at_end.remove(leave_behind)
         here.interrupts.remove(agent.transport.close)
     agent.close(patience=5.0)
-    with suppress(DistError, OSError):  # the store's master may have left first
-        agent.sign_off()
+    aside = Aside(agent.clock, f"farewell of {agent!r}")  # the store's master may have left first
+    aside.settle(aside.ask(agent.sign_off), bootstrap.DEPARTURE)
     if agent.own_store is not None:
         agent.own_store.close()
 
