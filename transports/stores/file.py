@@ -25,7 +25,7 @@ from pathlib import Path
 
 from transports import frames
 from transports.clock import SYSTEM, Clock
-from transports.errors import DistStoreError, StoreTimeout, TrustError
+from transports.errors import DistStoreError, TrustError
 from transports.stores import processes, protocol
 from transports.stores.key_values import READS, KeyValues, NotYet
 from transports.stores.protocol import StoreRequest
@@ -71,17 +71,19 @@ class FileStore(Store):
         request = StoreRequest(operation, list(keys), list(values), 0.0)
         record = b"" if operation in READS else protocol.pack_request(request)
         pause, longest = PAUSES
+        need: NotYet | None = None
         while True:
             is_late = deadline.is_over()
             with self._guard, self._log.locked():
                 self._log.read()
-                try:
-                    return self._log.carry_out(request, record)
-                except NotYet as need:
-                    missing = need.missing
+                # Others wait for the lock: of many keys that are missing, one is looked at.
+                if need is None or is_late or self._log.has(operation, need.missing[-1]):
+                    try:
+                        return self._log.carry_out(request, record)
+                    except NotYet as missing:
+                        need = missing
             if is_late:
-                present = [key for key in keys if key not in missing]
-                raise StoreTimeout(timeout, missing, present, self._note())
+                raise need.late(timeout, keys, self._note())
             left = deadline.left()
             self._clock.sleep(pause if left is None else min(pause, left))
             pause = min(2 * pause, longest)
@@ -174,8 +176,7 @@ class Log:
         if not self.is_whole:
             self._forget()
         self.is_whole = False
-        size = os.fstat(self._file).st_size
-        data = os.pread(self._file, size - self._offset, self._offset)
+        data = self._unread()
         start = 0
         while True:
             rest = memoryview(data)[start:]
@@ -195,6 +196,14 @@ class Log:
             os.ftruncate(self._file, self._offset)
         self.is_whole = True
 
+    def _unread(self) -> bytes:
+        """All that follows our offset. The system hands out two gigabytes at once, at most."""
+        pieces, at, size = list[bytes](), self._offset, os.fstat(self._file).st_size
+        while at < size and (piece := os.pread(self._file, size - at, at)):
+            pieces.append(piece)
+            at += len(piece)
+        return b"".join(pieces)
+
     def _replay(self, request: StoreRequest) -> None:
         if request.operation == JOIN:
             processes.read(_mark(request.values[0]))  # ValueError if it is none
@@ -205,6 +214,9 @@ class Log:
             self.users.remove(request.values[0])
         else:
             self.key_values.do(request.operation, request.keys, request.values)
+
+    def has(self, operation: str, key: str) -> bool:
+        return self.key_values.is_there(operation, key)
 
     def carry_out(self, request: StoreRequest, record: bytes) -> list[bytes]:
         """Do a command on our key-value table, and append its record. The lock is held and all is read."""
