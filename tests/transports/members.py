@@ -108,7 +108,8 @@ class Bill:
     @property
     def is_fair(self) -> bool:
         work = SECONDS + SECONDS_A_BYTE * (self.sent + self.taken)
-        room = BYTES + BYTES_A_BYTE * (self.sent - self.values) + COPIES * self.values
+        values = min(self.values, self.sent)
+        room = BYTES + BYTES_A_BYTE * (self.sent - values) + COPIES * values
         return self.seconds <= work and self.memory <= room
 
     def __str__(self) -> str:
@@ -353,6 +354,10 @@ class Honest:
                 time.sleep(0.002)
         except BaseException as error:
             self.trouble = error
+
+    def wait(self) -> None:
+        """A little."""
+        self._thread.join(0.01)
 
     def end(self) -> None:
         """Its last round is right, too; AssertionError if one was not."""

@@ -195,11 +195,13 @@ class BrokerServer:
             self.stop()
 
     def _drop_silent(self) -> None:
-        """Drop who was silent for longer than it may [MQTT-3.1.2-24]."""
+        """Drop who was silent for longer than it may [MQTT-3.1.2-24], or takes too little of what waits for it."""
         now = asyncio.get_running_loop().time()
         for session in list(self.house.clients.values()):
             silence = now - session.heard
-            if session.keepalive and not session.is_busy and silence > 1.5 * session.keepalive:
+            if why := session.outbox.why_too_slow(now):
+                session.drop(why)
+            elif session.keepalive and not session.is_busy and silence > 1.5 * session.keepalive:
                 session.drop(f"silent for {silence:.1f} s")
 
     async def _close(self) -> None:
