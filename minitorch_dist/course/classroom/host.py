@@ -43,6 +43,7 @@ class ClassHost:
             except QueueEmptyError:
                 break
             heard += 1
+            self.guard.heard(data)
             who, _, said = data.partition(b" ")
             if len(who) == MARK and who.isalnum():
                 self.room.hear(who.decode("ascii"), said, self.now())
