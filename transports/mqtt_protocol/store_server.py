@@ -341,14 +341,9 @@ class MqttStoreServer:
         self._connection.post(Publication(self._topics.owner, self._frame(kind), 1, is_lasting))
 
     def _say(self, mark: int, kind: int, number: int = 0, body: bytes = b"") -> None:
-        tag = None
-        if body:
-            asker = self._askers[mark]
-            tag = mark, len(body)
-            asker.on_the_way += len(body)
-            self._on_the_way += len(body)
-        frame = self._frame(kind, mark, number, body)
-        self._connection.post(Publication(self._topics.answer(mark), frame, tag=tag))
+        self._connection.post(
+            Publication(self._topics.answer(mark), self._frame(kind, mark, number, body))
+        )
 
     def _say_answer(self, mark: int, number: int, answer: list[Value] | Exception) -> None:
         """Say it, if there is room on the way to the broker; else the asker asks again."""
@@ -356,7 +351,11 @@ class MqttStoreServer:
         if asker.on_the_way >= ROOM or self._on_the_way >= ROOM_FOR_ALL:
             self.dropped["no room"] += 1
         else:
-            self._say(mark, frames.ANSWER, number, _packed(answer))
+            frame = self._frame(frames.ANSWER, mark, number, _packed(answer))
+            asker.on_the_way += len(frame)
+            self._on_the_way += len(frame)
+            tag = mark, len(frame)
+            self._connection.post(Publication(self._topics.answer(mark), frame, tag=tag))
 
     def close(self) -> None:
         """Tell the askers that there is nothing more to ask."""
