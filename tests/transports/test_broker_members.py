@@ -89,10 +89,10 @@ class Reader:
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
 
-    def send(self, *pieces: bytes) -> None:
+    def deliver(self, sender: object, *pieces: bytes) -> None:
         self.pieces += pieces
 
-    async def room(self) -> None: ...
+    async def room(self, sender: object) -> None: ...
 
     def next_number(self) -> int:
         return 1
@@ -183,11 +183,11 @@ def test_all_comes_in_order(sizes: list[int]) -> None:
         box, ours, writer = await an_outbox(1 << 20)
         sent = [bytes([number % 251]) * size for number, size in enumerate(sizes)]
         for piece in sent:
-            box.say(piece[:1], piece[1:])
+            box.say("one", piece[:1], piece[1:])
         heard, loop = bytearray(), asyncio.get_running_loop()
         while len(heard) < sum(sizes):
             heard += await loop.sock_recv(ours, 1 << 16)
-        assert heard == b"".join(sent) and repr(box) == "<Outbox, 0 bytes wait>"
+        assert heard == b"".join(sent) and repr(box) == "<Outbox, 0 bytes of 0 senders wait>"
         writer.close()
         ours.close()
 
@@ -202,8 +202,9 @@ def test_who_takes_next_to_nothing_is_too_slow(seconds: float) -> None:
         box, ours, writer = await an_outbox(100_000)
         assert box.why_too_slow(0.0) == ""
         for _ in range(10):
-            box.say(bytes(100_000))
-        waits = asyncio.ensure_future(box.room())
+            box.say("one", bytes(100_000))
+        waits = asyncio.ensure_future(box.room("one"))
+        await asyncio.sleep(0)
         assert box.why_too_slow(seconds) == ""
         loop, taken = asyncio.get_running_loop(), 0
         while taken < 1.1 * outbox.SLOWEST * outbox.STALL:
@@ -212,6 +213,33 @@ def test_who_takes_next_to_nothing_is_too_slow(seconds: float) -> None:
         assert box.why_too_slow(seconds + 1.9 * outbox.STALL) == "" and not waits.done()
         why = box.why_too_slow(seconds + 2 * outbox.STALL)
         assert why.startswith("it took ") and "waited for it" in why
+        box.forget()
+        await waits
+        writer.transport.abort()
+        ours.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("senders", [1, 2, 5])
+def test_a_flood_holds_up_its_own_sender(senders: int) -> None:
+    """A message of another one comes behind one of each flooding sender, and its sender does not wait."""
+
+    async def run() -> None:
+        box, ours, writer = await an_outbox(1 << 20)
+        for _ in range(400):
+            for number in range(senders):
+                box.say(f"flood {number}", b"x" * 5000)
+        waits = asyncio.ensure_future(box.room("flood 0"))
+        await asyncio.sleep(0)
+        box.say("honest", b"honest")
+        await box.room("honest")
+        assert not waits.done()
+        heard, loop = bytearray(), asyncio.get_running_loop()
+        near = outbox.NEAR + 5000 + box._transport.get_write_buffer_size() + (1 << 16)
+        while b"honest" not in heard:
+            heard += await loop.sock_recv(ours, 1 << 12)
+        assert len(heard) <= near + senders * 5000, "it did not wait for the others' lines"
         box.forget()
         await waits
         writer.transport.abort()

@@ -21,9 +21,9 @@ IN_A_ROW = 64  # readers of a message, until other messages have their turn
 class Subscriber(Protocol):
     """A client, as far as the router sees it."""
 
-    def send(self, *pieces: bytes) -> None: ...
-    async def room(self) -> None:
-        """Return when the client has taken enough of what was sent, or is gone."""
+    def deliver(self, sender: object, *pieces: bytes) -> None: ...
+    async def room(self, sender: object) -> None:
+        """Return when the client has taken enough of what this sender said, or is gone."""
 
     def next_number(self) -> int: ...
 
@@ -37,7 +37,7 @@ class Router:
         self._looks = 0
         self._pause = asyncio.Lock()  # subscribers wait here for their turn to look on
 
-    async def publish(self, message: PublishedMessage) -> None:
+    async def publish(self, message: PublishedMessage, sender: object = None) -> None:
         """Return when everybody who gets it has room for more."""
         if message.retain:
             self.retained.keep(message)
@@ -46,10 +46,10 @@ class Router:
         readers = list(self.subscriptions.readers(message.topic).items())
         for count, (reader, granted) in enumerate(readers, 1):
             if message.qos and granted:
-                reader.send(*packets.publish_pieces(numbered, reader.next_number()))
+                reader.deliver(sender, *packets.publish_pieces(numbered, reader.next_number()))
             else:
-                reader.send(*pieces)
-            await reader.room()
+                reader.deliver(sender, *pieces)
+            await reader.room(sender)
             if count % IN_A_ROW == 0:
                 await asyncio.sleep(0)
 
@@ -65,8 +65,8 @@ class Router:
                 continue  # if a newer one came meanwhile, that was delivered
             best = min(qos, message.qos)
             number = reader.next_number() if best else 0
-            reader.send(*packets.publish_pieces(message._replace(qos=best), number))
-            await reader.room()
+            reader.deliver(None, *packets.publish_pieces(message._replace(qos=best), number))
+            await reader.room(None)
 
     def __repr__(self) -> str:
         return f"<Router of {len(self.subscriptions)} subscriptions, {len(self.retained)} retained>"

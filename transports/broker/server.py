@@ -25,6 +25,7 @@ MAX_STRANGERS = 64  # connections that have not shown the password yet
 FAIR = 0.25  # seconds that each of them has, however many wait
 BACKLOG = 1024
 STREAM = 1 << 20  # bytes that are read ahead of a session
+NEAR = 1 << 17  # bytes that the system holds of what is said to a client; there nobody takes turns
 HANDSHAKE = b"\x16"  # the first byte of TLS
 OFTEN = 32  # strangers, after which what they left behind is collected
 LOOK = 0.25  # seconds between two looks at who is silent
@@ -108,6 +109,7 @@ class BrokerServer:
                     self._drop_oldest("there are no files left for others")
                 await asyncio.sleep(0.02)
                 continue
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, NEAR)
             task = asyncio.ensure_future(self._attend(connection))
             self._tasks[task] = Stranger(connection, loop.time())
 

@@ -167,7 +167,7 @@ class Session:
         if isinstance(packet, packets.Publish):
             if not self._may_say(packet.message.topic):
                 raise Malformed(f"only the owner may say {packet.message.topic[:80]}")
-            await self.house.router.publish(packet.message)
+            await self.house.router.publish(packet.message, self)
             if packet.number:
                 self.send(packets.puback(packet.number))
         elif isinstance(packet, packets.Subscribe):
@@ -199,11 +199,14 @@ class Session:
 
     # -- what a client is told --------------------------------------------------------------
 
-    def send(self, *pieces: bytes) -> None:
-        self.outbox.say(*pieces)
+    def send(self, packet: bytes) -> None:
+        self.outbox.say(None, packet)
 
-    async def room(self) -> None:
-        await self.outbox.room()
+    def deliver(self, sender: object, *pieces: bytes) -> None:
+        self.outbox.say(sender, *pieces)
+
+    async def room(self, sender: object = None) -> None:
+        await self.outbox.room(sender)
 
     def next_number(self) -> int:
         self._number = self._number % 0xFFFF + 1
@@ -233,7 +236,7 @@ class Session:
         self._transport.abort()
         self.outbox.forget()
         if self._will is not None and not self.is_polite:
-            await self.house.router.publish(self._will)
+            await self.house.router.publish(self._will, self)
 
     def __repr__(self) -> str:
         name = self.identifier or "stranger"
