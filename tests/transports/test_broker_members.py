@@ -246,3 +246,23 @@ def test_a_flood_holds_up_its_own_sender(senders: int) -> None:
         ours.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("nbytes", [1 << 16, 5_000_000])
+def test_a_long_message_is_handed_over_a_little_at_a_time(nbytes: int) -> None:
+    """The writer keeps a copy of what the system does not take, so it gets little of it."""
+
+    async def run() -> None:
+        box, ours, writer = await an_outbox(1 << 20)
+        for _ in range(3):
+            box.say("one", b"head", bytes(nbytes))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert box._transport.get_write_buffer_size() <= 2 * outbox.NEAR + 100
+        heard, loop = 0, asyncio.get_running_loop()
+        while heard < 3 * (nbytes + 4):
+            heard += len(await loop.sock_recv(ours, 1 << 20))
+        writer.transport.abort()
+        ours.close()
+
+    asyncio.run(run())

@@ -46,8 +46,10 @@ class Outbox:
     def say(self, sender: Sender, *pieces: bytes) -> None:
         if self._transport.is_closing():
             return
-        if self._task is None and self._transport.get_write_buffer_size() <= NEAR:
-            self._write(pieces)
+        near = self._transport.get_write_buffer_size() + sum(map(len, pieces))
+        if self._task is None and near <= NEAR:
+            for piece in pieces:
+                self._write(piece)
             return
         if sender not in self._lines:
             self._lines[sender] = deque()
@@ -58,24 +60,31 @@ class Outbox:
         if self._task is None:
             self._task = asyncio.ensure_future(self._work_off())
 
-    def _write(self, pieces: tuple[bytes, ...]) -> None:
-        for piece in pieces:
-            self._writer.write(piece)
-            self._written += len(piece)
+    def _write(self, piece: bytes | memoryview) -> None:
+        self._writer.write(piece)
+        self._written += len(piece)
 
     async def _work_off(self) -> None:
         try:
             with suppress(OSError):
                 while self._turns and not self._transport.is_closing():
-                    self._write(self._next())
-                    if self._transport.get_write_buffer_size() > NEAR:
-                        self._tell()
-                        await self._writer.drain()
+                    for piece in self._next():
+                        await self._write_slowly(memoryview(piece))
         finally:
             self._task = None
             if self._transport.is_closing():
                 self.forget()
             self._tell()
+
+    async def _write_slowly(self, piece: memoryview) -> None:
+        """A little at a time: the writer copies what the system does not take."""
+        for start in range(0, len(piece), NEAR):
+            self._write(piece[start : start + NEAR])
+            if self._transport.get_write_buffer_size() > NEAR:
+                self._tell()
+                await self._writer.drain()
+            if self._transport.is_closing():
+                raise ConnectionResetError("the client is gone")
 
     def _next(self) -> tuple[bytes, ...]:
         """The first message of the sender whose turn it is."""
