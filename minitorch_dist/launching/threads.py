@@ -21,7 +21,6 @@ from minitorch_dist.launching import (
     ranks,
     standard_locks,
 )
-from minitorch_dist.launching import chance, collector, cores, limit as limits, outside, ranks
 from minitorch_dist.multiprocessing import lines
 from minitorch_dist.tensors import generator
 from transports.clock import SYSTEM, Clock, Deadline, Thread

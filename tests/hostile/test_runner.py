@@ -21,7 +21,10 @@ from tests.hostile.faults import blows, nursery, programs
 from tests.hostile.faults.blows import Blow
 from tests.hostile.faults.nursery import DIED, End, Fell
 from tests.hostile.judging import Verdict
+from tests.hostile.live import members
+from tests.hostile.live.crowd import Wrong
 from tests.hostile.running import Part, Row, Runner, Session, Tried
+from tests.transports import members as costly
 
 RIGHT = b"\x05hello"
 
@@ -252,6 +255,27 @@ def test_a_blow_that_comes_after_the_program_has_ended_leaves_its_result(tmp_pat
     """Ctrl-C is the program's as long as that lasts. Afterwards it would only silence the suite's own report."""
     ends = nursery.run(struck_at_the_end, 1, None, tmp_path / "world")
     assert isinstance(ends[0].result, Struck)
+
+
+@pytest.mark.parametrize("what", ["SECONDS", "BYTES"])
+def test_a_server_that_takes_too_much_for_its_members_falls(
+    what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With limits that no server can keep; with those of the suite it stands."""
+
+    def put_much(crowd: Any, random: Random, scale: float) -> None:
+        crowd.ask(crowd.member(), costly.request("set", ["k"], [bytes(20 << 20)]))
+
+    monkeypatch.setattr(costly, "ATTACKS", [put_much])
+    session = members.open_store(1, tmp_path)
+    try:
+        monkeypatch.setattr(Random, "sample", lambda self, found, count: list(found))
+        assert session.attempt(0).verdict.outcome == "accepted"
+        monkeypatch.setattr(costly, what, -(1 << 40))
+        with pytest.raises(Wrong, match=r"put_much at .*: too much for"):
+            session.attempt(1)
+    finally:
+        session.close()
 
 
 # ------------------------------------------------------------------------------------- the command line

@@ -225,7 +225,7 @@ def test_a_client_that_takes_no_answers_is_not_answered_without_end(store: TCPSt
     assert store.add("n", 1) == 1 and store.add("n", 1) == 2
     served = store._server
     assert served is not None
-    assert all(len(one.to_say) < 5_000_000 for one in list(served._clients.values()))
+    assert all(one.left < 5_000_000 for one in list(served._clients.values()))
     client.close()
 
 

@@ -5,8 +5,8 @@
 
 MQTT 3.1.1 with QoS 0 and 1, retained messages, wills, keepalive, `+` and `#`. It keeps no sessions
 beyond their connection and nothing on disk, and refuses QoS 2. Read `packets` first (bytes), then
-`topics` (which client gets which message), `router`, `session` (one client), `identifiers` (that
-nobody else can come with), `rules` (the rights of clients), `server`;
+`topics` (which client gets which message), `retained`, `router`, `outbox` (what waits for a client), `session` (one
+client), `identifiers` (that nobody else can come with), `rules` (the rights of clients), `server`;
 `command` serves until told to stop, with the `credentials` that members come with.
 
 Why not an existing one? The broker most often embedded in Python programs does not enforce keepalive. It

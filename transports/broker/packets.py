@@ -21,6 +21,8 @@ SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK, PINGREQ, PINGRESP, DISCONNECT = 8, 9, 
 
 ACCEPTED, WRONG_VERSION, BAD_IDENTIFIER, BAD_PASSWORD = 0, 1, 2, 4  # in CONNACK
 REFUSED = 0x80  # in SUBACK
+SHORT = 4096  # bytes of a payload
+MAX_FILTERS = 1000  # subscriptions of one client, and of one packet
 
 _NUMBER = struct.Struct(">H")
 
@@ -199,6 +201,8 @@ def _subscribe(body: _Body) -> Subscribe:
         if qos > 2:  # [MQTT-3-8.3-4]
             raise Malformed(f"a subscription asks for QoS {qos}")
         filters.append((name, qos))
+        if len(filters) > MAX_FILTERS:
+            raise Malformed(f"a SUBSCRIBE to more than {MAX_FILTERS} filters")
     if not filters:  # [MQTT-3.8.3-3]
         raise Malformed("a SUBSCRIBE to nothing")
     return Subscribe(number, filters)
@@ -209,6 +213,8 @@ def _unsubscribe(body: _Body) -> Unsubscribe:
     filters = []
     while not body.is_over():
         filters.append(body.text())
+        if len(filters) > MAX_FILTERS:
+            raise Malformed(f"an UNSUBSCRIBE from more than {MAX_FILTERS} filters")
     if not filters:  # [MQTT-3.10.3-2]
         raise Malformed("an UNSUBSCRIBE from nothing")
     return Unsubscribe(number, filters)
@@ -225,13 +231,17 @@ def publishable(topic: str) -> str:
 
 def packet(first: int, *parts: bytes) -> bytes:
     """A packet of this first byte and body."""
-    left = sum(map(len, parts))
-    length = bytearray()
+    return b"".join((head(first, sum(map(len, parts))), *parts))
+
+
+def head(first: int, nbytes: int) -> bytes:
+    """The beginning of a packet whose body has so many bytes."""
+    found = bytearray((first,))
     while True:
-        left, low = left >> 7, left & 127
-        length.append(low | (128 if left else 0))
-        if not left:
-            return b"".join((bytes((first,)), length, *parts))
+        nbytes, low = nbytes >> 7, nbytes & 127
+        found.append(low | (128 if nbytes else 0))
+        if not nbytes:
+            return bytes(found)
 
 
 def connack(code: int) -> bytes:
@@ -240,9 +250,18 @@ def connack(code: int) -> bytes:
 
 def publish(message: PublishedMessage, number: int = 0) -> bytes:
     """`number` is needed with QoS 1."""
+    return b"".join(publish_pieces(message, number))
+
+
+def publish_pieces(message: PublishedMessage, number: int = 0) -> tuple[bytes, ...]:
+    """The same; a long payload is a piece of its own, which is not copied."""
     topic = message.topic.encode()
-    head = _NUMBER.pack(len(topic)) + topic + (_NUMBER.pack(number) if message.qos else b"")
-    return packet(PUBLISH << 4 | message.qos << 1 | message.retain, head, message.payload)
+    start = _NUMBER.pack(len(topic)) + topic + (_NUMBER.pack(number) if message.qos else b"")
+    first = PUBLISH << 4 | message.qos << 1 | message.retain
+    start = head(first, len(start) + len(message.payload)) + start
+    if len(message.payload) <= SHORT:
+        return (start + message.payload,)
+    return start, message.payload
 
 
 def puback(number: int) -> bytes:

@@ -1,26 +1,29 @@
 """Takes each message to those who subscribed, and keeps the retained ones for those who will.
 
-Retained messages are bounded in number and in bytes. A message that does not fit is delivered, but not
-kept.
+Payloads are not copied for a reader, however many there are. To find retained messages for wildcards may take many
+steps. All who subscribe share a number of these in a second, and messages go on meanwhile.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
 from transports.broker import packets, topics
 from transports.broker.packets import PublishedMessage
+from transports.broker.retained import Retained
 
-MAX_RETAINED = 10_000
-MAX_RETAINED_BYTES = 64 << 20
+LOOKS = 256  # steps in search of retained messages in a row
+PAUSE = 0.001  # seconds until the next ones
+IN_A_ROW = 64  # readers of a message, until other messages have their turn
 
 
 class Subscriber(Protocol):
     """A client, as far as the router sees it."""
 
-    def send(self, packet: bytes) -> None: ...
-    async def room(self) -> None:
-        """Return when the client has taken enough of what was sent, or is gone."""
+    def deliver(self, sender: object, *pieces: bytes) -> None: ...
+    async def room(self, sender: object) -> None:
+        """Return when the client has taken enough of what this sender said, or is gone."""
 
     def next_number(self) -> int: ...
 
@@ -30,50 +33,40 @@ class Router:
 
     def __init__(self) -> None:
         self.subscriptions: topics.Subscriptions[Subscriber] = topics.Subscriptions()
-        self._retained: dict[str, PublishedMessage] = {}
-        self._retained_bytes = 0
+        self.retained = Retained()
+        self._looks = 0
+        self._pause = asyncio.Lock()  # subscribers wait here for their turn to look on
 
-    async def publish(self, message: PublishedMessage) -> None:
+    async def publish(self, message: PublishedMessage, sender: object = None) -> None:
         """Return when everybody who gets it has room for more."""
         if message.retain:
-            self._keep(message)
-        plain = b""
-        for reader, granted in list(self.subscriptions.readers(message.topic).items()):
+            self.retained.keep(message)
+        numbered, plain = message._replace(retain=False), message._replace(qos=0, retain=False)
+        pieces = packets.publish_pieces(plain)
+        readers = list(self.subscriptions.readers(message.topic).items())
+        for count, (reader, granted) in enumerate(readers, 1):
             if message.qos and granted:
-                numbered = message._replace(retain=False)
-                reader.send(packets.publish(numbered, reader.next_number()))
+                reader.deliver(sender, *packets.publish_pieces(numbered, reader.next_number()))
             else:
-                plain = plain or packets.publish(message._replace(qos=0, retain=False))
-                reader.send(plain)
-            await reader.room()
+                reader.deliver(sender, *pieces)
+            await reader.room(sender)
+            if count % IN_A_ROW == 0:
+                await asyncio.sleep(0)
 
     async def subscribe(self, reader: Subscriber, name: str, qos: int) -> None:
         """Subscribe from now on. Retained messages come at once [MQTT-3.3.1-6]."""
         self.subscriptions.add(reader, name, qos)
-        for topic, message in list(self._retained.items()):
-            if topics.matches(name, topic):
-                best = min(qos, message.qos)
-                number = reader.next_number() if best else 0
-                reader.send(packets.publish(message._replace(qos=best), number))
-                await reader.room()
-
-    def _keep(self, message: PublishedMessage) -> None:
-        old = self._retained.pop(message.topic, None)
-        if old is not None:
-            self._retained_bytes -= _size(old)
-        is_room = (
-            len(self._retained) < MAX_RETAINED
-            and self._retained_bytes + _size(message) <= MAX_RETAINED_BYTES
-        )
-        if message.payload and is_room:  # an empty one only clears [MQTT-3.3.1-10]
-            self._retained[message.topic] = message
-            self._retained_bytes += _size(message)
+        for message in self.retained.find(name):
+            self._looks += 1
+            if self._looks % LOOKS == 0:
+                async with self._pause:
+                    await asyncio.sleep(PAUSE)
+            if message is None or not self.retained.is_kept(message):
+                continue  # if a newer one came meanwhile, that was delivered
+            best = min(qos, message.qos)
+            number = reader.next_number() if best else 0
+            reader.deliver(None, *packets.publish_pieces(message._replace(qos=best), number))
+            await reader.room(None)
 
     def __repr__(self) -> str:
-        return (
-            f"<Router of {len(self.subscriptions)} subscriptions, {len(self._retained)} retained>"
-        )
-
-
-def _size(message: PublishedMessage) -> int:
-    return len(message.topic) + len(message.payload)
+        return f"<Router of {len(self.subscriptions)} subscriptions, {len(self.retained)} retained>"

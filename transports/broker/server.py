@@ -25,6 +25,7 @@ MAX_STRANGERS = 64  # connections that have not shown the password yet
 FAIR = 0.25  # seconds that each of them has, however many wait
 BACKLOG = 1024
 STREAM = 1 << 20  # bytes that are read ahead of a session
+NEAR = 1 << 17  # bytes that the system holds of what is said to a client; there nobody takes turns
 HANDSHAKE = b"\x16"  # the first byte of TLS
 OFTEN = 32  # strangers, after which what they left behind is collected
 LOOK = 0.25  # seconds between two looks at who is silent
@@ -108,6 +109,7 @@ class BrokerServer:
                     self._drop_oldest("there are no files left for others")
                 await asyncio.sleep(0.02)
                 continue
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, NEAR)
             task = asyncio.ensure_future(self._attend(connection))
             self._tasks[task] = Stranger(connection, loop.time())
 
@@ -195,11 +197,13 @@ class BrokerServer:
             self.stop()
 
     def _drop_silent(self) -> None:
-        """Drop who was silent for longer than it may [MQTT-3.1.2-24]."""
+        """Drop who was silent for longer than it may [MQTT-3.1.2-24], or takes too little of what waits for it."""
         now = asyncio.get_running_loop().time()
         for session in list(self.house.clients.values()):
             silence = now - session.heard
-            if session.keepalive and not session.is_busy and silence > 1.5 * session.keepalive:
+            if why := session.outbox.why_too_slow(now):
+                session.drop(why)
+            elif session.keepalive and not session.is_busy and silence > 1.5 * session.keepalive:
                 session.drop(f"silent for {silence:.1f} s")
 
     async def _close(self) -> None:

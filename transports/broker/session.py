@@ -4,8 +4,9 @@
          │ no: closed, nothing changed                      │ anything else: its will is sent
 
 The next packet is read only when all readers of the last one have room for more. So a slow reader slows its
-senders, and the broker's memory stays bounded. A reader that takes nothing at all is dropped after a while,
-so that it cannot stop the others for ever.
+senders, and the broker's memory stays bounded. A reader that takes next to nothing is dropped after a while
+(`outbox`), so that it cannot stop the others for ever. And a client that says much at once gives the others their turn
+after a few of its packets.
 
 Sessions end with their connection: a client that asks for more (`clean session` 0) is told that
 there was no earlier session, and starts anew.
@@ -21,16 +22,17 @@ import hmac
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 
 from transports.broker import identifiers, packets, topics
 from transports.broker.credentials import OWNER
-from transports.broker.packets import Connect, Malformed, PublishedMessage
+from transports.broker.outbox import Outbox
+from transports.broker.packets import MAX_FILTERS, Connect, Malformed, PublishedMessage
 from transports.broker.router import Router
 from transports.broker.rules import AccessRules
 
 GREETING = 1 << 14  # bytes that a connection may send before it has shown the password
-STALL = 5.0  # seconds after which a reader that takes nothing is dropped
-MAX_FILTERS = 1000  # subscriptions of one client
+IN_A_ROW = 16  # packets of one client, until the others have their turn
 
 
 @dataclass
@@ -60,7 +62,7 @@ class Session:
     ) -> None:
         self.house, self._reader, self._writer = house, reader, writer
         self._transport = writer.transport
-        self._transport.set_write_buffer_limits(house.max_buffer, house.max_buffer * 3 // 4)
+        self.outbox = Outbox(writer, house.max_buffer)
         self._clock = asyncio.get_running_loop().time
         self.identifier = ""
         self.keepalive = 0.0  # seconds of silence that the client allowed itself
@@ -79,7 +81,11 @@ class Session:
         try:
             async with asyncio.timeout(self.house.greeting_seconds):
                 await self._greet()
-            while self.is_client and not self.is_polite:
+            for number in count(1):
+                if not self.is_client or self.is_polite:
+                    break
+                if number % IN_A_ROW == 0:
+                    await asyncio.sleep(0)
                 packet = await self._read(self.house.max_packet)
                 self.is_busy = True
                 await self._handle(*packet)
@@ -177,7 +183,7 @@ class Session:
         if isinstance(packet, packets.Publish):
             if not self._may_say(packet.message.topic):
                 raise Malformed(f"only the owner may say {packet.message.topic[:80]}")
-            await self.house.router.publish(packet.message)
+            await self.house.router.publish(packet.message, self)
             if packet.number:
                 self.send(packets.puback(packet.number))
         elif isinstance(packet, packets.Subscribe):
@@ -210,19 +216,13 @@ class Session:
     # -- what a client is told --------------------------------------------------------------
 
     def send(self, packet: bytes) -> None:
-        if not self._transport.is_closing():
-            self._writer.write(packet)
+        self.outbox.say(None, packet)
 
-    async def room(self) -> None:
-        waiting = self._transport.get_write_buffer_size()
-        while waiting > self.house.max_buffer:
-            with suppress(TimeoutError, OSError):
-                async with asyncio.timeout(STALL):
-                    await self._writer.drain()
-            before, waiting = waiting, self._transport.get_write_buffer_size()
-            if waiting >= before:
-                self.drop(f"it took nothing for {STALL} s, while {waiting} bytes waited for it")
-                return
+    def deliver(self, sender: object, *pieces: bytes) -> None:
+        self.outbox.say(sender, *pieces)
+
+    async def room(self, sender: object = None) -> None:
+        await self.outbox.room(sender)
 
     def next_number(self) -> int:
         self._number = self._number % 0xFFFF + 1
@@ -234,6 +234,7 @@ class Session:
         """End the connection from our side."""
         self.end = why
         self._transport.abort()
+        self.outbox.forget()
 
     def _forget(self, name: str) -> None:
         self._filters.discard(name)
@@ -249,8 +250,9 @@ class Session:
             async with asyncio.timeout(1):
                 await self._writer.wait_closed()
         self._transport.abort()
+        self.outbox.forget()
         if self._will is not None and not self.is_polite:
-            await self.house.router.publish(self._will)
+            await self.house.router.publish(self._will, self)
 
     def __repr__(self) -> str:
         name = self.identifier or "stranger"

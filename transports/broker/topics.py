@@ -4,29 +4,32 @@
     mtd/run/#          mtd/run/p/3     yes        mtd/run         yes
     +/x, #             $SYS/x          no: topics with $ are the broker's own
 
-A broker asks this for every message, and most messages go to topics it has seen before; so the
-answer is remembered until somebody subscribes or leaves.
+A broker asks this for every message, whatever its clients subscribed to. So the subscriptions stand in a tree, level by
+level, and a message goes down it: to the child of its own level, and to `+`. Most messages go to topics that the broker
+has seen before; their answers are remembered until somebody subscribes or leaves.
 """
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-REMEMBERED = 4096  # topics; nobody can fill the memory with names
+REMEMBERED, SHORT = 4096, 200  # topics, and letters of each; nobody can fill the memory with names
+DEEPEST = 64  # levels of a subscription
 Reader = TypeVar("Reader")
 
 
 def is_filter(name: str) -> bool:
     """Whether this can be subscribed to."""
-    levels = name.split("/")
-    return bool(name) and all(
+    levels = name.split("/", DEEPEST + 1)
+    return len(name) > 0 and len(levels) <= DEEPEST and all(
         level in ("+", "#") or not ("+" in level or "#" in level) for level in levels
     ) and "#" not in levels[:-1]  # fmt: skip
 
 
 def matches(name: str, topic: str) -> bool:
-    """Whether the filter `name` takes in `topic`."""
-    wanted, levels = name.split("/"), topic.split("/")
+    """Whether the filter `name` takes in `topic`: the plain rule, which the trees here and in `retained` follow."""
+    wanted = name.split("/")
+    levels = topic.split("/", len(wanted))
     if topic.startswith("$") and wanted[0] in ("+", "#"):  # [MQTT-4.7.2-1]
         return False
     for place, want in enumerate(wanted):
@@ -38,36 +41,73 @@ def matches(name: str, topic: str) -> bool:
 
 
 class Subscriptions(Generic[Reader]):
-    """The subscriptions: each reader's topics, and with which quality of service."""
+    """The subscriptions: each reader's topics, and with which quality of service.
+
+    A node of the tree is a dict: the next nodes by their level, and under None the readers of what ends here.
+    """
 
     def __init__(self) -> None:
-        self._by_filter: dict[str, dict[Reader, int]] = {}
+        self._root: dict[str | None, Any] = {}
         self._answers: dict[str, dict[Reader, int]] = {}
+        self._count = 0
 
     def add(self, reader: Reader, name: str, qos: int) -> None:
-        self._by_filter.setdefault(name, {})[reader] = qos
+        node = self._root
+        for level in name.split("/"):
+            node = node.setdefault(level, {})
+        readers = node.setdefault(None, {})
+        self._count += reader not in readers
+        readers[reader] = qos
         self._answers.clear()
 
     def remove(self, reader: Reader, name: str) -> None:
-        readers = self._by_filter.get(name, {})
-        readers.pop(reader, None)
-        if not readers:
-            self._by_filter.pop(name, None)
+        """Take it out, and each node that leads to nobody any more."""
+        way: list[tuple[dict[str | None, Any], str | None]] = []
+        node: dict[Any, Any] = self._root
+        for level in [*name.split("/"), None]:
+            if level not in node:
+                return
+            way.append((node, level))
+            node = node[level]
+        self._count -= node.pop(reader, None) is not None
+        for above, last in reversed(way):
+            if above[last]:
+                break
+            del above[last]
         self._answers.clear()
 
     def readers(self, topic: str) -> dict[Reader, int]:
         """Each reader once, with the best quality it asked for."""
         found = self._answers.get(topic)
         if found is None:
-            found = {}
-            for name, readers in self._by_filter.items():
-                if matches(name, topic):
-                    for reader, qos in readers.items():
-                        found[reader] = max(qos, found.get(reader, 0))
-            if len(self._answers) >= REMEMBERED:
-                self._answers.clear()
-            self._answers[topic] = found
+            found = self._look_up(topic)
+            if len(topic) <= SHORT:
+                if len(self._answers) >= REMEMBERED:
+                    self._answers.clear()
+                self._answers[topic] = found
+        return found
+
+    def _look_up(self, topic: str) -> dict[Reader, int]:
+        found: dict[Reader, int] = {}
+
+        def take(node: dict[str | None, Any] | None) -> None:
+            for reader, qos in node.get(None, {}).items() if node else ():
+                found[reader] = max(qos, found.get(reader, 0))
+
+        nodes = [self._root]
+        is_hidden = topic.startswith("$")  # from wildcards in the first place [MQTT-4.7.2-1]
+        for level in topic.split("/", DEEPEST):
+            following = []
+            for node in nodes:
+                if not is_hidden:
+                    take(node.get("#"))
+                names = (level,) if is_hidden else (level, "+")
+                following += [node[name] for name in names if name in node]
+            nodes, is_hidden = following, False
+        for node in nodes:
+            take(node)
+            take(node.get("#"))
         return found
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_filter.values()))
+        return self._count

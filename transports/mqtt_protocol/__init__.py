@@ -10,6 +10,7 @@
     peer_table    all peers of one connection: the I/O thread's work on frames and timeouts
     store         `MQTTStore`: rank 0 keeps the values, the others ask for them
     store_server  rank 0's side of it
+    asker         one client, as that side knows it
     store_client  the side that asks
 
 Why not rely on QoS 1? It is a promise between a client and the broker. A broker that sends to a reader

@@ -7,41 +7,46 @@
 Frames may get lost or come twice. So askers number their requests, and ask again until they are answered.
 The store server carries each number out once. It repeats an answer that it has given, and a request that
 waits goes on waiting. So a command is carried out exactly once, in spite of the broker.
+
+Bytes that the broker has not taken yet are counted for each asker, and an answer that finds no room is not said. It will be
+asked for again in a second. So an asker that takes nothing costs little. Answers are kept as the table keeps
+its values, without a copy, and those of an asker that is silent for long are forgotten.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from transports import frames as streams, job
 from transports.clock import PICO, Clock, Deadline
-from transports.errors import (
-    DistNetworkError,
-    DistStoreError,
-    NotLetIn,
-    OtherJob,
-    StoreTimeout,
-)
+from transports.errors import DistNetworkError, DistStoreError, NotLetIn, OtherJob
 from transports.job import JobCard
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
+from transports.mqtt_protocol.asker import MAX_ASKERS, MAX_WAITING, Asker, Waiter
 from transports.mqtt_protocol.connection import Connection, Publication, refusal
 from transports.mqtt_protocol.frames import Frame, FrameRefused
 from transports.mqtt_protocol.peers import SILENCE
 from transports.stores import protocol
-from transports.stores.key_values import READS, KeyValues, NotYet
+from transports.stores.key_values import READS, KeyValues, NotYet, Value, length
 from transports.stores.protocol import StoreRequest
 from transports.stores.store import ADVICE
+from transports.stores.timers import Timers
+from transports.stores.waiting import Waiting
 
 _log = logging.getLogger("transports.stores")
 # One who keeps a store of our name has to show that it lives: so often we ask, and so many seconds we
 # wait after the broker has passed a question on. Seconds in which the broker stands still do not count.
 CALLS, HEARING = 4, 0.5
-MAX_ASKERS = 1 << 16
+FORGOTTEN = 600.0  # seconds of silence, after which nobody will ask for an old answer
+ROOM, ROOM_FOR_ALL = (
+    1 << 20,
+    32 << 20,
+)  # bytes of answers on their way to the broker: of one asker, of all
 MAX_BODY = 8 << 20  # bytes of one command or answer: brokers take no packets of any size
 
 
@@ -72,23 +77,6 @@ class Topics:
         return f"{self._answer}/{mark:016x}"
 
 
-class Asker:
-    """All that the store server knows of one client."""
-
-    def __init__(self) -> None:
-        self.settled = 0  # it has the answers to all numbers below
-        self.answers: dict[int, bytes] = {}
-        self.waiting: dict[int, tuple[StoreRequest, Deadline]] = {}
-        self.heard = 0.0  # a waiting client asks again each second: silence means that it is gone
-
-    def settle(self, number: int) -> None:
-        """All below this number is of no interest to it any more."""
-        if number > self.settled:
-            self.settled = number
-            self.answers = {n: answer for n, answer in self.answers.items() if n >= number}
-            self.waiting = {n: asked for n, asked in self.waiting.items() if n >= number}
-
-
 Guard: TypeAlias = Callable[[int, StoreRequest, KeyValues], str]
 """Why this asker may not have that carried out; empty if it may. Called in the store server's thread, which holds the key-value table."""
 
@@ -108,7 +96,11 @@ class MqttStoreServer:
         self.users = 1
         self._spoken = 0
         self._topics = Topics(name, of)
-        self._askers: dict[int, Asker] = {}
+        self._askers: dict[int, Asker] = {}  # the one that was silent longest first
+        self._waiting: Waiting[Waiter] = Waiting(self.key_values)
+        self._late: Timers[Waiter] = Timers(clock)
+        self._silent: Timers[int] = Timers(clock)
+        self._on_the_way = 0  # bytes of answers
         self._is_alone = self._is_closed = False
         self._has_rival = False  # another one was here, or is
         self._why_down = "it passes on nothing that we say"
@@ -154,45 +146,57 @@ class MqttStoreServer:
                     answer = self.key_values.do(operation, keys, values)
                 except NotYet as need:
                     if deadline.is_over():
-                        raise _late(timeout, keys, need) from None
+                        raise need.late(timeout, keys, ADVICE) from None
                     self.changed.wait(deadline.left())
                 else:
                     if operation not in READS:
-                        self._wake()
+                        self._tell(keys)
                     return answer
 
-    def _wake(self) -> None:
-        """Something has changed: ask again for all who wait."""
+    def _tell(self, keys: Iterable[str]) -> None:
+        """These keys have changed: answer those who waited for nothing else."""
         self.changed.notify_all()
-        is_news = True
-        while is_news:
-            is_news = False
-            for mark, asker in self._askers.items():
-                for number, (request, deadline) in list(asker.waiting.items()):
-                    if self._try(mark, asker, number, request, deadline):
-                        is_news |= request.operation not in READS
+        for mark, number in self._waiting.ready(keys):
+            self._answer_waiting(mark, number, is_late=False)
 
-    def _try(
-        self, mark: int, asker: Asker, number: int, request: StoreRequest, deadline: Deadline
-    ) -> bool:
-        """Answer if it can be answered now; whether something was carried out."""
-        answer: list[bytes] | Exception
+    def _answer_waiting(self, mark: int, number: int, is_late: bool) -> None:
+        request = self._stop_waiting(mark, number)
+        try:
+            self._answer(mark, number, request, is_late)
+        except Exception:  # the others that wait are answered all the same
+            _log.exception("the store named %r drops a request", self.name)
+            self.dropped["error"] += 1
+
+    def _stop_waiting(self, mark: int, number: int) -> StoreRequest:
+        self._waiting.remove((mark, number))
+        self._late.clear((mark, number))
+        return self._askers[mark].waiting.pop(number)
+
+    def _answer(self, mark: int, number: int, request: StoreRequest, is_late: bool) -> None:
+        """Carry it out and answer, or let it wait."""
+        answer: list[Value] | Exception
         why = self.guard(mark, request, self.key_values) if self.guard is not None else ""
+        asker = self._askers[mark]
         try:
             if why:
                 raise DistStoreError(f"{request.operation} of {request.keys[:1]}: {why}")
-            answer = self.key_values.do(request.operation, request.keys, request.values)
+            answer = self.key_values.answer(request.operation, request.keys, request.values)
         except NotYet as need:
-            if not deadline.is_over():
-                asker.waiting[number] = request, deadline
-                return False
-            answer = _late(request.seconds, request.keys, need)
+            if not is_late and request.seconds > 0:
+                asker.wait(number, request)
+                self._waiting.add((mark, number), request.operation, request.keys)
+                self._late.set((mark, number), request.seconds)
+                return
+            answer = need.late(request.seconds, request.keys, ADVICE)
         except DistStoreError as error:
             answer = error
-        asker.waiting.pop(number, None)
-        asker.answers[number] = _packed(answer)
-        self._say(mark, frames.ANSWER, number, asker.answers[number])
-        return not isinstance(answer, Exception)
+        if (
+            request.operation != "list_keys"
+        ):  # that one may be asked again, and is a copy of all keys
+            asker.keep(number, answer)
+        self._say_answer(mark, number, answer)
+        if request.operation not in READS and not isinstance(answer, Exception):
+            self._tell(request.keys)
 
     # -- the listener: called by the connection's thread ------------------------------------
 
@@ -272,25 +276,52 @@ class MqttStoreServer:
             raise FrameRefused("kind")
 
     def _hear_out(self, frame: Frame) -> None:
-        if frame.mark not in self._askers and len(self._askers) >= MAX_ASKERS:
-            raise FrameRefused("askers")
-        asker = self._askers.setdefault(frame.mark, Asker())
-        number = frame.seq
-        asker.settle(frame.acked)
-        asker.heard = self._now()
+        mark, number = frame.mark, frame.seq
+        asker = self._asker(mark)
+        for old in dict.fromkeys(asker.settle(frame.acked)):
+            self._stop_waiting(mark, old)
         if number in asker.answers:
-            self._say(frame.mark, frames.ANSWER, number, asker.answers[number])
+            self._say_answer(mark, number, asker.answers[number])
         elif number in asker.waiting:
-            self._say(frame.mark, frames.ACK, number)
+            self._say(mark, frames.ACK, number)
+        elif len(asker.waiting) >= MAX_WAITING:
+            raise FrameRefused("waiting")
         elif number >= asker.settled:
-            request = protocol.unpack_request(frame.body)
-            deadline = self._clock.deadline(None if request.seconds == inf else request.seconds)
-            done = self._try(frame.mark, asker, number, request, deadline)
-            if done and request.operation not in READS:
-                self._wake()
+            self._answer(mark, number, protocol.unpack_request(frame.body), is_late=False)
+
+    def _asker(self, mark: int) -> Asker:
+        """The one that has just been heard. A new one takes the place of another that was silent for longest."""
+        asker = self._askers.pop(mark, None) or Asker()
+        while len(self._askers) >= MAX_ASKERS:
+            oldest = next(iter(self._askers))
+            self._part_with(oldest)
+            del self._askers[oldest]
+            self._silent.clear(oldest)
+        self._askers[mark] = asker
+        asker.is_silent = False
+        self._silent.set(mark, SILENCE)
+        return asker
+
+    def _part_with(self, mark: int) -> None:
+        """Nothing may be popped for somebody who is gone."""
+        for number in list(self._askers[mark].waiting):
+            self._stop_waiting(mark, number)
+
+    def _fell_silent(self, mark: int) -> None:
+        """First its waiting ends, long after that its answers go. A command that was carried out once never is again."""
+        asker = self._askers[mark]
+        if not asker.is_silent:
+            asker.is_silent = True
+            self._part_with(mark)
+            self._silent.set(mark, FORGOTTEN)
+        elif asker.answers:
+            asker.settle(max(asker.answers) + 1)
 
     def up(self) -> None:
         with self.changed:
+            self._on_the_way = 0  # nothing that was queued survives a new connection
+            for asker in self._askers.values():
+                asker.on_the_way = 0
             self._calls, self._called = 0, None
             self._post_life(frames.PRESENT if self._is_alone else frames.HELLO)
 
@@ -299,12 +330,10 @@ class MqttStoreServer:
             now = self._now()
             if not self._is_alone and self._called is not None and now - self._called > HEARING:
                 self._call_again()
-            for mark, asker in self._askers.items():
-                if now - asker.heard > SILENCE:
-                    asker.waiting.clear()  # nothing may be popped for somebody who is gone
-                for number, (request, deadline) in list(asker.waiting.items()):
-                    if deadline.is_over():
-                        self._try(mark, asker, number, request, deadline)
+            for mark in self._silent.over():
+                self._fell_silent(mark)
+            for mark, number in self._late.over():
+                self._answer_waiting(mark, number, is_late=True)
 
     def down(self, reason: str) -> None:
         with self.changed:
@@ -315,7 +344,14 @@ class MqttStoreServer:
             self._problem, self._is_refused = refusal(self.address, reason), True
             self.changed.notify_all()
 
-    def written(self, tag: object) -> None: ...
+    def written(self, tag: Any) -> None:
+        """The broker has taken an answer to this asker, of so many bytes."""
+        mark, nbytes = tag
+        with self.changed:
+            self._on_the_way = max(0, self._on_the_way - nbytes)
+            asker = self._askers.get(mark)
+            if asker is not None:
+                asker.on_the_way = max(0, asker.on_the_way - nbytes)
 
     # -- speaking ---------------------------------------------------------------------------
 
@@ -338,8 +374,21 @@ class MqttStoreServer:
         self._connection.post(Publication(self._topics.answer(mark), data))
 
     def _say(self, mark: int, kind: int, number: int = 0, body: bytes = b"") -> None:
-        post = Publication(self._topics.answer(mark), self._frame(kind, mark, number, body))
-        self._connection.post(post)
+        self._connection.post(
+            Publication(self._topics.answer(mark), self._frame(kind, mark, number, body))
+        )
+
+    def _say_answer(self, mark: int, number: int, answer: list[Value] | Exception) -> None:
+        """Say it, if there is room on the way to the broker; else the asker asks again."""
+        asker = self._askers[mark]
+        if asker.on_the_way >= ROOM or self._on_the_way >= ROOM_FOR_ALL:
+            self.dropped["no room"] += 1
+        else:
+            frame = self._frame(frames.ANSWER, mark, number, _packed(answer))
+            asker.on_the_way += len(frame)
+            self._on_the_way += len(frame)
+            tag = mark, len(frame)
+            self._connection.post(Publication(self._topics.answer(mark), frame, tag=tag))
 
     def close(self) -> None:
         """Tell the askers that there is nothing more to ask."""
@@ -358,14 +407,11 @@ def problem_kind(is_refused: bool, is_others: bool) -> type[DistNetworkError]:
     return NotLetIn if is_refused else OtherJob if is_others else DistNetworkError
 
 
-def _late(seconds: float, keys: Sequence[str], need: NotYet) -> StoreTimeout:
-    present = [key for key in keys if key not in need.missing]
-    return StoreTimeout(seconds, need.missing, present, ADVICE)
-
-
-def _packed(answer: list[bytes] | Exception) -> bytes:
-    data = protocol.pack_answer(answer)[streams.LENGTH :]
-    if len(data) > MAX_BODY:
-        too_long = DistStoreError(f"an answer of {len(data)} bytes; a broker takes {MAX_BODY}")
+def _packed(answer: list[Value] | Exception) -> bytes:
+    nbytes = 0 if isinstance(answer, Exception) else sum(map(length, answer)) + 4 * len(answer)
+    data = b"" if nbytes > MAX_BODY else protocol.pack_answer(answer)[streams.LENGTH :]
+    if max(len(data), nbytes) > MAX_BODY:
+        nbytes = max(len(data), nbytes)
+        too_long = DistStoreError(f"an answer of {nbytes} bytes; a broker takes {MAX_BODY}")
         return protocol.pack_answer(too_long)[streams.LENGTH :]
     return data

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from transports import frames, job, keeper
 from transports.clock import SYSTEM, Clock
-from transports.errors import DistStoreError, StoreTimeout, TrustError
+from transports.errors import DistStoreError, TrustError
 from transports.job import JobCard, JobMarks
 from transports.keeper import Held
 from transports.stores import processes, protocol
@@ -84,17 +84,19 @@ class FileStore(Store):
         request = StoreRequest(operation, list(keys), list(values), 0.0)
         record = b"" if operation in READS else protocol.pack_request(request)
         pause, longest = PAUSES
+        need: NotYet | None = None
         while True:
             is_late = deadline.is_over()
             with self._guard, self._log.locked():
                 self._log.read()
-                try:
-                    return self._log.carry_out(request, record)
-                except NotYet as need:
-                    missing = need.missing
+                # Others wait for the lock: of many keys that are missing, one is looked at.
+                if need is None or is_late or self._log.has(operation, need.missing[-1]):
+                    try:
+                        return self._log.carry_out(request, record)
+                    except NotYet as missing:
+                        need = missing
             if is_late:
-                present = [key for key in keys if key not in missing]
-                raise StoreTimeout(timeout, missing, present, self._note())
+                raise need.late(timeout, keys, self._note())
             left = deadline.left()
             self._clock.sleep(pause if left is None else min(pause, left))
             pause = min(2 * pause, longest)
@@ -249,6 +251,9 @@ class Log:
             self.users.remove(request.values[0])
         else:
             self.key_values.do(request.operation, request.keys, request.values)
+
+    def has(self, operation: str, key: str) -> bool:
+        return self.key_values.is_there(operation, key)
 
     def carry_out(self, request: StoreRequest, record: bytes) -> list[bytes]:
         """Do a command on our key-value table, and append its record. The lock is held and all is read."""

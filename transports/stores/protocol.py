@@ -7,7 +7,8 @@
               "error", text            (DistStoreError; the connection goes on)
 
 A frame of `transports.frames` without header, whose payload is the list: a count, then length and
-bytes of each. Nothing here allocates more than it was given.
+bytes of each. Nothing here allocates more than it was given. An answer is a list of pieces, which are sent one after
+the other; long values stand in it as they are kept.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from typing import NamedTuple
 
 from transports import frames
 from transports.errors import DistStoreError, QueueEmptyError, StoreTimeout
+from transports.stores.key_values import Value, length
 
 MAX_MESSAGE = 1 << 28
+MAX_FIELDS = 1 << 17  # keys and values of one request; to read so many takes a tenth of a second
+SHORT = 512  # bytes; a shorter field is copied, since a piece of its own would take as much
 _LENGTH = struct.Struct("<I")
 
 
@@ -30,28 +34,43 @@ class StoreRequest(NamedTuple):
     seconds: float
 
 
-def pack(fields: Sequence[bytes]) -> bytes:
+def pack(fields: Sequence[Value]) -> bytes:
     """A whole frame."""
-    parts = [_LENGTH.pack(len(fields))]
-    for field in fields:
-        parts += (_LENGTH.pack(len(field)), field)
-    body = b"".join(parts)
-    if len(body) > MAX_MESSAGE:
+    return b"".join(pieces(fields))
+
+
+def pieces(fields: Sequence[Value]) -> list[bytes]:
+    """A whole frame, in pieces; long fields are not copied. Nothing is put together for a frame that is too long."""
+    lengths = list(map(length, fields))
+    nbytes = _LENGTH.size * (len(fields) + 1) + sum(lengths)
+    if nbytes > MAX_MESSAGE:
         raise DistStoreError(
-            f"{len(body)} bytes are too many for a store, at most {MAX_MESSAGE}: it is meant for "
+            f"{nbytes} bytes are too many for a store, at most {MAX_MESSAGE}: it is meant for "
             "small values; send large ones as tensors"
         )
-    return frames.pack(0, len(body)) + body
+    found: list[bytes] = []
+    near = [frames.pack(0, nbytes), _LENGTH.pack(len(fields))]
+    for field, long in zip(fields, lengths, strict=True):
+        near.append(_LENGTH.pack(long))
+        parts = (field,) if isinstance(field, bytes) else field
+        if long <= SHORT:
+            near += parts
+        else:
+            found += (b"".join(near), *parts)
+            near = []
+    return [*found, b"".join(near)] if near else found
 
 
-def unpack(body: bytes | bytearray | memoryview) -> list[bytes]:
-    """The fields of a frame's payload; FrameError if it is not exactly that."""
+def unpack(body: bytes | bytearray | memoryview, most: int = MAX_MESSAGE) -> list[bytes]:
+    """The fields of a frame's payload, at most so many; FrameError if it is not exactly that."""
     view, offset = memoryview(body), _LENGTH.size
     if len(view) < offset:
         raise frames.FrameError("a list of fields without its count")
     (count,) = _LENGTH.unpack_from(view)
     if count > (len(view) - offset) // _LENGTH.size:
         raise frames.FrameError(f"{count} fields do not fit into {len(view)} bytes")
+    if count > most:
+        raise frames.FrameError(f"{count} fields, of which at most {most} are taken")
     fields = []
     for _ in range(count):
         if len(view) - offset < _LENGTH.size:
@@ -80,6 +99,11 @@ def frame_length(buffer: bytes | bytearray) -> int | None:
 
 
 def pack_request(request: StoreRequest) -> bytes:
+    if len(request.keys) + len(request.values) > MAX_FIELDS:
+        raise DistStoreError(
+            f"{request.operation} with {len(request.keys)} keys and {len(request.values)} values: a store takes at "
+            f"most {MAX_FIELDS} in one request. Ask several times"
+        )
     keys = [key.encode() for key in request.keys]
     head = [request.operation.encode(), repr(float(request.seconds)).encode(), b"%d" % len(keys)]
     return pack([*head, *keys, *request.values])
@@ -87,7 +111,7 @@ def pack_request(request: StoreRequest) -> bytes:
 
 def unpack_request(body: bytes | bytearray | memoryview) -> StoreRequest:
     try:
-        operation, seconds, count, *rest = unpack(body)
+        operation, seconds, count, *rest = unpack(body, MAX_FIELDS + 3)
         number = int(count)
         if not 0 <= number <= len(rest):
             raise ValueError(f"{number} keys among {len(rest)} fields")
@@ -100,15 +124,20 @@ def unpack_request(body: bytes | bytearray | memoryview) -> StoreRequest:
         raise frames.FrameError(f"this is no request to a store: {error}") from error
 
 
-def pack_answer(answer: Sequence[bytes] | Exception) -> bytes:
+def pack_answer(answer: Sequence[Value] | Exception) -> bytes:
     """A whole frame; of an answer that is too long, that it is."""
+    return b"".join(answer_pieces(answer))
+
+
+def answer_pieces(answer: Sequence[Value] | Exception) -> list[bytes]:
+    """The same in pieces."""
     try:
-        return pack(_answer_fields(answer))
+        return pieces(_answer_fields(answer))
     except DistStoreError as too_long:
-        return pack([b"error", str(too_long).encode()])
+        return pieces([b"error", str(too_long).encode()])
 
 
-def _answer_fields(answer: Sequence[bytes] | Exception) -> list[bytes]:
+def _answer_fields(answer: Sequence[Value] | Exception) -> list[Value]:
     if isinstance(answer, StoreTimeout):
         names = [key.encode() for key in [*answer.missing, *answer.present, answer.note]]
         return [b"timeout", b"%d" % len(answer.missing), *names]

@@ -1,12 +1,16 @@
 """The master's side of `TCPStore`: one thread, one key-value table, and those who wait for keys.
 
     poll ──► listener (handshakes)
-         ──► a client's request ──► key-value table ──► answer
-                                      └─ NotYet ──► the client waits; after every change of the
-                                                    key-value table all who wait are asked again, in order
+         ──► a client's request ──► its turn ──► key-value table ──► answer, without a copy of its values
+                                                   └─ NotYet ──► the client waits; a change of a key
+                                                                 touches the waiters for that key
 
-Waiting costs nothing but a place in a list, so a `get` blocks in the server and not by asking again
+Waiting costs nothing but a place in a table, so a `get` blocks in the server and not by asking again
 and again. A client's request can end that client's connection and nothing else.
+
+Clients take turns. In one step each has a few short requests carried out, and one client of all a long one. So
+between two requests of an honest client there is little of each other one, whatever these ask for. A client that
+does not take an answer is dismissed after a while.
 """
 
 from __future__ import annotations
@@ -15,46 +19,41 @@ import logging
 import select
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from transports.clock import Clock, Deadline
-from transports.errors import DistStoreError, StoreTimeout
-from transports.frames import LENGTH, FrameError
+from transports.clock import Clock
+from transports.errors import DistStoreError
+from transports.frames import FrameError
 from transports.job import JobCard
 from transports.keys import job_key
 from transports.sockets import liveness
 from transports.sockets.auth_listener import AuthListener
 from transports.stores import protocol
-from transports.stores.key_values import READS, KeyValues, NotYet
-from transports.stores.protocol import StoreRequest
+from transports.stores.key_values import READS, KeyValues, NotYet, Value, head
+from transports.stores.served import LEFT, READ, ServedClient
 from transports.stores.store import ADVICE
+from transports.stores.timers import Timers
+from transports.stores.waiting import Waiting
 
 KEY = "tcp store"
 LOBBY = "lobby."  # before an operation: it concerns who has joined, not the users' keys
-READ = 1 << 16
+IN_A_ROW = 32  # short requests of one client in one step
+LISTS = 4  # answers to `list_keys` that may be under way: each is a copy of all keys
+STALL, RATE = (
+    60.0,
+    1 << 20,
+)  # seconds in which an answer has to be taken, and one more for so many bytes
 _log = logging.getLogger("transports.stores")
 
 
-class Client:
-    """A connection that has proved to hold the key."""
+class Table(KeyValues):
+    """Keys and values, and the clients that wait for keys."""
 
-    __slots__ = ("asked", "deadline", "heard", "socket", "to_say")
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.socket = connection
-        self.heard, self.to_say = bytearray(), bytearray()
-        self.asked: StoreRequest | None = None  # what it waits for
-        self.deadline: Deadline | None = None
-
-    def is_full(self) -> bool:
-        """Whether it has said enough for now: it waits for an answer, or does not take one."""
-        return (self.asked is not None or bool(self.to_say)) and len(self.heard) >= READ
-
-    def events(self) -> int:
-        """The events to poll for."""
-        return (0 if self.is_full() else select.POLLIN) | (select.POLLOUT if self.to_say else 0)
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: Waiting[ServedClient] = Waiting(self)
 
 
 class StoreServer:
@@ -73,11 +72,20 @@ class StoreServer:
         self.near_host = (
             "127.0.0.1" if self._listener.host in ("::", "0.0.0.0") else self._listener.host
         )
-        self._key_values, self._lobby = KeyValues(), KeyValues()
-        self._clients: dict[int, Client] = {}
-        # Clients that were answered late, and have said more since.
-        self._behind: deque[Client] = deque()
+        self._key_values, self._lobby = Table(), Table()
+        self._clients: dict[int, ServedClient] = {}
+        # Clients whose turn comes: with short requests, with long ones, and with one for the list of all keys.
+        self._short, self._long, self._lists = (
+            deque[ServedClient](),
+            deque[ServedClient](),
+            deque[ServedClient](),
+        )
+        self._listing: set[ServedClient] = set()  # they have not taken all of such a list
+        self._timers: Timers[ServedClient] = Timers(clock)
         self._wake, self._alarm = socket.socketpair()
+        self._poll = select.poll()
+        self._poll.register(self._wake, select.POLLIN)
+        self._strangers: set[int] = set()  # files of the listener that are polled for
         self._is_closing = False
         self._look = clock.deadline(liveness.SLICE)
         self._thread = clock.start(self._serve, f"store server {self.port}")
@@ -105,26 +113,51 @@ class StoreServer:
             self._alarm.close()
 
     def _step(self) -> None:
-        poll = select.poll()
-        poll.register(self._wake, select.POLLIN)
-        for file in self._listener.files():
-            poll.register(file, select.POLLIN)
-        for file, client in self._clients.items():
-            poll.register(file, client.events())
-        ready = [file for file, _ in poll.poll(1000 * self._patience())]
-        for file in ready:
-            if file in self._clients:
-                self._guarded(self._clients[file], self._attend)
-        for connection, _ in self._listener.admit([f for f in ready if f not in self._clients]):
+        """Hear what has come, then give each client its turn."""
+        self._watch_strangers()
+        strangers = []
+        for file, events in self._poll.poll(1000 * self._patience()):
+            client = self._clients.get(file)
+            if client is None:
+                strangers.append(file)
+            else:
+                self._guarded(client, self._attend, events)
+        self._let_in(strangers)
+        self._dismiss_unheard()
+        for client in self._timers.over():
+            self._guarded(client, self._time_is_over)
+        for _ in range(len(self._short)):
+            self._guarded(self._short.popleft(), self._take_turn)
+        if self._long:
+            self._guarded(self._long.popleft(), self._take_turn)
+        if self._lists and len(self._listing) < LISTS:
+            self._guarded(self._lists.popleft(), self._list)
+
+    def _patience(self) -> float:
+        """Seconds until there is something to do, whoever says what meanwhile."""
+        if self._short or self._long or (self._lists and len(self._listing) < LISTS):
+            return 0.0
+        left = self._timers.left()
+        return 1.0 if left is None else min(1.0, left + 0.001)
+
+    # -- who is there -----------------------------------------------------------------------
+
+    def _watch_strangers(self) -> None:
+        files = set(self._listener.files())
+        for file in self._strangers - files:
+            self._poll.unregister(file)
+        for file in files - self._strangers:
+            self._poll.register(file, select.POLLIN)
+        self._strangers = files
+
+    def _let_in(self, strangers: list[int]) -> None:
+        for connection, _ in self._listener.admit(strangers):
             with suppress(OSError):
                 liveness.watch_over(connection)
-            self._clients[connection.fileno()] = Client(connection)
-        self._dismiss_unheard()
-        for client in list(self._clients.values()):
-            if client.deadline is not None and client.deadline.is_over():
-                self._guarded(client, self._answer_late)
-        while self._behind:
-            self._guarded(self._behind.popleft(), self._listen)
+            client = ServedClient(connection)
+            self._strangers.discard(connection.fileno())
+            self._clients[connection.fileno()] = client
+            self._settle(client)
 
     def _dismiss_unheard(self) -> None:
         """Now and then: clients whose host does not acknowledge their answers."""
@@ -135,98 +168,155 @@ class StoreServer:
             if liveness.is_unheard(client.socket):
                 self._dismiss(client)
 
-    def _patience(self) -> float:
-        """Seconds until somebody's deadline."""
-        waits = [c.deadline.left() for c in self._clients.values() if c.deadline is not None]
-        return min([1.0, *(left + 0.001 for left in waits if left is not None)])
-
-    def _guarded(self, client: Client, doing: Callable[[Client], Any]) -> None:
+    def _guarded(self, client: ServedClient, doing: Callable[..., Any], *more: int) -> None:
         """Do something for a client. An error in it is the end of this client only."""
         try:
-            doing(client)
-        except BlockingIOError:
-            pass
+            if not client.is_gone:
+                doing(client, *more)
+            if not client.is_gone:
+                self._settle(client)
         except (OSError, FrameError):
             self._dismiss(client)
         except Exception:
             _log.exception("the store on port %d dismisses a client", self.port)
             self._dismiss(client)
 
-    def _attend(self, client: Client) -> None:
+    def _settle(self, client: ServedClient) -> None:
+        """See what is wanted of it next: its turn, its words, or that it takes its answer."""
+        if not client.has_turn and client.has_asked():
+            self._queue(client)
+        events = client.wanted()
+        if events != client.events:
+            client.events = events
+            self._poll.register(client.socket, events)
+
+    def _queue(self, client: ServedClient) -> None:
+        client.has_turn = True
+        (self._long if client.is_long else self._short).append(client)
+
+    def _dismiss(self, client: ServedClient) -> None:
+        if client.is_gone:
+            return
+        self._forget(client)
+        self._timers.clear(client)
+        self._listing.discard(client)
+        file = client.socket.fileno()
+        self._clients.pop(file, None)
+        if client.events >= 0:
+            self._poll.unregister(file)
+        client.socket.close()
+
+    # -- what a client says -----------------------------------------------------------------
+
+    def _attend(self, client: ServedClient, events: int) -> None:
         """Take in what a client says, and say what is left to say to it."""
         self._flush(client)
-        if client.is_full():
-            return self._listen(client)
-        data = client.socket.recv(READ)
-        if not data:
+        if events & select.POLLIN and client.wanted() & select.POLLIN:
+            with suppress(BlockingIOError):
+                data = client.socket.recv(READ)
+                client.heard += data
+                if not data:
+                    self._dismiss(client)
+        elif events & LEFT:
             self._dismiss(client)
-            return
-        client.heard += data
-        self._listen(client)
 
-    def _listen(self, client: Client) -> None:
-        """Carry out what has been heard completely, one request after the other. A client that does
-        not take its answers is not asked for more requests."""
-        while client.asked is None and not client.to_say:
-            length = protocol.frame_length(client.heard)
-            if length is None or len(client.heard) < length:
+    def _take_turn(self, client: ServedClient) -> None:
+        """Carry out what has been heard completely: a long request, or some short ones."""
+        client.has_turn, is_long = False, client.is_long
+        if client.is_late:
+            self._forget(client)
+            self._carry_out(client)
+        for _ in range(1 if is_long else IN_A_ROW):
+            if client.has_turn or not client.has_asked() or client.is_long != is_long:
                 return
-            request = protocol.unpack_request(memoryview(client.heard)[LENGTH:length])
-            del client.heard[:length]
-            client.asked = request
-            client.deadline = self._clock.deadline(request.seconds)
-            if self._try(client) and request.operation not in READS:
-                for waiting in [c for c in self._clients.values() if c.asked is not None]:
-                    self._guarded(waiting, self._answer_waiting)
+            if client.take().operation.removeprefix(LOBBY) == "list_keys":
+                client.has_turn = True
+                self._lists.append(client)
+            else:
+                self._carry_out(client)
 
-    def _answer_waiting(self, client: Client) -> None:
-        self._try(client)
-        if client.asked is None and client.heard:
-            self._behind.append(client)
+    def _list(self, client: ServedClient) -> None:
+        client.has_turn = False
+        self._carry_out(client)
+        if client.to_say:
+            self._listing.add(client)
 
-    def _answer_late(self, client: Client) -> None:
-        self._try(client, is_late=True)
-        if client.heard:
-            self._behind.append(client)
-
-    def _try(self, client: Client, is_late: bool = False) -> bool:
-        """Answer what a client asks, if it can be answered now; whether it was carried out."""
+    def _carry_out(self, client: ServedClient) -> None:
+        """Answer what a client asks, if it can be answered now."""
         request = client.asked
-        assert request is not None, "a client that has a deadline has asked"
-        key_values = self._lobby if request.operation.startswith(LOBBY) else self._key_values
-        answer: list[bytes] | Exception
+        assert request is not None, "it has asked"
+        table, operation = self._part(request.operation)
+        answer: list[Value] | Exception
         try:
-            answer = key_values.do(
-                request.operation.removeprefix(LOBBY), request.keys, request.values
-            )
+            answer = table.answer(operation, request.keys, request.values)
         except NotYet as need:
-            if not is_late and request.seconds > 0:
-                return False
-            present = [key for key in request.keys if key not in need.missing]
-            answer = StoreTimeout(request.seconds, need.missing, present, self._note())
+            if not client.is_late and request.seconds > 0:
+                table.waiting.add(client, operation, request.keys)
+                self._timers.set(client, request.seconds)
+                return
+            answer = need.late(request.seconds, request.keys, self._note())
         except DistStoreError as error:
             answer = error
         self._key_values.own_keys = int("joined" in self._lobby.values)
-        client.asked = client.deadline = None
-        client.to_say += protocol.pack_answer(answer)
-        self._guarded(client, self._flush)
-        return not isinstance(answer, Exception)
+        self._reply(client, answer)
+        if operation not in READS and not isinstance(answer, Exception):
+            self._tell(table, request.keys)
+
+    def _part(self, operation: str) -> tuple[Table, str]:
+        if operation.startswith(LOBBY):
+            return self._lobby, operation.removeprefix(LOBBY)
+        return self._key_values, operation
+
+    def _tell(self, table: Table, keys: Iterable[str]) -> None:
+        """These keys have changed: answer those who waited for nothing else."""
+
+        def answer(client: ServedClient) -> None:
+            table.waiting.remove(client)
+            self._carry_out(client)
+
+        for client in table.waiting.ready(keys):
+            self._guarded(client, answer)
+
+    def _forget(self, client: ServedClient) -> None:
+        """It waits for no key any more."""
+        for table in (self._key_values, self._lobby):
+            table.waiting.remove(client)
 
     def _note(self) -> str:
-        joined = self._lobby.values.get("joined", b"0")[:20].decode(errors="replace")
+        joined = head(self._lobby.values.get("joined", b"0"))[:20].decode(errors="replace")
         count = (
             f"{joined} of {self._world_size} have joined this store. " if self._world_size else ""
         )
         return count + ADVICE
 
-    def _flush(self, client: Client) -> None:
-        if client.to_say:
-            sent = client.socket.send(client.to_say)
-            del client.to_say[:sent]
+    # -- what it is told --------------------------------------------------------------------
 
-    def _dismiss(self, client: Client) -> None:
-        self._clients.pop(client.socket.fileno(), None)
-        client.socket.close()
+    def _reply(self, client: ServedClient, answer: list[Value] | Exception) -> None:
+        client.answer(protocol.answer_pieces(answer))
+        self._timers.clear(client)
+        self._flush(client)
+        if client.to_say:
+            self._timers.set(client, STALL + client.left / RATE)
+
+    def _flush(self, client: ServedClient) -> None:
+        if client.to_say:
+            with suppress(BlockingIOError):
+                client.flush()
+            if not client.to_say:
+                self._timers.clear(client)
+                self._listing.discard(client)
+
+    def _time_is_over(self, client: ServedClient) -> None:
+        """It gets the answer that nothing came, or has not taken the one that it got."""
+        if client.asked is not None:
+            client.is_late = True
+            self._queue(client)
+        else:
+            _log.warning(
+                "the store on port %d dismisses a client that left %d bytes of an answer for over %g s",
+                self.port, client.left, STALL,
+            )  # fmt: skip
+            self._dismiss(client)
 
     def __repr__(self) -> str:
         waiting = sum(client.asked is not None for client in list(self._clients.values()))

@@ -21,7 +21,6 @@ from math import inf
 from typing import TypeAlias
 
 from transports.clock import ENDLESS, SYSTEM, Clock, Deadline
-from transports.errors import StoreTimeout
 from transports.stores.key_values import READS, KeyValues, NotYet
 
 Duration: TypeAlias = "float | timedelta | None"  # None: the store's own timeout
@@ -195,10 +194,7 @@ class HashStore(Store):
                     if deadline is None:
                         deadline = self._clock.deadline(None if timeout == inf else timeout)
                     if deadline.is_over():
-                        present = [key for key in keys if key not in need.missing]
-                        raise StoreTimeout(
-                            timeout, need.missing, present, ADVICE, self._clock.of_time
-                        ) from None
+                        raise need.late(timeout, keys, ADVICE, self._clock.of_time) from None
                     key = need.missing[-1]  # keys that come in order then cost one wait
                     waiter = KeyWaiter(self._clock, key)
                     self._waiting.setdefault(key, []).append(waiter)

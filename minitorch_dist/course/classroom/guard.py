@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from minitorch_dist.course.classroom.messages import MAX_MESSAGE, Order, Race, Train
+from transports.clock import SYSTEM
 from transports.stores.key_values import READS, KeyValues
 from transports.stores.protocol import StoreRequest
 
@@ -24,6 +24,7 @@ MAX_QUEUE: Final = 20_000  # words at the desk that the host has not heard yet
 MAX_WORDS: Final = 1000  # of these, of one laptop
 MAX_BYTES: Final = 2 << 20  # in these words of one laptop
 MAX_KEYS: Final = 100  # that one laptop may set in a generation
+MAX_ASKED: Final = 2000  # keys in one request
 MEETING: Final = frozenset({"set", "get", "wait", "check", "add", "compare_set", "delete_key"})
 KEY: Final = re.compile(r"g/(\d{1,12})/(\d{1,2})/([!-~]{1,200})")
 OWN: Final = re.compile(
@@ -45,7 +46,10 @@ class StoreGuard:
         self.refused: Counter[str] = Counter()  # reason: how often
         self._places: dict[tuple[int, str], SeatPlace] = {}  # by generation and laptop
         self._set: dict[tuple[int, str], set[str]] = {}
-        self._said: dict[str, tuple[int, int]] = {}  # words and bytes at the desk; at most so many
+        self._said: dict[str, tuple[int, int]] = {}  # words and bytes at the desk
+        self._count = (
+            SYSTEM.condition()
+        )  # the store's thread counts words that come, the host's those it hears
 
     def admit(self, me: str, order: Order) -> None:
         """This order is sent to this laptop."""
@@ -75,6 +79,8 @@ class StoreGuard:
             return "" if operation in ("wait", "queue_pop_now") else "orders are only fetched"
         if operation not in MEETING or not keys:
             return "that is not for a laptop of a class"
+        if len(keys) > MAX_ASKED:
+            return f"at most {MAX_ASKED} keys"
         if sum(map(len, request.values)) > MAX_VALUE:
             return f"at most {MAX_VALUE} bytes"
         return next(filter(None, (self._may(me, operation, key) for key in keys)), "")
@@ -86,25 +92,20 @@ class StoreGuard:
         if not said.startswith(me.encode() + b" ") or len(said) > MAX_MESSAGE + len(me) + 1:
             return "a laptop speaks in its own name, and not for long"
         desk = key_values.queues.get("desk", ())
-        if len(desk) >= MAX_QUEUE or not self._has_room(me, len(said), desk):
-            return "too much is being said"
+        with self._count:
+            words, total = self._said.get(me, (0, 0))
+            if len(desk) >= MAX_QUEUE or words >= MAX_WORDS or total + len(said) > MAX_BYTES:
+                return "too much is being said"
+            self._said[me] = words + 1, total + len(said)
         return ""
 
-    def _has_room(self, me: str, nbytes: int, desk: Collection[bytes]) -> bool:
-        """Whether one more word of this laptop may wait at the desk. Its words are counted here. The
-        desk is read only when they seem to be too many, since the host may have taken some."""
-        words, total = self._said.get(me, (0, 0))
-        if words >= MAX_WORDS or total + nbytes > MAX_BYTES:
-            self._said = {}
-            for said in list(desk):
-                who = said.partition(b" ")[0].decode("ascii", "replace")
-                before = self._said.get(who, (0, 0))
-                self._said[who] = before[0] + 1, before[1] + len(said)
-            words, total = self._said.get(me, (0, 0))
-        if words >= MAX_WORDS or total + nbytes > MAX_BYTES:
-            return False
-        self._said[me] = words + 1, total + nbytes
-        return True
+    def heard(self, said: bytes) -> None:
+        """The host has taken this word from the desk, so its laptop may say another one."""
+        me = said.partition(b" ")[0].decode("ascii", "replace")
+        with self._count:
+            words, total = self._said.pop(me, (0, 0))
+            if words > 1:
+                self._said[me] = words - 1, total - len(said)
 
     def _may(self, me: str, operation: str, key: str) -> str:
         found = KEY.fullmatch(key)
@@ -117,8 +118,10 @@ class StoreGuard:
         if own is not None and int(own[1] or own[2]) != place.rank:
             return f"this laptop is rank {place.rank}, and that is another rank's"
         mine = self._set.setdefault((int(found[1]), me), set())
+        if key not in mine and len(mine) >= MAX_KEYS:
+            return "too many keys"
         mine.add(key)
-        return "too many keys" if len(mine) > MAX_KEYS else ""
+        return ""
 
     def __repr__(self) -> str:
         return f"<Guard of {len(self._places)} places, refused {dict(self.refused)}>"

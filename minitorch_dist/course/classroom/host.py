@@ -7,12 +7,13 @@ g/<n>/…       what the ranks of generation n tell each other, to find each oth
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import suppress
 from typing import Final
 
 from minitorch_dist.course.classroom import messages
 from minitorch_dist.course.classroom.guard import StoreGuard
-from minitorch_dist.course.classroom.messages import Race, Train
+from minitorch_dist.course.classroom.messages import Race, Refused, Train
 from minitorch_dist.course.classroom.room import Room
 from transports.clock import PICO, SYSTEM
 from transports.errors import QueueEmptyError
@@ -23,6 +24,7 @@ STORE: Final = "class"  # its name at the broker
 AT_ONCE: Final = 500  # words that are heard before time is looked at
 MARK: Final = 16  # letters of who it is
 MOST_ORDERS: Final = 200  # that wait for one laptop
+MOST_REFUSED: Final = 1000  # laptops without a seat, for whom that word is kept
 
 
 class ClassHost:
@@ -30,6 +32,7 @@ class ClassHost:
 
     def __init__(self, store: Store, room: Room, guard: StoreGuard | None = None) -> None:
         self.store, self.room, self.guard = store, room, guard or StoreGuard()
+        self._refused: deque[str] = deque()
 
     def now(self) -> float:
         return SYSTEM.now() / PICO
@@ -43,6 +46,7 @@ class ClassHost:
             except QueueEmptyError:
                 break
             heard += 1
+            self.guard.heard(data)
             who, _, said = data.partition(b" ")
             if len(who) == MARK and who.isalnum():
                 self.room.hear(who.decode("ascii"), said, self.now())
@@ -60,6 +64,15 @@ class ClassHost:
                 for key in self.guard.forget(order.generation):  # all have left those worlds
                     self.store.delete_key(key)
             self._hand(f"to/{who}", messages.encode(order))
+            if isinstance(order, Refused):
+                self._forget_refused(who)
+
+    def _forget_refused(self, who: str) -> None:
+        """Everybody is told why it has no seat. One that fetches the word too late will ask again."""
+        self._refused.append(who)
+        if len(self._refused) > MOST_REFUSED:
+            with suppress(QueueEmptyError):
+                self.store.queue_pop(f"to/{self._refused.popleft()}", block=False)
 
     def _hand(self, key: str, data: bytes) -> None:
         """To a laptop that fetches its orders. Of one that does not, only the newest are kept."""

@@ -63,7 +63,7 @@ SETTLE: Final = (
     0.3  # seconds that a gathering takes at least: who comes at the same time belongs to it
 )
 PATIENCE: Final = 20.0  # seconds for a laptop to become ready
-MAX_REFUSALS: Final = 1000
+MAX_REFUSALS: Final = 1000  # that are told to the class
 AHEAD: Final = 20  # steps that a laptop may have made before rank 0's word of them is heard
 
 
@@ -235,9 +235,9 @@ class Room:
                     f"class with more: mtd class host --seats {self.seats.count + 1}"
                 )
         if seat is None:
+            self.outbox.append((me, Refused(why)))
             if self._refusals < MAX_REFUSALS:
                 self._refusals += 1
-                self.outbox.append((me, Refused(why)))
                 self._say(f"{names.clean(said.name) or names.NOBODY} could not join: {why}")
             return
         self._tell(seat, Welcome(seat.number, seat.name))

@@ -371,7 +371,7 @@ def test_the_desk_has_room_for_the_others_while_one_floods_it(nbytes: int) -> No
     for mark in range(0x10, 0x20):
         assert push(asked, key_values, mark, 3000)
     for _ in range(sum(taken) // 2 + 1):  # the host hears some of it
-        key_values.do("queue_pop", ["desk"], [])
+        asked.heard(*key_values.do("queue_pop", ["desk"], []))
     assert push(asked, key_values, 0xB, nbytes)
 
 
@@ -384,6 +384,23 @@ def test_a_pupil_that_fetches_nothing_fills_no_queue() -> None:
         store.queue_push("desk", me.encode() + b" " + hello)
         ours.pump()
     assert store.queue_len(f"to/{me}") == host.MOST_ORDERS
+
+
+def test_each_newcomer_without_a_seat_is_told_so() -> None:
+    """Also the one behind thousands; and what is kept for those who never fetch it is bounded."""
+    store = HashStore()
+    ours = ClassHost(store, Room(1, ClassPlan(steps=STEPS)))
+    hello = messages.encode(Hello("Mallory", __version__, messages.PROTOCOL, "x"))
+    for mark in range(2 * host.MOST_REFUSED + 10):
+        store.queue_push("desk", f"{mark:016x} ".encode() + hello)
+        ours.pump()
+        if mark % 500 == 499:
+            (word,) = [store.queue_pop(f"to/{mark:016x}", block=False)]
+            assert isinstance(messages.decode(word, messages.ORDERS), messages.Refused)
+    kept = [
+        mark for mark in range(2 * host.MOST_REFUSED + 10) if store.queue_len(f"to/{mark:016x}")
+    ]
+    assert len(kept) <= host.MOST_REFUSED + 1
 
 
 def test_keys_of_a_generation_that_is_over_go() -> None:

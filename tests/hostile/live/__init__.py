@@ -3,13 +3,14 @@
 stores     a TCPStore
 brokers    the embedded MQTT broker, plain and with TLS
 meetings   ranks of tcp find each other, while strangers stand at their doors
+members    members of a store, clients of a broker and pupils of a class, whose requests are legal and dear
 """
 
 from __future__ import annotations
 
 import shutil
 
-from tests.hostile.live import brokers, meetings, stores
+from tests.hostile.live import brokers, meetings, members, stores
 from tests.hostile.running import Part
 
 
@@ -19,6 +20,9 @@ def live_parts() -> list[Part]:
         Part("live-store", "live", stores.open_it, 3.0),
         Part("live-broker", "live", brokers.open_plain, 3.0),
         Part("live-meeting", "live", meetings.open_it, 2.0),
+        Part("members-store", "live", members.open_store, 3.0),
+        Part("members-broker", "live", members.open_broker, 3.0),
+        Part("pupils", "live", members.open_class, 3.0),
     ]
     if shutil.which("openssl") is not None:
         found.append(Part("live-broker-tls", "live", brokers.open_tls, 1.5))
