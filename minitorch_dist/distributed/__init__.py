@@ -12,6 +12,7 @@ Read from the ground up:
     collectives       what a group does together, on numpy arrays
     point_to_point    from one rank to another
     prepared          a collective call that is ready to run
+    overlaps          arguments that share memory: refused, or copied
     rendezvous        how ranks find their store
     bootstrap         how a world begins
     exit_check        how a world ends: did all ranks come to the same end?
@@ -27,6 +28,7 @@ Errors and checks:
     callsite           the user's line that called
     traces             tracebacks that end at that line
     slow_start         a waiting rank says for whom it waits
+    aside              questions to the store that must hold up nobody
     leftover_messages  messages that nobody received
     fault_injection    faults on purpose
 

@@ -75,7 +75,7 @@ def _made(kind: Callable[..., Any], original: Callable[..., Any]) -> Callable[..
 def given(roots: Iterable[Any], is_users: Callable[[str], bool]) -> Iterator[None]:
     """Within the block, locks that the program has already made are virtual ones. `roots` are its function and what it
     is called with. They are looked for where its functions, and those that these name, lead to."""
-    search = _Search(is_users)
+    search = _LockSearch(is_users)
     for root in roots:
         search.visit(root)
     try:
@@ -85,7 +85,7 @@ def given(roots: Iterable[Any], is_users: Callable[[str], bool]) -> Iterator[Non
             put_back()
 
 
-class _Search:
+class _LockSearch:
     def __init__(self, is_users: Callable[[str], bool]) -> None:
         self._is_users = is_users
         self._seen: dict[int, Any] = {}

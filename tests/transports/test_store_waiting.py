@@ -13,7 +13,7 @@ from transports.errors import DistStoreError
 from transports.stores import key_values
 from transports.stores.key_values import NEEDS, KeyValues, NotYet, grown, length, whole
 from transports.stores.timers import SLACK, Timers
-from transports.stores.waiting import Waiting
+from transports.stores.waiting import KeyWaiters
 
 KEYS = st.sampled_from("abcd")
 steps = st.lists(
@@ -35,7 +35,7 @@ def is_ready(table: KeyValues, operation: str, keys: list[str]) -> bool:
 @given(steps)
 def test_who_waits_is_answered_as_soon_as_nothing_is_missing(made: list[tuple[str, list[str]]]) -> None:  # fmt: skip
     table = KeyValues()
-    waiting: Waiting[int] = Waiting(table)
+    waiting: KeyWaiters[int] = KeyWaiters(table)
     asked: dict[int, tuple[str, list[str]]] = {}
     for number, (operation, keys) in enumerate(made):
         if operation in NEEDS:
@@ -61,7 +61,7 @@ def test_who_waits_is_answered_as_soon_as_nothing_is_missing(made: list[tuple[st
         assert set(asked) == {waiter for waiter in range(len(made)) if waiter in waiting}
     for waiter in list(asked):
         waiting.remove(waiter)
-    assert repr(waiting) == "<Waiting of 0 waiters for 0 keys>", "nothing is left behind"
+    assert repr(waiting) == "<KeyWaiters of 0 waiters for 0 keys>", "nothing is left behind"
 
 
 class Counted(KeyValues):
@@ -78,7 +78,7 @@ class Counted(KeyValues):
 def test_a_change_looks_at_its_own_key_only(waiters: int) -> None:
     """However many keys others wait for; and a wait for many keys looks at each of them a few times in all."""
     table = Counted()
-    waiting: Waiting[int] = Waiting(table)
+    waiting: KeyWaiters[int] = KeyWaiters(table)
     many = [f"{number}" for number in range(1000)]
     for waiter in range(waiters):
         waiting.add(waiter, "wait", [f"{waiter}/{key}" for key in many])
@@ -95,7 +95,7 @@ def test_a_change_looks_at_its_own_key_only(waiters: int) -> None:
 
 def test_a_pop_is_answered_once_for_each_push() -> None:
     table = KeyValues()
-    waiting: Waiting[str] = Waiting(table)
+    waiting: KeyWaiters[str] = KeyWaiters(table)
     for name in ("first", "second"):
         waiting.add(name, "queue_pop", ["q", "a key that a pop does not need"])
     waiting.add("sees it", "wait", ["q"])

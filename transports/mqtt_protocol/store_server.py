@@ -36,7 +36,7 @@ from transports.stores.key_values import READS, KeyValues, NotYet, Value, length
 from transports.stores.protocol import StoreRequest
 from transports.stores.store import ADVICE
 from transports.stores.timers import Timers
-from transports.stores.waiting import Waiting
+from transports.stores.waiting import KeyWaiters
 
 _log = logging.getLogger("transports.stores")
 # One who keeps a store of our name has to show that it lives: so often we ask, and so many seconds we
@@ -97,7 +97,7 @@ class MqttStoreServer:
         self._spoken = 0
         self._topics = Topics(name, of)
         self._askers: dict[int, Asker] = {}  # the one that was silent longest first
-        self._waiting: Waiting[Waiter] = Waiting(self.key_values)
+        self._waiting: KeyWaiters[Waiter] = KeyWaiters(self.key_values)
         self._late: Timers[Waiter] = Timers(clock)
         self._silent: Timers[int] = Timers(clock)
         self._on_the_way = 0  # bytes of answers

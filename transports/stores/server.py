@@ -35,7 +35,7 @@ from transports.stores.key_values import READS, KeyValues, NotYet, Value, head
 from transports.stores.served import LEFT, READ, ServedClient
 from transports.stores.store import ADVICE
 from transports.stores.timers import Timers
-from transports.stores.waiting import Waiting
+from transports.stores.waiting import KeyWaiters
 
 KEY = "tcp store"
 LOBBY = "lobby."  # before an operation: it concerns who has joined, not the users' keys
@@ -48,12 +48,12 @@ STALL, RATE = (
 _log = logging.getLogger("transports.stores")
 
 
-class Table(KeyValues):
+class WatchedTable(KeyValues):
     """Keys and values, and the clients that wait for keys."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.waiting: Waiting[ServedClient] = Waiting(self)
+        self.waiting: KeyWaiters[ServedClient] = KeyWaiters(self)
 
 
 class StoreServer:
@@ -72,7 +72,7 @@ class StoreServer:
         self.near_host = (
             "127.0.0.1" if self._listener.host in ("::", "0.0.0.0") else self._listener.host
         )
-        self._key_values, self._lobby = Table(), Table()
+        self._key_values, self._lobby = WatchedTable(), WatchedTable()
         self._clients: dict[int, ServedClient] = {}
         # Clients whose turn comes: with short requests, with long ones, and with one for the list of all keys.
         self._short, self._long, self._lists = (
@@ -262,12 +262,12 @@ class StoreServer:
         if operation not in READS and not isinstance(answer, Exception):
             self._tell(table, request.keys)
 
-    def _part(self, operation: str) -> tuple[Table, str]:
+    def _part(self, operation: str) -> tuple[WatchedTable, str]:
         if operation.startswith(LOBBY):
             return self._lobby, operation.removeprefix(LOBBY)
         return self._key_values, operation
 
-    def _tell(self, table: Table, keys: Iterable[str]) -> None:
+    def _tell(self, table: WatchedTable, keys: Iterable[str]) -> None:
         """These keys have changed: answer those who waited for nothing else."""
 
         def answer(client: ServedClient) -> None:

@@ -19,7 +19,7 @@ Waiter = TypeVar("Waiter", bound=Hashable)
 _Table = dict[str, dict[Waiter, None]]  # in the order in which they came
 
 
-class Waiting(Generic[Waiter]):
+class KeyWaiters(Generic[Waiter]):
     """Waiters for keys of this table, each with one operation of `NEEDS`."""
 
     def __init__(self, key_values: KeyValues) -> None:
@@ -90,4 +90,4 @@ class Waiting(Generic[Waiter]):
 
     def __repr__(self) -> str:
         keys = sum(len(table) for tables in self._tables.values() for table in tables)
-        return f"<Waiting of {len(self)} waiters for {keys} keys>"
+        return f"<KeyWaiters of {len(self)} waiters for {keys} keys>"

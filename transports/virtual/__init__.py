@@ -8,6 +8,8 @@ condition       what `threading.Condition` does, under this clock
 order           the policy that chooses among several ranks that could run
 event_queue     what will happen next, and the jump to it
 deadlock        a deadlock in words: each waiting rank, and the circle of waits
+locks           locks of the standard library, in which a rank parks
+watch           a look from outside at a rank that stands still in a lock of the system
 interrupts      Ctrl-C, which is noted where it must not tear anything apart
 ends            one rank's end: threads that wait at it, what it hears, how it leaves
 waiting_sends   sends that wait for room, or for their receiver

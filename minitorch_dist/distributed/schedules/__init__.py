@@ -16,6 +16,7 @@ These are derived from them:
                         one, `batched_overtaking` all of one instant in one go
     cost  bounds        what a schedule costs, and what none can beat
     proof               each element ends up with every rank's contribution exactly once
+    domain              for how many ranks a schedule is right: proved once, and remembered
     choice              the one that was asked for, or the cheapest on these links
     formulas            what each takes at least, by the textbooks' formulas
     postings            the same steps where ranks share memory
