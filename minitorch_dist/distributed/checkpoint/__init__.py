@@ -11,6 +11,7 @@ From the ground up:
     folder             the files, to read
     writing            the files, written and swept
     attendance         waiting for other ranks, no longer than they live
+    agreement          one checkpoint for ranks that load together, without waiting
     metadata           names, shapes and chunks, known without reading tensors
     planner            plans as torch has them
     default_planner    the usual one

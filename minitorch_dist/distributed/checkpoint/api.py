@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d, world
 from minitorch_dist.distributed.checkpoint import fresh, planned, state, values, writing
+from minitorch_dist.distributed.checkpoint.agreement import JointLoad
 from minitorch_dist.distributed.checkpoint.attendance import ENDING, attempt, hear
 from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
@@ -165,8 +166,13 @@ def load(
     process_group: ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> None:
-    """Fill what is in `state_dict` from a checkpoint, in place. No rank needs another for it, unless there
-    is a planner or a place of one's own."""
+    """Fill what is in `state_dict` from a checkpoint, in place. No rank waits for another, unless there
+    is a planner or a place of one's own.
+
+    Ranks that load together load one checkpoint, also while another job saves there. If a rank comes too late for it,
+    that rank raises CheckpointException. A rank that loads alone says `no_dist=True`; otherwise its loads count as the first, second …
+    load of all ranks since the group's latest collective (see `agreement`).
+    """
     if not _is_plain(storage_reader, planner):
         if storage_reader is None:
             storage_reader = FileSystemReader(_path(checkpoint_id, None))
@@ -175,18 +181,36 @@ def load(
         planned.load(state_dict, storage_reader, planner, process_group, no_dist)
         return
     place = _path(checkpoint_id, storage_reader)
+    together, checkpoint = JointLoad(place, process_group, no_dist), Checkpoint(place)
     while True:
-        checkpoint = Checkpoint(place)
         try:
             with checkpoint.opened():
-                _fill(state_dict, checkpoint, planner)
-            return
+                found = _looked_at(state_dict, checkpoint, planner)
+                other = together.other_than(checkpoint)
+                if other is None:
+                    _fill(state_dict, checkpoint, found)
+                    return
+            checkpoint = other
         except Vanished:  # nothing was filled yet
+            if together.is_settled_on(checkpoint):
+                raise together.failure() from None
             if not checkpoint.is_replaced():
                 raise
+            checkpoint = Checkpoint(place)
 
 
-def _fill(state_dict: dict[str, Any], checkpoint: Checkpoint, planner: LoadPlanner | None) -> None:
+class Found(NamedTuple):
+    """A checkpoint's answer to what a state asks for; the files of its tensors are open."""
+
+    told: dict[str, Any]  # the state
+    wanted: list[state.Leaf]
+    values: dict[str, Any]
+
+
+def _looked_at(
+    state_dict: dict[str, Any], checkpoint: Checkpoint, planner: LoadPlanner | None
+) -> Found:
+    """All is looked at before anything is written to."""
     names = [*checkpoint.tensors, *checkpoint.values]
     fresh.initialise_where_saved(state_dict, names)
     told = state.asked(state_dict)
@@ -204,24 +228,28 @@ def _fill(state_dict: dict[str, Any], checkpoint: Checkpoint, planner: LoadPlann
             f"{' …' if len(missing) > 5 else ''}. {checkpoint!r} has for example "
             f"{', '.join(names[:5])}"
         )
-    found = {}  # the values; all is looked at before anything is written to
+    found = {}
     for leaf in wanted:
         if isinstance(leaf.value, Tensor):
             _check(checkpoint, leaf.name, leaf.value)
         else:
             found[leaf.name] = values.unpacked(leaf.name, checkpoint.values[leaf.name])
     checkpoint.demand_sealed()
-    for leaf in wanted:
+    return Found(told, wanted, found)
+
+
+def _fill(state_dict: dict[str, Any], checkpoint: Checkpoint, found: Found) -> None:
+    for leaf in found.wanted:
         if isinstance(leaf.value, Tensor):
             checkpoint.read(leaf.name, state.box_of(leaf.value), state.local(leaf.value))
             leaf.value.storage.version += 1
         else:
-            leaf.put(found[leaf.name])
+            leaf.put(found.values[leaf.name])
     for key, value in state_dict.items():
         if isinstance(value, Stateful):
-            value.load_state_dict(told[key])
+            value.load_state_dict(found.told[key])
         else:
-            state_dict[key] = told[key]
+            state_dict[key] = found.told[key]
 
 
 def _check(checkpoint: Checkpoint, name: str, tensor: Tensor) -> None:

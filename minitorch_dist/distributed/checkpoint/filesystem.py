@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed.checkpoint import folder, values, writing
+from minitorch_dist.distributed.checkpoint.agreement import JointLoad
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint
 from minitorch_dist.distributed.checkpoint.index import CheckpointException, Chunk
 from minitorch_dist.distributed.checkpoint.metadata import (
@@ -168,6 +169,23 @@ class FileSystemReader(StorageReader):
         if self._checkpoint is None:
             self._checkpoint = Checkpoint.held(self.path)
         return self._checkpoint
+
+    def agree(self, together: JointLoad) -> None:
+        """From now on it reads the checkpoint that the other ranks read."""
+        other = together.other_than(self.checkpoint())
+        if other is None:
+            return
+        try:
+            other.hold()
+        except folder.Vanished:
+            raise together.failure() from None
+        self.close()
+        self._checkpoint = other
+
+    def close(self) -> None:
+        """Close its files; a failed load has not read them."""
+        if self._checkpoint is not None:
+            self._checkpoint.close()
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         found = self.checkpoint()

@@ -32,6 +32,7 @@ from minitorch_dist.distributed.checkpoint.index import (
     Chunk,
     Index,
     check_cover,
+    of_entries,
     parsed,
 )
 from minitorch_dist.distributed.checkpoint.pieces import Box, overlap, within
@@ -91,6 +92,7 @@ class Checkpoint:
         index = index or _demanded(self.folder)
         self.generation, self.tensors, self.values = index.generation, index.tensors, index.values
         self.paths, self._flaw = index.paths, index.flaw
+        self.first, self._before, self._replaced = index.first, index.before, index.replaced
         self._files: dict[str, PartFile] = {}
         self._checked: set[str] = set()  # tensors whose chunks are the whole
         self._whole: set[tuple[str, str]] = (
@@ -110,13 +112,32 @@ class Checkpoint:
         while True:
             found = cls(folder)
             try:
-                for about in found.tensors.values():
-                    for chunk in about.chunks:
-                        found._opened(chunk.file)
+                found.hold()
                 return found
             except Vanished:
                 if not found.is_replaced():
                     raise
+
+    def hold(self) -> None:
+        """Open all files, or none."""
+        try:
+            for about in self.tensors.values():
+                for chunk in about.chunks:
+                    self._opened(chunk.file)
+        except CheckpointException:
+            self.close()
+            raise
+
+    def of_generation(self, generation: str) -> Checkpoint | None:
+        """The checkpoint of this name: this one, or the one that it replaced, whose files may be there still."""
+        if generation == self.generation:
+            return self
+        if generation != self._before or self._replaced is None:
+            return None
+        try:
+            return Checkpoint(self.folder, of_entries(dict(self._replaced), self._flaw))
+        except CheckpointException as error:
+            raise CheckpointException(f"{self.folder / INDEX}: {error}") from None
 
     @contextmanager
     def opened(self) -> Iterator[Checkpoint]:
@@ -169,6 +190,8 @@ class Checkpoint:
         row = math.prod(chunk.box.sizes[1:]) * entry.dtype.itemsize
         skipped = row * (part.offsets[0] - chunk.box.offsets[0]) if part.sizes else 0
         is_straight = target.flags.c_contiguous and target.dtype == entry.dtype
+        if is_straight:  # an array that is a shape only has no memory
+            is_straight = not container.as_bytes(target).data.readonly
         with self._reading(name, chunk.file) as opened:
             opened.file.seek(opened.begin + entry.start + skipped)
             if is_straight and part.sizes[1:] == chunk.box.sizes[1:]:

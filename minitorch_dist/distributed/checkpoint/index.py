@@ -6,10 +6,11 @@ The file is JSON, such as
      "tensors": {"weight": {"shape": [4, 3], "dtype": "float32", "chunks": [
          {"file": "3f9c-00000-of-00002.safetensors", "offsets": [0, 0], "sizes": [2, 3], "crc32": 305419896}, …]}},
      "values": {"step": 7}, "paths": {"weight": ["weight"], "step": ["step"]},
-     "before": "a07b", "crc32": 2596069104}
+     "first": "51d2", "before": "a07b", "replaced": {"format": …}, "crc32": 2596069104}
 
-The checksums are of a chunk's bytes, and of the index but for this last entry. `before` is the checkpoint that it replaced.
-Older indexes have neither.
+The checksums are of a chunk's bytes, and of the index but for this last entry. `before` is the checkpoint that it replaced, and
+`replaced` its index; `first` is the folder's first one. The first index of a folder has none of these three, and older
+indexes may lack all four.
 """
 
 from __future__ import annotations
@@ -68,6 +69,9 @@ class Index(NamedTuple):
     paths: dict[str, list[Any]]  # the keys that lead to each
     before: str  # the generation of the checkpoint that it replaced, or ""
     flaw: str  # what is wrong with its checksum, or ""
+    first: str = ""  # the generation of the folder's first checkpoint
+    entries: Mapping[str, Any] = {}  # as they are in the file, without the next and the checksum
+    replaced: Mapping[str, Any] | None = None  # the entries of the index that it replaced
 
 
 def sealed(index: Mapping[str, Any]) -> bytes:
@@ -83,20 +87,28 @@ def parsed(text: bytes) -> Index:
         raise CheckpointException(f"it is damaged: {error}") from None
     if not isinstance(found, dict):
         raise CheckpointException("it is no checkpoint's index")
+    return of_entries(found, _flaw(found))
+
+
+def of_entries(found: dict[str, Any], flaw: str) -> Index:
+    """The index with these entries, whose checksum was looked at."""
     if found.get("format") != FORMAT:
         raise CheckpointException(f"it is no '{FORMAT}' but {_shown(found.get('format'))}")
-    flaw = _flaw(found)
     tensors, values, paths = (found.get(part, {}) for part in ("tensors", "values", "paths"))
     generation, before = found.get("generation"), found.get("before", "")
+    first, replaced = found.get("first", before or generation), found.get("replaced")
     if not (isinstance(tensors, dict) and isinstance(values, dict) and isinstance(paths, dict)):
         raise CheckpointException("it is damaged: tensors, values and paths are no tables")
-    if not (isinstance(generation, str) and isinstance(before, str)):
-        raise CheckpointException("it is damaged: its generation, or that before it, is no text")
+    if not (isinstance(generation, str) and isinstance(before, str) and isinstance(first, str)):
+        raise CheckpointException("it is damaged: its generation, or one before it, is no text")
+    if not isinstance(replaced, dict | None):
+        raise CheckpointException("it is damaged: the index that it replaced is no table")
     for name, path in paths.items():
         if not (isinstance(path, list) and path and all(_is_key(key) for key in path)):
             raise CheckpointException(f"it is damaged: no keys lead to {name}: {_shown(path)}")
     saved = {name: _saved(name, about) for name, about in tensors.items()}
-    return Index(generation, saved, values, paths, before, flaw)
+    entries = {name: value for name, value in found.items() if name != "replaced"}
+    return Index(generation, saved, values, paths, before, flaw, first, entries, replaced)
 
 
 def _flaw(found: dict[str, Any]) -> str:

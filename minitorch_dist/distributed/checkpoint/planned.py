@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 
 from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.checkpoint import fresh, state
+from minitorch_dist.distributed.checkpoint.agreement import JointLoad
 from minitorch_dist.distributed.checkpoint.attendance import ENDING, attempt
+from minitorch_dist.distributed.checkpoint.filesystem import FileSystemReader
 from minitorch_dist.distributed.checkpoint.index import CheckpointException
 from minitorch_dist.distributed.checkpoint.metadata import Metadata
 from minitorch_dist.distributed.checkpoint.planner import (
@@ -84,6 +86,8 @@ def load(
     told: dict[str, Any] = {}
 
     def local() -> LoadPlan:
+        if isinstance(reader, FileSystemReader):
+            reader.agree(JointLoad(reader.path, group, no_dist))
         metadata = reader.read_metadata()
         fresh.initialise_where_saved(state_dict, metadata.state_dict_metadata)
         told.update(state.asked(state_dict))
@@ -94,12 +98,16 @@ def load(
     def everyones(plans: list[LoadPlan]) -> list[LoadPlan]:
         return reader.prepare_global_plan(planner.create_global_plan(plans))
 
-    mine = ranks.together("make a plan", local, everyones)
-    ranks.together(
-        "read",
-        lambda: reader.read_data(planner.finish_plan(mine), planner).wait(),
-        lambda each: each,
-    )
+    try:
+        mine = ranks.together("make a plan", local, everyones)
+        ranks.together(
+            "read",
+            lambda: reader.read_data(planner.finish_plan(mine), planner).wait(),
+            lambda each: each,
+        )
+    finally:
+        if isinstance(reader, FileSystemReader):
+            reader.close()
     for key, value in state_dict.items():
         if isinstance(value, Stateful):
             value.load_state_dict(told[key])

@@ -148,7 +148,9 @@ def write_index(
     with keeper.holding(folder):
         old = _replaceable(folder)
         before = old.generation if old else ""
-        text = sealed(index | ({"before": before} if before else {}))
+        text = sealed(index | _history(old))
+        if len(text) > MOST_INDEX:
+            text = sealed(index | _history(old) | {"replaced": None})
         if len(text) > MOST_INDEX:
             raise CheckpointException(
                 f"the index takes {len(text):,} bytes and {MOST_INDEX:,} are allowed; keep long lists in tensors"
@@ -158,6 +160,14 @@ def write_index(
             file.write(text)
         if old is None or before:
             _sweep(folder, {generation, before}, old.before if old else "")
+
+
+def _history(old: Index | None) -> dict[str, Any]:
+    """The entries of an index about those before it."""
+    if old is None or not old.generation:
+        return {}
+    kept = {} if old.flaw else {"replaced": old.entries}  # a reader may need it (see `agreement`)
+    return {"first": old.first, "before": old.generation, **kept}
 
 
 def _step(key: Any) -> Any:
