@@ -11,13 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
 from minitorch_dist.cli.census import marks, names, walks
 from minitorch_dist.cli.code_lines import GROUNDS, HOUSE, code_lines
 from minitorch_dist.cli.page import Page
+from minitorch_dist.sim import whole_files
+from transports import keeper
 
 LONGEST = 1800  # seconds of one command
 
@@ -38,11 +39,10 @@ def run(options: argparse.Namespace) -> int:
     files = [file for ground in GROUNDS for file in sorted((HOUSE / ground).rglob("*.py"))]
     by: dict[int, list[str]] = defaultdict(list)
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="mtd-census-") as made:
-        folder = Path(made)
+    with keeper.temporary_folder("mtd-census-") as folder:
         functions = marks.begin(folder, HOUSE, files)
         for name in options.walk or walks.WALKS:
-            (folder / "marks").write_bytes(bytes(len(functions)))
+            marks.clear(folder, len(functions))
             for command in walks.WALKS[name](HOUSE):
                 failed += not _took(page, name, command, folder)
             for number, mark in enumerate(marks.entered(folder)):
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     _report(page, functions, by)
     if options.out is not None:
         rows = [[*one, by[number]] for number, one in enumerate(functions)]
-        options.out.write_text(json.dumps(rows, indent=0), "utf-8")
+        whole_files.write(options.out, json.dumps(rows, indent=0))
         page.say(f"wrote {options.out}")
     return 1 if failed else 0
 

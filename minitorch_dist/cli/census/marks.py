@@ -50,11 +50,16 @@ def begin(folder: Path, house: Path, files: list[Path]) -> list[MarkedFunction]:
         first[str(file)] = len(found)
         found += functions_of(path, file.read_text("utf-8"))
     (folder / "first.json").write_text(json.dumps(first), "utf-8")
-    (folder / "marks").write_bytes(bytes(max(len(found), 1)))
+    clear(folder, len(found))
     (folder / "sitecustomize.py").write_text(
         Path(__file__).read_text("utf-8") + "\n\nattach()\n", "utf-8"
     )
     return found
+
+
+def clear(folder: Path, count: int) -> None:
+    """Nobody has entered any function yet."""
+    (folder / "marks").write_bytes(bytes(max(count, 1)))
 
 
 def entered(folder: Path) -> bytes:
