@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import gc
 import multiprocessing
@@ -35,14 +36,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it in
 def pytest_collection_finish(session: pytest.Session) -> None:
     """A simulated run looks for `sleep` and its kin in all modules of its user. Here these are all tests,
     six hundred files, which took longer than most runs. Only those that have such a name are looked at."""
-    from minitorch_dist.launching import outside
+    from minitorch_dist.launching import outside, standard_locks
 
     owners = (time, random, np.random, uuid)
     taken = {id(found) for owner in owners for found in vars(owner).values() if callable(found)}
     taken |= {id(datetime.datetime), id(datetime.date), id(os.urandom)}
-    taken |= {id(threading.Lock), id(threading.RLock), id(queue.SimpleQueue)}
+    taken |= {id(threading.Lock), id(threading.RLock), id(queue.SimpleQueue), id(threading.local)}
+    taken |= {id(os.fork), id(asyncio.run)}
     for module in {item.module for item in session.items if isinstance(item, pytest.Function)}:
-        if taken.isdisjoint(map(id, vars(module).values())):
+        held = vars(module).values()
+        if taken.isdisjoint(map(id, held)) and standard_locks.KINDS.isdisjoint(map(type, held)):
             outside.pass_over(module)
 
 

@@ -11,8 +11,10 @@ One run shall be the same each time it is made. So while a simulation runs, and 
     torch.rand() …                                 begins as the caller's generator stands, if it was
                                                    seeded; else each rank's follows the run's seed
     threading.Lock(), Event, Queue …               wait in virtual time (`standard_locks`)
+    threading.local                                belongs to a rank, or a thread of one (`standard_locals`)
     threading.Thread(…).start()                    is an error that names the call, and what to use;
                                                    not where output waits for its own thread (`output`)
+    asyncio, multiprocessing, os.fork              are such an error, too (`real_time`)
 
 Other threads of the process see the real things. They are replaced in their own modules, and in the
 user's modules where they were taken out of those before (`from time import sleep`); not in packages
@@ -28,43 +30,38 @@ import operator
 import os
 import random  # noqa: TID251 - to be replaced
 import sys
-import sysconfig
 import tempfile
 import threading  # noqa: TID251 - to be replaced
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
+from types import CoroutineType
 from typing import Any
 
 import numpy as np
 from numpy.random import mtrand
 
-import transports
-from minitorch_dist.distributed import world
-from minitorch_dist.launching import chance, output, standard_locks, wall_clock
+from minitorch_dist.launching import (
+    chance,
+    output,
+    real_time,
+    standard_locals,
+    standard_locks,
+    wall_clock,
+)
+from minitorch_dist.launching.callers import Outside as Outside, caller, is_users, refusal
 from minitorch_dist.launching.wall_clock import is_simulated
-from transports.errors import DistError
 
-_OURS = str(Path(__file__).parent.parent) + os.sep
-_LIBRARIES = (str(Path(os.__file__).parent) + os.sep, _OURS)
-_TRANSPORTS = str(Path(transports.__file__).parent) + os.sep
-_INSTALLED = (*_LIBRARIES, _TRANSPORTS, sysconfig.get_path("purelib") + os.sep, "<frozen")
-_SITES = {"site-packages", "dist-packages"}  # of other environments on the path, and of the user
 _guard = threading.Lock()
 _depth = 0
 _replaced: list[tuple[Any, str, Any]] = []
+_undo: list[Callable[[], None]] = []  # for locks, and objects of `threading.local`
 _instead: dict[int, Any] = {}  # by the identity of what is replaced
 _known_modules: list[Any] = []  # all modules, at the last run
 _users: list[Any] = []  # those of them that are the user's
 _passed_over: dict[int, Any] = {}  # modules of the user's that need no look, by their identity
-
-
-class Outside(DistError):
-    """Something was called that a simulated rank cannot use."""
 
 
 @contextmanager
@@ -96,6 +93,18 @@ def kept_out() -> Iterator[None]:
 
 
 def _replace_all() -> None:
+    for module, its_time in real_time.kept():
+        _replaced.append((module, "time", module.time))  # there alone
+        module.time = its_time
+    _refuse(real_time.refused())
+    if "asyncio" in sys.modules:
+        _refuse(real_time.loops())
+    else:
+        finder = real_time.WhenAsyncioComes(lambda: _refuse(real_time.loops()))
+        sys.meta_path.insert(0, finder)
+        _undo.append(lambda: sys.meta_path.remove(finder))
+    _put(threading, "local", standard_locals.VirtualLocal)
+    _undo.extend(standard_locals.adapted(is_users))
     for name, ours in wall_clock.instead().items():
         _replace(time, name, ours)
     _replace(os, "urandom", chance.octets)
@@ -137,6 +146,28 @@ def _in_simulations(original: Callable[..., Any], ours: Callable[..., Any]) -> C
     return replacement
 
 
+def _refuse(calls: Iterable[real_time.Refused]) -> None:
+    for refused in calls:
+        original = getattr(refused.owner, refused.name)
+        _put(refused.owner, refused.name, _refusing(original, refused))
+
+
+@functools.cache
+def _refusing(original: Callable[..., Any], refused: real_time.Refused) -> Callable[..., Any]:
+    """The original for everybody but simulated ranks, which get an error in words."""
+
+    @functools.wraps(original)
+    def replacement(*args: Any, **kwargs: Any) -> Any:
+        if not is_simulated() or refused.is_allowed(sys._getframe(1).f_code.co_filename, args):
+            return original(*args, **kwargs)
+        for arg in args:
+            if isinstance(arg, CoroutineType):
+                arg.close()  # else Python warns that nobody awaited it
+        raise refusal(refused.call, refused.why)
+
+    return replacement
+
+
 @functools.cache
 def _drawn(module: str, name: str) -> Callable[..., Any]:
     return functools.partial(chance.draw, module, name)
@@ -163,6 +194,9 @@ def _put(owner: Any, name: str, what: Any) -> None:
 
 
 def _put_back() -> None:
+    while _undo:
+        _undo.pop()()
+    standard_locks.forget()
     while _replaced:
         owner, name, original = _replaced.pop()
         setattr(owner, name, original)
@@ -172,9 +206,11 @@ def _put_back() -> None:
 
 
 def _replace_taken_out() -> None:
-    """Where the user's modules have them by name."""
+    """Where the user's modules have them by name; and the locks that stand in these modules."""
     for module in _users_modules():
         names = module.__dict__
+        if not standard_locks.KINDS.isdisjoint(map(type, names.values())):
+            _undo.extend(standard_locks.found_in(names))
         if _instead.keys().isdisjoint(map(id, names.values())):
             continue
         for name in [name for name, value in names.items() if id(value) in _instead]:
@@ -197,11 +233,6 @@ def pass_over(module: Any) -> None:
     _passed_over[id(module)] = module
 
 
-def is_users(file: str) -> bool:
-    """Whether a module of this file is neither the library's, nor installed, nor ours."""
-    return not _is_installed(file)
-
-
 def _is_users(module: Any) -> bool:
     names = getattr(module, "__dict__", None)
     if names is None:
@@ -209,12 +240,7 @@ def _is_users(module: Any) -> bool:
     file = names.get("__file__")
     if file is None:
         return bool(names.get("__name__") == "__main__")
-    return not _is_installed(file)
-
-
-@functools.cache
-def _is_installed(file: str) -> bool:
-    return file.startswith(_INSTALLED) or not _SITES.isdisjoint(Path(file).parts)
+    return is_users(file)
 
 
 def _replace_start() -> None:
@@ -224,11 +250,7 @@ def _replace_start() -> None:
         if not is_simulated():
             return original(thread)
         if not (_is_strand(thread) or output.is_calling() or _is_of_package(thread)):
-            raise _error(
-                "threading.Thread.start()",
-                "a real thread has no place in virtual time. Use sim.start(function), async_op=True "
-                "or rpc; they work in real time as well",
-            )
+            raise refusal("threading.Thread.start()", real_time.THREAD)
         me = threading.get_ident()
         standard_locks.starting.add(me)
         try:
@@ -246,24 +268,4 @@ def _is_strand(thread: threading.Thread) -> bool:
 
 def _is_of_package(thread: threading.Thread) -> bool:
     """Whether an installed package starts it for the background, as progress bars do."""
-    return thread.daemon and _is_installed(_caller().f_code.co_filename)
-
-
-def _error(call: str, why: str) -> Outside:
-    rank = world.place().given.get("rank", "?")
-    return Outside(f"rank {rank} called {call} at {_site()} in a simulated run: {why}")
-
-
-def _site() -> str:
-    frame = _caller()
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-
-
-def _caller() -> FrameType:
-    """The innermost frame that is neither ours nor the standard library's."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
-        if frame.f_globals.get("PROGRAM", False):
-            break
-        frame = frame.f_back
-    return frame
+    return thread.daemon and not is_users(caller().f_code.co_filename)

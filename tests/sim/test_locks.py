@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import subprocess
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock as TakenOut
 from typing import Any
@@ -15,6 +18,7 @@ import pytest
 
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed import rpc
+from minitorch_dist.launching import outside
 from transports.errors import Deadlock
 from transports.virtual import watch
 
@@ -90,6 +94,71 @@ def test_a_lock_of_the_closure_is_shared_by_the_ranks(make: Any, size: int, engi
     lock = make()
     report = sim.run(lambda: hold(lock), size, engine=engine)
     assert sorted(rank.time for rank in report.ranks) == [10 * US * (n + 1) for n in range(size)]
+
+
+hidden_away = threading.RLock()
+
+
+@dataclass
+class Held:
+    lock: Any = field(default_factory=threading.RLock)
+
+
+KEYED: defaultdict[str, Any] = defaultdict(threading.RLock)
+OF_THE_RUN: list[Any] = []
+UNSEEN: dict[str, Callable[[], Any]] = {
+    "of a module that no function names": lambda: globals()["hidden" + "_away"],
+    "of a field": lambda: Held().lock,
+    "of a dictionary": lambda: KEYED["new"],
+}
+
+
+@both
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("where", UNSEEN)
+def test_locks_to_which_no_function_leads(where: str, size: int, engine: str) -> None:
+    """With greenlets all ranks are one thread of the system, by which a real RLock counts."""
+    OF_THE_RUN.clear()
+    KEYED.clear()
+
+    def program() -> None:
+        if dist.get_rank() == 0:
+            OF_THE_RUN.append(UNSEEN[where]())
+        dist.barrier()
+        hold(OF_THE_RUN[0])
+
+    before = hidden_away
+    report = sim.run(program, size, engine=engine, net=sim.LogGP(0, 0, 0, 0))
+    assert sorted(rank.time for rank in report.ranks) == [10 * US * (n + 1) for n in range(size)]
+    assert hidden_away is before and KEYED.default_factory is threading.RLock
+
+
+@both
+def test_runs_that_last_at_the_same_time_share_the_locks_of_a_module(engine: str) -> None:
+    """The one that ends first takes nothing from the other."""
+    real, times = hidden_away, list[int]()
+    begun, first_is_over = os.pipe(), os.pipe()
+
+    def program() -> None:
+        if dist.get_rank() == 0:
+            os.write(begun[1], b"x")
+            os.read(first_is_over[0], 1)  # in real time
+        dist.barrier()
+        hold(globals()["hidden" + "_away"])
+
+    def second() -> None:
+        report = sim.run(program, 3, engine=engine, net=sim.LogGP(0, 0, 0, 0))
+        times.extend(sorted(rank.time for rank in report.ranks))
+
+    thread = threading.Thread(target=second)
+    with outside.kept_out():
+        thread.start()
+        os.read(begun[0], 1)
+    os.write(first_is_over[1], b"x")
+    thread.join()
+    assert times == [10 * US * n for n in (1, 2, 3)] and hidden_away is real
+    for end in (*begun, *first_is_over):
+        os.close(end)
 
 
 @both

@@ -36,7 +36,7 @@ class VirtualLock:
 
     def __init__(self, find: Callable[[], VirtualClock | None], real: Any = None) -> None:
         self._find = find
-        self._real = allocate_lock() if real is None else real
+        self._real: Any = allocate_lock() if real is None else real
         self._holder: Holder | None = None
         self._is_offered = (
             False  # it is taken from its holder, and belongs to the first that comes of the queue
@@ -132,6 +132,12 @@ class VirtualLock:
         since = f", taken at {self._since}" if self._since else ""
         return Waiting((holder.rank,), f"{self.what} that {whose} {has}{since}", held_by=holder)
 
+    def _at_fork_reinit(self) -> None:
+        """Asked for by `threading` in a process that was forked: its other threads are gone."""
+        self._real._at_fork_reinit()
+        self._holder, self._is_offered = None, False
+        self._queue.clear()
+
     def __repr__(self) -> str:
         state = "locked" if self._real.locked() else "unlocked"
         return f"<{state} {type(self).__name__}, {len(self._queue)} wait>"
@@ -186,6 +192,10 @@ class VirtualRLock(VirtualLock):
         count, self._count = self._count, 0
         super().release()
         return count
+
+    def _at_fork_reinit(self) -> None:
+        super()._at_fork_reinit()
+        self._count = 0
 
     def _acquire_restore(self, count: int) -> None:
         super().acquire()

@@ -40,6 +40,7 @@ class SimThread(ABC):
     """Belongs to a rank; the result of `clock.start`. The clock sets its state."""
 
     __slots__ = (
+        "__weakref__",
         "_join",
         "_live",
         "about",
