@@ -71,8 +71,9 @@ class FlightRecorder:
 
     def __init__(self, mailbox: Mailbox, store: Store) -> None:
         self._mailbox, self._store = mailbox, store
-        self._is_real = not mailbox.clock.is_virtual
-        self._aside = Aside(mailbox.clock, f"notes of rank {mailbox.rank}")
+        clock, name = mailbox.clock, f"notes of rank {mailbox.rank}"
+        # In a simulation a deadlock is reported at once, and by name: nobody pins notes.
+        self._aside = None if clock.is_virtual else Aside(clock, name)
         mailbox.flight = self
 
     def pin(self, receive: PostedReceive, seconds: float) -> None:
@@ -89,7 +90,7 @@ class FlightRecorder:
         self._set("")
 
     def _set(self, text: str) -> None:
-        if self._is_real:  # in a simulation the deadlock is told at once, and by name
+        if self._aside is not None:
             self._aside.ask(partial(self._store.set, f"waiting/{self._mailbox.rank}", text))
 
     def contradiction(self, receive: PostedReceive) -> Exception | None:
@@ -135,7 +136,7 @@ class FlightRecorder:
 
     def _notes(self, ranks: Sequence[int]) -> Mapping[int, str]:
         """The notes of these ranks; none, if the store does not answer soon."""
-        if not self._is_real:
+        if self._aside is None:
             return {}
         answer = self._aside.ask(partial(self._read, ranks))
         deadline = self._mailbox.clock.deadline(PATIENCE)

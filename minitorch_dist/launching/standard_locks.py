@@ -87,7 +87,7 @@ def forget() -> None:
 
 def found_in(names: dict[str, Any]) -> list[Callable[[], None]]:
     """Replace those that stand in a module, for all runs that last. The functions that undo it."""
-    search = _Search(lambda _: False)
+    search = _LockSearch(lambda _: False)
     for name in [name for name, held in names.items() if type(held) in KINDS]:
         search.entry(names, name)
     return search.undo

@@ -347,7 +347,7 @@ def test_the_command_shows_resumes_and_compares(
     shown, told = capsys.readouterr()
     assert "2 simulated before, from .mtd-plan.json" in told
     assert "a GPU is idle, on average" in " ".join(shown.split())
-    assert "GB within nodes and 0.00 GB between nodes" in " ".join(shown.split())
+    assert "B within nodes and 0 B between nodes" in " ".join(shown.split())
     assert "It fits: " in shown and "GiB of the 75 GiB that each GPU has" in " ".join(shown.split())
     assert "+0.0% seconds" in shown and "Daly" in shown and "the fastest" in shown
     assert max(map(len, shown.splitlines())) <= 80

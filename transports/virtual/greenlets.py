@@ -112,6 +112,10 @@ class GreenletSimThread(SimThread):
             self._host.thread.join()
             self._host.thread = None
 
+    def ident(self) -> int | None:
+        thread = self._host.thread
+        return None if thread is None else thread.ident
+
     def frame(self, of_threads: Mapping[int, FrameType]) -> FrameType | None:
         if self._greenlet is None:
             return None

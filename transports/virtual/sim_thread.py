@@ -144,6 +144,10 @@ class SimThread(ABC):
         """Return when nothing of it is left."""
 
     @abstractmethod
+    def ident(self) -> int | None:
+        """The system's thread in which it runs, once it does."""
+
+    @abstractmethod
     def frame(self, of_threads: Mapping[int, FrameType]) -> FrameType | None:
         """Where it stands; `of_threads` is `sys._current_frames()`."""
 
@@ -210,6 +214,9 @@ class OsSimThread(SimThread):
     def see_off(self) -> None:
         if self._thread is not None:
             self._thread.join()
+
+    def ident(self) -> int | None:
+        return self._ident
 
     def frame(self, of_threads: Mapping[int, FrameType]) -> FrameType | None:
         return None if self._ident is None else of_threads.get(self._ident)

@@ -29,25 +29,17 @@ class Watch:
         self._times = 0
 
     def look(self, running: SimThread | None, happened: int) -> str:
-        frames = sys._current_frames()
-        frame = None if running is None else running.frame(frames)
-        ident = next((ident for ident, each in frames.items() if each is frame), None)
-        if running is None or frame is None or ident is None:
+        ident = None if running is None else running.ident()
+        if running is None or ident is None:
             self._seen = None
             return ""
-        place = (
-            id(running),
-            happened,
-            id(frame),
-            frame.f_lasti,
-        )  # a frame would keep all that is in it
-        if self._seen is None or self._seen[0] != place:
-            self._seen, self._times = (place, -1.0), 0
-            return ""
-        now = place, _processor_time(ident)
+        now = id(running), happened, _processor_time(ident)
         self._times = self._times + 1 if now == self._seen else 0
         self._seen = now
-        if self._times < PATIENCE or not _WAITS.search(_text(frame)):
+        if self._times < PATIENCE:
+            return ""  # a frame that is looked at keeps all that is in it, so none is until now
+        frame = running.frame(sys._current_frames())
+        if frame is None or not _WAITS.search(_text(frame)):
             return ""
         return _words(running, frame)
 
