@@ -21,7 +21,6 @@ from types import MethodType, TracebackType
 from typing import Any, Final
 
 from minitorch_dist.distributed import backends, exit_check, rendezvous, slow_start, traces, world
-from minitorch_dist.distributed.aside import Aside
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
 from minitorch_dist.distributed.fault_injection import disturbed
@@ -298,18 +297,23 @@ def _end(place: world.WorldScope) -> None:
         group.join()
     if here.mailbox.recorder is not None:
         here.mailbox.recorder.close()
-    aside = Aside(here.clock, f"farewell of rank {here.rank}")  # the master may have left first
-    aside.settle(aside.ask(partial(_sign_off, here)), DEPARTURE)
+    with suppress(DistError, OSError):  # the master left first, and its store with it
+        _sign_off(here)
     if here.own_store is not None:
         here.own_store.close()
 
 
 def _sign_off(here: World) -> None:
-    """Say in the store that we are gone."""
+    """Say in the store that we are gone; it has to answer soon. No thread is begun for that: one that begins
+    where memory has run out is waited for without end by Python itself."""
     root = here.store.underlying_store if isinstance(here.store, PrefixStore) else here.store
-    root.set(f"left/{here.rank}/{here.identity}", b"")
-    if root.add(f"left/{here.identity}", 1) == here.world_size:
-        root.delete_key("world_size")  # the next world on this store may have another size
+
+    def command(operation: str, key: str, *values: bytes) -> list[bytes]:
+        return root.command(operation, [key], values, DEPARTURE)
+
+    command("set", f"left/{here.rank}/{here.identity}", b"")
+    if int(command("add", f"left/{here.identity}", b"1")[0]) == here.world_size:
+        command("delete_key", "world_size")  # the next world on this store may have another size
 
 
 def confess(error: BaseException) -> None:

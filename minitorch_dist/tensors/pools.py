@@ -20,6 +20,7 @@ from minitorch_dist.tensors.device_names import MOST
 VARIABLE: Final = "MINITORCH_DIST_DEVICES"
 DEFAULT_MEMORY: Final = "80GB"
 
+LARGEST: Final = 10**300  # bytes: a float holds no much larger number
 _UNITS: Final = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15, "EB": 10**18,
                  "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}  # fmt: skip
 
@@ -70,7 +71,8 @@ def parse_pool(text: str) -> DevicePool:
 
 def readable(nbytes: float) -> str:
     """A size as a person says it: `80 GB`, `1.5 MB`, `312 B`."""
-    value, units = float(abs(nbytes)), ["B", "KB", "MB", "GB", "TB", "PB", "EB"]
+    units = ["B", "KB", "MB", "GB", "TB", "PB", "EB"]
+    value = float(min(abs(nbytes), LARGEST))
     while value >= 999.5 and len(units) > 1:
         value /= 1000
         units.pop(0)

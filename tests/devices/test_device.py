@@ -166,6 +166,10 @@ def test_sizes_are_readable(nbytes: int, text: str) -> None:
     assert pools.readable(nbytes) == text
 
 
+def test_a_size_beyond_all_floats_is_a_size() -> None:
+    assert pools.readable(10**400).endswith(" EB")
+
+
 # --------------------------------------------------------------------------- current and by default
 
 

@@ -25,7 +25,6 @@ from tests.hostile.faults.nursery import End, Fell
 from tests.hostile.judging import Verdict
 from tests.hostile.running import Part, Session, Tried, fork
 from transports.broker import launch
-from transports.keys import world_key
 from transports.shared_file import signed_file
 from transports.stores.file import FileStore
 from transports.stores.tcp import TCPStore
@@ -190,7 +189,7 @@ class OverFile(Collectives):
 
     def world(self, random: Random, size: int, blow: Blow | None, place: Path) -> Verdict:
         verdict = super().world(random, size, blow, place)
-        signed_file.sweep(place / "world", world_key("file transport"))
+        signed_file.sweep(place / "world")
         left = [path.name for path in place.glob("world.*")]
         if left:
             raise Fell(f"left behind, and not swept away: {left}")
