@@ -147,11 +147,9 @@ class TransportEngine:
     def choose(
         self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
     ) -> tuple[Schedule, Fingerprint]:
-        links, is_on_board = links_of(group), group.board is not None
+        links, on_board = links_of(group), group.board is not None
         root = group.ranks.index(said.root) if said.root >= 0 else None
-        schedule = choice.choose(
-            collective, group.size(), nbytes, links, algorithm, is_on_board, root
-        )
+        schedule = choice.choose(collective, group.size(), nbytes, links, algorithm, on_board, root)
         return schedule, said._replace(algorithm=schedule.algorithm)
 
     def bind(self, call: PreparedCall, vector: MakeVector) -> Execute:

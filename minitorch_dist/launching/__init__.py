@@ -14,7 +14,8 @@ random generator; in virtual time, where nobody has seeded that, with one that f
     threads  processes  mpi     what a rank is
     cores  collector            what ranks of one host share: its cores, and Python's collector
     outside  wall_clock  chance     what would come from outside of a simulated run
-    standard_locks              locks and queues of the standard library, for simulated ranks
+    standard_locks  standard_locals  what the standard library has for threads, for simulated ranks
+    real_time  callers          what of it is refused, since it takes real time, and who called it
     output                      what a simulated rank prints and logs
 """
 

@@ -43,7 +43,7 @@ _FORK = (
 )
 
 
-class Refused(NamedTuple):
+class RefusedCall(NamedTuple):
     owner: Any
     name: str
     call: str
@@ -57,24 +57,26 @@ def _is_loaders(file: str, args: tuple[Any, ...]) -> bool:
     return file.startswith(_LOADER) and method != "fork"
 
 
-def refused() -> Iterator[Refused]:
+def refused() -> Iterator[RefusedCall]:
     """The calls that are an error for simulated ranks."""
-    yield Refused(BaseProcess, "start", "multiprocessing.Process.start()", _PROCESS, _is_loaders)
-    yield Refused(_thread, "start_new_thread", "_thread.start_new_thread()", THREAD)
+    yield RefusedCall(
+        BaseProcess, "start", "multiprocessing.Process.start()", _PROCESS, _is_loaders
+    )
+    yield RefusedCall(_thread, "start_new_thread", "_thread.start_new_thread()", THREAD)
     for name in ("fork", "forkpty"):
         if hasattr(os, name):
-            yield Refused(os, name, f"os.{name}()", _FORK)
+            yield RefusedCall(os, name, f"os.{name}()", _FORK)
 
 
-def loops() -> Iterator[Refused]:
+def loops() -> Iterator[RefusedCall]:
     """Those of asyncio. Its import takes 60 ms, so it is looked at only when somebody has imported it."""
     import asyncio
 
-    yield Refused(asyncio, "run", "asyncio.run()", _LOOP)
+    yield RefusedCall(asyncio, "run", "asyncio.run()", _LOOP)
     for name in ("__enter__", "run", "get_loop"):
-        yield Refused(asyncio.Runner, name, "asyncio.Runner()", _LOOP)
+        yield RefusedCall(asyncio.Runner, name, "asyncio.Runner()", _LOOP)
     for name in ("run_forever", "run_until_complete"):
-        yield Refused(asyncio.BaseEventLoop, name, f"{name}() of an event loop", _LOOP)
+        yield RefusedCall(asyncio.BaseEventLoop, name, f"{name}() of an event loop", _LOOP)
 
 
 class WhenAsyncioComes:
