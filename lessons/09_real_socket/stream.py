@@ -19,7 +19,7 @@ from functools import partial
 
 from transports import frames, rendezvous
 from transports.contract import Transport, flat
-from transports.errors import DistNetworkError, PeerLost, TransportClosed
+from transports.errors import CLOSED, DistNetworkError, PeerLost, TransportClosed
 
 PIECE = 1 << 16  # bytes to ask for at once: `recv(n)` reserves n bytes, whatever will come
 LOOPBACK = "127.0.0.1"
@@ -116,7 +116,7 @@ class StreamTransport(Transport):
 
     def hear(self, peer, connection):
         """In a thread of its own: hand over what comes, until it ends."""
-        reason = "it closed its transport"
+        reason = CLOSED
         try:
             while (message := receive(connection)) is not None:
                 self.deliver(peer, *message)
@@ -150,7 +150,7 @@ class StreamTransport(Transport):
         if dst == self.rank:
             return self.deliver(dst, header, body)
         if dst in self.lost:
-            raise PeerLost(dst, self.lost[dst].reason)
+            raise PeerLost(dst, self.lost[dst].why)
         try:
             with self.turns[dst]:
                 return send(self.connections[dst], header, body)

@@ -18,7 +18,7 @@ from hypothesis import given, strategies as st
 
 from transports import frames, rendezvous
 from transports.contract import Transport, flat
-from transports.errors import PeerLost, TransportClosed
+from transports.errors import CLOSED, PeerLost, TransportClosed
 
 
 class Once:
@@ -235,7 +235,7 @@ class FolderTransport(Transport):
         self.deliveries += 1
 
     def leaves(self, peer):
-        self.lost[peer] = PeerLost(peer, "it closed its transport")
+        self.lost[peer] = PeerLost(peer, CLOSED)
         self.inbox.lost(peer, self.lost[peer])
         self.deliveries += 1
 

@@ -146,14 +146,14 @@ def _in_simulations(original: Callable[..., Any], ours: Callable[..., Any]) -> C
     return replacement
 
 
-def _refuse(calls: Iterable[real_time.Refused]) -> None:
+def _refuse(calls: Iterable[real_time.RefusedCall]) -> None:
     for refused in calls:
         original = getattr(refused.owner, refused.name)
         _put(refused.owner, refused.name, _refusing(original, refused))
 
 
 @functools.cache
-def _refusing(original: Callable[..., Any], refused: real_time.Refused) -> Callable[..., Any]:
+def _refusing(original: Callable[..., Any], refused: real_time.RefusedCall) -> Callable[..., Any]:
     """The original for everybody but simulated ranks, which get an error in words."""
 
     @functools.wraps(original)
