@@ -253,11 +253,15 @@ def make_packet(random: Random, size: int) -> bytes:
                 + number
                 + b"".join(
                     _text(random.choice(filters)) + bytes((random.randrange(2),))
-                    for _ in range(1 + size)
+                    for _ in range(min(1 + size, packets.MAX_FILTERS))
                 )
             )
         case 3:
-            return b"\xa2" + number + b"".join(_text(topic) for _ in range(1 + size))
+            return (
+                b"\xa2"
+                + number
+                + b"".join(_text(topic) for _ in range(min(1 + size, packets.MAX_FILTERS)))
+            )
         case 4:
             return b"\x40" + number
         case _:
