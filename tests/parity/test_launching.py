@@ -21,7 +21,7 @@ pytestmark = pytest.mark.parity
 
 TELL = """
 import json, os, sys
-said = json.dumps([sys.argv[1:], dict(os.environ), __file__, __name__, sys.path[0], sys.stdout.write_through])
+said = json.dumps([sys.argv[1:], dict(os.environ), __file__, __name__, sys.path[0], sys.stdout.write_through or sys.stdout.line_buffering])
 os.write(1, (said + "\\n").encode())
 """
 RANDOM = {"TORCHELASTIC_ERROR_FILE"}  # a folder's name
