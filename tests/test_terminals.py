@@ -1,4 +1,4 @@
-"""What a command prints is whole on narrow terminals, and with a locale that has no letters but ASCII."""
+"""The output of a command is whole on narrow terminals, and with a locale that has no letters but ASCII."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Hosts:
         run("ip", "-n", self.hub, "link", "set", f"port{number}", "down")
 
     def blind(self, number: int) -> None:
-        """What this host sends and is sent vanishes; its cable stays in, so nobody is told."""
+        """All messages from and to this host vanish. Its cable stays in, so no side notices at once."""
         run("bridge", "-n", self.hub, "link", "set", "dev", f"port{number}", "state", "0")
 
     def start(self, number: int, *words: str) -> subprocess.Popen[bytes]:

@@ -134,7 +134,7 @@ class StoreServer:
             self._guarded(self._lists.popleft(), self._list)
 
     def _patience(self) -> float:
-        """Seconds until there is something to do, whoever says what meanwhile."""
+        """Seconds until there is something to do, even if no client says anything meanwhile."""
         if self._short or self._long or (self._lists and len(self._listing) < LISTS):
             return 0.0
         left = self._timers.left()
