@@ -1,1 +1,1 @@
-"""The lessons: a folder each, which `minitorch_dist.course` reads. No module of it is imported by this name."""
+"""The lessons: a folder each, which `mtd.course` reads. No module of it is imported by this name."""

@@ -4,8 +4,8 @@
 # that all cells run within a minute. No GPU is needed: the training step runs in [shapes](../docs/simulator.md#shapes-without-numbers).
 
 # %% Does it fit?
-from minitorch_dist.sim.planning import clusters, formula, model_files, reasons, search
-from minitorch_dist.sim.planning.layouts import TrainingLayout
+from mtd.planning import clusters, formula, model_files, reasons, search
+from mtd.planning.layouts import TrainingLayout
 
 GIB = 1 << 30
 large = model_files.read("llama3-70b")

@@ -143,14 +143,14 @@ def noise(seed: int, *shape: int):
 
 def curve(values, label: str, over: str = "steps") -> list[str]:
     """The lines of a picture of these numbers, drawn with dots. The label says what goes to the right."""
-    from minitorch_dist.cli import plots
+    from mtd.cli import plots
 
     return plots.curve(values, label=f"{label}, {over} 1 to {len(values)}")
 
 
 def pictures(images) -> list[str]:
     """The lines of a picture of grey images (count, 28, 28), from 0 to 1, side by side."""
-    from minitorch_dist.cli import plots
+    from mtd.cli import plots
 
     return plots.side_by_side([plots.image(np.uint8(255 * image)) for image in images])
 

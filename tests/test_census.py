@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.cli.census import marks, names, walks
-from minitorch_dist.cli.code_lines import HOUSE
+from mtd.cli.census import marks, names, walks
+from mtd.cli.code_lines import HOUSE
 
 MODULE = '''
 """A module."""

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitorch_dist.cli import COMMANDS, demo, main, plots, scripts
-from minitorch_dist.cli.bench import comm, comm_brokers, comm_worlds, command
+from mtd.cli import COMMANDS, demo, main, plots, scripts
+from mtd.cli.bench import comm, comm_brokers, comm_worlds, command
 from tests.transports.brokers import KEY, KINDS, Broker
 from transports import keys
 
@@ -34,13 +34,13 @@ def test_its_help_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_package_can_be_run_by_name() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "minitorch_dist.cli", "--help"], capture_output=True, text=True, check=True,
+        [sys.executable, "-m", "mtd", "--help"], capture_output=True, text=True, check=True,
         cwd=Path(__file__).parents[1],
     )  # fmt: skip
     assert "demo" in done.stdout
 
 
-@pytest.mark.parametrize("program", ["minitorch_dist.cli", "minitorch_dist.distributed.run"])
+@pytest.mark.parametrize("program", ["mtd", "minitorch_dist.distributed.run"])
 def test_programs_say_their_version(program: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", program, "--version"], capture_output=True, text=True, check=True,
@@ -147,7 +147,7 @@ def test_the_same_seed_shows_the_same_page(
 
 @pytest.mark.slow
 def test_the_benchmark_prints_a_row_and_what_it_compares_with() -> None:
-    code = "from minitorch_dist.cli import main; main(['bench', 'nn', '--only', 'toy', '--pairs', '1', '--no-memory'])"
+    code = "from mtd.cli import main; main(['bench', 'nn', '--only', 'toy', '--pairs', '1', '--no-memory'])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True,
         cwd=Path(__file__).parents[1],
@@ -186,7 +186,7 @@ def test_a_curve_has_its_scale_and_fits() -> None:
 @pytest.mark.slow
 def test_collectives_are_timed_in_worlds_that_take_turns() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "minitorch_dist.cli", "bench", "comm", "--pairs", "1", "--ranks",
+        [sys.executable, "-m", "mtd", "bench", "comm", "--pairs", "1", "--ranks",
          "2,3", "--sizes", "8B,64KB", "--only", "all_reduce", "--only", "barrier",
          "--transports", "file,queue"],
         capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
@@ -271,7 +271,7 @@ def test_bandwidths_are_those_of_nccl_tests() -> None:
 def test_the_broker_serves_until_ctrl_c(tmp_path: Path) -> None:
     environment = {**os.environ, "MINITORCH_DIST_KEY": "of this test"}
     with subprocess.Popen(
-        [sys.executable, "-m", "minitorch_dist.cli", "broker"], env=environment, text=True,
+        [sys.executable, "-m", "mtd", "broker"], env=environment, text=True,
         cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         assert process.stdout is not None

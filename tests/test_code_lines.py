@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.cli import code_lines as counting
-from minitorch_dist.cli.code_lines import code_lines
+from mtd.cli import code_lines as counting
+from mtd.cli.code_lines import code_lines
 
 MODULE = '''"""A module,
 of two lines."""

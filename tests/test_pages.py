@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course.lesson import all_lessons
+from mtd.course.lesson import all_lessons
 
 DOCS = Path(__file__).parents[1] / "docs"
 

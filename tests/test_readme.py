@@ -39,7 +39,7 @@ def lines_of(command: list[str], folder: Path) -> list[str]:
 @pytest.mark.slow
 def test_the_example_says_the_same_on_every_wire(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(example())
-    play = [sys.executable, "-m", "minitorch_dist.cli", "run", "--ranks", "4", "train.py"]
+    play = [sys.executable, "-m", "mtd", "run", "--ranks", "4", "train.py"]
     simulated = lines_of(play, tmp_path)
     assert len(simulated) == 4
     for address in ("tcp://", "file://", "mqtt://"):
@@ -83,7 +83,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_numbers_of_things_are_true() -> None:
     from minitorch_dist.distributed.schedules import BUILT_IN
-    from minitorch_dist.sim.papers import PAPERS
+    from mtd.papers import PAPERS
 
     said = re.search(r"(\d+) of them are here", README)
     assert said is not None

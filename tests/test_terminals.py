@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from minitorch_dist import cli
-from minitorch_dist.cli.page import Page, fitting
+from mtd.cli.page import Page, fitting
 
 BARE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
@@ -60,7 +60,7 @@ def test_lines_are_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_a_terminal_without_letters_is_written_to_in_ascii(command: str, tmp_path: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-m", "minitorch_dist.cli", *command.split()], env={**os.environ, **BARE},
+        [sys.executable, "-m", "mtd", *command.split()], env={**os.environ, **BARE},
         cwd=tmp_path, capture_output=True, timeout=300, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

@@ -1,7 +1,7 @@
 # %% How many messages it takes, as the world grows
 import matplotlib.pyplot as plt
 
-from minitorch_dist.course import lab
+from mtd.course import lab
 
 sizes = range(1, 13)
 plt.plot(sizes, [lab.meter(all_reduce, size, 1).messages for size in sizes], "o-")

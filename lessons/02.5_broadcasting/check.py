@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 import minitorch_dist as torch
-from minitorch_dist.course import MeasuredCost, lab, lamp
 from minitorch_dist.tensors.core import operations
+from mtd.course import MeasuredCost, lab, lamp
 
 ROW = 1000 * 8  # bytes of a thousand float64
 

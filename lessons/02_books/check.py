@@ -7,7 +7,7 @@ import books
 import numpy as np
 from hypothesis import given, strategies as st
 
-from minitorch_dist.course import MeasuredCost, lab, lamp
+from mtd.course import MeasuredCost, lab, lamp
 
 ROW = 1000 * 8  # bytes of a thousand float64
 

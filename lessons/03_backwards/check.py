@@ -6,7 +6,7 @@ from backwards import Tensor
 from hypothesis import given, strategies as st
 
 import minitorch_dist as torch
-from minitorch_dist.course import MeasuredCost, lab, lamp
+from mtd.course import MeasuredCost, lab, lamp
 
 SHAPES = ((), (3,), (2, 1), (2, 3))
 LETTERS = "abcdefghijklmnop"

@@ -14,10 +14,10 @@ from hypothesis import given, strategies as st
 
 import minitorch_dist as torch
 from minitorch_dist import cuda, optim
-from minitorch_dist.cli import plots
-from minitorch_dist.course import MeasuredCost, lab, lamp
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
+from mtd.cli import plots
+from mtd.course import MeasuredCost, lab, lamp
 
 HERE = Path(__file__).parent
 RECORD = HERE / "golden.json"

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 from matching import Message
 
-from minitorch_dist.course import lamp
-from minitorch_dist.course.property_trial import kills, spares
+from mtd.course import lamp
+from mtd.course.property_trial import kills, spares
 
 EXAMPLES = 200
 

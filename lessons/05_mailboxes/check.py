@@ -9,7 +9,7 @@ import numpy as np
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.course import lamp, real_wires
+from mtd.course import lamp, real_wires
 
 SEEDS = 200
 

@@ -8,8 +8,8 @@ import mailboxes
 import numpy as np
 
 import minitorch_dist as torch
-from minitorch_dist.course.post import MessageBox
 from minitorch_dist.distributed import world
+from mtd.course.post import MessageBox
 
 TAGS, EACH = (0, 1, 7), 2
 

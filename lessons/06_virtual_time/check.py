@@ -9,7 +9,7 @@ from ports import Compute, Ports, Receive, Run, Send
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import lamp
+from mtd.course import lamp
 
 ALPHA, BETA, GAMMA = 5_000_000, 80, 1_000  # 5 µs a message, 100 Gb/s, 1 ns an operation
 SIZES = (1, 2, 3, 5, 8)

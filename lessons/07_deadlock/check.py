@@ -9,9 +9,9 @@ import shift
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import MeasuredCost, lamp, lesson
 from minitorch_dist.testing.costs import ROUNDS
 from minitorch_dist.testing.strictness import plainly, strict
+from mtd.course import MeasuredCost, lamp, lesson
 from transports.virtual import deadlock
 
 SIZES = (1, 2, 3, 4, 5, 7, 8)

@@ -10,10 +10,10 @@ from letters import BadLetter, decode, encode
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.course import lab, lamp
-from minitorch_dist.course.property_trial import kills, spares
 from minitorch_dist.launching import launch
 from minitorch_dist.testing import check_transport, strategies
+from mtd.course import lab, lamp
+from mtd.course.property_trial import kills, spares
 
 KINDS = tuple(np.dtype(name) for name in letters.DTYPES)
 OFTEN = settings(lab.learn, max_examples=150)

@@ -11,10 +11,10 @@ import stream
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.course import lab, lamp, real_wires
 from minitorch_dist.distributed import journal
 from minitorch_dist.launching import launch
 from minitorch_dist.testing import check_transport
+from mtd.course import lab, lamp, real_wires
 from transports import frames
 from transports.conformance import CHECKS
 

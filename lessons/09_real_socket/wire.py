@@ -9,7 +9,7 @@ import socket
 import stream
 
 import minitorch_dist.distributed as dist
-from minitorch_dist.course.post import MessageBox
+from mtd.course.post import MessageBox
 
 PIECE = 100
 MESSAGES = [(b"", b""), (b"tag 7", b"payload"), (b"", bytes(range(250))), (b"header", b"x" * 3000)]

@@ -10,9 +10,9 @@ from meeting import Meeting, Mismatch
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import MeasuredCost, lamp
-from minitorch_dist.course.far_store import FarStore
 from minitorch_dist.distributed import distributed_c10d
+from mtd.course import MeasuredCost, lamp
+from mtd.course.far_store import FarStore
 from transports.stores.store import PrefixStore
 
 SIZES = (1, 2, 3, 5, 8)

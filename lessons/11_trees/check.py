@@ -5,13 +5,13 @@ import tree
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import MeasuredCost, lab, lamp
 from minitorch_dist.distributed.schedules import bounds, proof
 from minitorch_dist.distributed.schedules.links import COUNTING
 from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.schedules.steps import Receive, Send
 from minitorch_dist.testing import check_collective
+from mtd.course import MeasuredCost, lab, lamp
 
 SIZES = (1, 2, 3, 5, 6, 8)
 

@@ -1,7 +1,7 @@
 # %% How many rounds a broadcast takes, by the shape of its tree
 import matplotlib.pyplot as plt
 
-from minitorch_dist.course import lab
+from mtd.course import lab
 
 
 def rounds(shape, size):

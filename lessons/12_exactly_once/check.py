@@ -4,9 +4,9 @@ import exactly_once
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.course import all_reduces, lamp
-from minitorch_dist.course.property_trial import kills, spares, survivors
-from minitorch_dist.course.scoring import score
+from mtd.course import all_reduces, lamp
+from mtd.course.property_trial import kills, spares, survivors
+from mtd.course.scoring import score
 
 EXAMPLES = 30
 

@@ -1,8 +1,8 @@
 # %% Which check finds which mistake: two ranks, the labels, strict sends, and yours
 import matplotlib.pyplot as plt
 
-from minitorch_dist.course import all_reduces
-from minitorch_dist.course.scoring import score
+from mtd.course import all_reduces
+from mtd.course.scoring import score
 
 
 def two_ranks(all_reduce):

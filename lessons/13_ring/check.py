@@ -7,10 +7,10 @@ import ring
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import MeasuredCost, lab, lamp, real_wires, training
-from minitorch_dist.course.property_trial import kills, spares
 from minitorch_dist.testing import check_collective
 from minitorch_dist.testing.collectives import replaying
+from mtd.course import MeasuredCost, lab, lamp, real_wires, training
+from mtd.course.property_trial import kills, spares
 
 COLLECTIVES = (
     "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",

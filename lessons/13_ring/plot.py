@@ -1,7 +1,7 @@
 # %% What the busiest rank sends, as the world grows: round the ring, and through a centre
 import matplotlib.pyplot as plt
 
-from minitorch_dist.course import lab
+from mtd.course import lab
 
 
 def through_the_centre(tensor):

@@ -1,7 +1,7 @@
 # %% Rounds and bytes of the two, for every number of ranks
 import matplotlib.pyplot as plt
 
-from minitorch_dist.course import lab
+from mtd.course import lab
 
 sizes = range(1, 18)
 figure, (above, below) = plt.subplots(2, sharex=True)

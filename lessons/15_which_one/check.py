@@ -11,11 +11,11 @@ import ring
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import lab, lamp
 from minitorch_dist.distributed.schedules.choice import candidates, known
 from minitorch_dist.distributed.schedules.cost import textbook_time
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.pictures import words
+from mtd.course import lab, lamp
 
 NETS = {
     "a fast network": Links(2_000_000, 40),  # 2 µs, 200 Gb/s

@@ -9,11 +9,11 @@ import order
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import MeasuredCost, lab, lamp
 from minitorch_dist.distributed.schedules import BUILT_IN, bounds
 from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.values import Values
 from minitorch_dist.testing import check_collective
+from mtd.course import MeasuredCost, lab, lamp
 
 SIZES = (1, 2, 3, 5, 8)
 

@@ -7,11 +7,11 @@ import replicas
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.course import MeasuredCost, lab, lamp, real_wires
-from minitorch_dist.course.layers import SquareLayer
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.optim import SGD, AdamW
 from minitorch_dist.testing import check_replicas_equal, check_same_as_one_rank, exact
+from mtd.course import MeasuredCost, lab, lamp, real_wires
+from mtd.course.layers import SquareLayer
 
 BATCHES = (
     32,

@@ -7,11 +7,11 @@ import buckets
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.course import MeasuredCost, lamp
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
 from minitorch_dist.testing.costs import ROUNDS
+from mtd.course import MeasuredCost, lamp
 
 BATCHES = (32, 16, 32)  # powers of two, so that a mean is exact
 CAPS = {"each gradient by itself": 0.0, "100 bytes": 100 / buckets.MIB, "25 MB": 25}

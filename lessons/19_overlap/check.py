@@ -6,11 +6,11 @@ import overlap
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.course import MeasuredCost, lamp
-from minitorch_dist.course.layers import SquareLayer
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
+from mtd.course import MeasuredCost, lamp
+from mtd.course.layers import SquareLayer
 
 BATCHES = (32, 16, 32)
 

@@ -3,7 +3,7 @@ import matplotlib.pyplot as plt
 
 import minitorch_dist as torch
 from minitorch_dist import nn, sim
-from minitorch_dist.course.layers import SquareLayer
+from mtd.course.layers import SquareLayer
 
 
 def backward(cap):

@@ -8,10 +8,10 @@ import zero
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.course import MeasuredCost, lamp
 from minitorch_dist.cuda import ledger
 from minitorch_dist.optim import Adam, AdamW
 from minitorch_dist.testing import check_replicas_equal, check_same_as_one_rank, exact
+from mtd.course import MeasuredCost, lamp
 
 BATCHES = (32, 16, 4, 32)
 RATE = 2.0**-4

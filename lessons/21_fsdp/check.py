@@ -8,11 +8,11 @@ from replicas import loss
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import cuda, nn, sim
-from minitorch_dist.course import MeasuredCost, lab, lamp, real_wires
-from minitorch_dist.course.layers import SquareLayer
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import Adam
 from minitorch_dist.testing import check_same_as_one_rank, exact
+from mtd.course import MeasuredCost, lab, lamp, real_wires
+from mtd.course.layers import SquareLayer
 
 BATCHES = (32, 16, 4, 32)
 RATE = 2.0**-4

@@ -2,9 +2,9 @@
 import matplotlib.pyplot as plt
 
 from minitorch_dist import sim
-from minitorch_dist.course.layers import SquareLayer
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import Adam
+from mtd.course.layers import SquareLayer
 
 
 def peak(size, whole, unit):

@@ -17,8 +17,8 @@ from collections import defaultdict
 
 from hypothesis import given, strategies as st
 
-from minitorch_dist.course.post import MessageBox
 from minitorch_dist.distributed import world
+from mtd.course.post import MessageBox
 
 REQUEST, ANSWER = "request", "answer"
 RETRY = 1.0  # seconds without an answer, after which one asks again

@@ -10,10 +10,10 @@ import calls
 
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import MeasuredCost, lamp, lesson, property_trial, real_wires
-from minitorch_dist.course.envelopes import letters_scene
-from minitorch_dist.course.single_faults import in_words, single_faults
 from minitorch_dist.distributed import rpc, world
+from mtd.course import MeasuredCost, lamp, lesson, property_trial, real_wires
+from mtd.course.envelopes import letters_scene
+from mtd.course.single_faults import in_words, single_faults
 from transports.errors import DistError
 from transports.faults.plans import Partition, Strike, instant
 

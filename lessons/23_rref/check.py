@@ -8,10 +8,10 @@ import owners
 
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import MeasuredCost, lamp
-from minitorch_dist.course.single_faults import in_words, single_faults
 from minitorch_dist.distributed import rpc, world
 from minitorch_dist.distributed.rpc.rref_context import UserRRef
+from mtd.course import MeasuredCost, lamp
+from mtd.course.single_faults import in_words, single_faults
 
 # For each rank: it passes the first, second … reference that it gets on to these ranks, then drops it.
 TOURS = {

@@ -18,7 +18,7 @@ object while it knows of one. A fork has a number of its own.
 The real one: minitorch_dist/distributed/rpc/rref_context.py, whose `Fork.is_over` yours can be.
 """
 
-from minitorch_dist.course.post import MessageBox
+from mtd.course.post import MessageBox
 
 REFERENCE, FORK, ENTERED, ADOPTED, DELETE = "reference", "fork", "entered", "adopted", "delete"
 QUIET = 40.0  # seconds without a message: nothing will happen any more

@@ -14,7 +14,7 @@ they hold tensors: minitorch_dist/distributed/autograd/passes.py, whose `count_e
 
 from collections import defaultdict, deque
 
-from minitorch_dist.course.post import MessageBox
+from mtd.course.post import MessageBox
 
 VALUE, GRADIENT = "value", "gradient"
 QUIET = 40.0  # seconds without a message: no rank has work any more

@@ -9,10 +9,10 @@ from hypothesis import given, strategies as st
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import MeasuredCost, lab, lamp
 from minitorch_dist.distributed import autograd, rpc
 from minitorch_dist.distributed.autograd import passes
 from minitorch_dist.tensors.core.engine import NodeTask, count_edges
+from mtd.course import MeasuredCost, lab, lamp
 
 LEAF = "leaf"
 

@@ -7,9 +7,9 @@ import server
 
 import minitorch_dist as torch
 from minitorch_dist import sim
-from minitorch_dist.course import MeasuredCost, lamp
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
+from mtd.course import MeasuredCost, lamp
 
 INF = math.inf
 QUICK = "sim://?latency=1us&rate=100GB/s"  # beside milliseconds of computing

@@ -2,9 +2,9 @@
 
 import stages
 
-from minitorch_dist.course import MeasuredCost, lamp, pipelines
 from minitorch_dist.distributed.pipelining.orders import Pipe, faults
 from minitorch_dist.distributed.pipelining.pictures import drawn
+from mtd.course import MeasuredCost, lamp, pipelines
 
 PIPES = [Pipe(ranks, m) for ranks in (1, 2, 3, 5) for m in (1, 3, 4)]
 

@@ -1,8 +1,8 @@
 # %% Which part of the time is idle, as micro-batches get more (measured, and the formula)
 import matplotlib.pyplot as plt
 
-from minitorch_dist.course import pipelines
 from minitorch_dist.distributed.pipelining.orders import Pipe
+from mtd.course import pipelines
 
 counts = range(1, 17)
 for ranks in (2, 4, 8):

@@ -4,9 +4,9 @@ import math
 
 import one_f_one_b
 
-from minitorch_dist.course import MeasuredCost, lamp, pipelines
 from minitorch_dist.distributed.pipelining.orders import Pipe, faults, gpipe
 from minitorch_dist.distributed.pipelining.pictures import drawn
+from mtd.course import MeasuredCost, lamp, pipelines
 
 PIPES = [Pipe(ranks, m) for ranks in (1, 2, 3, 5) for m in (1, 2, 4, 7)]
 

@@ -1,8 +1,8 @@
 # %% What the first stage holds, as micro-batches get more (measured)
 import matplotlib.pyplot as plt
 
-from minitorch_dist.course import pipelines
 from minitorch_dist.distributed.pipelining.orders import Pipe, gpipe
+from mtd.course import pipelines
 
 counts = range(1, 17)
 for name, make in (("GPipe", gpipe), ("1F1B", one_forward_one_backward)):

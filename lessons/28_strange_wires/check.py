@@ -12,8 +12,8 @@ from pathlib import Path
 
 import wires
 
-from minitorch_dist.course import MeasuredCost, lab, lamp, lossy_wires, real_wires
-from minitorch_dist.course.property_trial import kills, spares
+from mtd.course import MeasuredCost, lab, lamp, lossy_wires, real_wires
+from mtd.course.property_trial import kills, spares
 from transports import conformance
 from transports.clock import SYSTEM
 from transports.conformance.bench import Tray

@@ -3,7 +3,7 @@ import sys
 
 import matplotlib.pyplot as plt
 
-from minitorch_dist.course import lossy_wires
+from mtd.course import lossy_wires
 
 rules = sys.modules[Once.__module__]
 arrivals = [len(lossy_wires.delivered("lossy", rules, 8, seed)) for seed in range(40)]

@@ -9,9 +9,9 @@ from pathlib import Path
 import wires
 
 import minitorch_dist.distributed as dist
-from minitorch_dist.course.lossy_wires import Bulb, Folder, StrangeTransport
-from minitorch_dist.course.post import MessageBox
 from minitorch_dist.distributed import world
+from mtd.course.lossy_wires import Bulb, Folder, StrangeTransport
+from mtd.course.post import MessageBox
 from transports.conformance.bench import Tray, draw
 from transports.stores.store import PrefixStore
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import generations
 
-from minitorch_dist.course import elastic, lamp
-from minitorch_dist.course.cluster import Cluster, Trouble
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
 from minitorch_dist.testing.replicas import unlike_steps
+from mtd.course import elastic, lamp
+from mtd.course.cluster import Cluster, Trouble
 from transports.conformance.bench import draw
 
 BATCHES = [exact.data(count, seed) for seed, count in enumerate((7, 5, 6))]

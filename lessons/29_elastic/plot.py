@@ -1,8 +1,8 @@
 # %% How long twelve steps take, when machine 1 dies before its k-th action and comes back two seconds later
 import matplotlib.pyplot as plt
 
-from minitorch_dist.course.cluster import Cluster, Trouble
 from minitorch_dist.testing import exact
+from mtd.course.cluster import Cluster, Trouble
 
 batches = [exact.data(6, seed) for seed in range(12)]
 

@@ -9,11 +9,11 @@ import capstone
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.course import Skipped, certificate, lamp, lesson, timelines, worlds
-from minitorch_dist.course.property_trial import named, spares, survivors
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
 from minitorch_dist.testing.strictness import strict
+from mtd.course import Skipped, certificate, lamp, lesson, timelines, worlds
+from mtd.course.property_trial import named, spares, survivors
 
 SCRIPT = lesson.find(4).folder / "train.py"
 STEPS, SIZES = 24, (1, 3, 5)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from IPython.display import SVG, display
 
-from minitorch_dist.course import lesson, timelines, worlds
+from mtd.course import lesson, timelines, worlds
 
 with tempfile.TemporaryDirectory() as folder:
     script = lesson.find(4).folder / "train.py"

@@ -14,14 +14,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from minitorch_dist.distributed.callsite import OURS
 from minitorch_dist.distributed.exceptions import DistError
 from transports import errors
 
 VARIABLE: Final = "TORCH_DISTRIBUTED_DEBUG"
 SHORT: Final = 60  # characters of an error that is told in full elsewhere
-_OURS: Final = (
-    str(Path(__file__).parent.parent), str(Path(errors.__file__).parent), contextlib.__file__,
-)  # fmt: skip
+_INSIDE: Final = (*OURS, contextlib.__file__)
 
 
 def shown(error: BaseException) -> str:
@@ -51,7 +50,7 @@ def shorten(error: BaseException) -> None:
         frames.append(trace)
         trace = trace.tb_next
     kept = len(frames)
-    while kept and frames[kept - 1].tb_frame.f_code.co_filename.startswith(_OURS):
+    while kept and frames[kept - 1].tb_frame.f_code.co_filename.startswith(_INSIDE):
         kept -= 1
     if kept and len(frames) - kept < 2:
         return

@@ -9,14 +9,15 @@ import sysconfig
 from pathlib import Path
 from types import FrameType
 
-import transports
 from minitorch_dist.distributed import world
+from minitorch_dist.distributed.callsite import OURS
 from transports.errors import DistError
 
-OURS = str(Path(__file__).parent.parent) + os.sep
-_LIBRARIES = (str(Path(os.__file__).parent) + os.sep, OURS)
-_TRANSPORTS = str(Path(transports.__file__).parent) + os.sep
-_INSTALLED = (*_LIBRARIES, _TRANSPORTS, sysconfig.get_path("purelib") + os.sep, "<frozen")
+LIBRARY = str(Path(__file__).parent.parent) + os.sep
+_STANDARD = str(Path(os.__file__).parent) + os.sep
+_ABOVE = tuple(folder for folder in OURS if not folder.endswith(f"{os.sep}transports{os.sep}"))
+_LIBRARIES = (_STANDARD, *_ABOVE)
+_INSTALLED = (_STANDARD, *OURS, sysconfig.get_path("purelib") + os.sep, "<frozen")
 _SITES = {"site-packages", "dist-packages"}  # of other environments on the path, and of the user
 
 

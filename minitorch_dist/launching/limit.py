@@ -16,14 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from minitorch_dist.distributed.callsite import OURS
 from transports.clock import PICO, SYSTEM
 from transports.errors import DistError
 
-_ROOT = Path(__file__).parents[2]
-_LIBRARIES = (
-    *(str(_ROOT / name) + os.sep for name in ("minitorch_dist", "transports")),
-    str(Path(os.__file__).parent) + os.sep, "<frozen",
-)  # fmt: skip
+_LIBRARIES = (*OURS, str(Path(os.__file__).parent) + os.sep, "<frozen")
 GRACE = 3.0  # seconds in which all ranks can say where they stood
 
 

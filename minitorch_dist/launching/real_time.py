@@ -21,9 +21,9 @@ from multiprocessing.process import BaseProcess
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
-from minitorch_dist.launching.callers import OURS
+from minitorch_dist.launching.callers import LIBRARY
 
-_LOADER = f"{OURS}utils{os.sep}data{os.sep}"
+_LOADER = f"{LIBRARY}utils{os.sep}data{os.sep}"
 THREAD = (
     "a real thread has no place in virtual time. Use sim.start(function), async_op=True or rpc; they work in real "
     "time as well"

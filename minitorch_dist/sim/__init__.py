@@ -24,14 +24,11 @@ of the textbooks' formulas, in whole picoseconds.
     power                how fast ranks compute
     device  device_time  a device that takes time: what an operation costs, and who pays
     caching_allocator    the memory that torch would reserve
-    device_calibration   this machine as such a device
-    traces               traces of Chakra and of Chrome; a trace as a program
     module_names         the modules that an operation belongs to
     timelines            what each rank did and when, and the chain that a run's time is
     slowness             how long a computation takes on this very rank
     nets                 networks by name, and networks in files
     topologies           networks as they are built: grids, fat trees, rails, dragonflies
-    calibration          a real transport, measured
     declared             a network as the bills of schedules see it
     batched_engine       collectives: message by message, or all ranks together
     pending_collective   a collective for which its ranks gather
@@ -42,7 +39,6 @@ of the textbooks' formulas, in whole picoseconds.
     values               what a collective puts into all ranks' arrays
     vectorised_values    the same for all ranks at once
     fold                 ranks that do the same run the program once
-    estimates            what a schedule takes, without running ranks
     two_level_bounds     what no schedule can beat
     exploring            many seeds
     chaos  hardship      the faults, and the delays, that a seed stands for
@@ -57,9 +53,6 @@ of the textbooks' formulas, in whole picoseconds.
     elsewhere            the same run in other processes
     hashing              does a program depend on the order of sets, which differs between real ranks?
     forking              what if this message had come first?
-    planning             which layout trains a model fastest
-    papers               tables of papers, made again
-    zoo                  hangs that people met in public
 """
 
 from minitorch_dist.sim.chaos import Chaos as Chaos, chaos as chaos

@@ -22,6 +22,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from minitorch_dist.distributed.callsite import OURS
 from minitorch_dist.sim import elsewhere, runner
 from minitorch_dist.sim.stage import SimulationStage
 from transports.errors import DistError
@@ -33,7 +34,6 @@ from transports.virtual.network import Network
 from transports.virtual.topology import Topology
 
 DEPTH = 8  # lines of a stack
-_OURS = (str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent / "transports"))
 
 
 class NotDeterministic(DistError):
@@ -164,7 +164,7 @@ def _stack() -> tuple[str, ...]:
     lines: list[str] = []
     while frame is not None and len(lines) < DEPTH:
         code = frame.f_code
-        if not code.co_filename.startswith((*_OURS, "<frozen")) or frame.f_globals.get("PROGRAM"):
+        if not code.co_filename.startswith((*OURS, "<frozen")) or frame.f_globals.get("PROGRAM"):
             lines.append(f"{Path(code.co_filename).name}:{frame.f_lineno} in {code.co_name}")
         if frame.f_back is None:
             break

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minitorch_dist.course import worlds
-from minitorch_dist.course.worlds import Lived, TrainingSetup
+from mtd.course import worlds
+from mtd.course.worlds import Lived, TrainingSetup
 
 
 def _not_now(setting: TrainingSetup) -> Lived:

@@ -6,10 +6,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from minitorch_dist.course import checking, lesson
-from minitorch_dist.course.lesson import Lesson
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
+from mtd.course import checking, lesson
+from mtd.course.lesson import Lesson
 
 FOLDER = Path(__file__).parent / "goldens"
 

@@ -115,7 +115,7 @@ class Terminal:
             if name not in ("COLUMNS", "LINES", "NO_COLOR")
         }
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "minitorch_dist.cli", *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd,
+            [sys.executable, "-m", "mtd", *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd,
             env={**found, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(HERE), **(env or {})},
             start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.course import achievements, contest, museum, network_game, progress, workspace
+from mtd.course import achievements, contest, museum, network_game, progress, workspace
 from tests.course.small import room
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.cli import main
-from minitorch_dist.course import assembling, lesson, workspace
-from minitorch_dist.course.assembling import AssembleError
-from minitorch_dist.course.workspace import Workspace
+from mtd.cli import main
+from mtd.course import assembling, lesson, workspace
+from mtd.course.assembling import AssembleError
+from mtd.course.workspace import Workspace
 from tests.transports.hosts import Hosts, why_not
 from transports.broker import credentials, launch
 
@@ -117,7 +117,7 @@ def test_a_name_that_the_stack_does_not_need_stays_where_the_learner_uses_it() -
 def test_the_commands_of_the_readme_train_over_each_wire(tmp_path: Path) -> None:
     """`mtd assemble && python -m mystack train --ranks 4`, in a clone that has no course."""
     made = subprocess.run(
-        [sys.executable, "-m", "minitorch_dist.cli", "assemble"], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        [sys.executable, "-m", "mtd", "assemble"], cwd=tmp_path, capture_output=True, text=True, timeout=300,
         env={**os.environ, "PYTHONPATH": str(lesson.ROOM.parent)},
     )  # fmt: skip
     assert made.returncode == 0 and "all modules are ours" in made.stdout, made.stderr

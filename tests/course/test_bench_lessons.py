@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from minitorch_dist.cli.bench import lessons
-from minitorch_dist.course import lesson
+from mtd.cli.bench import lessons
+from mtd.course import lesson
 
 
 @pytest.mark.parametrize("slowness", [1.0, 7.0])

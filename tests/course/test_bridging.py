@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.course import bridging, lesson, workspace
-from minitorch_dist.course.lesson import BRIDGE, Lesson, LessonError
-from minitorch_dist.course.sizes import GAP
+from mtd.course import bridging, lesson, workspace
+from mtd.course.lesson import BRIDGE, Lesson, LessonError
+from mtd.course.sizes import GAP
 
 BRIDGES = [one for one in lesson.all_lessons() if one.number >= 5]
 ROOT = Path(__file__).parents[2]

@@ -12,12 +12,6 @@ from typing import Any
 import pytest
 
 from minitorch_dist import cli, sim
-from minitorch_dist.course import judging as lesson_judging, workspace
-from minitorch_dist.course.chapters import chapter, judging
-from minitorch_dist.course.chapters.chapter import Chapter
-from minitorch_dist.course.contest import NotAdmitted
-from minitorch_dist.course.fields import read_fields
-from minitorch_dist.course.lesson import LessonError
 from minitorch_dist.distributed.pipelining.orders import (
     Action,
     B,
@@ -30,6 +24,12 @@ from minitorch_dist.distributed.pipelining.orders import (
 )  # fmt: skip
 from minitorch_dist.distributed.schedules.choice import known
 from minitorch_dist.distributed.schedules.links import Links
+from mtd.course import judging as lesson_judging, workspace
+from mtd.course.chapters import chapter, judging
+from mtd.course.chapters.chapter import Chapter
+from mtd.course.contest import NotAdmitted
+from mtd.course.fields import read_fields
+from mtd.course.lesson import LessonError
 
 CHAPTERS = {one.lesson.number: one for one in chapter.all_chapters()}
 NUMBERS = [15, 19, 21, 27, 30]

@@ -10,9 +10,9 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import all_reduces
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.testing.strictness import strict
+from mtd.course import all_reduces
 
 
 @pytest.mark.parity

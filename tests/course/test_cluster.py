@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from minitorch_dist.course import elastic
-from minitorch_dist.course.cluster import Cluster, Machine, Trouble
+from mtd.course import elastic
+from mtd.course.cluster import Cluster, Machine, Trouble
 from transports.errors import DistError
 
 

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.cli.lessons import check, keyboard, listing, watch
-from minitorch_dist.cli.page import Page
-from minitorch_dist.course import bounds, lesson, path, workspace
-from minitorch_dist.course.progress import Progress
+from mtd.cli.lessons import check, keyboard, listing, watch
+from mtd.cli.page import Page
+from mtd.course import bounds, lesson, path, workspace
+from mtd.course.progress import Progress
 from tests.course.small import SOLVED, room
 
 
@@ -316,7 +316,7 @@ def test_what_is_skipped_is_not_wrong_and_what_differs_is_told(
 ) -> None:
     check = lesson.find(1).folder / "check.py"
     check.write_text(
-        "from plus import plus\nfrom minitorch_dist.course import Skipped, lamp\n\n\n@lamp('right')\ndef right():\n"
+        "from plus import plus\nfrom mtd.course import Skipped, lamp\n\n\n@lamp('right')\ndef right():\n"
         "    assert plus(1, 1) == 2, 'says <Book: 3 pages>'\n\n\n@lamp('again')\ndef again():\n"
         "    assert plus(1, 1) == 2, 'says <Book: 4 pages>'\n\n\n@lamp('torch', bonus=True)\ndef torch():\n"
         "    return Skipped('torch is not here')\n\n\ndef picture():\n    return 'x'\n"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.course import contest
-from minitorch_dist.course.contest import NotAdmitted
 from minitorch_dist.distributed.schedules import choice, ring
 from minitorch_dist.distributed.schedules.schedule import Schedule
+from mtd.course import contest
+from mtd.course.contest import NotAdmitted
 
 RING = """
 from minitorch_dist.distributed.schedules.steps import Exchange

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import checking, examination, lesson
-from minitorch_dist.course.candidate import OnceEach
-from minitorch_dist.course.examination import Examination
-from minitorch_dist.course.verdict import CheckVerdict
-from minitorch_dist.course.workspace import Workspace, make
+from mtd.course import checking, examination, lesson
+from mtd.course.candidate import OnceEach
+from mtd.course.examination import Examination
+from mtd.course.verdict import CheckVerdict
+from mtd.course.workspace import Workspace, make
 from tests.course.small import SOLVED, room
 from transports.clock import SystemClock
 
@@ -228,7 +228,7 @@ def test_later_lessons_stand_on_what_passed(where: Workspace) -> None:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux counts so")
 def test_memory_of_who_started_it_does_not_count() -> None:
     """ru_maxrss would: a check started by something large was stopped for its memory."""
-    child = "from minitorch_dist.course import candidate; print(candidate.held())"
+    child = "from mtd.course import candidate; print(candidate.held())"
     parent = f"import subprocess, sys; x = b'x' * (1 << 29); subprocess.run([sys.executable, '-c', {child!r}])"
     done = subprocess.run(
         [sys.executable, "-c", parent], capture_output=True, text=True, check=True,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import source
-from minitorch_dist.course.explain import in_words, remarks, silent, too_early
+from mtd.course import source
+from mtd.course.explain import in_words, remarks, silent, too_early
 
 STILL_THERE = "this line stands where your code belongs. Write yours, and delete it"
 LESSON = '''

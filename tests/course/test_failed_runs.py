@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import lesson
-from minitorch_dist.course.examination import Examination
-from minitorch_dist.course.lesson import Lesson, Mutant
+from mtd.course import lesson
+from mtd.course.examination import Examination
+from mtd.course.lesson import Lesson, Mutant
 
 
 def of(number: int, one: Lesson) -> Mutant:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.course import certificate, finale, workspace, worlds
-from minitorch_dist.course.lesson import find
-from minitorch_dist.course.worlds import Lived
+from mtd.course import certificate, finale, workspace, worlds
+from mtd.course.lesson import find
+from mtd.course.worlds import Lived
 
 
 @functools.cache

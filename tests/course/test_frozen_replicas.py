@@ -11,8 +11,8 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.course import lesson
-from minitorch_dist.course.path import folders, searched
+from mtd.course import lesson
+from mtd.course.path import folders, searched
 
 SIZES = (1, 2, 3, 5, 8)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.course import contest, levels, network_game, rank_game
-from minitorch_dist.course.network_game import Impossible, NoLevel
+from mtd.course import contest, levels, network_game, rank_game
+from mtd.course.network_game import Impossible, NoLevel
 from tests.course.terminal import Terminal
 
 DOCS = Path(__file__).parents[2] / "docs" / "games.md"

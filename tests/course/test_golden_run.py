@@ -17,7 +17,7 @@ import pytest
 import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
 from minitorch_dist import optim, sim
-from minitorch_dist.course import lesson
+from mtd.course import lesson
 from tests.deep import some_of
 
 FOLDER = lesson.find("golden_run").folder

@@ -7,9 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from minitorch_dist.course import lesson
-from minitorch_dist.course.lesson import Lesson
 from minitorch_dist.pictures.terminal import sayable
+from mtd.course import lesson
+from mtd.course.lesson import Lesson
 from tests.course import goldens
 
 

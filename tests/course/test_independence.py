@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import candidate, checking, lesson
-from minitorch_dist.course.lesson import Lesson, Mutant
+from mtd.course import candidate, checking, lesson
+from mtd.course.lesson import Lesson, Mutant
 
 # Earlier lessons, solved rightly in another way: (what stands in ours, what stands there)
 OTHERWISE = {

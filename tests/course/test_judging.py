@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.course import judging, lesson, notebooks
+from mtd.course import judging, lesson, notebooks
 
 
 def said_of(room: Path) -> dict[str, str]:

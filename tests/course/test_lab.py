@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.course import lab
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.launching import launch
+from mtd.course import lab
 from transports.contract import Buffer
 from transports.queue import QueueTransport
 

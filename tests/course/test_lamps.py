@@ -8,10 +8,10 @@ from types import ModuleType
 
 import pytest
 
-from minitorch_dist.course import MeasuredCost, checking, lamp, lesson
-from minitorch_dist.course.lamps import asked_by
+from mtd.course import MeasuredCost, checking, lamp, lesson
+from mtd.course.lamps import asked_by
 
-CHECK = """from minitorch_dist.course import MeasuredCost, lamp
+CHECK = """from mtd.course import MeasuredCost, lamp
 
 
 @lamp("rounds")
@@ -47,7 +47,7 @@ def test_a_lamp_is_lit_by_one_function() -> None:
         asked_by(check)
 
 
-SKIPS = """from minitorch_dist.course import Skipped, lamp
+SKIPS = """from mtd.course import Skipped, lamp
 
 
 @lamp("right")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minitorch_dist.course import checking, lesson, lossy_wires, path
+from mtd.course import checking, lesson, lossy_wires, path
 from transports import conformance
 from transports.virtual.clock import VirtualClock
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.course import lesson, museum, properties
-from minitorch_dist.course.museum import NoExhibit
+from mtd.course import lesson, museum, properties
+from mtd.course.museum import NoExhibit
 
 EXHIBITS = museum.exhibits()
 HANG = museum.exhibit("sglang_33289")

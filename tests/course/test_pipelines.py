@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from minitorch_dist.course import checking, lesson, path, pipelines
 from minitorch_dist.distributed.pipelining import orders
 from minitorch_dist.distributed.pipelining.orders import Pipe, everyones
 from minitorch_dist.distributed.pipelining.timing import times
+from mtd.course import checking, lesson, path, pipelines
 
 
 @pytest.fixture

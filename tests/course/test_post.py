@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from minitorch_dist import launch, sim
-from minitorch_dist.course.post import MessageBox
 from minitorch_dist.distributed import world
+from mtd.course.post import MessageBox
 
 
 def exchange() -> list[Any]:

@@ -7,8 +7,8 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.course import predicting
-from minitorch_dist.course.progress import Prediction
+from mtd.course import predicting
+from mtd.course.progress import Prediction
 
 POSITIVE = st.floats(1e-6, 1e12)
 

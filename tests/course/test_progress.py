@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.course import progress
-from minitorch_dist.course.progress import BestResult, Passed, Prediction, Progress
+from mtd.course import progress
+from mtd.course.progress import BestResult, Passed, Prediction, Progress
 
 NUMBERS = st.integers(1, 30)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -67,7 +67,7 @@ def test_an_error_within_changes_nothing(tmp_path: Path) -> None:
 def test_a_kill_while_it_is_written_leaves_one_that_can_be_read(tmp_path: Path) -> None:
     """A process writes without end and is killed again and again, at moments of its own choice."""
     code = (
-        "import sys; from pathlib import Path; from minitorch_dist.course import progress\n"
+        "import sys; from pathlib import Path; from mtd.course import progress\n"
         "while True:\n"
         "    with progress.changing(Path(sys.argv[1])) as found:\n"
         "        found.present = (found.present or 0) + 1\n"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from minitorch_dist.course import lesson
-from minitorch_dist.course.property_trial import (
+from mtd.course import lesson
+from mtd.course.property_trial import (
     EXAMPLES,
     named,
     solution,

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.course import checking, lesson
-from minitorch_dist.course.lamps import Asked, asked_by
-from minitorch_dist.course.lesson import Lesson
-from minitorch_dist.course.path import folders, searched
-from minitorch_dist.course.real_wires import (
+from mtd.course import checking, lesson
+from mtd.course.lamps import Asked, asked_by
+from mtd.course.lesson import Lesson
+from mtd.course.path import folders, searched
+from mtd.course.real_wires import (
     FILE,
     SIM,
     TCP,
@@ -25,7 +25,7 @@ from minitorch_dist.course.real_wires import (
     has_wires,
     swap_wires,
 )
-from minitorch_dist.course.verdict import CheckVerdict
+from mtd.course.verdict import CheckVerdict
 from tests.course.small import room
 from tests.launching.waiting import is_running, until
 
@@ -228,7 +228,7 @@ def test_ctrl_c_ends_all_processes(course: Path, tmp_path: Path) -> None:
     (course / "13_ring" / "ring.py").write_text(text, encoding="utf-8")
     root = str(Path(__file__).parents[2])
     with subprocess.Popen(
-        [sys.executable, "-m", "minitorch_dist.cli", "wire", "13", "--over", "tcp"], cwd=course, text=True,
+        [sys.executable, "-m", "mtd", "wire", "13", "--over", "tcp"], cwd=course, text=True,
         env=os.environ | {"PYTHONPATH": root}, stdout=subprocess.PIPE, start_new_session=True,
     ) as process:  # fmt: skip
         until(lambda: len(list(tmp_path.glob("pid*"))) >= 4 or process.poll() is not None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from minitorch_dist.course import lesson, notebooks
-from minitorch_dist.course.fields import LessonError
-from minitorch_dist.course.sample_failure import HEADING, SampleFailure
+from mtd.course import lesson, notebooks
+from mtd.course.fields import LessonError
+from mtd.course.sample_failure import HEADING, SampleFailure
 
 
 def failure(said: str) -> SampleFailure:

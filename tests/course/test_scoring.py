@@ -12,10 +12,10 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course import all_reduces, lab
-from minitorch_dist.course.all_reduces import RIGHT, WRONG, AllReduce
-from minitorch_dist.course.scoring import score
 from minitorch_dist.testing.strictness import strict
+from mtd.course import all_reduces, lab
+from mtd.course.all_reduces import RIGHT, WRONG, AllReduce
+from mtd.course.scoring import score
 
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
 Numbers = list[list[float]]

@@ -12,11 +12,11 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.course import lesson
-from minitorch_dist.course.path import folders, searched
 from minitorch_dist.distributed.fsdp.plain import PlainUnit
 from minitorch_dist.optim import Adam
 from minitorch_dist.testing import check_same_as_one_rank, exact
+from mtd.course import lesson
+from mtd.course.path import folders, searched
 
 SIZES = (1, 2, 3, 5, 8)
 RATE = 2.0**-4

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from minitorch_dist import sim
-from minitorch_dist.course.envelopes import letters_scene
-from minitorch_dist.course.post import MessageBox
-from minitorch_dist.course.single_faults import in_words, single_faults
+from mtd.course.envelopes import letters_scene
+from mtd.course.post import MessageBox
+from mtd.course.single_faults import in_words, single_faults
 
 
 def there_and_back() -> None:

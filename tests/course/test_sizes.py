@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import checking, lesson, sizes, source
-from minitorch_dist.course.carrying import carry
-from minitorch_dist.course.explain import remarks
-from minitorch_dist.course.lesson import ROOM, Lesson, LessonError, Mutant
-from minitorch_dist.course.sizes import FILE, FUNCTION, GAP, SIZES
+from mtd.course import checking, lesson, sizes, source
+from mtd.course.carrying import carry
+from mtd.course.explain import remarks
+from mtd.course.lesson import ROOM, Lesson, LessonError, Mutant
+from mtd.course.sizes import FILE, FUNCTION, GAP, SIZES
 from tests.deep import some_of
 
 LESSONS = lesson.all_lessons()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.course import source
+from mtd.course import source
 
 TEXT = """def right(rank, size):
     # BLANK 1: who sits to the right (about 1 line)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import certificate, lesson, stack_proof, workspace
-from minitorch_dist.course.stack_proof import StackProof, WireTraining
-from minitorch_dist.course.workspace import Workspace
-from minitorch_dist.course.worlds import Lived, TrainingSetup
+from mtd.course import certificate, lesson, stack_proof, workspace
+from mtd.course.stack_proof import StackProof, WireTraining
+from mtd.course.workspace import Workspace
+from mtd.course.worlds import Lived, TrainingSetup
 
 SAME = "3 ranks over tcp: weights 0123456789abcdef, loss 0.5\n"
 Done = subprocess.CompletedProcess[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minitorch_dist.course import all_reduces, training
+from mtd.course import all_reduces, training
 
 
 def test_a_right_one_trains() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.cli.lessons import report
-from minitorch_dist.course import checking, judging, lesson
-from minitorch_dist.course.lesson import Lesson, Mutant
-from minitorch_dist.course.source import unwritten
 from minitorch_dist.distributed import leftover_messages
+from mtd.cli.lessons import report
+from mtd.course import checking, judging, lesson
+from mtd.course.lesson import Lesson, Mutant
+from mtd.course.source import unwritten
 
 LESSONS = lesson.all_lessons()
 INCOMPLETE = (

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import progress as progresses
-from minitorch_dist.course.lesson import VARIABLE
-from minitorch_dist.course.workspace import make
+from mtd.course import progress as progresses
+from mtd.course.lesson import VARIABLE
+from mtd.course.workspace import make
 from tests.course.small import SOLVED, room
 from tests.course.terminal import HERE, Terminal
 
@@ -213,7 +213,7 @@ def test_without_colours(course: Path, env: Mapping[str, str]) -> None:
 def test_without_a_terminal(course: Path, env: Mapping[str, str], tmp_path: Path) -> None:
     for cwd, words in ((course, "mtd check 1"), (tmp_path, "0 of 3 passed")):
         done = subprocess.run(
-            [sys.executable, "-m", "minitorch_dist.cli"], capture_output=True, text=True, check=True, cwd=cwd,
+            [sys.executable, "-m", "mtd"], capture_output=True, text=True, check=True, cwd=cwd,
             stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(HERE)},
         )  # fmt: skip
         assert words in done.stdout and not done.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.course import lesson
+from mtd.course import lesson
 
 HERE = Path(__file__).parents[2]
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
@@ -23,7 +23,7 @@ def test_the_course_begins_from_a_wheel(tmp_path: Path) -> None:
     source.mkdir()
     for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(HERE / name, source)
-    for name in ("minitorch_dist", "transports", "lessons"):
+    for name in ("minitorch_dist", "transports", "mtd", "lessons"):
         shutil.copytree(
             HERE / name, source / name, ignore=shutil.ignore_patterns("__pycache__", ".hypothesis")
         )
@@ -47,7 +47,7 @@ def test_the_course_begins_from_a_wheel(tmp_path: Path) -> None:
 
     env = {**os.environ, "PYTHONPATH": str(room), "XDG_STATE_HOME": str(tmp_path / "state")}
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "minitorch_dist.cli", "init", "course"], cwd=tmp_path, env=env, check=True,
+        [sys.executable, "-P", "-m", "mtd", "init", "course"], cwd=tmp_path, env=env, check=True,
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     many = len(lesson.all_lessons())

@@ -11,11 +11,11 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from minitorch_dist import cli
-from minitorch_dist.course import lesson, progress as progresses, workspace
-from minitorch_dist.course.lesson import LessonError
-from minitorch_dist.course.source import unwritten
-from minitorch_dist.course.verdict import CheckVerdict
-from minitorch_dist.course.workspace import WorkspaceError, make
+from mtd.course import lesson, progress as progresses, workspace
+from mtd.course.lesson import LessonError
+from mtd.course.source import unwritten
+from mtd.course.verdict import CheckVerdict
+from mtd.course.workspace import WorkspaceError, make
 from tests.course.small import LESSONS, SOLVED, room
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.course import certificate, lesson, timelines, worlds
-from minitorch_dist.course.worlds import Lived, TrainingSetup
+from mtd.course import certificate, lesson, timelines, worlds
+from mtd.course.worlds import Lived, TrainingSetup
 
 TRAIN = lesson.find(4).folder / "train.py"
 

@@ -117,7 +117,7 @@ if __name__ == "__main__":
 @pytest.mark.spawn
 @pytest.mark.parametrize(
     "words", ["-u SCRIPT tcp://", "-u SCRIPT file://", "-m minitorch_dist.run --standalone --nproc-per-node 3 SCRIPT",
-              "-u -m minitorch_dist.cli run --ranks 3 --net tcp SCRIPT"],
+              "-u -m mtd run --ranks 3 --net tcp SCRIPT"],
 )  # fmt: skip
 def test_ranks_that_are_processes(words: str, tmp_path: Path) -> None:
     script = tmp_path / "script.py"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.cli import scripts
 from minitorch_dist.distributed import traces
 from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure
 from minitorch_dist.distributed.exceptions import DistMismatch, PeerFailed
+from mtd.cli import scripts
 
 TRACE = 'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\n    step()\n'
 EMBEDDED = (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from minitorch_dist.course import (
+from mtd.course import (
     building,
     cells,
     checking,
@@ -20,8 +20,8 @@ from minitorch_dist.course import (
     lesson,
     notebooks,
 )
-from minitorch_dist.course.lesson import Lesson
-from minitorch_dist.course.verdict import CheckVerdict
+from mtd.course.lesson import Lesson
+from mtd.course.verdict import CheckVerdict
 from minitorch_dist.distributed import leftover_messages
 
 LESSONS = lesson.all_lessons()
@@ -209,7 +209,7 @@ def test_the_module_is_the_cells() -> None:
 def test_a_failing_cell_is_named_and_nothing_is_left_behind() -> None:
     before, main = sys.path[:], sys.modules["__main__"]
     with pytest.raises(executing.CellFailed, match=r"<book, cell 1>: ZeroDivisionError") as caught:
-        executing.execute(["from minitorch_dist.course import cells\ncells.begin(13, globals())\n", "1 / 0"], "book")
+        executing.execute(["from mtd.course import cells\ncells.begin(13, globals())\n", "1 / 0"], "book")
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert sys.path == before and sys.modules["__main__"] is main and "ring" not in sys.modules
 

@@ -18,8 +18,8 @@ import sys
 import traceback
 from pathlib import Path
 
-from minitorch_dist.course.bridging import SIZE, ours
-from minitorch_dist.course.lesson import BRIDGE, ROOM
+from mtd.course.bridging import SIZE, ours
+from mtd.course.lesson import BRIDGE, ROOM
 
 PARTS = ("distributed.rpc", "distributed.fsdp", "distributed.optim", "distributed.pipelining")
 

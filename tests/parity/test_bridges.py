@@ -13,8 +13,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from minitorch_dist.course import lesson
-from minitorch_dist.course.bridging import SIZE
+from mtd.course import lesson
+from mtd.course.bridging import SIZE
 from tests.launching.waiting import until
 from tests.parity import oracle
 from tests.ports import free_port

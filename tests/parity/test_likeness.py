@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from minitorch_dist.cli import likeness as command, main
 from minitorch_dist.testing import likeness
+from mtd.cli import likeness as command, main
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]

@@ -10,7 +10,7 @@ import pytest
 
 import minitorch_dist as mtd
 from minitorch_dist import models
-from minitorch_dist.cli.bench.steps import model_source
+from mtd.cli.bench.steps import model_source
 from tests.parity.modules import equal, plain, torch, weights_of, words
 
 pytestmark = pytest.mark.parity

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minitorch_dist.cli.bench.steps import model_source
 from minitorch_dist.datasets import SyntheticDigits, spirals
+from mtd.cli.bench.steps import model_source
 from tests.parity.compare import mtd, to_numpy, torch
 
 pytestmark = [pytest.mark.parity, pytest.mark.slow]

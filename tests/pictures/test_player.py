@@ -202,7 +202,7 @@ def test_keys_in_a_terminal(tmp_path: Path) -> None:
     recorded(tmp_path, ring, 3)
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "minitorch_dist.cli", "show", str(tmp_path / "run.mtd"), "--step"],
+        [sys.executable, "-m", "mtd", "show", str(tmp_path / "run.mtd"), "--step"],
         stdin=theirs, stdout=theirs, stderr=theirs, cwd=Path(__file__).parents[2],
         env={**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"},
     )  # fmt: skip

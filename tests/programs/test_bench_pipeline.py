@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from minitorch_dist.cli.bench import rpc_pipeline as bench
+from mtd.cli.bench import rpc_pipeline as bench
 
 
 @pytest.mark.slow

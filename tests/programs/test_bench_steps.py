@@ -7,7 +7,7 @@ import math
 import pytest
 
 import minitorch_dist
-from minitorch_dist.cli.bench.steps import STEPS
+from mtd.cli.bench.steps import STEPS
 
 QUICK = [name for name in STEPS if name not in ("resnet50", "dcgan")]
 

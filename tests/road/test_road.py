@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from minitorch_dist.cli import main
-from minitorch_dist.cli.road import counting, pages
-from minitorch_dist.cli.road.counting import HOUSE, EnteredFunction, Road
-from minitorch_dist.cli.road.stories import STORIES
-from minitorch_dist.cli.road.trips import TRIPS
+from mtd.cli import main
+from mtd.cli.road import counting, pages
+from mtd.cli.road.counting import HOUSE, EnteredFunction, Road
+from mtd.cli.road.stories import STORIES
+from mtd.cli.road.trips import TRIPS
 
 WORLDS = 30  # before chance is ruled out
 OF_CHANCE = 6  # files that only a waiting rank enters

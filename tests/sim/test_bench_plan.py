@@ -6,12 +6,12 @@ import os
 
 import pytest
 
-from minitorch_dist.cli.bench import plan, plan_model, plan_quiet
-from minitorch_dist.cli.bench.plan_model import FREE_WIRE, WireCosts, WrapperCosts
-from minitorch_dist.cli.bench.plan_quiet import PlanTurn
-from minitorch_dist.cli.bench.train_worker import THIN, TINY
-from minitorch_dist.sim import device_calibration
 from minitorch_dist.sim.device import Device
+from mtd import device_calibration
+from mtd.cli.bench import plan, plan_model, plan_quiet
+from mtd.cli.bench.plan_model import FREE_WIRE, WireCosts, WrapperCosts
+from mtd.cli.bench.plan_quiet import PlanTurn
+from mtd.cli.bench.train_worker import THIN, TINY
 
 FAST = Device("fast", {"float32": 2e12}, 1e12)
 SLOW = Device("slow", {"float32": 1e12}, 5e11, half=10.0)

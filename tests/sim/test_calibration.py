@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitorch_dist.sim import calibration, nets
-from minitorch_dist.sim.calibration import SIZES, Costs, Measured, fit_all
+from minitorch_dist.sim import nets
+from mtd import calibration
+from mtd.calibration import SIZES, Costs, Measured, fit_all
 
 TRUTH = Costs(latency=20e6, per_byte=150.0, per_added=125.0, overhead=30e6, cores=2.0)
 CALLS = [

@@ -10,10 +10,10 @@ from hypothesis import given, settings, strategies as st
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.sim.fold import repeats
-from minitorch_dist.sim.planning import search
-from minitorch_dist.sim.planning.layouts import CHECKPOINTS, TrainingLayout, faults
-from minitorch_dist.sim.planning.model_files import ModelSizes
-from minitorch_dist.sim.planning.training_step import train
+from mtd.planning import search
+from mtd.planning.layouts import CHECKPOINTS, TrainingLayout, faults
+from mtd.planning.model_files import ModelSizes
+from mtd.planning.training_step import train
 from transports.virtual.topology import Topology
 
 INNER, OUTER = sim.link("2us", "450GB/s"), sim.link("5us", "400Gb/s")

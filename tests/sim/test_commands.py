@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist import launch
-from minitorch_dist.cli import main
-from minitorch_dist.cli.bench import sim
 from minitorch_dist.distributed import fault_injection
-from minitorch_dist.sim import zoo
+from mtd import zoo
+from mtd.cli import main
+from mtd.cli.bench import sim
 
 SCRIPT = """
 import sys
@@ -132,7 +132,7 @@ def test_the_environment_disturbs_real_transports(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.slow
 def test_a_reader_who_has_seen_enough_is_no_error() -> None:
     """mtd zoo sglang_33289 | head -1"""
-    command = [sys.executable, "-m", "minitorch_dist.cli", "zoo", "sglang_33289"]
+    command = [sys.executable, "-m", "mtd", "zoo", "sglang_33289"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()

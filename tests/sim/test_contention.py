@@ -9,7 +9,7 @@ import pytest
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed.schedules import BUILT_IN
-from minitorch_dist.sim import estimates
+from mtd import estimates
 from transports.virtual.topology import Station
 
 ALPHA, BETA = 1_000_000, 1000  # 1 µs, 1 GB/s

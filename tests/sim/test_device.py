@@ -19,11 +19,12 @@ from minitorch_dist.distributed.fsdp import FullyShardedDataParallel
 from minitorch_dist.distributed.pipelining import PipelineStage, ScheduleGPipe
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.nn.parallel import DistributedDataParallel
-from minitorch_dist.sim import declared, device, device_calibration, estimates
+from minitorch_dist.sim import declared, device
 from minitorch_dist.sim.device_time import Spans, spread
 from minitorch_dist.tensors import flops
 from minitorch_dist.tensors.core import observers
 from minitorch_dist.utils.checkpoint import checkpoint
+from mtd import device_calibration, estimates
 
 SIZES = (1, 2, 3, 5, 8)
 every_size = pytest.mark.parametrize("size", SIZES)

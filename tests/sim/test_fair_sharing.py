@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed.schedules import BUILT_IN
-from minitorch_dist.sim import estimates
+from mtd import estimates
 from tests.sim.messages import ends_of
 from transports.virtual.fair_sharing import Flow, max_min
 from transports.virtual.network import FIRST_COME, MAX_MIN, Network

@@ -12,7 +12,7 @@ import pytest
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed.schedules import BUILT_IN
-from minitorch_dist.sim import estimates
+from mtd import estimates
 from tests.sim.messages import End, Past
 from transports import simulation
 from transports.simulation import SimulatedNode

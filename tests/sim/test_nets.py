@@ -12,8 +12,9 @@ import pytest
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
-from minitorch_dist.cli import main
-from minitorch_dist.sim import calibration, estimates, nets
+from minitorch_dist.sim import nets
+from mtd import calibration, estimates
+from mtd.cli import main
 from transports import quantities
 
 

@@ -8,14 +8,14 @@ import random
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.cli import plan_table
-from minitorch_dist.sim.planning import bounds, pruning, search
-from minitorch_dist.sim.planning.clusters import GpuCluster, cluster
-from minitorch_dist.sim.planning.layouts import TrainingLayout, faults
-from minitorch_dist.sim.planning.model_files import ModelSizes
-from minitorch_dist.sim.planning.pruning import Candidate
-from minitorch_dist.sim.planning.search import PlanRow
-from minitorch_dist.sim.planning.unhidden_time import unhidden
+from mtd.cli import plan_table
+from mtd.planning import bounds, pruning, search
+from mtd.planning.clusters import GpuCluster, cluster
+from mtd.planning.layouts import TrainingLayout, faults
+from mtd.planning.model_files import ModelSizes
+from mtd.planning.pruning import Candidate
+from mtd.planning.search import PlanRow
+from mtd.planning.unhidden_time import unhidden
 from tests.deep import some_of
 
 NEAREST = 0.95  # of a step without messages, at least

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from minitorch_dist import cli
-from minitorch_dist.cli import plan_page
 from minitorch_dist.sim import whole_files
-from minitorch_dist.sim.planning import (
+from mtd.cli import plan_page
+from mtd.planning import (
     bounds,
     clusters,
     formula,
@@ -25,10 +25,10 @@ from minitorch_dist.sim.planning import (
     search,
     unhidden_time,
 )
-from minitorch_dist.sim.planning.clusters import cluster
-from minitorch_dist.sim.planning.layouts import TrainingLayout, faults
-from minitorch_dist.sim.planning.model_files import ModelSizes
-from minitorch_dist.sim.planning.plan_cache import PlanCache
+from mtd.planning.clusters import cluster
+from mtd.planning.layouts import TrainingLayout, faults
+from mtd.planning.model_files import ModelSizes
+from mtd.planning.plan_cache import PlanCache
 from tests.deep import some_of
 
 MODEL = ModelSizes("six", "llama", 6, 64, 4, 96, 16, 24, kv_heads=2, ffn=96)

@@ -10,10 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 from minitorch_dist.distributed.pipelining import orders, timing
 from minitorch_dist.distributed.pipelining.orders import ActionKind, Pipe
-from minitorch_dist.sim.planning import formula, search, short_runs
-from minitorch_dist.sim.planning.clusters import cluster
-from minitorch_dist.sim.planning.layouts import TrainingLayout
-from minitorch_dist.sim.planning.model_files import ModelSizes
+from mtd.planning import formula, search, short_runs
+from mtd.planning.clusters import cluster
+from mtd.planning.layouts import TrainingLayout
+from mtd.planning.model_files import ModelSizes
 from tests.deep import examples, some_of
 
 MODEL = ModelSizes("six", "llama", 6, 2048, 16, 8000, 1024, 24, kv_heads=8, ffn=6144)

@@ -11,13 +11,13 @@ import pytest
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, nn, sim
-from minitorch_dist.cli import main
 from minitorch_dist.distributed.fsdp import fully_shard
 from minitorch_dist.distributed.pipelining import PipelineStage, Schedule1F1B
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.pictures import step_page
 from minitorch_dist.sim.timelines.critical_path import COLLECTIVE, COMPUTING, MESSAGE
 from minitorch_dist.sim.timelines.timeline import ComputedSpan
+from mtd.cli import main
 
 Program = Callable[..., Any]
 MS = 10**9  # picoseconds

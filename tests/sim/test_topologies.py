@@ -17,10 +17,11 @@ import pytest
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
-from minitorch_dist.cli import main
 from minitorch_dist.distributed.schedules import BUILT_IN, choice
-from minitorch_dist.sim import declared, estimates, nets
+from minitorch_dist.sim import declared, nets
 from minitorch_dist.sim.topologies import link_rows
+from mtd import estimates
+from mtd.cli import main
 from tests.sim.messages import Letter, ends_of
 from transports.virtual.network import FIRST_COME, MAX_MIN, SHARING
 

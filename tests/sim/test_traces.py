@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minitorch_dist import distributed as dist, sim
-from minitorch_dist.cli import main
-from minitorch_dist.sim import traces
-from minitorch_dist.sim.traces import chakra, chrome, protobuf
-from minitorch_dist.sim.traces.chakra import COLLECTIVES, NodeKind, TraceNode
-from minitorch_dist.sim.traces.protobuf import TraceError
+from mtd import traces
+from mtd.cli import main
+from mtd.traces import chakra, chrome, protobuf
+from mtd.traces.chakra import COLLECTIVES, NodeKind, TraceNode
+from mtd.traces.protobuf import TraceError
 from tests.sim import test_timelines as programs
 
 Program = Callable[..., Any]

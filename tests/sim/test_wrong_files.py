@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from minitorch_dist import cli, sim
-from minitorch_dist.sim import nets, traces
-from minitorch_dist.sim.planning import clusters, model_files, search
-from minitorch_dist.sim.traces import chakra
-from minitorch_dist.sim.traces.chakra import NodeKind, TraceNode
-from minitorch_dist.sim.traces.protobuf import TraceError
+from minitorch_dist.sim import nets
+from mtd import traces
+from mtd.planning import clusters, model_files, search
+from mtd.traces import chakra
+from mtd.traces.chakra import NodeKind, TraceNode
+from mtd.traces.protobuf import TraceError
 
 MODEL = 'kind = "gpt"\nlayers = 2\nwidth = 64\nheads = 4\nwords = 96\nsequence = 16\nbatch = 8\n'
 DEVICE = '[mine]\nbandwidth = "1TB/s"\nINSERTED\n[mine.peak]\nbfloat16 = "100T"\n'

@@ -9,7 +9,7 @@ import pytest
 
 from minitorch_dist import sim
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
-from minitorch_dist.sim import zoo
+from mtd import zoo
 
 FOUND = {
     "sglang_33289": (DistMismatch, "op #5 of group 'default_pg' is {all_gather: 0, 2, 3; broadcast: 1}"),

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.course import all_reduces
-from minitorch_dist.course.all_reduces import WRONG
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.schedules import BUILT_IN, Schedule
 from minitorch_dist.testing import check_collective, replay_collective, strategies
 from minitorch_dist.testing.collectives import Verdict, replaying
+from mtd.course import all_reduces
+from mtd.course.all_reduces import WRONG
 
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
 SHORT = (1, 2, 3, 4, 5, 8)

@@ -17,9 +17,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 
-from minitorch_dist.course.classroom import messages
-from minitorch_dist.course.classroom.host import STORE
-from minitorch_dist.course.classroom.messages import (
+from minitorch_dist.version import __version__
+from mtd.course.classroom import messages
+from mtd.course.classroom.host import STORE
+from mtd.course.classroom.messages import (
     Drawn,
     Gather,
     Hello,
@@ -30,7 +31,6 @@ from minitorch_dist.course.classroom.messages import (
     Ready,
     Saved,
 )
-from minitorch_dist.version import __version__
 from tests.transports.broker_members import MqttCrowd, said
 from tests.transports.members import PATIENCE, Bill, Honest, Process, forget_peak
 from transports import frames as streams
@@ -46,9 +46,9 @@ from transports.stores.protocol import StoreRequest
 
 PROGRAM = """
 import sys, threading
-from minitorch_dist.course.classroom.guard import StoreGuard
-from minitorch_dist.course.classroom.host import ClassHost
-from minitorch_dist.course.classroom.room import ClassPlan, Room
+from mtd.course.classroom.guard import StoreGuard
+from mtd.course.classroom.host import ClassHost
+from mtd.course.classroom.room import ClassPlan, Room
 from transports.mqtt_protocol.store import MQTTStore
 guard = StoreGuard()
 store = MQTTStore({place!r}, rank=0, timeout=60, guard=guard)

@@ -19,7 +19,6 @@ from rich.console import Console
 
 import minitorch_dist as mtd
 from minitorch_dist import SerializationError, sim
-from minitorch_dist.cli import show
 from minitorch_dist.distributed import codec, journal
 from minitorch_dist.distributed.checkpoint.index import CheckpointException
 from minitorch_dist.distributed.codec.errors import DamagedEncoding
@@ -34,7 +33,9 @@ from minitorch_dist.pictures.scene import COMPUTE, LaneSpan, Scene
 from minitorch_dist.pictures.spacetime import draw
 from minitorch_dist.pictures.terminal import painted
 from minitorch_dist.serialization import container
-from minitorch_dist.sim.traces.protobuf import TraceError
+from mtd.cli import show
+from mtd.traces import read_chrome
+from mtd.traces.protobuf import TraceError
 from transports import identity
 from transports.errors import DistStoreError, Lost
 from transports.plain_text import clean
@@ -131,7 +132,7 @@ def test_a_damaged_packed_trace_is_refused_and_takes_no_memory(tmp_path: Path) -
     for at in range(10, len(whole), 9):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
         with pytest.raises(TraceError):
-            sim.traces.read_chrome(path)
+            read_chrome(path)
 
 
 @pytest.mark.parametrize("order", "<>")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from minitorch_dist.course.contest import NotAdmitted
 from minitorch_dist.distributed.schedules.choice import known
 from minitorch_dist.distributed.schedules.cost import textbook_time
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.sim import declared, nets
+from mtd.course.contest import NotAdmitted
 
 ABOUT = "measuring, and ten reserved all_reduces: time ÷ what no all_reduce can beat"
 COLUMN = "messages"

@@ -8,9 +8,10 @@ from itertools import accumulate
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course.contest import NotAdmitted
 from minitorch_dist.distributed.schedules.choice import known
-from minitorch_dist.sim import estimates, nets
+from minitorch_dist.sim import nets
+from mtd import estimates
+from mtd.course.contest import NotAdmitted
 
 ABOUT = "a backward pass and its all_reduces: time ÷ what nothing can beat"
 COLUMN = "memory"

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import cuda, nn, sim
-from minitorch_dist.course.contest import NotAdmitted
-from minitorch_dist.course.layers import SlowIdentity
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
 from minitorch_dist.optim import Adam
 from minitorch_dist.utils.checkpoint import checkpoint
+from mtd.course.contest import NotAdmitted
+from mtd.course.layers import SlowIdentity
 
 ABOUT = "a step of training under a cap of memory: time ÷ what no answer can beat"
 COLUMN = "memory"

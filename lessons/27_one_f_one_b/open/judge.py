@@ -6,9 +6,9 @@ from itertools import accumulate
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.course.contest import NotAdmitted
 from minitorch_dist.distributed.pipelining import orders
 from minitorch_dist.distributed.pipelining.orders import Action, ActionKind, B, F, I, Pipe, W
+from mtd.course.contest import NotAdmitted
 
 ABOUT = "pipelines of unequal layers: time of a step ÷ what no pipeline can beat"
 COLUMN = "memory"

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from functools import cache
 
-from minitorch_dist.course.contest import NotAdmitted
-from minitorch_dist.sim.planning import clusters, layouts, model_files, reasons, search
-from minitorch_dist.sim.planning.layouts import TrainingLayout
+from mtd.course.contest import NotAdmitted
+from mtd.planning import clusters, layouts, model_files, reasons, search
+from mtd.planning.layouts import TrainingLayout
 
 ABOUT = "layouts of a training step on eight GPUs: time ÷ what no layout can beat"
 COLUMN = "memory"

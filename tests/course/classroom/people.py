@@ -25,9 +25,9 @@ WORD = "maple-river-otter-cloud"
 
 NURSERY = """
 import os, sys
-import minitorch_dist.cli.classroom.joining
-from minitorch_dist.cli import main
-from minitorch_dist.course.classroom import training
+import mtd.cli.classroom.joining
+from mtd.cli import main
+from mtd.course.classroom import training
 training.script(), training.golden()
 address, word, *names = sys.argv[1:]
 for name in names:
@@ -116,8 +116,8 @@ class Program:
 
 LENIENT = """
 import sys
-from minitorch_dist.cli import main
-from minitorch_dist.course.classroom import seats
+from mtd.cli import main
+from mtd.course.classroom import seats
 seats.SILENT, seats.BLAMED = 60.0, 8.0
 sys.exit(main(sys.argv[1:]))
 """
@@ -129,7 +129,7 @@ class Teacher(Program):
 
     def __init__(self, folder: Path, *options: str, is_lenient: bool = False) -> None:
         words = [
-            *(["-c", LENIENT] if is_lenient else ["-m", "minitorch_dist.cli"]),
+            *(["-c", LENIENT] if is_lenient else ["-m", "mtd"]),
             "class",
             "host",
             "--port",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.course.classroom import messages
-from minitorch_dist.course.classroom.messages import Done, Hello, Order, Pulse, Ready, Saved, Train
-from minitorch_dist.course.classroom.room import ClassPlan, Room
-from minitorch_dist.course.classroom.training import Training, TrainingState
 from minitorch_dist.version import __version__
+from mtd.course.classroom import messages
+from mtd.course.classroom.messages import Done, Hello, Order, Pulse, Ready, Saved, Train
+from mtd.course.classroom.room import ClassPlan, Room
+from mtd.course.classroom.training import Training, TrainingState
 
 
 class Class:

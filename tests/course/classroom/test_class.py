@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from minitorch_dist.cli import main
-from minitorch_dist.cli.classroom import hosting, joining
-from minitorch_dist.course.classroom import words
-from minitorch_dist.course.classroom.training import golden
 from minitorch_dist.version import __version__
+from mtd.cli import main
+from mtd.cli.classroom import hosting, joining
+from mtd.course.classroom import words
+from mtd.course.classroom.training import golden
 from tests.course.classroom.people import WORD, Students, Teacher
 from tests.course.terminal import Terminal
 from tests.patience import LIMITS
@@ -196,7 +196,7 @@ def test_a_teacher_who_is_killed_and_what_wrong_ways_in_say(
             assert "--seats 2" in join(address, "--word", WORD, "--name", "\x1b[31mBob[red]")
             teacher.wait_for(r"\[31mBob\[red\] could not join")
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("minitorch_dist.course.classroom.pupil.__version__", "0.0.9")
+                patch.setattr("mtd.course.classroom.pupil.__version__", "0.0.9")
                 found = join(address, "--word", WORD, "--name", "Old")
             assert "0.0.9" in found and f"pip install minitorch_dist=={__version__}" in found
             teacher.process.kill()

@@ -7,8 +7,8 @@ from collections import deque
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.course.classroom.guard import MAX_KEYS, MAX_QUEUE, StoreGuard
-from minitorch_dist.course.classroom.messages import MAX_MESSAGE, Race, Train
+from mtd.course.classroom.guard import MAX_KEYS, MAX_QUEUE, StoreGuard
+from mtd.course.classroom.messages import MAX_MESSAGE, Race, Train
 from transports.stores.key_values import OPERATIONS, KeyValues
 from transports.stores.protocol import StoreRequest
 

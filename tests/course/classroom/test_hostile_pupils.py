@@ -11,15 +11,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from rich.console import Console as Terminal
 
-from minitorch_dist.course.classroom import guard, host, messages, pages, racing, view
-from minitorch_dist.course.classroom.console import Console
-from minitorch_dist.course.classroom.guard import StoreGuard
-from minitorch_dist.course.classroom.host import ClassHost
-from minitorch_dist.course.classroom.messages import Drawn, Hello, Leave, Pulse, Ready, Saved
-from minitorch_dist.course.classroom.room import ClassPlan, Room
-from minitorch_dist.course.classroom.seats import HERE
-from minitorch_dist.course.classroom.story import KEPT, Story
-from minitorch_dist.course.classroom.training import (
+from minitorch_dist.distributed.journal import events, reading
+from minitorch_dist.pictures.terminal import painted
+from minitorch_dist.version import __version__
+from mtd.course.classroom import guard, host, messages, pages, racing, view
+from mtd.course.classroom.console import Console
+from mtd.course.classroom.guard import StoreGuard
+from mtd.course.classroom.host import ClassHost
+from mtd.course.classroom.messages import Drawn, Hello, Leave, Pulse, Ready, Saved
+from mtd.course.classroom.room import ClassPlan, Room
+from mtd.course.classroom.seats import HERE
+from mtd.course.classroom.story import KEPT, Story
+from mtd.course.classroom.training import (
     FASTEST,
     NUMBERS,
     StateError,
@@ -27,9 +30,6 @@ from minitorch_dist.course.classroom.training import (
     TrainingState,
     script,
 )
-from minitorch_dist.distributed.journal import events, reading
-from minitorch_dist.pictures.terminal import painted
-from minitorch_dist.version import __version__
 from tests.course.classroom.room_tools import Class
 from transports.stores.key_values import KeyValues
 from transports.stores.protocol import StoreRequest

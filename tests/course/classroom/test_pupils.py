@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from minitorch_dist.cli.classroom import hosting
-from minitorch_dist.course.classroom import messages, pages, pupil, racing, view
-from minitorch_dist.course.classroom.host import ClassHost
-from minitorch_dist.course.classroom.messages import Race, Train, Welcome
-from minitorch_dist.course.classroom.pupil import Ended, Pupil
-from minitorch_dist.course.classroom.room import ClassPlan, Room
 from minitorch_dist.distributed import world
+from mtd.cli.classroom import hosting
+from mtd.course.classroom import messages, pages, pupil, racing, view
+from mtd.course.classroom.host import ClassHost
+from mtd.course.classroom.messages import Race, Train, Welcome
+from mtd.course.classroom.pupil import Ended, Pupil
+from mtd.course.classroom.room import ClassPlan, Room
 from tests.course.classroom.room_tools import beginning
 from transports.clock import SYSTEM
 from transports.stores.store import HashStore

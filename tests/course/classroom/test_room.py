@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minitorch_dist.course.classroom import messages, racing
-from minitorch_dist.course.classroom.messages import (
+from mtd.course.classroom import messages, racing
+from mtd.course.classroom.messages import (
     Done,
     Drawn,
     Gather,
@@ -24,8 +24,8 @@ from minitorch_dist.course.classroom.messages import (
     Unplugged,
     Welcome,
 )  # fmt: skip
-from minitorch_dist.course.classroom.room import Cannot
-from minitorch_dist.course.classroom.training import golden
+from mtd.course.classroom.room import Cannot
+from mtd.course.classroom.training import golden
 from tests.course.classroom.room_tools import Class, beginning, train_order
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
-from minitorch_dist.course.classroom import names, words
+from mtd.course.classroom import names, words
 
 
 def test_a_word_is_four_of_256_and_however_typed_the_same_key() -> None:

@@ -31,7 +31,8 @@ from minitorch_dist.distributed.schedules.steps import (
     Steps,
 )
 from minitorch_dist.launching import launch
-from minitorch_dist.sim import estimates, nets
+from minitorch_dist.sim import nets
+from mtd import estimates
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 
 Made = Callable[..., Steps]

@@ -10,10 +10,11 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from minitorch_dist.course.classroom import messages, names, words
-from minitorch_dist.course.classroom.guard import StoreGuard
-from minitorch_dist.course.classroom.host import ClassHost
-from minitorch_dist.course.classroom.messages import (
+from minitorch_dist.version import __version__
+from mtd.course.classroom import messages, names, words
+from mtd.course.classroom.guard import StoreGuard
+from mtd.course.classroom.host import ClassHost
+from mtd.course.classroom.messages import (
     Done,
     Drawn,
     Hello,
@@ -26,10 +27,9 @@ from minitorch_dist.course.classroom.messages import (
     Ready,
     Saved,
 )  # fmt: skip
-from minitorch_dist.course.classroom.room import Cannot, ClassPlan, Room
-from minitorch_dist.course.classroom.training import TrainingState
-from minitorch_dist.course.classroom.words import WordError
-from minitorch_dist.version import __version__
+from mtd.course.classroom.room import Cannot, ClassPlan, Room
+from mtd.course.classroom.training import TrainingState
+from mtd.course.classroom.words import WordError
 from tests.hostile.bending import WORDS, as_json, bend_plainly, bend_text, bend_tree
 from tests.hostile.door import Door
 from tests.hostile.doors import stores

@@ -22,8 +22,6 @@ from rich.console import Console
 import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
 from minitorch_dist import SerializationError, sim
-from minitorch_dist.cli import plan_difference
-from minitorch_dist.cli.page import Page
 from minitorch_dist.datasets import mnist
 from minitorch_dist.distributed import checkpoint as dcp, journal
 from minitorch_dist.distributed.checkpoint.folder import INDEX, CheckpointException
@@ -36,13 +34,15 @@ from minitorch_dist.pictures.terminal import painted
 from minitorch_dist.serialization import container
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.device import Product
-from minitorch_dist.sim.planning import model_files, saved_plans, search
-from minitorch_dist.sim.planning.layouts import TrainingLayout
-from minitorch_dist.sim.planning.plan_cache import PlanCache
-from minitorch_dist.sim.planning.search import PlanRow
-from minitorch_dist.sim.traces import chakra, chrome, replaying
-from minitorch_dist.sim.traces.chakra import COLLECTIVES, NodeKind, TraceNode
-from minitorch_dist.sim.traces.protobuf import TraceError
+from mtd.cli import plan_difference
+from mtd.cli.page import Page
+from mtd.planning import model_files, saved_plans, search
+from mtd.planning.layouts import TrainingLayout
+from mtd.planning.plan_cache import PlanCache
+from mtd.planning.search import PlanRow
+from mtd.traces import chakra, chrome, replaying
+from mtd.traces.chakra import COLLECTIVES, NodeKind, TraceNode
+from mtd.traces.protobuf import TraceError
 from tests.distributed.codec import values
 from tests.hostile.bending import (
     as_json,

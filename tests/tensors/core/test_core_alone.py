@@ -8,7 +8,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import minitorch_dist
-from minitorch_dist.cli.code_lines import code_lines
+from mtd.cli.code_lines import code_lines
 
 PACKAGE = Path(minitorch_dist.__file__).parent
 

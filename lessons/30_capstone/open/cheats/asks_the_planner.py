@@ -1,9 +1,9 @@
 """Lets the library find the layout.
 
-Refused: it may not import from minitorch_dist.sim.planning
+Refused: it may not import from mtd.planning
 """
 
-from minitorch_dist.sim.planning import search
+from mtd.planning import search
 
 
 def layout(task):

@@ -1,0 +1,14 @@
+"""Those who use the library: the command `mtd`, the course with its class, the planner, the papers, the benches.
+
+    cli                  the commands, a module each; what they print
+    course               the judge of the lessons, the class, the games and the museum
+    zoo                  hangs that people met in public
+    papers               tables of papers, made again
+    planning             which layout trains a model fastest
+    calibration          latency and bandwidth of a real transport, for a simulation
+    device_calibration   a device's speed, for a simulation
+    traces               execution traces of other tools, read and written
+    estimates            what a collective takes by the formulas
+
+The library does not import this package: a contract in `setup.cfg` says so.
+"""

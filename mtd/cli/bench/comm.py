@@ -1,0 +1,205 @@
+"""`mtd bench comm`: collectives over each transport, beside torch's gloo and Open MPI where they are.
+
+All worlds are alive at the same time and take turns, one short measurement each, so that a noisy
+machine hits all of them. The result is the median of the ratios of neighbours in time. Bandwidths are those
+of nccl-tests. Algorithm bandwidth is bytes by time. Bus bandwidth multiplies it by the traffic of the best
+algorithm: 2(P-1)/P for all_reduce, and (P-1)/P for its halves and all_to_all. The column `held` is the
+memory that a rank held at most beyond its input, in multiples of its bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import statistics
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from mtd.cli import page
+from mtd.cli.bench import comm_brokers
+from mtd.cli.bench.comm_worlds import PEERS, BenchWorld, missing
+from transports import keeper
+
+OPERATIONS = (
+    "barrier", "send_recv", "broadcast", "all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+)  # fmt: skip
+SIZES = {"8B": 8, "1KB": 1 << 10, "64KB": 1 << 16, "1MB": 1 << 20, "16MB": 1 << 24, "64MB": 1 << 26}
+TRANSPORTS = ("tcp", "file", "queue", "mqtt")
+TURN = 0.03  # seconds
+BEFORE = "before"
+
+
+class BenchCell(NamedTuple):
+    """One operation of one size: seconds by world and turn, and bytes held by world."""
+
+    operation: str
+    size: str
+    times: dict[str, list[float]]
+    held: dict[str, float]
+
+    def ratio(self, ours: str, theirs: str) -> float:
+        pairs = zip(self.times[ours], self.times[theirs], strict=True)
+        return statistics.median(a / b for a, b in pairs)
+
+    def __str__(self) -> str:
+        return self.operation if self.operation == "barrier" else f"{self.operation} {self.size}"
+
+
+def bus_factor(operation: str, size: int) -> float:
+    if operation == "all_reduce":
+        return 2 * (size - 1) / size
+    if operation in ("all_gather", "reduce_scatter", "all_to_all"):
+        return (size - 1) / size
+    return 1.0
+
+
+def measure(worlds: list[BenchWorld], operation: str, size: str, pairs: int) -> BenchCell:
+    """Let the worlds take turns."""
+    nbytes, repeats = SIZES[size], {}
+    for world in worlds:
+        first = world.ask("time", operation, nbytes, 3)
+        repeats[world.name] = max(1, min(2000, int(TURN / max(first, 1e-7))))
+    times: dict[str, list[float]] = {world.name: [] for world in worlds}
+    for turn in range(pairs):
+        for world in worlds[turn % len(worlds) :] + worlds[: turn % len(worlds)]:
+            seconds = world.ask("time", operation, nbytes, repeats[world.name])
+            times[world.name].append(seconds)
+    ours = [world for world in worlds if world.name not in PEERS]
+    return BenchCell(
+        operation, size, times, {w.name: w.ask("memory", operation, nbytes) for w in ours}
+    )
+
+
+def duration(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def table_of(
+    name: str, called: str, ranks: int, cells: list[BenchCell], peers: list[str], pairs: int
+) -> Table:
+    """One transport: time, bandwidths, what it held beyond its tensors, and the ratios."""
+    title = f"{called}, {ranks} ranks, medians of {pairs} turns"
+    width = min(len(title), 79)
+    table = Table(title=title, box=SIMPLE, padding=(0, 0), show_edge=False, min_width=width)
+    headings = ["", "bytes", "time", "GB/s", "bus", "held"]
+    for heading in [*headings, *[word for peer in peers for word in (peer, f"/{peer}")]]:
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for cell in cells:
+        middle, nbytes = statistics.median(cell.times[name]), SIZES[cell.size]
+        row = [cell.operation, "", duration(middle), "", "", ""]
+        if cell.operation != "barrier":
+            moved = nbytes * (2 if cell.operation == "send_recv" else 1) / middle / 1e9
+            row[1], row[3] = cell.size, f"{moved:.2f}"
+            row[4] = f"{moved * bus_factor(cell.operation, ranks):.2f}"
+            row[5] = f"{cell.held[name] / nbytes:.2f}" if nbytes >= 1 << 16 else ""
+        for peer in peers:
+            row += [duration(statistics.median(cell.times[peer])), f"{cell.ratio(name, peer):#.3g}"]
+        table.add_row(*row)
+    return table
+
+
+def summary(cells: list[BenchCell], ours: str, theirs: str, called: str) -> str:
+    """`file / gloo: geometric mean 0.13, worst 0.47 (send_recv 64MB)`"""
+    ratios = {str(cell): cell.ratio(ours, theirs) for cell in cells}
+    mean = math.exp(statistics.fmean(math.log(r) for r in ratios.values()))
+    worst = max(ratios, key=lambda cell: ratios[cell])
+    return f"{called} / {theirs}: geometric mean {mean:.2f}, worst {ratios[worst]:.2f} ({worst})"
+
+
+def report(console: Console, ranks: int, names: dict[str, str], peers: list[str],
+           operations: list[str], sizes: list[str], pairs: int, before: Path | None) -> None:  # fmt: skip
+    """Measure one number of ranks, and print it. `names`: what each transport is called."""
+    with keeper.temporary_folder("mtd-") as folder:
+        worlds: list[BenchWorld] = []
+        try:
+            worlds += (BenchWorld(name, ranks, Path(folder)) for name in [*names, *peers])
+            if before is not None:
+                worlds.append(world_before(next(iter(names)), ranks, Path(folder), before))
+                peers = [*peers, BEFORE]
+            cells = [
+                measure(worlds, operation, size, pairs)
+                for operation in operations
+                for size in (["8B"] if operation == "barrier" else sizes)
+            ]
+        finally:
+            for world in worlds:
+                world.close()
+    for name in names:
+        table = table_of(name, names[name], ranks, cells, peers, pairs)
+        console.print(page.fitting(table, console))
+    for name in names:
+        others = [*peers, *(["file"] if name == "queue" and "file" in names else [])]
+        for other in others:
+            console.print(summary(cells, name, other, names[name]))
+
+
+def world_before(name: str, ranks: int, folder: Path, checkout: Path) -> BenchWorld:
+    """A world over the same transport that runs the code of another checkout."""
+    own = folder / BEFORE
+    own.mkdir()
+    world = BenchWorld(name, ranks, own, checkout=checkout)
+    world.name = BEFORE
+    return world
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mtd bench comm", description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", action="append", default=[], metavar="OPERATION",
+                        help=f"only this one (repeatable): {', '.join(OPERATIONS)}")  # fmt: skip
+    parser.add_argument("--pairs", type=int, default=9, help="turns of each world per cell (9)")
+    parser.add_argument("--ranks", default="2", help="numbers of ranks, as in 2,4 (2)")
+    parser.add_argument("--sizes", default=",".join(SIZES), help=f"of {','.join(SIZES)}")
+    parser.add_argument("--transports", default="tcp,file",
+                        help=f"of {','.join(TRANSPORTS)}; mqtt: over our own broker, "
+                             "mqtt://host:port: over the one there")  # fmt: skip
+    parser.add_argument("--against", default=",".join(PEERS), help=f"of {','.join(PEERS)}, or none")
+    parser.add_argument("--before", type=Path, metavar="CHECKOUT",
+                        help="another checkout of this library, which takes turns with this one; "
+                             "with one transport")  # fmt: skip
+    options = parser.parse_args()
+    if options.before is not None and (
+        "," in options.transports or not (options.before / "minitorch_dist").is_dir()
+    ):
+        parser.error("--before: the folder of a checkout, beside one of --transports")
+    chosen = {
+        "--only": (options.only or list(OPERATIONS), OPERATIONS),
+        "--sizes": (options.sizes.split(","), SIZES),
+        "--transports": (options.transports.split(","), TRANSPORTS),
+        "--against": ([p for p in options.against.split(",") if p not in ("", "none")], PEERS),
+    }
+    for option, (given, known) in chosen.items():
+        for word in given:
+            if word not in known and not (
+                option == "--transports" and comm_brokers.is_broker(word)
+            ):
+                parser.error(f"{option}: there is no {word!r}; there are {', '.join(known)}")
+    if not all(word.isdigit() and int(word) > 1 for word in options.ranks.split(",")):
+        parser.error(f"--ranks: numbers from 2 on, as in 2,4; got {options.ranks!r}")
+    operations, sizes, words, wanted = ([*given] for given, _ in chosen.values())
+    try:
+        names = {word: comm_brokers.title(word) if "mqtt" in word else word for word in words}
+    except (ValueError, ConnectionError) as error:
+        parser.error(f"--transports: {error}")
+    console = Console(highlight=False)
+    for peer in [peer for peer in wanted if missing(peer)]:
+        wanted.remove(peer)
+        console.print(f"without {peer}: {missing(peer)}")
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan
+    console.print(f"{os.cpu_count()} cores, load {load:.1f} before we began")
+    for ranks in map(int, options.ranks.split(",")):
+        report(console, ranks, names, wanted, operations, sizes, options.pairs,
+               options.before and options.before.resolve())  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""`mtd bench nn`, `comm`, `train`, …: time steps, collectives, training, beside torch's where it is.
+
+Arguments after the target are for the target: `mtd bench comm --help` lists them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+
+TARGETS = {
+    "nn": "mtd.cli.bench.nn",
+    "comm": "mtd.cli.bench.comm",
+    "faults": "mtd.cli.bench.faults",
+    "journal": "mtd.cli.bench.journal",
+    "lessons": "mtd.cli.bench.lessons",
+    "plan": "mtd.cli.bench.plan",
+    "sim": "mtd.cli.bench.sim",
+    "train": "mtd.cli.bench.train",
+    "reach": "mtd.cli.bench.reach",
+    "rpc": "mtd.cli.bench.rpc",
+}
+KEEP = "--keep-pins"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", choices=sorted(TARGETS), help="what to time")
+    parser.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="…",
+        help=f"options of the target (see mtd bench nn --help); {KEEP} keeps OPENBLAS_… variables "
+        "that choose numpy's kernels, which by default it chooses itself",
+    )  # fmt: skip
+    parser.set_defaults(run=run, epilog="mtd bench train")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Time in a fresh process: the thread count of the numeric libraries is fixed at their import."""
+    arguments = [argument for argument in options.arguments if argument != KEEP]
+    command = [sys.executable, "-m", TARGETS[options.target], *arguments]
+    return subprocess.call(command, env=environment(KEEP in options.arguments))
+
+
+def environment(keep_pins: bool) -> dict[str, str]:
+    """One thread for everybody; and unless asked otherwise each library chooses its own kernels.
+
+    Some workplaces pin OpenBLAS to an old CPU (OPENBLAS_CORETYPE=Haswell), which halves numpy's
+    speed on a new one and leaves torch's alone.
+    """
+    pins = {} if keep_pins else {n: v for n, v in os.environ.items() if n in PINS}
+    if pins:
+        print("not passed on:", " ".join(f"{n}={v}" for n, v in pins.items()), flush=True)
+    return {**{n: v for n, v in os.environ.items() if n not in pins}, **ONE_THREAD}
+
+
+PINS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+
+
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)

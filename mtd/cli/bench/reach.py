@@ -1,0 +1,117 @@
+"""`mtd bench reach`: whole steps of large models on simulated GPUs: how long they take to simulate, and how much memory.
+
+Each runs in a process of its own, as a user would run it: all layers and micro-batches, one rank for all that do the same. The
+limits are targets for two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import sys
+import time
+from typing import NamedTuple
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from mtd.cli import page
+from mtd.planning import clusters, model_files, search
+from mtd.planning.layouts import TrainingLayout
+from transports.clock import PICO
+
+MB = 1 << 20
+
+
+class Target(NamedTuple):
+    """A step, and the most that its simulation may take: seconds of processor time, and MB."""
+
+    model: str
+    batch: int
+    layout: TrainingLayout
+    device: str
+    net: str
+    seconds: int
+    memory: int
+
+
+TARGETS = {
+    "8b": Target(
+        "llama3-8b", 256, TrainingLayout(shards=128, micro=2, checkpoint="selective"),
+        "h100-sxm", "nvlink8+400G", 30, 1024,
+    ),
+    "70b": Target(
+        "llama3-70b", 512, TrainingLayout(8, shards=32, checkpoint="full"),
+        "h100-sxm", "nvlink8+400G", 60, 4096,
+    ),
+    "175b": Target(
+        "gpt3-175b", 1536,
+        TrainingLayout(
+            8, 16, replicas=12, checkpoint="full", schedule="Interleaved1F1B", stages=2,
+            reshards=False,
+        ), "a100-80", "nvlink8+200G", 60, 4096,
+    ),
+    "1t": Target(
+        "megatron-1t", 3072,
+        TrainingLayout(
+            8, 64, replicas=6, checkpoint="full", schedule="Interleaved1F1B", stages=2,
+            reshards=False,
+        ), "a100-80", "nvlink8+200G", 120, 4096,
+    ),
+    "405b": Target(
+        "llama3-405b", 2048,
+        TrainingLayout(8, 16, shards=2, replicas=64, checkpoint="selective", reshards=False),
+        "h100-sxm", "nvlink8+400G", 120, 4096,
+    ),
+}  # fmt: skip
+
+
+class Reached(NamedTuple):
+    step: float  # virtual seconds
+    seconds: float  # of the processor
+    memory: int  # bytes
+    classes: int
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mtd bench reach")
+    parser.add_argument("--only", action="append", choices=[*TARGETS], default=[],
+                        help="only this step (repeatable); all by default")  # fmt: skip
+    options = parser.parse_args()
+    console = Console(highlight=False)
+    table = Table(title="whole steps of large models, simulated", box=SIMPLE)
+    for heading in ("model", "GPUs", "layout", "a step", "clocks", "processor", "memory", ""):
+        table.add_column(heading, justify="left" if heading in ("model", "layout") else "right")
+    holds = True
+    context = multiprocessing.get_context("spawn")
+    for name in options.only or TARGETS:
+        with context.Pool(1) as pool:
+            found = pool.apply(reach, (name,))
+        target = TARGETS[name]
+        is_met = found.seconds <= target.seconds and found.memory <= target.memory * MB
+        holds = holds and is_met
+        table.add_row(
+            target.model, f"{target.layout.ranks:,}", str(target.layout), f"{found.step:.2f} s",
+            str(found.classes or "all"), f"{found.seconds:.1f} s of {target.seconds}",
+            f"{found.memory // MB:,} MB of {target.memory:,}", "✓" if is_met else "✗",
+        )  # fmt: skip
+    console.print(page.fitting(table, console))
+    return 0 if holds else 1
+
+
+def reach(name: str) -> Reached:
+    """Simulate it, in this process."""
+    target = TARGETS[name]
+    model = model_files.read(target.model).changed(batch=target.batch)
+    here = clusters.cluster(target.device, target.layout.ranks, target.net)
+    report = search.whole_step(model, target.layout, here)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return Reached(
+        report.time / PICO, time.process_time(), used.ru_maxrss * 1024, report.folded.classes
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

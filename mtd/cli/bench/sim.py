@@ -1,0 +1,246 @@
+"""`mtd bench sim`: how fast virtual time passes, beside its targets.
+
+Seconds are those of the processor, so that others who use the machine do not count. Each line says what
+it aims at. Where SimGrid's module for Python is installed, the same ring is run by its actors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from minitorch_dist import sim
+from minitorch_dist.distributed import collectives, world
+from minitorch_dist.distributed.prepared import How
+from minitorch_dist.distributed.schedules.choice import named
+from mtd import estimates
+from mtd.cli import page
+from transports import simulation
+from transports.errors import Deadlock
+from transports.simulation import SimulatedNode
+from transports.virtual.clock import has_greenlets
+from transports.virtual.network import Network
+from transports.virtual.topology import uniform
+
+
+class BenchRow(NamedTuple):
+    what: str
+    found: float
+    target: float | None  # None: only to be seen beside others
+    unit: str
+    is_rate: bool = False  # more is better
+
+    @property
+    def holds(self) -> bool:
+        if self.target is None:
+            return True
+        return self.found >= self.target if self.is_rate else self.found <= self.target
+
+
+def seconds(function: Callable[[], object]) -> float:
+    begin = time.process_time()
+    function()
+    return time.process_time() - begin
+
+
+def ring_of_bytes(rounds: int) -> Callable[[SimulatedNode], None]:
+    """The messages of a ring all_reduce in so many rounds, without values."""
+
+    def program(node: SimulatedNode) -> None:
+        right, left = (node.rank + 1) % node.world_size, (node.rank - 1) % node.world_size
+        chunk = bytes(64)
+        for _ in range(rounds):
+            node.send(right, chunk)
+            node.receive(left)
+
+    return program
+
+
+def all_reduces(sizes: list[int], algorithm: str | None = None) -> None:
+    group = world.current().default_group
+    for size in sizes:
+        collectives.all_reduce(group, np.ones(size, np.float32), how=How(algorithm))
+
+
+def nothing() -> None:
+    pass
+
+
+def rate(engine: str, ranks: int, rounds: int) -> float:
+    """Messages a second between ranks that move bytes, with ports, counters and digest."""
+    net = uniform("5us", "100Gb/s")
+    outcome: list[simulation.SimulationOutcome[None]] = []
+    taken = seconds(
+        lambda: outcome.append(simulation.run(ring_of_bytes(rounds), ranks, net, engine=engine))
+    )
+    return outcome[0].messages / taken
+
+
+def full_rate(engine: str, ranks: int, turns: int) -> float:
+    """The same through all_reduce: matching, fingerprints and additions."""
+    found: list[sim.Report[None]] = []
+    taken = seconds(
+        lambda: found.append(
+            sim.run(all_reduces, ranks, ([4 * ranks] * turns, "ring"), engine=engine)
+        )
+    )
+    return found[0].messages / taken
+
+
+def light_rate(ranks: int) -> float:
+    """Messages without bytes a second, with ports, counters and digest: those of a ring."""
+    ring, net = named("all_reduce", "ring"), Network(uniform("5us", "100Gb/s"))
+    taken = seconds(lambda: estimates.message_by_message(ring, ranks, 400 * ranks, net, 0))
+    return 2 * ranks * (ranks - 1) / taken
+
+
+def deadlock(ranks: int) -> float:
+    """Seconds from the moment when everybody waits until the report is there."""
+    begin = [0.0]
+
+    def program(node: SimulatedNode) -> None:
+        begin[0] = time.process_time()
+        node.receive((node.rank + 1) % ranks)
+
+    try:
+        simulation.run(program, ranks)
+    except Deadlock:
+        return time.process_time() - begin[0]
+    raise AssertionError("nobody noticed the deadlock")
+
+
+SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's python3-simgrid is for this one
+MANY_RANKS = "sim.run(all_reduces, 100_000, ([100],))"
+IDLE_RANKS = "sim.run(lambda: sim.compute('1s'), 10_000)"  # all of them sleep at the same time
+BUCKETS = [1000, 400, 2500, 2500, 2500, 2500, 2500, 2500, 1200, 600]  # elements
+
+
+def lines(scale: str) -> list[Callable[[], BenchRow]]:
+    ring = named("all_reduce", "ring")
+    net = uniform("5us", "100Gb/s")
+    greenlet = "greenlet" if has_greenlets() else "threads"
+    short: list[Callable[[], BenchRow]] = [
+        lambda: BenchRow(
+            "a world of 8 starts and ends",
+            1000 * statistics.median(seconds(lambda: sim.run(nothing, 8)) for _ in range(20)), 3, "ms",
+        ),
+        lambda: BenchRow(
+            "ring all_reduce, 10,000 ranks, lockstep",
+            seconds(lambda: estimates.time_of(ring, 10_000, 40_000_000, net)), 1, "s",
+        ),
+        lambda: BenchRow(f"messages, {greenlet}, 64 ranks", rate(greenlet, 64, 504), 250_000, "/s", True),
+        lambda: BenchRow("messages, threads, 64 ranks", rate("threads", 64, 252), 50_000, "/s", True),
+        lambda: BenchRow(
+            f"messages within all_reduce, {greenlet}, 64 ranks", full_rate(greenlet, 64, 4), 50_000,
+            "/s", True,
+        ),
+        lambda: BenchRow("messages without bytes, 256 ranks", light_rate(256), 300_000, "/s", True),
+        lambda: BenchRow("a deadlock of 64 ranks is told", 1000 * deadlock(64), 50, "ms"),
+        lambda: BenchRow(
+            "ten all_reduces, 1,024 ranks run", seconds(lambda: sim.run(all_reduces, 1024, (BUCKETS,))),
+            1, "s",
+        ),
+    ]  # fmt: skip
+    long: list[Callable[[], BenchRow]] = [
+        lambda: BenchRow(
+            "ten all_reduces, 10,000 ranks run",
+            seconds(lambda: sim.run(all_reduces, 10_000, ([n // 10 for n in BUCKETS],))), 20, "s",
+        ),
+        lambda: BenchRow(
+            "ring all_reduce, 1,024 ranks on threads",
+            seconds(lambda: sim.run(all_reduces, 1024, ([1024], "ring"), engine="threads")), 30, "s",
+        ),
+        lambda: BenchRow("an all_reduce, 100,000 ranks run", in_a_process(MANY_RANKS)[0], 30, "s"),
+        lambda: BenchRow("memory of that", in_a_process(MANY_RANKS)[1], 2000, "MB"),
+        lambda: BenchRow("memory of 10,000 idle ranks", in_a_process(IDLE_RANKS)[1], 600, "MB"),
+    ]  # fmt: skip
+    if scale == "short":
+        return [*short, *beside(64, 126)]
+    far: list[Callable[[], BenchRow]] = [
+        lambda: BenchRow(f"messages, {greenlet}, 1,024 ranks", rate(greenlet, 1024, 64), None, "/s")
+    ]
+    return [*short, *beside(64, 126), *far, *beside(1024, 64), *long]
+
+
+def beside(ranks: int, rounds: int) -> list[Callable[[], BenchRow]]:
+    """The same work in SimGrid, if it is here."""
+    found = simgrid_rate(ranks, rounds)
+    what = f"messages, SimGrid's actors (Python), {ranks:,} ranks"
+    return [] if found is None else [lambda: BenchRow(what, found, None, "/s")]
+
+
+def simgrid_rate(ranks: int, rounds: int) -> float | None:
+    """Messages a second of SimGrid's actors; None where its module cannot be imported."""
+    worker = Path(__file__).with_name("simgrid.py")
+    for python in (sys.executable, SYSTEM_PYTHON):
+        if Path(python).exists():
+            command = [python, str(worker), str(ranks), str(rounds)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                return float(done.stdout)
+    return None
+
+
+@cache
+def in_a_process(statement: str) -> tuple[float, float]:
+    """Seconds of the processor that a statement takes in a fresh process, and MB at the process's peak."""
+    program = (
+        "import time;"
+        "from minitorch_dist import sim;"
+        "from mtd.cli.bench.sim import all_reduces;"
+        f"begin = time.process_time(); {statement}; taken = time.process_time() - begin;"
+        "said = open('/proc/self/status').read();"  # maxrss would count the parent's, too
+        "print(taken, int(said.split('VmHWM:')[1].split()[0]) * 1024 / 1e6)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    taken, memory = map(float, said.stdout.split())
+    return taken, memory
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--long", action="store_true", help="with what takes minutes")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    console = Console(highlight=False)
+    table = Table(box=SIMPLE)
+    for name in ("", "found", "target", ""):
+        table.add_column(name, justify="right" if name else "left")
+    holds = True
+    for line in lines("long" if options.long else "short"):
+        found = line()
+        holds = holds and found.holds
+        sign = "≥" if found.is_rate else "≤"
+        table.add_row(
+            found.what, f"{found.found:,.3g} {found.unit}" if found.found < 1000
+            else f"{found.found:,.0f} {found.unit}",
+            "" if found.target is None else f"{sign} {found.target:,} {found.unit}",
+            "" if found.target is None else "✓" if found.holds else "✗",
+        )  # fmt: skip
+    console.print(page.fitting(table, console))
+    return 0 if holds else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mtd bench sim")
+    configure(parser)
+    return run(parser.parse_args())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

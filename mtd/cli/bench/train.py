@@ -1,0 +1,133 @@
+"""`mtd bench train`: DDP and FSDP over each transport, beside torch's over gloo.
+
+All worlds are alive at the same time and take turns, one short measurement each, so that a noisy
+machine hits all of them; a ratio is the median of the ratios of neighbours. It answers three questions. How
+many samples per second are there beside torch? How much time does sending beside the computing save? What
+does DDP cost on one rank, where there is no peer?
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import statistics
+import sys
+from pathlib import Path
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from mtd.cli import page
+from mtd.cli.bench.comm import duration
+from mtd.cli.bench.comm_worlds import PEER, BenchWorld
+from mtd.cli.bench.train_worker import BATCHES
+from transports import keeper
+
+WORKER = "mtd.cli.bench.train_worker"
+TURN = 0.3  # seconds that one measurement takes
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mtd bench train")
+    parser.add_argument("--only", action="append", choices=[*BATCHES, "overhead"], default=[],
+                        help="only this model, or what DDP costs on one rank (repeatable)")  # fmt: skip
+    parser.add_argument("--ways", default="ddp,fsdp,rows",
+                        help="of ddp, fsdp, rows (fully_shard); all by default")  # fmt: skip
+    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--transports", default="tcp,file")
+    options = parser.parse_args()
+    chosen = options.only or ["mlp", "convnet", "wide", "overhead"]
+    console = Console(highlight=False)
+    names = options.transports.split(",")
+    has_torch = importlib.util.find_spec("torch") is not None
+    with keeper.temporary_folder("mtd-") as folder:
+        together = [m for m in chosen if m != "overhead"]
+        if together:
+            among = [*names, *([PEER] if has_torch else [])]
+            worlds = [BenchWorld(name, options.ranks, Path(folder), WORKER) for name in among]
+            try:
+                for way in options.ways.split(","):
+                    beside_torch(console, worlds, together, options.pairs, way)
+                if "wide" in together and "ddp" in options.ways:
+                    overlap(console, worlds, options.pairs)
+            finally:
+                for world in worlds:
+                    world.close()
+        if "overhead" in chosen:
+            alone = BenchWorld("tcp", 1, Path(folder), WORKER)
+            try:
+                overhead(console, alone, options.pairs)
+            finally:
+                alone.close()
+    return 0
+
+
+def turns(
+    worlds: list[BenchWorld], model: str, hows: list[str], pairs: int, seconds: float = TURN
+) -> dict[tuple[str, str], list[float]]:
+    """Seconds of a step for each world and each way, taken in turns."""
+    runs = [(world, how) for world in worlds for how in hows]
+    longest = max(world.tell(f"{model} {how} 2") for world, how in runs)
+    repeats = max(1, min(200, round(seconds / longest)))
+    times: dict[tuple[str, str], list[float]] = {(w.name, how): [] for w, how in runs}
+    for turn in range(pairs):
+        for world, how in runs[turn % len(runs) :] + runs[: turn % len(runs)]:
+            times[world.name, how].append(world.tell(f"{model} {how} {repeats}"))
+    return times
+
+
+def ratio(times: list[float], beside: list[float]) -> float:
+    """How many times faster the second was: the median over neighbours."""
+    return statistics.median(b / a for a, b in zip(times, beside, strict=True))
+
+
+WAYS = {"ddp": "DDP", "fsdp": "FullyShardedDataParallel", "rows": "fully_shard"}
+
+
+def beside_torch(
+    console: Console, worlds: list[BenchWorld], models: list[str], pairs: int, way: str
+) -> None:
+    ranks = worlds[0].size
+    table = Table(title=f"{WAYS[way]}, {ranks} ranks, medians of {pairs} turns", box=SIMPLE)
+    for heading in ("model", "transport", "step", "samples/s", "samples/s of torch + gloo", "ratio"):  # fmt: skip
+        table.add_column(heading, justify="left" if heading in ("model", "transport") else "right")
+    for model in models:
+        times = turns(worlds, model, [way], pairs)
+        peer = times.get((PEER, way))
+        for world in worlds:
+            if world.name == PEER:
+                continue
+            own = times[world.name, way]
+            middle = statistics.median(own)
+            row = [model, world.name, duration(middle), f"{BATCHES[model] * ranks / middle:.0f}"]
+            if peer:
+                row += [f"{BATCHES[model] * ranks / statistics.median(peer):.0f}", f"{ratio(own, peer):.2f}"]  # fmt: skip
+            table.add_row(*row)
+    console.print(page.fitting(table, console))
+
+
+def overlap(console: Console, worlds: list[BenchWorld], pairs: int) -> None:
+    """Buckets that are sent beside the computing, against one bucket at the end."""
+    times = turns(worlds, "wide", ["ddp", "whole"], pairs)
+    for world in worlds:
+        beside, after = times[world.name, "ddp"], times[world.name, "whole"]
+        console.print(
+            f"64 MB of gradients over {world.name}: {duration(statistics.median(beside))} in buckets, "
+            f"{duration(statistics.median(after))} in one; overlap makes it "
+            f"{ratio(beside, after):.2f} times as fast"
+        )
+
+
+def overhead(console: Console, alone: BenchWorld, pairs: int) -> None:
+    """One rank with DDP and without, in turns of a step or two: the difference is small."""
+    for model in ("convnet", "mlp"):
+        times = turns([alone], model, ["ddp", "plain"], 8 * pairs, seconds=0.02)
+        more = 1 / ratio(times["tcp", "ddp"], times["tcp", "plain"]) - 1
+        plain = statistics.median(times["tcp", "plain"])
+        console.print(f"{model} on one rank: {duration(plain)} a step, DDP adds {100 * more:.1f} %")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

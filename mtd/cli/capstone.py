@@ -1,0 +1,141 @@
+"""`mtd capstone`: one training script in seven worlds, a learner's own stack, and a certificate of both."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from rich.console import Console
+
+from minitorch_dist.sim import whole_files
+from mtd.cli import scripts
+from mtd.cli.page import Page
+from mtd.course import achievements, certificate, finale, lesson, stack_proof, worlds
+from mtd.course.workspace import Workspace, WorkspaceError, find
+from transports import keeper
+
+LEGEND = "(order: a fingerprint of what each rank did and which message it got; bytes: sent by all ranks)"
+STORIES = (worlds.SIMULATOR, worlds.FAULTS)  # worlds of which more is told
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ranks", type=int, default=3, help="in all worlds but the first (%(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of what goes wrong in one of them")
+    parser.add_argument(
+        "--worlds", default=",".join(worlds.NAMES), help="some of them (%(default)s)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("certificate.html"), help="the page (%(default)s)"
+    )
+    parser.add_argument(
+        "--finale", action="store_true",
+        help="a small transformer on a mesh of replicas and stages, by your lessons (4 or 6 ranks)",
+    )  # fmt: skip
+    parser.add_argument(
+        "script", nargs="?", help="a file with main(arguments) -> (losses, weights); lesson 04's train.py"
+    )  # fmt: skip
+    parser.add_argument("arguments", nargs="...", help="what its main is given")
+    parser.set_defaults(run=run, epilog="mtd capstone --ranks 4 train.py --steps 40")
+
+
+def run(options: argparse.Namespace) -> int:
+    names = [name.strip() for name in options.worlds.split(",")]
+    unknown = [name for name in names if name not in worlds.NAMES]
+    if unknown or options.ranks < 1:
+        wrong = f"there is no world {unknown[0]!r}; there are {', '.join(worlds.NAMES)}" if unknown else (
+            f"--ranks is {options.ranks}; a world has at least one"
+        )  # fmt: skip
+        print(f"mtd capstone: {wrong}", file=sys.stderr)
+        return 2
+    if not options.out.resolve().parent.is_dir():
+        print(f"mtd capstone: there is no folder for {options.out}", file=sys.stderr)
+        return 2
+    if options.finale and options.script:
+        print(
+            "mtd capstone: --finale runs 30_capstone/finale.py of your course; change that file, and name no script",
+            file=sys.stderr,
+        )
+        return 2
+    if options.finale and (fault := finale.fault(options.ranks)):
+        print(f"mtd capstone: {fault}", file=sys.stderr)
+        return 2
+    mine = _workspace()
+    script = Path(options.script or lesson.find(4).folder / "train.py").resolve()
+    if options.finale:
+        script = finale.script_of(mine)
+    console = Console(highlight=False)
+    try:
+        scripts.check(str(script))
+        with keeper.temporary_folder("capstone-") as folder:
+            setting = worlds.TrainingSetup(
+                script, tuple(options.arguments), options.ranks, Path(folder), options.seed
+            )
+            with ExitStack() as stack:
+                if options.finale:
+                    parts = stack.enter_context(finale.found(mine, script))
+                    setting = finale.setup(options.ranks, Path(folder), parts, options.seed, script)
+                status = stack.enter_context(console.status(""))
+                found = worlds.live(
+                    setting, names, lambda name: status.update(f"{name}: {certificate.SAID[name]}")
+                )
+                proof = proved(Path(folder), mine, options.ranks, names, status.update)
+            judged = certificate.judge(found)
+            text = certificate.page(setting, judged, proof)
+    except (Exception, SystemExit) as error:
+        print(f"mtd capstone: {scripts.shown(error)}", file=sys.stderr)
+        return 1
+    page = Page(console)
+    for line in judged.lines:
+        page.say(_said(line))
+        for one in [*line.complaints, *line.lived.story * (line.lived.name in STORIES)]:
+            page.say(one, indent=4)
+    if any(line.order for line in judged.lines):
+        page.say(LEGEND, "dim")
+    for said in [] if proof is None else [proof.sentence, *proof.complaints[bool(proof.wrong) :]]:
+        page.say(said)
+    for part, who in setting.parts:
+        page.say(f"  {part:<45} {who}")
+    if not judged.is_met and any(who.startswith("yours") for _, who in setting.parts):
+        page.say("Look at the parts that are yours: mtd check --all tries your lessons one by one.")
+    whole_files.write(options.out, text)
+    page.say(f"wrote {options.out}")
+    if judged.is_met:
+        lived = [line for line in judged.lines if not line.lived.skipped]
+        said = f"the same in {certificate.many(len(lived), 'world')}, {options.ranks} ranks"
+        achievements.enter("capstone", script.name, len(lived), said)
+    return 0 if judged.is_met and (proof is None or proof.is_met) else 1
+
+
+def proved(
+    folder: Path,
+    mine: Workspace | None,
+    ranks: int,
+    names: Sequence[str],
+    telling: Callable[[str], None],
+) -> stack_proof.StackProof | None:
+    """The learner's stack on those wires that are asked for; None where there is no course of theirs, or no wire."""
+    wires = [name for name in stack_proof.WIRES if name in names]
+    if mine is None or not wires:
+        return None
+    return stack_proof.prove(folder, mine, ranks, wires, telling=telling)
+
+
+def _workspace() -> Workspace | None:
+    with suppress(WorkspaceError):
+        return find()
+    return None
+
+
+def _said(line: certificate.CertificateLine) -> str:
+    lived = line.lived
+    if lived.skipped:
+        return f"– {lived.name:<10} {lived.skipped}"
+    sign = "✔" if line.is_met else "✘"
+    order = f"  order {line.order[:8]}  {sum(lived.bytes_sent):,} bytes" if line.order else ""
+    ranks = certificate.many(lived.ranks, "rank")
+    return f"{sign} {lived.name:<9} {ranks:<7}  weights {line.weights[:12]}{order}"

@@ -1,0 +1,154 @@
+"""`mtd contest mine.py`: a schedule of your own against all that are built in, and against the bound.
+
+`mtd contest 19` is the open chapter after lesson 19 (see `open_chapter`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from string import ascii_uppercase
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule
+from mtd.cli import open_chapter
+from mtd.cli.page import Page, fitting, marked, refuse
+from mtd.course import achievements, contest
+from mtd.course.contest import Contest, NotAdmitted
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", nargs="?",
+        help="with def all_reduce(rank, size): yield … (or another collective), or def order(rank, pipe); or the number "
+        "of a lesson with an open chapter",
+    )  # fmt: skip
+    parser.add_argument("--begin", action="store_true", help="write such a file, to begin with")
+    parser.add_argument("--text", action="store_true", help="of an open chapter: read it")
+    parser.add_argument("--why", action="store_true", help="of an open chapter: its bound, proved")
+    parser.add_argument("--ranks", type=int, help="how many (8; of a pipeline 4)")
+    parser.add_argument(
+        "--network", action="append", default=[], metavar="NET",
+        help="ethernet, cluster, nodes, or as mtd simulate --net takes it (may be given again)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--size",
+        action="append",
+        metavar="BYTES",
+        help="of the vector (1KB and 16MB; may be given again)",
+    )
+    parser.set_defaults(
+        run=run, epilog="mtd contest mine.py --ranks 12 --network nodes --size 64KB"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    page = Page()
+    if options.file is None:
+        return about(page)
+    file = Path(options.file)
+    try:
+        chapter = open_chapter.chosen(options.file)
+        if chapter is not None:
+            file, options.show = chapter[1], show
+            return open_chapter.run(page, *chapter, options)
+        if options.text or options.why:
+            raise NotAdmitted(f"{file} is no open chapter: --text and --why are for these")
+        if options.begin:
+            return begin(page, file)
+        entered = contest.read(file)
+        is_schedule = isinstance(entered, Schedule)
+        ranks = options.ranks or (8 if is_schedule else 4)
+        found = contest.held(entered, ranks, options.network, options.size or contest.SIZES)
+    except (ValueError, OSError) as error:
+        return refuse("contest", error)
+    except KeyboardInterrupt as stopped:
+        return interrupted(file, stopped)
+    show(
+        page,
+        found,
+        f"Proved: each contribution once, and nobody waits for ever. {found.about}.",
+        legs,
+    )
+    name = entered.collective if isinstance(entered, Schedule) else "pipeline"
+    said = f"place {found.place} of {len(found.entries)} ({found.mine.score:.2f} × the bound)"
+    achievements.enter("contest", name, -found.mine.score, said)
+    return 0
+
+
+def about(page: Page) -> int:
+    """Say what the contest is, and how to begin."""
+    page.say(
+        "Who moves the numbers quickest? You write what each rank sends, step by step; it is proved (each "
+        "contribution once, nobody waits for ever) and races all that is built in, on networks in virtual time."
+    )
+    page.say()
+    page.say("Collectives: " + ", ".join(COLLECTIVES) + ". Or, for pipelines, an order of actions.")
+    page.say("Networks, unless you choose:")
+    for name, address in contest.networks(8).items():
+        page.say(f"{name:<9} {address}", indent=2)
+    page.say()
+    page.say(marked("A file to begin with:  ", ("mtd contest mine.py --begin", "bold")))
+    page.say(marked("Let it race:           ", ("mtd contest mine.py", "bold")))
+    page.say(
+        marked(
+            "One race only:         ", ("mtd contest mine.py --network nodes --size 1KB", "bold")
+        )
+    )
+    page.say()
+    open_chapter.about(page)
+    return 0
+
+
+def begin(page: Page, file: Path) -> int:
+    if file.exists():
+        raise NotAdmitted(f"{file} is there already; it stays as it is")
+    file.write_text(contest.TEMPLATE.format(name=file), encoding="utf-8")
+    page.say(marked(f"wrote {file}, a ring; now: ", (f"mtd contest {file}", "bold")))
+    return 0
+
+
+def interrupted(file: Path, stopped: KeyboardInterrupt) -> int:
+    """Ctrl-C: where in the file it was."""
+    frames = traceback.extract_tb(stopped.__traceback__)
+    lines = [
+        f"{file}:{one.lineno}: {one.line}"
+        for one in frames if Path(one.filename).resolve() == file.resolve()
+    ]  # fmt: skip
+    place = f" at {lines[-1]}" if lines else ""
+    print(f"\nmtd contest: interrupted{place}", file=sys.stderr)
+    return 130
+
+
+def show(page: Page, found: Contest, head: str, legs: Callable[[Page, Contest], None]) -> None:
+    page.say(head)
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("", justify="right")
+    table.add_column("", overflow="fold")
+    letters = ascii_uppercase[: len(found.races)]
+    for letter in letters:
+        table.add_column(letter, justify="right", no_wrap=True)
+    table.add_column("mean", justify="right", no_wrap=True)
+    table.add_column(found.column, justify="right")
+    for place, entry in enumerate(found.entries, 1):
+        table.add_row(
+            f"{place}", entry.name, *(f"{leg.ratio:.2f}" for leg in entry.legs), f"{entry.score:.2f}",
+            f"{entry.memory:g}", style="bold" if entry.is_mine else "",
+        )  # fmt: skip
+    page.say(fitting(table, page.console))
+    legs(page, found)
+    page.say(f"{found.column}: {found.unit}", indent=2)
+    page.say()
+    page.say(marked((f"Place {found.place} of {len(found.entries)}. ", "bold"), found.next_place()))
+
+
+def legs(page: Page, found: Contest) -> None:
+    """The learner's time in each race."""
+    for letter, race, leg in zip(ascii_uppercase, found.races, found.mine.legs, strict=False):
+        more = f", {leg.rounds} rounds, a rank sends {leg.sent:,} B" if leg.rounds else ""
+        page.say(f"{letter}  {race}: yours takes {leg.said}{more}", indent=2)

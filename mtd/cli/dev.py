@@ -1,0 +1,94 @@
+"""`mtd dev build`, `mtd dev check`: for authors of lessons. `mtd dev count`: the lines of code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from mtd.cli import code_lines
+from mtd.cli.census import command as census
+from mtd.cli.page import Page, marked, refuse
+from mtd.course import building, judging, notebooks
+from mtd.course.lesson import Lesson, LessonError, all_lessons, find
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    tasks = parser.add_subparsers(dest="task", metavar="TASK", required=True)
+    texts = {
+        "build": "write what is made from the lessons: notebooks, the table in lessons/README.md, docs",
+        "check": "judge every lesson as CI does, and compare what is made from them",
+    }
+    for name, text in texts.items():
+        task = tasks.add_parser(name, help=text, description=text)
+        task.add_argument(
+            "--lesson", action="append", metavar="N", help="only this one (may be given again)"
+        )
+    count = "lines of code in each package, without blank lines, comments and docstrings"
+    tasks.add_parser("count", help=count, description=count)
+    counted = "which functions lessons, programs, notebooks, wires and launchers enter"
+    census.configure(tasks.add_parser("census", help=counted, description=counted))
+    parser.set_defaults(run=run, epilog="mtd dev check --lesson 13")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.task == "count":
+        return count()
+    if options.task == "census":
+        return census.run(options)
+    try:
+        lessons = [find(one) for one in options.lesson] if options.lesson else None
+        return build(lessons) if options.task == "build" else check(lessons)
+    except LessonError as error:
+        return refuse("dev", error)
+
+
+def count() -> int:
+    page = Page()
+    found = code_lines.by_package()
+    for name, lines in found.most_common():
+        page.say(f"{lines:8,}  {name}")
+    page.say(f"{found.total():8,}  lines of code")
+    return 0
+
+
+def build(lessons: list[Lesson] | None) -> int:
+    page = Page()
+    written = 0
+    for path, make in building.generated(lessons):
+        if building.build(path, make):
+            written += 1
+            page.say(f"wrote {_short(path)}")
+    for path in building.stray() if lessons is None else ():
+        path.unlink()
+        written += 1
+        page.say(f"removed {_short(path)}: there is no such lesson")
+    page.say(f"{written} files changed")
+    return 0
+
+
+def check(lessons: list[Lesson] | None) -> int:
+    page = Page()
+    wrong = 0
+    for lesson in all_lessons() if lessons is None else lessons:
+        page.say(marked((f"{lesson.label} {lesson.title}", "bold")))
+        for step in judging.steps(lesson):
+            wrong += _told(page, step.name, step.run())
+    for path, make in building.generated(lessons):
+        is_new = path.exists() and path.read_text("utf-8") == make()
+        wrong += _told(page, _short(path), "" if is_new else "differs: run mtd dev build")
+    for path in building.stray() if lessons is None else ():
+        wrong += _told(page, _short(path), "no lesson makes this: run mtd dev build")
+    page.say("all is well" if not wrong else f"{wrong} things are wrong")
+    return 1 if wrong else 0
+
+
+def _told(page: Page, name: str, complaint: str) -> bool:
+    if complaint:
+        page.say(marked("  ", ("✘ ", "red"), f"{name}: {complaint}"))
+    else:
+        page.say(marked("  ", ("✔ ", "green"), name))
+    return bool(complaint)
+
+
+def _short(path: os.PathLike[str]) -> str:
+    return os.path.relpath(path, notebooks.FOLDER.parent)

@@ -1,0 +1,90 @@
+"""`mtd assemble`: what you wrote in the lessons, as one package that trains over real wires."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mtd.cli.lessons.commands import opened
+from mtd.cli.page import Page, listed, refuse
+from mtd.course.assembling import Assembled, AssembleError, assemble
+from mtd.course.lesson import LessonError
+from mtd.course.sizes import SIZES
+from mtd.course.workspace import Workspace, around, is_one, last_used
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--into",
+        type=Path,
+        default=Path("mystack"),
+        metavar="FOLDER",
+        help="a new folder (%(default)s)",
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="COURSE",
+        help="your lessons (the course where you are)",
+    )
+    parser.add_argument("--reference", action="store_true", help="all modules are ours")
+    parser.set_defaults(run=run, epilog="mtd assemble --into mystack")
+
+
+def run(options: argparse.Namespace) -> int:
+    page = Page()
+    try:
+        made = assemble(options.into, _workspace(page, options))
+    except LessonError as error:
+        return refuse("assemble", error)
+    _report(page, made)
+    return 0
+
+
+def _workspace(page: Page, options: argparse.Namespace) -> Workspace | None:
+    if options.reference:
+        return None
+    if options.source is None:
+        if around(Path.cwd()) is None and last_used() is None:
+            page.say("you have no course yet (mtd init course begins one); so all modules are ours")
+            return None
+        return opened(page)[0]
+    folder = options.source.expanduser().resolve()
+    if not (folder.is_dir() and is_one(folder)):
+        raise AssembleError(
+            f"there is no course in {folder}; mtd init {options.source} makes one, --reference takes ours"
+        )
+    return Workspace(folder)
+
+
+def _report(page: Page, made: Assembled) -> None:
+    for whose in ("yours", "ours"):
+        parts = [part for part in made.parts if part.whose == whose]
+        if parts:
+            numbers = listed([f"{part.lesson.label}" for part in parts])
+            page.say(
+                f"{whose}: {'lesson' if len(parts) == 1 else 'lessons'} {numbers}, {sum(part.lines for part in parts)} lines of code"
+            )
+    written = sum(part.written for part in made.parts)
+    if written:
+        by_size = {
+            size: sum(part.written for part in made.parts if part.size == size) for size in SIZES
+        }
+        sizes = [size for size, lines in by_size.items() if lines]
+        said = listed([f"{by_size[size]} in the size {size}" for size in sizes])
+        page.say(
+            f"{written} of these lines you wrote yourself ({sizes[0]} size)"
+            if len(sizes) == 1
+            else f"{written} of these lines you wrote yourself: {said}"
+        )
+    open_still = [
+        part.lesson.label for part in made.parts if part.whose == "yours" and not part.has_passed
+    ]
+    if open_still:
+        page.say(
+            f"not passed yet, and used all the same: {'lesson' if len(open_still) == 1 else 'lessons'} {listed(open_still)}",
+            "yellow",
+        )
+    page.say(f"given: {made.face_lines} lines of code in {made.folder.name}/face")
+    page.say(f"Go to {made.folder.parent}, and: python -m {made.folder.name} train --ranks 4")

@@ -1,0 +1,77 @@
+"""`mtd bridge 13`: the same in PyTorch, and where it leads. `--run` runs it here, `--run torch` in torch."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+from mtd.cli.lessons import report
+from mtd.cli.page import Page, marked, refuse
+from mtd.course import bridging
+from mtd.course.lesson import BRIDGE, Lesson, LessonError, find
+from mtd.course.workspace import WorkspaceError, find as find_workspace
+from transports import keeper
+
+OURS, TORCH = "ours", "torch"
+RUNNERS = {OURS: "minitorch_dist.distributed.run", TORCH: "torch.distributed.run"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
+    parser.add_argument(
+        "--run", dest="by", nargs="?", const=OURS, choices=[*RUNNERS],
+        help="run it on three ranks: here (ours), or in torch",
+    )  # fmt: skip
+    parser.set_defaults(run=run, epilog="mtd bridge 13 --run")
+
+
+def run(options: argparse.Namespace) -> int:
+    page = Page()
+    try:
+        lesson = _lesson(options.lesson)
+        text = bridging.text_of(lesson)
+        if options.by is not None:
+            return started(text, options.by)
+    except LessonError as error:
+        return refuse("bridge", error)
+    report.heading(page, lesson)
+    page.say()
+    show(page, lesson)
+    return 0
+
+
+def _lesson(wanted: str | None) -> Lesson:
+    if wanted is not None:
+        return find(wanted)
+    try:
+        workspace = find_workspace()
+    except WorkspaceError as error:
+        raise LessonError(f"which lesson? For example: mtd bridge 13 ({error})") from error
+    return workspace.present(workspace.progress())
+
+
+def show(page: Page, lesson: Lesson) -> None:
+    page.prose(bridging.page(lesson))
+    page.say()
+    page.say(
+        marked(
+            "Run it with this library: ",
+            (f"mtd bridge {lesson.number} --run", "bold"),
+            "\nin PyTorch:               ",
+            (f"mtd bridge {lesson.number} --run torch", "bold"),
+        )
+    )
+
+
+def started(text: str, by: str) -> int:
+    """Run it on three ranks, as torchrun does; its exit status."""
+    if by == TORCH and importlib.util.find_spec("torch") is None:
+        raise LessonError("torch is not installed: pip install torch==2.13.0")
+    with keeper.temporary_folder("mtd-bridge-") as folder:
+        file = Path(folder) / BRIDGE
+        file.write_text(text if by == TORCH else bridging.ours(text), encoding="utf-8")
+        words = ["--standalone", "--nproc-per-node", str(bridging.SIZE), str(file)]
+        return subprocess.call([sys.executable, "-m", RUNNERS[by], *words])

@@ -1,0 +1,180 @@
+"""`mtd check 13`: is it right, and as cheap as can be?
+
+Your code runs in a process of its own, so nothing that it does hurts, and Ctrl-C says where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.progress import Progress as Bar, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from minitorch_dist.testing.collectives import parse
+from mtd.cli.lessons import report
+from mtd.cli.lessons.commands import about, opened
+from mtd.cli.lessons.desk import LessonDesk
+from mtd.cli.page import Page, listed, marked, refuse
+from mtd.course import bounds
+from mtd.course.candidate import BY_YOU
+from mtd.course.examination import Examination
+from mtd.course.lesson import Lesson, LessonError
+from mtd.course.verdict import CheckVerdict
+from mtd.course.workspace import Workspace
+from transports.clock import SystemClock
+
+TICK = 0.3  # seconds between two looks at the file
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
+    parser.add_argument("--all", action="store_true", help="every lesson that you have begun")
+    parser.add_argument("--watch", action="store_true", help="again whenever you save; Ctrl-C ends")
+    parser.add_argument("-q", "--quiet", action="store_true", help="the lamps, and one line")
+    parser.add_argument("--only", metavar="LAMP", help="only what decides about this lamp")
+    parser.add_argument("--replay", metavar="TOKEN", help="only the run of this token (mtc1:…)")
+    parser.add_argument(
+        "--limit", type=float, metavar="SECONDS", help="of processor time, before it is stopped"
+    )
+    parser.set_defaults(run=run, epilog="mtd check 13")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.all:
+        return _all(options)
+    return about("check", _watched if options.watch else _one)(options)
+
+
+def _watched(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
+    """The course without keys, for terminals that give none."""
+    desk, clock, seen = LessonDesk(workspace, lesson), SystemClock(), None
+    status = 0
+    while True:
+        stamp = desk.file_stamp()
+        if stamp is not None and stamp != seen:
+            seen = stamp
+            try:
+                status = _one(page, workspace, lesson, options)
+            except LessonError as error:
+                refuse("check", error)
+            page.say()
+            name = workspace.file(lesson).relative_to(workspace.folder)
+            page.say(f"Save {name} and it is checked again. Ctrl-C ends this.", "dim")
+        try:
+            clock.sleep(TICK)
+        except KeyboardInterrupt:
+            page.say()
+            return status
+
+
+def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
+    text = workspace.text_of(lesson)
+    if not options.quiet:
+        report.heading(page, lesson)
+        page.say()
+    for earlier in workspace.gone(lesson, workspace.progress()):
+        page.say(f"({report.gone(workspace, earlier)})", "dim")
+    for earlier in workspace.changed_since(lesson, workspace.progress()):
+        try:
+            verdict = examined(page, workspace, earlier, limit=options.limit).verdict
+        except LessonError as error:
+            page.say(f"({error}; ours is used)", "dim")
+            continue
+        state = "still passes" if verdict and verdict.is_passed else "does not pass: ours is used"
+        page.say(f"(your lesson {earlier.number} has changed since it passed; it {state})", "dim")
+    only = None if options.only is None else [_lamp(lesson, options.only)]
+    token = _token(options.replay)
+    exam = examined(page, workspace, lesson, only=only, limit=options.limit, text=text, token=token)
+    verdict = exam.verdict
+    if verdict is None:
+        raise LessonError(f"the check did not begin: {exam.printed or exam.stopped}")
+    if token is not None and verdict.is_passed:
+        page.say("This run does not fail: the file is not that of then.")
+        return 0
+    if options.quiet:
+        report.quietly(page, verdict)
+        return 0 if verdict.is_passed else 1
+    report.verdict(page, workspace, lesson, exam, verdict, text, workspace.progress())
+    if verdict.lamps:
+        workspace.explained(lesson)
+    return 0 if verdict.is_passed else 1
+
+
+def _lamp(lesson: Lesson, given: str) -> str:
+    """LessonError where the lesson's check has no such lamp."""
+    names = bounds.of_lesson(lesson)
+    if given not in names:
+        raise LessonError(
+            f"lesson {lesson.number} has no lamp {given!r}; it has {listed([*names])}"
+        )
+    return given
+
+
+def _token(given: str | None) -> str | None:
+    """LessonError where it is none."""
+    if given is not None:
+        try:
+            parse(given)
+        except (ValueError, KeyError) as error:
+            raise LessonError(
+                f"{given!r} is no token of a check, like mtc1:all_reduce;ranks=3;count=1;op=sum;eager"
+            ) from error
+    return given
+
+
+def examined(
+    page: Page, workspace: Workspace, lesson: Lesson, *, only: list[str] | None = None,
+    limit: float | None = None, text: str | None = None, token: str | None = None,
+) -> Examination:  # fmt: skip
+    """Check it, with something that moves meanwhile, and enter the result."""
+    text = workspace.text_of(lesson) if text is None else text
+    with (
+        Examination.of(workspace, lesson, only=only, limit=limit, token=token) as exam,
+        Bar(SpinnerColumn("line"), TextColumn("{task.description}"), TimeElapsedColumn(),
+            console=page.console, transient=True, disable=page.is_plain) as bar,
+    ):  # fmt: skip
+        task = bar.add_task(f"lesson {lesson.number}")
+        try:
+            while not exam.poll(0.1):
+                bar.update(
+                    task, description=f"lesson {lesson.number}: {', '.join(exam.asks) or 'begins'}"
+                )
+        except KeyboardInterrupt:
+            exam.stop()
+            if exam.verdict is None:
+                raise
+    if only is None and token is None and exam.verdict is not None and exam.stopped != BY_YOU:
+        workspace.keep(lesson, text, exam.verdict)
+    return exam
+
+
+def _all(options: argparse.Namespace) -> int:
+    """A line for each lesson that was begun."""
+    page = Page()
+    try:
+        workspace, _ = opened(page)
+        begun = [lesson for lesson in workspace.lessons() if workspace.is_begun(lesson)]
+        failed = []
+        for lesson in begun:
+            verdict = examined(page, workspace, lesson, limit=options.limit).verdict
+            page.say(marked((f"{lesson.label} {lesson.title}  ", "bold"), *state(verdict)))
+            if verdict is None or not verdict.is_passed:
+                failed.append(lesson.number)
+    except LessonError as error:
+        return refuse("check", error)
+    if not begun:
+        page.say(marked("No lesson is begun yet. ", ("mtd", "bold"), " opens the first one."))
+    if failed:
+        page.say(marked("More about the first: ", (f"mtd check {failed[0]}", "bold")))
+    return 1 if failed else 0
+
+
+def state(verdict: CheckVerdict | None) -> list[str | tuple[str, str]]:
+    if verdict is None:
+        return [("could not be checked", "red")]
+    if verdict.unwritten:
+        many = len(verdict.unwritten)
+        return [f"{many} blank{'s' * (many > 1)} to be written"]
+    if verdict.is_passed:
+        return [("✔ ", "green"), (report.stars(verdict.stars), "yellow")]
+    out = [name for name, burns in verdict.lamps.items() if burns is False]
+    return [("✘ ", "red"), listed(out)]

@@ -1,0 +1,102 @@
+"""The common parts of the commands of the course: the learner's folder, and a lesson."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mtd.cli.page import Page, refuse
+from mtd.course import lesson as lessons
+from mtd.course.lesson import Lesson, LessonError
+from mtd.course.path import searched
+from mtd.course.progress import Progress
+from mtd.course.workspace import Workspace, around, find
+
+Act = Callable[[Page, Workspace, Lesson, argparse.Namespace], int]
+
+
+def opened(page: Page) -> tuple[Workspace, Progress]:
+    """The learner's folder; says it if something was wrong with it."""
+    workspace = find()
+    progress = workspace.progress()
+    if progress.notice:
+        page.say(progress.notice, "yellow")
+    return workspace, progress
+
+
+def takes_lesson(parser: argparse.ArgumentParser, name: str, act: Act, example: str = "") -> None:
+    """A command about one lesson."""
+    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
+    parser.set_defaults(run=about(name, act), epilog=example or f"mtd {name} 13")
+
+
+def about(name: str, act: Act) -> Callable[[argparse.Namespace], int]:
+    """Run `act` with the lesson that is named, and print the error if that cannot be done."""
+
+    def run(options: argparse.Namespace) -> int:
+        page = Page()
+        try:
+            workspace, progress = opened(page)
+            return act(page, workspace, chosen(workspace, progress, options.lesson), options)
+        except LessonError as error:
+            return refuse(name, error)
+        except OSError as error:
+            return refuse(name, unwritable(error))
+
+    return run
+
+
+def unwritable(error: OSError) -> LessonError:
+    """A folder that has gone, or is not to be written to. (If the reader of our output has gone, that is raised.)"""
+    if isinstance(error, BrokenPipeError):
+        raise error
+    return LessonError(
+        f"{error.filename or 'a file'}: {error.strerror or error}. mtd doctor looks at the folder"
+    )
+
+
+def chosen(workspace: Workspace, progress: Progress, wanted: str | None) -> Lesson:
+    """The lesson of this number or name, else the one where the learner is."""
+    return workspace.present(progress) if wanted is None else lessons.find(wanted, workspace.room)
+
+
+@contextmanager
+def lessons_for(script: str) -> Iterator[None]:
+    """For a script in a learner's folder, or run from there: `from ring import all_reduce` takes the learner's ring as
+    soon as it has no blanks, else ours. Says which are taken."""
+    workspace = around(Path(script).resolve().parent) or around(Path.cwd())
+    if workspace is None:
+        yield
+        return
+    own = workspace.written(workspace.progress())
+    known = workspace.lessons()
+    wanted = _imported(Path(script))
+    said = [
+        f"{lesson.module} is {'yours' if lesson.number in own else 'ours'}"
+        for lesson in known if lesson.module in wanted
+    ]  # fmt: skip
+    if said:
+        print(f"({', '.join(said)})", file=sys.stderr)
+    with searched(
+        [own.get(lesson.number, lesson.folder) for lesson in reversed(known)], workspace.room
+    ):
+        yield
+
+
+def _imported(script: Path) -> set[str]:
+    """The names of the modules that it imports."""
+    try:
+        tree = ast.parse(script.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found

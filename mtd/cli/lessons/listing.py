@@ -1,0 +1,171 @@
+"""`mtd list`: the lessons, and how far you are: on one screen, or with `--all` each with its question."""
+
+from __future__ import annotations
+
+import argparse
+from itertools import groupby
+
+from rich.table import Table
+from rich.text import Text
+
+from mtd.cli.lessons import report
+from mtd.cli.lessons.commands import opened
+from mtd.cli.page import Page, marked, refuse
+from mtd.course import achievements
+from mtd.course.chapters.chapter import Chapter, of_lesson
+from mtd.course.lesson import Lesson, LessonError, all_lessons
+from mtd.course.progress import Progress
+from mtd.course.sizes import GAP, WORDS
+from mtd.course.workspace import Workspace, WorkspaceError
+
+PART = 30  # columns of its name
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="all lessons with their questions, and what is beside them",
+    )
+    parser.set_defaults(run=run, epilog="mtd list --all")
+
+
+def run(options: argparse.Namespace) -> int:
+    page = Page()
+    tell = show if options.all else brief
+    try:
+        try:
+            workspace, progress = opened(page)
+        except WorkspaceError:
+            tell(page, None, Progress(), all_lessons())
+            page.say(marked("A folder of your own with all of them: ", ("mtd init course", "bold")))
+            return 0
+        tell(page, workspace, progress, workspace.lessons())
+    except LessonError as error:
+        return refuse("list", error)
+    return 0
+
+
+def brief(
+    page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]
+) -> None:
+    """A screen of 24 lines: the lessons of the part where you are, and a line for each other part."""
+    here = workspace.present(progress) if workspace and lessons else next(iter(lessons), None)
+    for part, each in groupby(lessons, key=lambda lesson: lesson.part):
+        of_part = [*each]
+        passed = len([one for one in of_part if one.number in progress.passed])
+        numbers = f"{of_part[0].number} to {of_part[-1].number}"
+        page.say(marked((f"{part:<{PART}}", "bold cyan"), f" {numbers:<9} {passed} of {len(of_part)} passed"))  # fmt: skip
+        if here is None or part != here.part:
+            continue
+        title = min(max(len(one.title) for one in of_part), 30)
+        table = _row(page, title)
+        for one in of_part:
+            stars = report.stars(progress.passed[one.number].stars) if one.number in progress.passed else ""  # fmt: skip
+            is_here = one.number == here.number
+            state = _state(workspace, progress, one) if workspace else Text()
+            if not is_here and state.plain == one.question:  # of a lesson that is not begun
+                state = Text()
+            elif is_here and not state:
+                state = Text(one.question)
+            table.add_row(
+                "▶" if is_here and workspace else "", str(one.number), Text(one.title, no_wrap=True, overflow="ellipsis"),
+                state.append_text(_size(progress, one)), Text(stars, "yellow"), str(one.minutes),
+            )  # fmt: skip
+        page.say(table)
+    _sum(page, workspace, progress, lessons)
+    page.say(marked("All of them, with their questions: ", ("mtd list --all", "bold")))
+
+
+def show(
+    page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]
+) -> None:
+    here = workspace.present(progress).number if workspace and lessons else None
+    title = min(
+        max((len(lesson.title) for lesson in lessons), default=6), 28 if page.width >= 70 else 20
+    )
+    head = _row(page, title)
+    head.add_row("", "", "lesson", "question, or state", "stars", "min", style="dim")
+    page.say(head)
+    for part, of_part in groupby(lessons, key=lambda lesson: lesson.part):
+        page.say(part, "bold cyan", indent=6)
+        table = _row(page, title)
+        for lesson in of_part:
+            passed = progress.passed.get(lesson.number)
+            table.add_row(
+                "▶" if lesson.number == here else "", str(lesson.number), lesson.title,
+                _state(workspace, progress, lesson).append_text(_size(progress, lesson)),
+                Text(report.stars(passed.stars), "yellow") if passed else "", str(lesson.minutes),
+            )  # fmt: skip
+            chapter = of_lesson(lesson)
+            if chapter is not None:
+                table.add_row(
+                    "",
+                    "",
+                    f"  {chapter.title}",
+                    _chapter(progress, chapter),
+                    "",
+                    str(chapter.minutes),
+                )
+        page.say(table)
+    if workspace is not None:
+        page.say("Beside the lessons", "bold cyan", indent=5)
+        beside = Table.grid(padding=(0, 1, 0, 0))
+        for width in (4, title, page.width - title - 8):
+            beside.add_column(width=width)
+        for room, said, is_begun in achievements.lines(progress):
+            beside.add_row("", room, Text(said, "yellow" if is_begun else ""))
+        page.say(beside)
+    _sum(page, workspace, progress, lessons)
+
+
+def _sum(
+    page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]
+) -> None:
+    minutes = sum(lesson.minutes for lesson in lessons)
+    done = len(progress.passed.keys() & {lesson.number for lesson in lessons})
+    page.say()
+    hours = f"{round(minutes / 60)} hours" if minutes >= 90 else f"{minutes} minutes"
+    page.say(f"{done} of {len(lessons)} passed; all of them take about {hours}.")
+    if workspace is not None and progress.size != GAP:
+        others = " where no other size is said" if progress.sizes else ""
+        page.say(f"Size {progress.size}: {WORDS[progress.size]}{others}.")
+
+
+def _chapter(progress: Progress, chapter: Chapter) -> Text:
+    """The best result in an open chapter, or how to begin it."""
+    best = progress.rooms.get("contest", {}).get(chapter.module)
+    text = Text(f"open chapter: mtd contest {chapter.lesson.number}", "dim")
+    return text if best is None else Text(best.said, "yellow")
+
+
+def _row(page: Page, title: int) -> Table:
+    """Columns that stand beneath each other from part to part."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for width in (1, 3, title, page.width - title - 18, 5, 3):
+        table.add_column(width=width, justify="right" if width == 3 else "left")
+    return table
+
+
+def _size(progress: Progress, lesson: Lesson) -> Text:
+    """Of the blanks, where it is another than that of all lessons."""
+    size = progress.size_of(lesson.number)
+    return Text("" if size == progress.size else f" ({size})", "dim")
+
+
+def _state(workspace: Workspace | None, progress: Progress, lesson: Lesson) -> Text:
+    if workspace is None:
+        return Text(lesson.question)
+    if lesson.number in progress.reference:
+        return Text("ours is used (mtd use mine takes yours)", "cyan")
+    if lesson.number in progress.passed:
+        if workspace.is_current(lesson, progress):
+            return Text("passed", "green")
+        if not workspace.file(lesson).is_file():
+            return Text(f"passed, and is no more: mtd reset {lesson.number}", "yellow")
+        if lesson.earlier(workspace.text_of(lesson)):
+            return Text(f"passed, before the lesson changed: mtd check {lesson.number}", "yellow")
+        return Text(f"passed, and changed since: mtd check {lesson.number}", "yellow")
+    if workspace.is_begun(lesson, progress):
+        return Text("begun", "yellow")
+    return Text(lesson.question)

@@ -1,0 +1,102 @@
+"""`mtd` without a command: the course where you left it, or how to begin it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from minitorch_dist.pictures.terminal import sayable
+from mtd.cli.lessons import init, keyboard, watch
+from mtd.cli.lessons.commands import opened, unwritable
+from mtd.cli.page import Page, marked, refuse
+from mtd.course.chapters.chapter import of_lesson
+from mtd.course.lesson import LessonError
+from mtd.course.progress import Progress
+from mtd.course.sizes import GAP
+from mtd.course.source import missing
+from mtd.course.workspace import Workspace, WorkspaceError, make
+
+
+def run() -> int:
+    page = Page()
+    try:
+        try:
+            workspace, progress = opened(page)
+        except WorkspaceError:
+            made = _offer(page)
+            if made is None:
+                return 0
+            workspace, progress = made, made.progress()
+        if keyboard.is_there():
+            return watch.watch(workspace)
+        _where(page, workspace, progress)
+    except LessonError as error:
+        return refuse("", error)
+    except OSError as error:
+        return refuse("", unwritable(error))
+    return 0
+
+
+def _offer(page: Page) -> Workspace | None:
+    """Ask whether a folder is to be made; where nobody can be asked, say how."""
+    page.say(
+        "PyTorch's distributed stack from scratch, as a course: numbered lessons with blanks that you fill, each checked on your machine."
+    )
+    page.say()
+    if not keyboard.is_there():
+        page.say(marked("Make a folder for it:  ", ("mtd init course", "bold")))
+        page.say(marked("All commands:          ", ("mtd help", "bold")))
+        return None
+    folder = Path.cwd() / "course"
+    page.say(marked("Your lessons would be in ", (str(folder), "bold"), "."))
+    try:
+        said = input(
+            sayable("Enter makes it; or type another folder, or n: ", page.console)
+        ).strip()
+    except EOFError:
+        said = "n"
+    if said.lower() in ("n", "no", "q"):
+        page.say(
+            marked(
+                "When you like: ",
+                ("mtd init course", "bold"),
+                ".  All commands: ",
+                ("mtd help", "bold"),
+            )
+        )
+        return None
+    workspace, made = make(Path(said) if said.lower() not in ("", "y", "yes") else folder)
+    init.tell(page, workspace, made)
+    return workspace
+
+
+def _where(page: Page, workspace: Workspace, progress: Progress) -> None:
+    """For a terminal in which nothing moves: where one is, and what to do next."""
+    lesson = workspace.present(progress)
+    done = len(progress.passed)
+    page.say(f"{done} of {len(workspace.lessons())} passed, in {workspace.folder}")
+    page.say()
+    page.say(marked((f"{lesson.label} {lesson.title}", "bold"), f"  {lesson.question}"))
+    name, number = workspace.file(lesson).relative_to(workspace.folder), lesson.number
+    if workspace.is_current(lesson, progress):
+        following = workspace.following(lesson)
+        page.say(f"{name} passes.")
+        steps = [f"mtd text {following.number}"] if following else []
+        steps += [f"mtd contest {number}"] if of_lesson(lesson) else []
+        steps += [f"mtd solution {number}", "mtd list"]
+    else:
+        blanks = len(missing(workspace.text_of(lesson), number))
+        size = progress.size_of(number)
+        chosen = "" if size == GAP else f" (size {size})"
+        page.say(
+            f"{name}: {f'{blanks} to be written' if blanks else 'has not passed yet'}{chosen}."
+        )
+        steps = [f"mtd text {number}", f"mtd check {number}", f"mtd hint {number}", "mtd list"]
+    page.say()
+    page.say(marked("Next: ", ("   ".join(steps), "bold")))
+    if not keyboard.gives_keys():
+        page.say(
+            marked(
+                "Keys one by one cannot be read here (that takes a Unix terminal). In their place ",
+                (f"mtd check {number} --watch", "bold"), " checks whenever you save.",
+            )
+        )  # fmt: skip

@@ -1,0 +1,90 @@
+"""The picture that a lesson draws of a learner's code: `mtd show 13`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from minitorch_dist.pictures import page as pages, player, svg
+from minitorch_dist.sim import whole_files
+from mtd.cli.lessons import report
+from mtd.cli.page import Page, refuse
+from mtd.course.examination import Examination
+from mtd.course.lesson import Lesson, LessonError, find as find_lesson
+from mtd.course.source import missing
+from mtd.course.workspace import Workspace, find
+
+
+def is_meant(wanted: str) -> bool:
+    """Whether this names a lesson rather than a journal."""
+    if Path(wanted).exists() or wanted.endswith(".mtd"):
+        return False
+    try:
+        find_lesson(wanted)
+    except LessonError:
+        return wanted.isdigit()
+    return True
+
+
+def run(wanted: str, options: argparse.Namespace) -> int:
+    screen = Page()
+    try:
+        workspace = find()
+        lesson = find_lesson(wanted, workspace.room)
+        exam = drawn(workspace, lesson)
+        if options.step:
+            if exam.scene is None:
+                raise LessonError(
+                    f"the picture of lesson {lesson.number} has no steps: mtd show {lesson.number}"
+                )
+            player.play(exam.scene, console=screen.console)
+            return 0
+        for name, draw in (("html", pages.draw), ("svg", svg.draw)):
+            given = getattr(options, name)
+            if given is not None:
+                _write(screen, workspace, lesson, exam, given, name, draw)
+        if options.html is None and options.svg is None:
+            report.heading(screen, lesson)
+            screen.say()
+            report.draw(screen, exam.scene, exam.text, exam.no_picture)
+    except LessonError as error:
+        return refuse("show", error)
+    except BrokenPipeError:  # the reader has seen enough
+        raise
+    except OSError as error:
+        return refuse("show", LessonError(f"{error.filename} cannot be written: {error.strerror}"))
+    return 0
+
+
+def drawn(workspace: Workspace, lesson: Lesson) -> Examination:
+    """The picture, once it is drawn; LessonError where there is nothing to draw yet."""
+    text = workspace.text_of(lesson)
+    blank = missing(text, lesson.number)
+    if blank:
+        raise LessonError(
+            f"{workspace.file(lesson)}, line {blank[0][0]}: {blank[0][1]} is still to be written; then there is something to draw"
+        )
+    with Examination.of(workspace, lesson, "picture") as exam:
+        exam.wait()
+    if exam.scene is not None:
+        exam.scene = replace(exam.scene, title=str(lesson))
+    elif not exam.text:
+        why = exam.no_picture or (exam.verdict.said["runs"] if exam.verdict else exam.printed)
+        raise LessonError(f"it cannot be drawn: {why}\nmtd check {lesson.number} says more")
+    return exam
+
+
+def _write(
+    screen: Page, workspace: Workspace, lesson: Lesson, exam: Examination, given: str, ending: str, draw: object
+) -> None:  # fmt: skip
+    if exam.scene is None or not callable(draw):
+        raise LessonError(
+            f"the picture of lesson {lesson.number} is text: mtd show {lesson.number}"
+        )
+    path = Path(given) if given else workspace.place(lesson) / f"{lesson.module}.{ending}"
+    text = draw(exam.scene)
+    if not given:  # nobody has named the file, so it is one of ours or stays
+        whole_files.check(path, text.encode()[:8], f".{ending} of ours")
+    whole_files.write(path, text)
+    screen.say(f"wrote {path}")

@@ -1,0 +1,325 @@
+"""A verdict as a learner reads it: the fault and its place, a picture, how to see it again, lamps, and the
+next step.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rich.text import Text
+
+from minitorch_dist.pictures import spacetime
+from minitorch_dist.pictures.scene import Scene
+from minitorch_dist.pictures.terminal import painted
+from mtd.cli.page import Page, listed, marked
+from mtd.course import source
+from mtd.course.chapters.chapter import of_lesson
+from mtd.course.examination import Examination
+from mtd.course.lesson import Lesson
+from mtd.course.progress import Progress
+from mtd.course.verdict import STARS, CheckVerdict
+from mtd.course.workspace import Workspace
+
+MOST_ARROWS = 12
+FEW = 2  # so many later complaints are told in full
+NAMES = 40  # columns for the names of their lamps
+LINES = 10  # of one complaint
+PRINTED = 12  # lines of what the code printed
+FULL = 90  # characters of a comment that goes on in the next line
+LONGEST = 200  # characters of one of them
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+SIGNS = {True: ("✔", "green"), False: ("✘", "red"), None: ("–", "dim")}
+
+
+def verdict(
+    page: Page, workspace: Workspace, lesson: Lesson, exam: Examination, found: CheckVerdict, text: str, progress: Progress,
+) -> None:  # fmt: skip
+    """All that is to be said about a check of this text."""
+    if found.unwritten:
+        blanks(page, workspace, lesson, text)
+        page.say()
+        number = lesson.number
+        parts: list[str | tuple[str, str]] = [
+            "Lesson: ",
+            page.way("text", number),
+            "   Hint: ",
+            page.way("hint", number),
+        ]
+        if lesson.questions and not any(one.lesson == number for one in progress.predictions):
+            parts[:0] = ["Guess first: ", page.way("predict", number), "   "]
+        page.say(marked(*parts))
+        way = ["Then save the file."] if page.has_keys else ["Then: ", page.way("check", number)]
+        page.say(marked(*way))
+        return
+    skipped = {name for name in found.said if found.lamps.get(name) is None}
+    if found.said.keys() - skipped:
+        wrong(
+            page,
+            exam,
+            found,
+            {name: said for name, said in found.said.items() if name not in skipped},
+        )
+    elif exam.printed or exam.remarks:
+        _printed(page, exam)
+        page.say()
+    for name in sorted(skipped):
+        page.say(marked(SIGNS[None], f" {name}: {found.said[name]}"))
+    used(page, found)
+    page.say(lamps(found, page.width))
+    if None in found.lamps.values():
+        page.say("(– not asked this time)", "dim")
+    page.say()
+    if lesson.number not in progress.explained:
+        why_it_matters(page, lesson)
+    asked = any(one.lesson == lesson.number for one in progress.predictions)
+    next_steps(page, workspace, lesson, found, asked)
+
+
+def quietly(page: Page, found: CheckVerdict) -> None:
+    """The lamps, and what is wrong with the first that is out, in a line."""
+    for said in found.unwritten[:1]:
+        page.say(f"{len(found.unwritten)} to be written; the first is {said}")
+    for name, said in [*found.said.items()][:1]:
+        page.say(marked(("✘ ", "red"), (f"{name}: ", "bold"), said.splitlines()[0]))
+    if found.lamps:
+        page.say(lamps(found, page.width))
+
+
+def heading(page: Page, lesson: Lesson) -> None:
+    page.say(marked((f"{lesson.label} {lesson.title}", "bold"), f"  {lesson.question}"))
+
+
+def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
+    """List the blanks that are left: where each is, and what its function is for."""
+    sized = workspace.source(lesson)
+    tasks = {blank.number: blank for blank in sized.blanks}
+    found, doubled = [], set[int]()
+    for line, said in source.missing(text, lesson.number):
+        if source.has_code_beside(text, line):
+            doubled.add(line)
+        name, _, task = said.partition(": ")
+        number = int(name.removeprefix("blank "))
+        found.append((line, number, task, tasks[number].more if number in tasks else ()))
+    for line, blank in source.as_given(text, sized):
+        found.append((line, blank.number, blank.task, blank.more))
+    file = workspace.file(lesson).relative_to(workspace.folder)
+    page.say(f"Still to be written in {file}:")
+    for line, number, task, more in sorted(found):
+        page.say()
+        page.say(marked((f"line {line}  blank {number}: ", "bold"), task), indent=2)
+        for comment in _flowing([one.strip().removeprefix("#").removeprefix(" ") for one in more]):
+            page.say(comment, indent=4)
+        place = source.around(text, line)
+        if place:
+            page.say(f"in {place}", "dim", indent=4)
+        if line in doubled:
+            page.say(source.DELETE, "yellow", indent=4)
+
+
+def _flowing(comments: list[str]) -> list[str]:
+    """A line that goes on in the next one, because it was full, and its continuation: one paragraph on any width."""
+    found: list[str] = []
+    for before, comment in zip(["", *comments], comments, strict=False):
+        if len(before) > FULL and comment and not comment.startswith(" "):
+            found[-1] += f" {comment}"
+        else:
+            found.append(comment)
+    return found
+
+
+def lamps(found: CheckVerdict, width: int) -> Text:
+    """✔ right  ✘ bytes 4.50× optimum   ★★☆"""
+    words: list[Text] = []
+    for name, burns in found.lamps.items():
+        cost = f" {found.costs[name]}" if name in found.costs else ""
+        bonus = " (extra)" if name in found.bonus else ""
+        words.append(Text.assemble(SIGNS[burns], f" {name}{cost}{bonus}"))
+    words.append(Text(stars(found.stars), "yellow"))
+    shown, column = Text(), 0
+    for word in words:
+        if column and column + 2 + len(word) > width:
+            shown.append("\n")
+            column = 0
+        shown.append("  " if column else "").append_text(word)
+        column += len(word) + 2
+    return shown
+
+
+def stars(count: int) -> str:
+    return "★" * count + "☆" * (STARS - count)
+
+
+def wrong(page: Page, exam: Examination, found: CheckVerdict, complaints: dict[str, str]) -> None:
+    """Show the fault, its place, a picture, and how to see it again. Other lamps show their fault only.
+
+    The fault comes first on a screen that is read from its top. It comes last in a terminal, where the eye
+    is at the bottom.
+    """
+    said = next(iter(complaints.values()))
+    if page.has_keys:
+        _complaints(page, found, complaints)
+    if exam.printed or exam.remarks:
+        _printed(page, exam)
+        page.say()
+    if exam.caption:
+        page.say(f"{exam.caption}:", "dim")
+    is_told = bool(exam.no_picture) and _kind(exam.no_picture) == _kind(said)
+    draw(page, exam.scene, exam.text, "" if is_told else exam.no_picture)
+    if not page.has_keys:
+        _complaints(page, found, complaints)
+
+
+def _complaints(page: Page, found: CheckVerdict, complaints: dict[str, str]) -> None:
+    (first, said), *others = complaints.items()
+    _complain(page, [first], said, LINES)
+    page.say(marked("again: ", (again(found, first), "bold")), indent=4)
+    if page.has_keys:
+        page.say()
+    alike: dict[str, list[str]] = {}
+    for name, words in others:
+        alike.setdefault(_kind(words), []).append(name)
+    for kind, names in alike.items():
+        if kind == _kind(said):
+            page.say(marked(("✘ ", "red"), (f"{listed(names)}: ", "bold"), "the same error"))
+        else:
+            _complain(page, names, _shortened(found.said[names[0]], page.width, len(alike)), 2)
+    page.say()
+
+
+def _shortened(said: str, width: int, kinds: int) -> str:
+    """Of a later complaint so much that the first one stays on the screen: where there are many, two lines."""
+    if kinds <= FEW:
+        return said
+    head = " ".join(said.split())
+    return head if len(head) <= 2 * width - NAMES else f"{head[: 2 * width - NAMES]} …"
+
+
+def _complain(page: Page, names: list[str], said: str, most: int) -> None:
+    head, *lines = said.split("\n")
+    page.say(marked(("✘ ", "red"), (f"{listed(names)}: ", "bold"), head))
+    for line in lines[:most]:
+        page.say(line.strip(), indent=4)
+    if len(lines) > most:
+        page.say(f"… and {len(lines) - most} more", "dim", indent=4)
+
+
+def _kind(said: str) -> str:
+    """Which error it is, and on which line of the learner's: so that one mistake is told once."""
+    error = re.search(
+        r"\b[A-Z]\w*(?:Error|Exception|Exit|Mismatch|Lost|Deadlock|Livelock)(?=: )|deadlock", said
+    )
+    place = re.search(r"\w+\.py:\d+", said)
+    return f"{error[0].lower()} {place[0]}" if error and place else said
+
+
+def again(found: CheckVerdict, name: str) -> str:
+    if name in found.tokens:
+        return f'mtd check {found.lesson.number} --replay "{found.tokens[name]}"'
+    if name == "runs" or len(found.lamps) == 1:
+        return f"mtd check {found.lesson.number}"
+    return f'mtd check {found.lesson.number} --only "{name}"'
+
+
+def _printed(page: Page, exam: Examination) -> None:
+    """Show the output of the learner's code, and, apart from it, the remarks of the library."""
+    if exam.printed:
+        lines = [line[:LONGEST] for line in CONTROL.sub("", exam.printed).split("\n")]
+        page.say("your code printed:", "dim", indent=4)
+        if len(lines) > PRINTED:
+            page.say(f"… ({len(lines) - PRINTED} lines before)", "dim", indent=6)
+        for line in lines[-PRINTED:]:
+            page.say(line, indent=6)
+    for words in exam.remarks[:1]:
+        page.say("the library remarks:", "dim", indent=4)
+        page.say(words, indent=6)
+
+
+def draw(
+    page: Page, scene: Scene | None, text: str = "", none: str = "", most: int = MOST_ARROWS
+) -> None:
+    """The lesson's picture; of a long run its first messages."""
+    if scene is None:
+        if text:
+            page.as_it_is(text)
+            page.say()
+        elif none:
+            page.say(f"(no picture: {none.splitlines()[0]})", "dim", indent=4)
+            page.say()
+        return
+    if len(scene.arrows) > most:
+        arrows = sorted(scene.arrows, key=lambda arrow: arrow.departed)
+        scene = scene.until(arrows[most - 1].departed)
+    picture = spacetime.draw(scene, page.width)
+    shown = spacetime.Picture(
+        picture.lines[2:], [(row - 2, column, what) for row, column, what in picture.paint]
+    )
+    page.say(painted(shown, scene, page.console))
+    page.say()
+
+
+def why_it_matters(page: Page, lesson: Lesson) -> None:
+    page.say(marked(("Why it matters: ", "bold"), lesson.why))
+    for address in lesson.fields.get("bugs", []):
+        page.say(f"a real case: {address}", "dim", indent=2)
+    page.say()
+
+
+def used(page: Page, found: CheckVerdict) -> None:
+    """Whose modules of earlier lessons it stood on."""
+    own = [number for number, is_own in found.used.items() if is_own]
+    rest = [number for number, is_own in found.used.items() if not is_own]
+    parts = [f"your lesson {listed(own)}"] if own else []
+    parts += [f"our lesson {listed(rest)}"] if rest else []
+    if parts:
+        page.say(f"(uses {listed(parts)})", "dim")
+
+
+def gone(workspace: Workspace, earlier: Lesson) -> str:
+    """Of a lesson that passed, and is not there any more."""
+    name = workspace.file(earlier).relative_to(workspace.folder)
+    return (
+        f"your lesson {earlier.number} passed once, and {name} is no more: ours is used. "
+        f"mtd reset {earlier.number} writes it anew"
+    )
+
+
+def next_steps(
+    page: Page, workspace: Workspace, lesson: Lesson, found: CheckVerdict, asked: bool
+) -> None:
+    """Show what a learner can do now."""
+    number = lesson.number
+    if not found.is_passed:
+        way: list[str | tuple[str, str]] = ["Save the file and it is checked again."]
+        if not page.has_keys:
+            way = ["Save the file and run ", page.way("check", number), " again."]
+        page.say(marked(*way, "  A hint: ", page.way("hint", number)))
+        return
+    if found.stars < STARS:
+        out = [name for name, burns in found.lamps.items() if not burns]
+        page.say(f"Passed; {listed(out)} would bring another star.")
+    parts: list[str | tuple[str, str]] = ["Passed. "]
+    if not asked and lesson.questions:
+        parts += ["Did you expect these numbers? ", page.way("predict", number), "  "]
+    page.say(marked(*parts, "Ours: ", page.way("solution", number)))
+    chapter = of_lesson(lesson)
+    if chapter is not None:
+        command = (f"mtd contest {number}", "bold")
+        page.say(marked("An open chapter: ", chapter.title, f"  {chapter.question}  ", command))
+    following = workspace.following(lesson)
+    if following is None:
+        page.say("That was the last lesson there is.")
+        page.say(
+            marked(
+                "Your own stack: ",
+                ("mtd assemble", "bold"),
+                "   The certificate: ",
+                ("mtd capstone --ranks 4", "bold"),
+            )
+        )
+    else:
+        what = (f"{following.label} {following.title}", "bold")
+        if page.has_keys:
+            page.say(marked("Next: ", what, f"  {following.question}  ", ("n", "bold")))
+        else:  # a command has a line of its own: it may not be cut in two
+            page.say(marked("Next: ", what, f"  {following.question}"))
+            page.say(marked(page.way("text", following.number)), indent=6)

@@ -1,0 +1,58 @@
+"""`mtd papers`: what papers printed, and what our own code makes of it."""
+
+from __future__ import annotations
+
+import argparse
+from itertools import chain
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from mtd.cli import page
+from mtd.cli.parser import near
+from mtd.papers import PAPERS, paper
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "names", nargs="*", metavar="PAPER", help=f"some of {', '.join(PAPERS)} (all)"
+    )
+    parser.add_argument(
+        "--long", action="store_true", help="also rows that take minutes or hours each"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    console = Console(highlight=False)
+    try:
+        for name in options.names:
+            if name not in PAPERS:
+                raise ValueError(
+                    f"there is no paper {name!r}{near(name, PAPERS)}; there are {', '.join(PAPERS)}"
+                )
+        found = [paper(name) for name in options.names or PAPERS]
+    except ValueError as error:
+        return page.refuse("papers", error)
+    holds = True
+    for one in found:
+        console.print(f"\n[bold]{one.title}[/bold]\n{one.source}\n{one.about}")
+        table = Table(box=SIMPLE)
+        for name in ("", "published", "ours", "difference", ""):
+            table.add_column(name, justify="right" if name else "left")
+        for row in chain(one.rows(), one.long_rows() if options.long else ()):
+            holds = holds and row.holds
+            difference = "" if row.difference is None else f"{row.difference:+.3%}"
+            table.add_row(
+                row.what, _said(row.published, row.unit), _said(row.ours, row.unit), difference,
+                "✓" if row.holds else "✗",
+            )  # fmt: skip
+        console.print(page.fitting(table, console))
+    return 0 if holds else 1
+
+
+def _said(number: float | tuple[float, float], unit: str) -> str:
+    if isinstance(number, tuple):
+        return f"{number[0]:.3g} … {number[1]:.3g} {unit}".rstrip()
+    return f"{number:.6g} {unit}".rstrip()

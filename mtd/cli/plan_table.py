@@ -1,0 +1,122 @@
+"""The table of a plan on a terminal, with the lines above and below it."""
+
+from __future__ import annotations
+
+import math
+
+from minitorch_dist.sim.device import NOT_FITTED
+from minitorch_dist.tensors.pools import readable
+from mtd.cli.page import Page
+from mtd.planning import reasons
+from mtd.planning.clusters import GpuCluster
+from mtd.planning.model_files import ModelSizes
+from mtd.planning.pruning import Candidate
+from mtd.planning.search import PlanRow
+
+GIB = 1 << 30
+SHOWN = 10
+
+
+def show(
+    say: Page,
+    model: ModelSizes,
+    cluster: GpuCluster,
+    rows: list[PlanRow],
+    rest: list[Candidate],
+    refused: int,
+) -> None:
+    for line in first_lines(model, cluster, rows, rest, refused):
+        say.say(line)
+    say.say()
+    say.as_it_is(
+        f"{'':>2} {'layout':<38} {'s/step':>7} {'tok/s/GPU':>9} {'MFU':>5} {'GiB':>5} {'idle':>6}"
+    )
+    for number, row in enumerate(rows[:SHOWN], 1):
+        say.as_it_is(
+            f"{number:>2} {row.layout.short:<38} {row.seconds:>7.3g} {row.tokens(model):>9,.0f} "
+            f"{row.mfu(model, cluster):>5.0%} {row.peak / GIB:>5.0f} {row.idle:>6.1%}"
+            f"{'' if row.fits else ' !'}"
+        )
+    others = sorted(rest, key=lambda each: each.least)[: max(0, SHOWN - len(rows))]
+    for number, (layout, least) in enumerate(others, len(rows) + 1):
+        say.as_it_is(f"{number:>2} {layout.short:<38} {f'≥ {least:.3g}':>7}")
+    if not all(row.fits for row in rows[:SHOWN]):
+        say.say("!: by the ledger it needs more memory than the device has")
+    say.say()
+    for number, row in enumerate(rows[:SHOWN], 1):
+        said = "the fastest" if number == 1 else reasons.why_slower(row, rows[0])
+        say.as_it_is(f"{number:>2} {said}")
+    for number, (_, least) in enumerate(others, len(rows) + 1):
+        say.as_it_is(f"{number:>2} cannot be faster than {least:.3g} s")
+    if rows:
+        say.say()
+        _show_first(say, rows[0])
+
+
+def first_lines(
+    model: ModelSizes, cluster: GpuCluster, rows: list[PlanRow], rest: list[Candidate], refused: int
+) -> list[str]:
+    """The lines above the table."""
+    found = [
+        f"{model.name}, {model.parameters / 1e9:.1f} billion parameters, {model.batch} × {model.sequence:,} tokens a "
+        f"step, on {cluster.gpus} × {cluster.device.name}, {cluster.net}",
+        f"{len(rows) + len(rest) + refused} layouts divide; by the formula {refused} do not fit. {len(rows)} were "
+        f"simulated; {left_out(rows, rest)}.",
+        *_fit(rows, cluster),
+    ]
+    if cluster.device.fitted == NOT_FITTED and cluster.device.top == 1:
+        found.append("No efficiency is fitted: products run at the peak, so any real device is slower. --top 0.6 lets "
+                     "them reach 60 % of it.")  # fmt: skip
+    return found
+
+
+def _fit(rows: list[PlanRow], cluster: GpuCluster) -> list[str]:
+    """The answer in a line. Nothing where nothing was simulated, or memory is not known."""
+    if not rows or cluster.device.memory is None:
+        return []
+    best, room = rows[0], f"{cluster.device.memory / GIB:.0f} GiB"
+    if not best.fits:
+        return [f"No layout that was simulated fits the {room} that each GPU has."]
+    return [
+        f"It fits: {best.layout.short} takes {best.seconds:.3g} s a step, and {best.peak / GIB:.0f} GiB of the {room} "
+        "that each GPU has."
+    ]
+
+
+def left_out(rows: list[PlanRow], rest: list[Candidate]) -> str:
+    """The layouts that were not simulated, in words."""
+    if not rest:
+        return "there are no others"
+    fastest = min((row.seconds for row in rows if row.fits), default=math.inf)
+    faster = sum(least < fastest for _, least in rest)
+    if faster:
+        return f"of the other {len(rest)}, {faster} may be faster (--simulate {len(rows) + faster})"
+    return f"the other {len(rest)} cannot be faster"
+
+
+def _show_first(say: Page, row: PlanRow) -> None:
+    shares = ", ".join(f"{name} {row.shares[name]:.0%}" for name in reasons.WORDS)
+    say.say(f"The fastest: {shares} of the step.")
+    bubble = f"; the bubble of equal stages is {row.bubble:.1%}" if row.layout.pipeline > 1 else ""
+    say.say(f"For {row.idle:.1%} of it a GPU is idle, on average{bubble}.")
+    memory = ", ".join(
+        f"{name} {nbytes / GIB:.1f}" for name, nbytes in row.memory.items() if nbytes
+    )
+    say.say(f"GiB of its fullest GPU at the peak: {memory}.")
+    layout = row.layout
+    if layout.shards > 1 < layout.replicas:
+        say.say(
+            f"Parameters are gathered among {layout.shards} GPUs, and {layout.replicas} replicas of them sum their "
+            "gradients."
+        )
+    links = " and ".join(f"{readable(nbytes)} {kind}" for kind, nbytes in row.links.items())
+    say.say(
+        f"In a step all its GPUs send {links}; the one that sends most sends {readable(row.sent)}."
+    )
+
+
+def show_failures(say: Page, found: reasons.Failures) -> None:
+    say.say(
+        f"With failures: a checkpoint each {found.interval / 60:.1f} min; the run takes {found.factor:.3f} times as "
+        "long (Daly's formula)."
+    )

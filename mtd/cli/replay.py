@@ -1,0 +1,38 @@
+"""`mtd replay TOKEN SCRIPT`: make the run of a token again, which fails as it did."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+
+from minitorch_dist import sim
+from minitorch_dist.sim import cases
+from mtd.cli import page, scripts
+from mtd.cli.lessons.commands import lessons_for
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--net", default="sim://", help="the address of then")
+    parser.add_argument("token", help="mtd1:seed=…, as a failing run has printed it")
+    scripts.add_script(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        scripts.check(arguments.script)
+        scripts.warn_of_strays(arguments)
+        cases.parse(arguments.token)
+    except (OSError, ValueError) as error:
+        return page.refuse("replay", error)
+    program = partial(scripts.play, arguments.script, arguments.arguments)
+    try:
+        with lessons_for(arguments.script):
+            report = sim.replay(arguments.token, program, net=arguments.net)
+    except Exception as error:
+        print(scripts.shown(error), file=sys.stderr)
+        return 1
+    print(report)
+    print("It does not fail: the program is not that of then.")
+    return 0

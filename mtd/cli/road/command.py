@@ -1,0 +1,59 @@
+"""`mtd road`: the files that one call goes through, in order, with a line on what each is."""
+
+from __future__ import annotations
+
+import argparse
+
+from mtd.cli import page
+from mtd.cli.parser import near
+from mtd.cli.road import pages
+from mtd.cli.road.counting import Road, about
+from mtd.cli.road.stories import STORIES
+from mtd.cli.road.trips import TRIPS, Trip
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "names", nargs="*", metavar="TRIP", help=f"some of {', '.join(TRIPS)} (all)"
+    )
+    parser.add_argument(
+        "--functions", action="store_true", help="list the functions of each file, with their lines"
+    )
+    parser.add_argument("--write", action="store_true", help="write docs/one_call.md anew")
+    parser.set_defaults(run=run, epilog="mtd road all_reduce")
+
+
+def run(options: argparse.Namespace) -> int:
+    unknown = [name for name in options.names if name not in TRIPS]
+    if unknown:
+        return page.refuse("road", ValueError(
+            f"there is no trip {unknown[0]!r}{near(unknown[0], TRIPS)}; there are {', '.join(TRIPS)}"
+        ))  # fmt: skip
+    if options.write:
+        pages.PAGE.write_text(
+            pages.page([(trip, trip.shortest_roads()) for trip in TRIPS.values()]), "utf-8"
+        )
+        print(f"wrote {pages.PAGE}")
+        return 0
+    screen = page.Page()
+    for name in options.names or TRIPS:
+        trip = TRIPS[name]
+        for told in STORIES[name].split("\n\n"):
+            screen.say(" ".join(told.split()).replace("*", "").replace("`", ""))
+        for title, road in trip.roads().items():
+            _show(screen, trip, title, road, options.functions)
+    return 0
+
+
+def _show(screen: page.Page, trip: Trip, title: str, road: Road, with_functions: bool) -> None:
+    screen.say(page.marked((f"{title}: {trip.title.replace('`', '')}", "bold")))
+    for path in road.files:
+        screen.say(f"  {path}")
+        screen.say(page.marked((f"      {about(path)}", "dim")))
+        for function in road.functions_of(path) if with_functions else ():
+            screen.say(f"      {function.first:>4}-{function.last:<4} {function.name}")
+    limit = trip.limits[title]
+    screen.say(
+        f"  {len(road.files)} files, {road.lines:,} lines "
+        f"(goal: {limit.goal_files} files, {limit.goal_lines:,} lines)"
+    )

@@ -1,0 +1,207 @@
+"""The calls whose road is kept short: `TRIPS`, and for each the longest road that it may take.
+
+A trip that needs two ranks is made over tcp, by two processes. Rank 0 begins when the other rank can do no
+more without it. So rank 0 finds the messages there that it would wait for. It still waits for answers;
+see `Trip.shortest_roads`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import launching, nn
+from minitorch_dist.distributed import rpc, world
+from minitorch_dist.distributed.fsdp import FullyShardedDataParallel
+from minitorch_dist.nn.parallel import DistributedDataParallel
+from mtd.cli.road.counting import Road, follow
+
+CALLS = 20  # until one waits for its answer
+_numbers = itertools.count()  # of the calls that are followed; the same on all ranks
+
+
+class Limit(NamedTuple):
+    """How long a road may be, a loop of waiting included; `goal` is what it is meant to become."""
+
+    files: int
+    lines: int
+    goal_files: int
+    goal_lines: int
+
+    def holds(self, road: Road) -> bool:
+        return len(road.files) <= self.files and road.lines <= self.lines
+
+
+class Trip(NamedTuple):
+    """`roads` makes the calls and returns the road of each, by the names in `limits`."""
+
+    name: str
+    title: str
+    roads: Callable[[], dict[str, Road]]
+    limits: dict[str, Limit]
+
+    def shortest_roads(self, worlds: int = 30) -> dict[str, Road]:
+        """Of each call the shortest road. A rank that waits enters more functions, and chance decides whether it waits;
+        so the calls are made again, in so many worlds at the most, until each road is within its limit."""
+        best = self.roads()
+        for _ in range(worlds - 1):
+            if all(self.limits[title].holds(road) for title, road in best.items()):
+                break
+            again = self.roads()
+            best = {
+                title: min(road, again[title], key=lambda one: one.lines)
+                for title, road in best.items()
+            }
+        return best
+
+
+# ------------------------------------------------------------------------------ one process
+
+
+def backward() -> dict[str, Road]:
+    a, b = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+
+    def call() -> None:
+        (a * b).sum().backward()
+
+    call()
+    return {"backward": follow(call)}
+
+
+def training_step() -> dict[str, Road]:
+    model, loss_function = nn.Linear(4, 3), nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    inputs, labels = torch.ones(5, 4), torch.tensor([0, 1, 2, 0, 1])
+
+    def call() -> None:
+        optimizer.zero_grad()
+        loss_function(model(inputs), labels).backward()
+        optimizer.step()
+
+    call()
+    return {"step": follow(call)}
+
+
+# ------------------------------------------------------------------------------- two ranks
+
+
+def all_reduce() -> dict[str, Road]:
+    return _road_of_rank_0(_all_reduce)
+
+
+def _all_reduce() -> dict[str, Road]:
+    tensor = torch.ones(10)
+
+    def call() -> None:
+        dist.all_reduce(tensor)
+
+    return {"all_reduce, first call": _late(call), "all_reduce, second call": _late(call)}
+
+
+def send() -> dict[str, Road]:
+    return _road_of_rank_0(_send)
+
+
+def _send() -> dict[str, Road]:
+    tensor, other = torch.ones(10), 1 - dist.get_rank()
+    road = _late(lambda: dist.send(tensor, other))
+    dist.recv(tensor, other)
+    return {"send": road}
+
+
+def ddp_backward() -> dict[str, Road]:
+    return _road_of_rank_0(_ddp_backward)
+
+
+def _ddp_backward() -> dict[str, Road]:
+    model = DistributedDataParallel(nn.Linear(4, 3))
+    inputs = torch.ones(5, 4)
+    roads = [_late(model(inputs).sum().backward) for _ in range(2)]
+    return {"DDP's backward, second step": roads[1]}
+
+
+def fsdp_forward() -> dict[str, Road]:
+    return _road_of_rank_0(_fsdp_forward)
+
+
+def _fsdp_forward() -> dict[str, Road]:
+    model = FullyShardedDataParallel(nn.Linear(4, 3))
+    inputs = torch.ones(5, 4)
+
+    def call() -> None:
+        model(inputs)
+
+    return {"FSDP's forward, first": _late(call), "FSDP's forward, second": _late(call)}
+
+
+def rpc_sync() -> dict[str, Road]:
+    return _road_of_rank_0(_rpc_sync)
+
+
+def _rpc_sync() -> dict[str, Road]:
+    rank = dist.get_rank()
+    rpc.init_rpc(f"worker{rank}", rank=rank, world_size=2)
+    road = Road([])
+    if rank == 0:
+
+        def call() -> None:
+            rpc.rpc_sync("worker1", abs, (-1,))
+
+        follow(call)
+        for _ in range(CALLS):
+            road = follow(call)
+            if any(function.name == "RpcFuture._drive" for function in road.functions):
+                break  # a call whose answer another thread took in is half as long
+    rpc.shutdown()
+    return {"rpc_sync, the caller's side": road}
+
+
+TRIPS = {
+    trip.name: trip
+    for trip in (
+        Trip("backward", "`(a * b).sum().backward()`", backward, {"backward": Limit(5, 267, 5, 260)}),
+        Trip("step", "a training step: `Linear`, `cross_entropy`, `SGD`", training_step,
+             {"step": Limit(14, 530, 14, 620)}),
+        Trip("all_reduce", "`dist.all_reduce(tensor)` over tcp", all_reduce,
+             {"all_reduce, first call": Limit(27, 1100, 28, 1100),
+              "all_reduce, second call": Limit(13, 500, 14, 500)}),
+        Trip("send", "`dist.send(tensor, 1)` over tcp", send, {"send": Limit(11, 220, 11, 220)}),
+        Trip("ddp", "`loss.backward()` under `DistributedDataParallel`, over tcp", ddp_backward,
+             {"DDP's backward, second step": Limit(20, 860, 20, 900)}),
+        Trip("fsdp", "`model(inputs)` under `FullyShardedDataParallel`, over tcp", fsdp_forward,
+             {"FSDP's forward, first": Limit(24, 630, 24, 900),
+              "FSDP's forward, second": Limit(12, 285, 12, 300)}),
+        Trip("rpc_sync", "`rpc.rpc_sync(\"worker1\", abs, (-1,))` over tcp", rpc_sync,
+             {"rpc_sync, the caller's side": Limit(14, 520, 14, 420)}),
+    )
+}  # fmt: skip
+
+
+def _late(call: Callable[[], object]) -> Road:
+    """Rank 0 makes the call when the other rank waits for it or is done, and its road is taken."""
+    here, came = world.current(), f"road/{next(_numbers)}"
+    if here.rank == 0:
+        here.store.wait([came])
+        return follow(call)
+    transport: Any = here.transport
+    progress = transport.progress
+
+    def tell_and_wait(seconds: float | None, done: Any = None) -> bool:
+        if seconds != 0:
+            here.store.set(came, b"")
+        return bool(progress(seconds, done))
+
+    transport.progress = tell_and_wait
+    try:
+        call()
+    finally:
+        transport.progress = progress
+        here.store.set(came, b"")  # it may have needed nobody
+    return Road([])
+
+
+def _road_of_rank_0(trip: Callable[[], dict[str, Road]]) -> dict[str, Road]:
+    return launching.launch(trip, 2, "tcp://")[0]

@@ -1,0 +1,256 @@
+"""`mtd run SCRIPT`: a script on every rank of a world, simulated or real.
+
+    mtd run --ranks 8 train.py
+    mtd run --ranks 8 --net "sim://?latency=2us&rate=100Gb/s" --faults plan.txt --seed 7 train.py
+    mtd run --ranks 8 --device h100 train.py                  # computing takes time as on an H100
+    mtd run --ranks 128 --device h100 --shapes --fold --page step.html train.py
+    mtd run --ranks 8 --device h100 --chakra step train.py    # writes step.0.et … for other simulators
+    mtd run --net two_level:nodes=2,gpus=4,intra=2us/450GB/s,inter=5us/400Gb/s step.0.et    # such a trace again
+    mtd run --ranks 8 --seeds 1000 train.py --epochs 3        # explore; shows the smallest failure
+    mtd run --ranks 4 --net tcp:// --faults "drop=0.01" train.py
+
+Arguments after the script are the script's, as with torchrun.
+A plan is a file with one fault in each line (`drop=0.01,src=0`, see `transports.faults.plans`), or its lines
+with semicolons between them. Over a real network faults happen as well as they can.
+In a folder of the course a script may say `from ring import all_reduce`: yours, once it has no blanks, else ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from functools import partial
+from typing import Any, Final
+
+from minitorch_dist import sim
+from minitorch_dist.distributed import fault_injection
+from minitorch_dist.launching import launch
+from minitorch_dist.sim import hardship, nets, whole_files
+from mtd import traces
+from mtd.cli import page, scripts
+from mtd.cli.lessons.commands import lessons_for
+from mtd.cli.parser import near
+from transports import registry
+from transports.faults import plans
+
+OF_PROGRAMS: Final = (  # options that say nothing to a trace
+    "ranks", "faults", "hard", "seeds", "sizes", "unreliable", "device", "shapes", "fold", "journal", "arguments",
+)  # fmt: skip
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ranks", type=int, help="how many (4)")
+    parser.add_argument(
+        "--net",
+        default="sim://",
+        help="sim, queue, tcp, file, mqtt, an address, or a file of mtd calibrate (%(default)s)",
+    )
+    parser.add_argument("--faults", help="a file of faults, or their texts with ; between them")
+    parser.add_argument("--seed", type=int, help="of chances, and of the order of ranks")
+    parser.add_argument(
+        "--hard", default="", help="hardships by letter (ojrwahgls; see sim.hardship)"
+    )
+    parser.add_argument("--seeds", type=int, help="explore so many seeds, up to the first failure")
+    parser.add_argument(
+        "--sizes", default="", help="with --seeds: other numbers of ranks to try, too, like 2,3,5"
+    )
+    parser.add_argument("--unreliable", action="store_true", help="what is dropped is gone")
+    parser.add_argument(
+        "--device", help="what simulated ranks compute on, like h100 (computing takes no time)"
+    )
+    parser.add_argument(
+        "--shapes",
+        action="store_true",
+        help="tensors have shapes and no numbers, and take no memory",
+    )
+    parser.add_argument(
+        "--fold",
+        action="store_true",
+        help="with --shapes: ranks that do the same run the program once",
+    )
+    parser.add_argument(
+        "--page",
+        metavar="FILE",
+        help="write a page: timelines, memory, and what the time is spent on",
+    )
+    parser.add_argument(
+        "--chakra",
+        metavar="NAME",
+        help="write execution traces of MLCommons Chakra, NAME.0.et and so on",
+    )
+    parser.add_argument("--journal", help="write down what the ranks do, for mtd show and mtd diff")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        help="seconds that the run may take; virtual ones where it is simulated",
+    )
+    scripts.add_script(parser)
+    parser.set_defaults(run=run, epilog="mtd run train.py --ranks 4 --net sim")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.script.endswith(".et"):
+        return _run_trace(arguments)
+    if arguments.ranks is None:
+        arguments.ranks = 4
+    try:
+        if arguments.ranks < 1:
+            raise ValueError(f"a world has at least one rank, not {arguments.ranks}")
+        scripts.check(arguments.script)
+        scripts.warn_of_strays(arguments)
+        faults = scripts.faults_of(arguments.faults)
+        plans.check(faults, arguments.ranks)
+        hardship.check(arguments.hard)
+        arguments.sizes = [int(size) for size in arguments.sizes.split(",") if size.strip()]
+        if any(size < 1 for size in arguments.sizes):
+            raise ValueError(f"a world has at least one rank, not {min(arguments.sizes)}")
+        arguments.net = address_of(arguments.net)
+        arguments.device = _device_of(arguments)
+    except (OSError, ValueError) as error:
+        return page.refuse("run", error)
+    with lessons_for(arguments.script):
+        return _play(arguments, faults)
+
+
+def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
+    program = partial(scripts.play, arguments.script, arguments.arguments)
+    program.__name__ = arguments.script  # type: ignore[attr-defined]
+    if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
+        return _run_for_real(arguments, faults)
+    plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)
+    if arguments.seeds is not None:
+        return _explore(arguments, plan, program)
+    try:
+        report = sim.run(
+            program, arguments.ranks, net=arguments.net, seed=arguments.seed,
+            faults=plan if plan.faults else (),
+            hardships=arguments.hard, journal=arguments.journal, limit=arguments.timeout,
+            device=arguments.device, shapes=arguments.shapes, fold=arguments.fold,
+            timelines=_is_drawn(arguments),
+        )  # fmt: skip
+    except Exception as error:
+        print(scripts.shown(error), file=sys.stderr)
+        return 1
+    return _tell(arguments, report)
+
+
+def _is_drawn(arguments: argparse.Namespace) -> bool:
+    return arguments.page is not None or arguments.chakra is not None
+
+
+def _tell(arguments: argparse.Namespace, report: sim.Report[Any]) -> int:
+    print(report)
+    try:
+        _write(arguments, report)
+    except OSError as error:
+        page.refuse("run", error)
+        return 1
+    return 0
+
+
+def _write(arguments: argparse.Namespace, report: sim.Report[Any]) -> None:
+    if arguments.page is not None:
+        report.save_page(arguments.page, arguments.script)
+        print(f"\n{report.timelines}\nwrote {arguments.page}")
+    if arguments.chakra is not None:
+        assert report.timelines is not None
+        paths = traces.write_chakra(traces.nodes_of(report.timelines), arguments.chakra)
+        print(f"wrote {paths[0]} to {paths[-1]}")
+
+
+def _run_trace(arguments: argparse.Namespace) -> int:
+    """Chakra's nodes, on the network of `--net`. Their number of files is that of the ranks."""
+    try:
+        for word in OF_PROGRAMS:
+            if getattr(arguments, word):
+                raise ValueError(f"--{word} goes with a script, and {arguments.script} is a trace")
+        arguments.net = address_of(arguments.net)
+        _device_of(arguments)
+        nodes = traces.read_chakra(re.sub(r"\.\d+\.et$", "", arguments.script))
+        report = traces.run_trace(
+            nodes, net=arguments.net, seed=arguments.seed, limit=arguments.timeout,
+            timelines=_is_drawn(arguments),
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        return page.refuse("run", error)
+    except Exception as error:
+        print(scripts.shown(error), file=sys.stderr)
+        return 1
+    return _tell(arguments, report)
+
+
+def _device_of(arguments: argparse.Namespace) -> sim.Device | None:
+    """The known device that `--device` names."""
+    for word in ("device", "shapes", "fold", "page", "chakra"):
+        if not getattr(arguments, word):
+            continue
+        if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
+            raise ValueError(f"--{word} is simulated, but --net {arguments.net} is real")
+        if arguments.seeds is not None:
+            raise ValueError(f"--{word} goes with one run, and not with --seeds")
+    if arguments.fold and not arguments.shapes:
+        raise ValueError("--fold needs --shapes: ranks with numbers have other ones each")
+    if arguments.page is not None:
+        if arguments.journal is not None:
+            raise ValueError(
+                "--page and --journal are two ways to write a run down; say one of them"
+            )
+        whole_files.check(arguments.page, whole_files.PAGE, "page")
+    if arguments.chakra is not None:
+        whole_files.check(f"{arguments.chakra}.0.et")
+    return None if arguments.device is None else sim.gpu(arguments.device)
+
+
+def address_of(text: str) -> str:
+    """`tcp` for `tcp://`; a description or a file of a network as it is. ValueError if it is neither."""
+    if text in registry.known():
+        return f"{text}://"
+    if "://" in text:
+        registry.find(text)
+    elif text.isalpha():
+        known = [*registry.known(), "two_level"]
+        raise ValueError(
+            f"no network is called {text!r}{near(text, known)}; there are {', '.join(known)}"
+        )
+    else:
+        nets.read(text)
+    return text
+
+
+def _explore(arguments: argparse.Namespace, plan: sim.Plan, program: partial[None]) -> int:
+    found = sim.survey(
+        program, arguments.ranks, arguments.seeds, plan if plan.faults else sim.chaos(),
+        net=arguments.net, timeout=arguments.timeout, world_sizes=arguments.sizes,
+    )  # fmt: skip
+    if found.failure is None:
+        print(found)
+        return 0
+    small = found.failure.minimise()
+    print(small.explain().rpartition("\n")[0], file=sys.stderr)
+    words = " ".join([arguments.script, *arguments.arguments])
+    net = "" if arguments.net == "sim://" else f" --net '{arguments.net}'"
+    print(f"again: mtd replay{net} '{small.replay_token}' {words}", file=sys.stderr)
+    return 1
+
+
+def _run_for_real(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
+    before = os.environ.get(fault_injection.VARIABLE)
+    words = [f"seed={arguments.seed or 0}", *(["unreliable"] if arguments.unreliable else [])]
+    if faults:
+        os.environ[fault_injection.VARIABLE] = ";".join([*words, plans.texts(faults)])
+    try:
+        launch(
+            scripts.play, arguments.ranks, arguments.net, (arguments.script, arguments.arguments),
+            limit=arguments.timeout, journal=arguments.journal,
+        )  # fmt: skip
+    except Exception as error:
+        print(scripts.shown(error), file=sys.stderr)
+        return 1
+    finally:
+        if before is None:
+            os.environ.pop(fault_injection.VARIABLE, None)
+        else:
+            os.environ[fault_injection.VARIABLE] = before
+    return 0

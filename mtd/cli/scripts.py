@@ -1,0 +1,108 @@
+"""A script as a function that every rank calls."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from minitorch_dist.distributed.callsite import OURS
+from mtd.cli.parser import near
+from transports.faults import plans
+from transports.faults.plans import Fault
+
+LIBRARIES = (*OURS, str(Path(os.__file__).parent) + os.sep, "<")
+
+
+def play(path: str, arguments: Sequence[str] = ()) -> None:
+    """Run the script as `__main__`, with a namespace of its own. sys.exit(0) is its end, any other
+    exit an error."""
+    file = Path(path)
+    code = compile(file.read_bytes(), str(file), "exec")
+    folder = str(file.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    sys.argv = [path, *arguments]
+    try:
+        exec(code, {"__name__": "__main__", "__file__": str(file), "__builtins__": __builtins__})
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise RuntimeError(f"{path} ended with sys.exit({end.code!r})") from end
+
+
+def check(path: str) -> None:
+    """FileNotFoundError where there is no such script."""
+    file = Path(path)
+    if file.is_dir():
+        raise FileNotFoundError(f"{path!r} is a folder, not a script")
+    if not file.is_file():
+        beside = sorted(f"{one}" for one in file.parent.glob("*.py"))
+        raise FileNotFoundError(f"there is no script {path!r}{near(path, beside)} in {Path.cwd()}")
+
+
+def add_script(parser: ArgumentParser) -> None:
+    parser.add_argument("script", help="the file that every rank runs as __main__")
+    parser.add_argument("arguments", nargs="...", help="what the script finds in sys.argv")
+    ours = {name for action in parser._actions for name in action.option_strings}
+    parser.set_defaults(ours=frozenset(ours - {"-h", "--help"}))
+
+
+def warn_of_strays(arguments: Namespace) -> None:
+    """Arguments after the script are the script's, as with torchrun. Say so where one looks like ours."""
+    strays = [word for word in arguments.arguments if word.partition("=")[0] in arguments.ours]
+    if strays:
+        print(
+            f"mtd {arguments.command}: {', '.join(strays)} stands behind the script and so is the script's. "
+            f"If it is meant for mtd, write: mtd {arguments.command} {strays[0]} … {arguments.script}",
+            file=sys.stderr,
+        )
+
+
+def faults_of(text: str | None) -> list[Fault]:
+    """The faults of a file with one in each line, or of a text such as "drop=0.01;clog=2,in"."""
+    if not text:
+        return []
+    file = Path(text)
+    written = file.read_text(encoding="utf-8") if file.is_file() else text.replace(";", "\n")
+    return plans.parse_all(written)
+
+
+def shown(error: BaseException) -> str:
+    """An error as a user reads it: where it was raised, what it says, once, and its notes."""
+    notes = [*getattr(error, "__notes__", ())]
+    trace, place = error.__traceback__, _place_in(notes)
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if trace.tb_frame.f_globals.get("__name__") == "__main__" and file != __file__:
+            place = f", at {Path(file).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    notes += _next_step(error)
+    notes = [note.partition("\nTraceback (")[0] for note in notes]
+    return "\n".join([f"{type(error).__name__}{place}: {error}", *notes])
+
+
+def _next_step(error: BaseException) -> list[str]:
+    """How to get a module that the script imports, and that is not installed."""
+    if not isinstance(error, ModuleNotFoundError):
+        return []
+    missing = str(error).partition("'")[2].partition("'")[0]
+    if missing.partition(".")[0] == "torch":
+        return [
+            "the script imports PyTorch, which is not installed here. To run it on this library's tensors, write "
+            "`import minitorch_dist as torch`, and in its other imports `minitorch_dist` for `torch`. To run it "
+            f"on PyTorch: {sys.executable} -m pip install torch"
+        ]
+    return [f"is it installed here? {sys.executable} -m pip list shows what is"] if missing else []
+
+
+def _place_in(notes: Sequence[str]) -> str:
+    """The script's own line in a traceback that came from another process."""
+    found = ""
+    for note in notes:
+        for file, line in re.findall(r'^  File "([^"]+)", line (\d+)', note, re.MULTILINE):
+            if not file.startswith(LIBRARIES):
+                found = f", at {Path(file).name}:{line}"
+    return found

@@ -1,0 +1,154 @@
+"""`mtd show run.mtd`: a run as pictures, in the terminal, on a page, as SVG or as a trace.
+
+`mtd show trace.json` draws a trace of Chrome or Perfetto, for example one of torch's profiler.
+`mtd show 13` is the picture that lesson 13 draws of your code.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from minitorch_dist.distributed import journal
+from minitorch_dist.distributed.journal import Journal
+from minitorch_dist.distributed.journal.chunks import chunk_matrices
+from minitorch_dist.distributed.journal.run import page_of
+from minitorch_dist.pictures import bars, page as page_drawn, player, spacetime, svg, trace
+from minitorch_dist.pictures.scene import Scene
+from minitorch_dist.pictures.spacetime import Picture
+from minitorch_dist.pictures.terminal import painted, sayable
+from minitorch_dist.sim import forking, whole_files
+from mtd.cli import page
+from mtd.cli.lessons import picture
+from mtd.traces import read_chrome
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "run_file",
+        metavar="run.mtd|N",
+        help="a journal (MINITORCH_DIST_JOURNAL=run.mtd), or a lesson: its picture of your code",
+    )
+    parser.add_argument(
+        "--step", action="store_true", help="step through it, forward and back (? tells the keys)"
+    )
+    parser.add_argument(
+        "--gantt", action="store_true", help="only what each rank spent its time on"
+    )
+    parser.add_argument("--memory", action="store_true", help="only what each rank held")
+    parser.add_argument(
+        "--chunks", action="store_true", help="which rank held which chunk after each round"
+    )
+    for name, what in (
+        ("html", "a page that opens from the disk"), ("svg", "an SVG"),
+        ("trace", "a trace for ui.perfetto.dev"),
+    ):  # fmt: skip
+        parser.add_argument(
+            f"--{name}", nargs="?", const="", metavar="FILE", help=f"write {what} (beside the journal)"
+        )  # fmt: skip
+    parser.add_argument("--beside", metavar="OTHER.mtd", help="another run, beside it on the page")
+    parser.add_argument("--ranks", type=numbers, metavar="0-7,9", help="only these ranks")
+    parser.add_argument("--group", action="append", help="only this group (may be given again)")
+    parser.add_argument("--by", choices=["operation", "group"], default="operation",
+                        help="what colours tell apart in an SVG (%(default)s)")  # fmt: skip
+    parser.add_argument("--per-node", type=int, metavar="N", help="ranks per node, in a trace")
+    parser.add_argument("--width", type=int, help="columns, or pixels of an SVG")
+    parser.set_defaults(run=run, epilog="mtd show run.mtd --step; mtd show 13")
+
+
+def numbers(text: str) -> list[int]:
+    """`0-3,8` as a list."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise argparse.ArgumentTypeError(f"{text!r} should be like 0-3,8")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def run(options: argparse.Namespace) -> int:
+    if picture.is_meant(options.run_file):
+        return picture.run(options.run_file, options)
+    try:
+        if options.run_file.endswith((".json", ".json.gz")):
+            return _show_chrome(options)
+        return _show(journal.read(options.run_file), options)
+    except BrokenPipeError:  # the reader has seen enough
+        raise
+    except (ValueError, OSError) as error:
+        return page.refuse("show", error)
+
+
+def _show_chrome(options: argparse.Namespace) -> int:
+    """A trace has spans and neither messages nor causes."""
+    for word in ("step", "memory", "chunks", "trace", "beside", "group"):
+        if getattr(options, word) not in (None, False):
+            raise ValueError(f"--{word} needs a journal, and {options.run_file} is a trace")
+    scene = read_chrome(options.run_file).only(options.ranks, None)
+    console = Console(highlight=False, width=options.width)
+    if options.html is not None:
+        _write(options, options.html, ".html", page_drawn.draw(scene))
+    if options.svg is not None:
+        _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by))
+    if options.html is None and options.svg is None:
+        console.print(painted(bars.gantt(scene, console.width), scene, console))
+    return 0
+
+
+def _show(found: Journal, options: argparse.Namespace) -> int:
+    scene = found.scene().only(options.ranks, options.group)
+    other = None if options.beside is None else journal.read(options.beside)
+    if options.html is not None or other is not None:
+        _write(options, options.html or "", ".html", page_of(scene, found, other))
+    if options.svg is not None:
+        _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by))
+    if options.trace is not None:
+        _write(options, options.trace, ".trace.json", trace.draw(scene, options.per_node))
+    if options.step:
+        player.play(scene, partial(_what_if, found), Console(highlight=False, width=options.width))
+    elif other is None and {options.html, options.svg, options.trace} == {None}:
+        _print(found, scene, options)
+    return 0
+
+
+def _print(found: Journal, scene: Scene, options: argparse.Namespace) -> None:
+    console = Console(highlight=False, width=options.width)
+    pictures: dict[str, Callable[[], Picture]] = {
+        "space": lambda: spacetime.draw(scene, console.width),
+        "gantt": lambda: bars.gantt(scene, console.width),
+        "memory": lambda: bars.memory(scene, console.width),
+    }
+    wanted = [name for name in ("gantt", "memory") if getattr(options, name)]
+    if options.chunks:
+        for text in chunk_matrices(found):
+            console.print(sayable(f"{text}\n", console), markup=False, soft_wrap=True)
+    elif not wanted:
+        console.print(sayable(repr(found), console), markup=False)
+        console.print()
+        wanted = ["space", "gantt", *(["memory"] if scene.memory else [])]
+    for number, name in enumerate(wanted):
+        if number:
+            console.print()
+        console.print(painted(pictures[name](), scene, console))
+
+
+def _what_if(found: Journal, event: int) -> str:
+    """A journal has no program in it, so this says how to run it."""
+    try:
+        faults = [str(fault) for fault in forking.come_first(found, event)]
+    except ValueError as error:
+        return str(error)
+    return f"it comes first in the same sim.run with faults={faults}"
+
+
+def _write(options: argparse.Namespace, given: str, ending: str, text: str) -> None:
+    path = Path(given) if given else Path(options.run_file).with_suffix(ending)
+    if not given:  # nobody has named the file, so it is one of ours or stays
+        whole_files.check(path, text.encode()[:8], f"{ending} of ours")
+    whole_files.write(path, text)
+    print(f"wrote {path} ({len(text.encode()):,} bytes)")

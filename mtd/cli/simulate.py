@@ -1,0 +1,81 @@
+"""`mtd simulate all_reduce --ranks 64 --bytes 100MB`: every algorithm on a described network, in no time.
+
+`mtd run --sim` tells the time of a whole script on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from minitorch_dist.distributed.schedules import choice
+from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
+from minitorch_dist.sim import nets, topologies
+from minitorch_dist.sim.topologies import link_table
+from mtd import estimates
+from mtd.cli import page
+from mtd.cli.parser import near
+from transports.quantities import amount, byte_time, in_words
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "collective", choices=COLLECTIVES, metavar="COLLECTIVE", help=", ".join(COLLECTIVES)
+    )
+    parser.add_argument("--ranks", type=int, default=8, help="how many (%(default)s)")
+    parser.add_argument(
+        "--bytes", default="1MB", help="of the whole vector, like 64KB (%(default)s)"
+    )
+    parser.add_argument(
+        "--net", default="sim://",
+        help="sim://?latency=5us&rate=100Gb/s, two_level:nodes=…,gpus=…,intra=2us/150GB/s,"
+        "inter=5us/100Gb/s, torus:shape=4x4,link=1us/100Gb/s (so are mesh, fat_tree, rails and dragonfly; "
+        "with sharing=max-min messages share links), or a file of mtd calibrate (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--links", action="store_true", help="show the links of the network, too")
+    parser.add_argument("--algorithm", default="all", help="one of them, or auto (all)")
+    parser.add_argument("--adding", help="the rate of additions, like 8GB/s (they are free)")
+    parser.set_defaults(run=run, epilog="mtd simulate all_reduce --ranks 64 --bytes 100MB")
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        if options.ranks < 1:
+            raise ValueError(f"a world has at least one rank, not {options.ranks}")
+        algorithms = ["all", "auto", *choice.known(options.collective)]
+        if options.algorithm not in algorithms:
+            said = near(options.algorithm, algorithms)
+            raise ValueError(
+                f"no algorithm {options.algorithm!r}{said} for {options.collective}; there are "
+                f"{', '.join(algorithms)}"
+            )
+        net, nbytes = nets.read(options.net), amount(options.bytes)
+        gamma = math.ceil(byte_time(options.adding)) if options.adding else 0
+        topologies.check(net.topology, options.ranks)
+        found = estimates.compare(
+            options.collective, options.ranks, nbytes, net, options.algorithm, gamma
+        )
+    except ValueError as error:
+        return page.refuse("simulate", error)
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("algorithm", "rounds", "messages", "most sent", "time", "bound"):
+        table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)
+    for one in found:
+        ratio = f"{one.time / one.bound:.2f}×" if one.bound else "–"
+        table.add_row(
+            one.schedule.algorithm, f"{one.rounds:,}", f"{one.messages:,}", f"{one.max_sent:,} B",
+            in_words(one.time), ratio,
+        )  # fmt: skip
+    console = Console(highlight=False)
+    console.print(
+        f"{options.collective} of {nbytes:,} bytes, {options.ranks} rank{'s' * (options.ranks != 1)}, {options.net}; no schedule "
+        f"can take less than {in_words(found[0].bound)}"
+    )
+    console.print(page.fitting(table, console))
+    if options.links:
+        console.print(link_table(net.topology, options.ranks))
+    return 0

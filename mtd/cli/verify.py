@@ -1,0 +1,62 @@
+"""`mtd verify tcp:// --net links-tcp.json`: ring, tree and halving, predicted beside measured, with an interval."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from minitorch_dist.sim import nets
+from mtd import calibration
+from mtd.cli import page
+from transports.quantities import amount, in_words
+from transports.virtual.network import Network
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("address", help="tcp://, file://, queue://, mqtt://BROKER …")
+    parser.add_argument("--net", help="a file of mtd calibrate (it is measured now)")
+    parser.add_argument("--ranks", type=int, default=2, help="how many (%(default)s)")
+    parser.add_argument("--bytes", nargs="+", default=["1KB", "64KB", "1MB"], help="of the vector")
+    parser.add_argument("--turns", type=int, default=10, help="calls of each kind (%(default)s)")
+    parser.set_defaults(run=run, epilog="mtd verify tcp:// --ranks 4")
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        sizes = [amount(text) for text in options.bytes]
+        if options.ranks < 2 or options.turns < 1 or min(sizes) < 4:
+            raise ValueError("it takes 2 ranks, 1 turn and 4 bytes at least")
+        known = _known(options.net, options.address)
+        found = calibration.verify(options.address, known, options.ranks, sizes, options.turns)
+    except (ValueError, OSError) as error:
+        return page.refuse("verify", error)
+    print(
+        f"{'all_reduce':<16} {'bytes':>10} {'predicted':>12} {'from':>12} {'to':>12} {'measured':>12} "
+        f"{'ratio':>7}"
+    )
+    for one in found:
+        ratio = one.measured / one.predicted if one.predicted else float("nan")
+        low, high = ("?" if end is None else in_words(end) for end in (one.low, one.high))
+        outside = "  outside" if one.is_inside is False else ""
+        print(
+            f"{one.algorithm:<16} {one.nbytes:>10,} {in_words(one.predicted):>12} {low:>12} {high:>12} "
+            f"{in_words(one.measured):>12} {ratio:>6.2f}×{outside}"
+        )
+    inside = [one.is_inside for one in found]
+    if None in inside:
+        print("no intervals: this network was described, not measured by mtd calibrate")
+    else:
+        print(
+            f"{inside.count(True)} of {len(found)} measured values fell inside their "
+            f"{calibration.LEVEL:.0%} intervals"
+        )
+    return 0
+
+
+def _known(net: str | None, address: str) -> calibration.Fit | Network:
+    """A network that was measured, or one that is only described."""
+    if net is None:
+        return calibration.measure(address)
+    network = nets.read(net)
+    fitted = calibration.load(net) if Path(net).is_file() else None
+    return network if fitted is None else fitted

@@ -1,0 +1,34 @@
+"""`mtd zoo`: seven hangs that people met in public, and what is said about them here."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import textwrap
+
+from minitorch_dist import sim
+from mtd import zoo
+from mtd.cli import scripts
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "name", nargs="?", choices=zoo.NAMES, help="one of them; else all are listed"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.name is None:
+        for name in zoo.NAMES:
+            first = (zoo.exhibit(name).__doc__ or "").partition("\n")[0]
+            print(textwrap.fill(f"{name:<22} {first}", 80, subsequent_indent=" " * 23))
+        return 0
+    exhibit = zoo.exhibit(arguments.name)
+    print(inspect.getsource(exhibit))  # type: ignore[arg-type]
+    print(f"──── run with {exhibit.RANKS} ranks ────\n")
+    try:
+        sim.run(exhibit.hang, exhibit.RANKS)
+    except Exception as error:
+        print(scripts.shown(error))
+    return 0

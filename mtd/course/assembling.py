@@ -1,0 +1,462 @@
+"""Your code is the system: the lessons' modules, and a thin given face, as one package that needs nothing of ours.
+
+    mystack/
+      ring.py, …        the learner's modules, ours where a lesson is open; only their lines that import are changed
+      face/             given: what the lessons import from the library, in a small plain form (lessons/face)
+      lessons.json      which module is which lesson's, and whose
+
+A learner's module counts as soon as it has no blank left, right or wrong: `python -m mystack examine` tells.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from minitorch_dist.serialization.files import replacing
+from mtd.course.lesson import ROOM, Lesson, LessonError, all_lessons
+from mtd.course.sizes import names_of
+from mtd.course.source import END, unwritten
+from mtd.course.workspace import Workspace
+
+FACE: Final = "face"
+MADE: Final = "lessons.json"  # tells a folder that was assembled from any other
+
+# For each module that lessons import from the library, the face's module in its place.
+FACES: Final[Mapping[str, str]] = {
+    "minitorch_dist": "face.tensors",
+    "minitorch_dist.autograd": "face.autograd",
+    "mtd.course.post": "face.post",
+    "minitorch_dist.distributed": "face.distributed",
+    "minitorch_dist.distributed.pipelining.orders": "face.orders",
+    "minitorch_dist.distributed.rpc": "face.rpc",
+    "minitorch_dist.distributed.world": "face.world",
+    "minitorch_dist.futures": "face.futures",
+    "minitorch_dist.nn": "face.nn",
+    "minitorch_dist.optim": "face.optim",
+    "minitorch_dist.testing.exact": "face.exact",
+    "transports.contract": "face.contract",
+    "transports.errors": "face.errors",
+    "transports.frames": "face.frames",
+    "transports.rendezvous": "face.rendezvous",
+    "transports.stores.store": "face.store",
+}
+
+# Lessons about the simulator and about checks: no part of what runs on a real wire.
+WITHOUT: Final = frozenset({"matching", "ports", "capstone"})
+# The same within a module, unless something that stays names it: what leads the library or its simulator to a lesson's
+# code, and what no run of the stack calls.
+LEFT_OUT: Final[Mapping[str, frozenset[str]]] = {
+    "mailboxes": frozenset({"Deadlock", "in_words", "World", "spawn"}),  # ranks as threads
+    "shift": frozenset({"find_circle"}),  # the report of a deadlock
+    "letters": frozenset({"LetterTransport", "Opener", "Sheet"}),
+    "exactly_once": frozenset({"play", "once"}),
+    "choice": frozenset({"floor", "bus_bandwidth"}),  # figures about a run
+    "order": frozenset({"bound", "UNIT"}),
+    "wires": frozenset({"Kept"}),  # against a broken connection, which ends a rank here
+    "generations": frozenset(
+        {"Letter", "Worker", "train", "work", "COMPUTE", "PATIENCE"}
+    ),  # machines of a simulation
+}
+# Properties are no part of what runs: these functions, and all that needs this library.
+PROPERTY: Final = "property_of_"
+TESTING: Final = "hypothesis"
+
+
+class AssembleError(LessonError):
+    """The stack cannot be assembled; the text says which lesson and line are in the way."""
+
+
+@dataclass(frozen=True)
+class StackModule:
+    """A lesson's module in the stack."""
+
+    lesson: Lesson
+    whose: str  # yours, or ours
+    text: str
+    lines: int  # of code
+    written: int  # of those, the learner's own
+    size: str  # of the blanks that they filled; "" where it is ours
+    has_passed: bool = True  # its lesson's check, as it is now
+
+
+@dataclass(frozen=True)
+class Assembled:
+    folder: Path
+    parts: list[StackModule]
+    face_lines: int
+
+
+def assemble(folder: Path, workspace: Workspace | None, room: Path = ROOM) -> Assembled:
+    """Write the stack into a new or an assembled folder. Without a workspace all modules are ours."""
+    folder = folder.expanduser().resolve()
+    if not folder.name.isidentifier():
+        raise AssembleError(
+            f"Python imports the folder by its name, and {folder.name!r} is no name; for example: mtd assemble --into mystack"
+        )
+    _refuse(folder)
+    face = room / FACE
+    if not face.is_dir():
+        raise AssembleError(f"there is no {face}: these lessons have no face to stand on")
+    parts = modules_of(workspace, room)
+    given = {
+        path.name: path.read_text("utf-8") for path in sorted(face.iterdir()) if path.is_file()
+    }
+    try:
+        (folder / FACE).mkdir(parents=True, exist_ok=True)
+        _clear(folder)
+        for part in parts:
+            _write(folder / part.lesson.file, part.text)
+        for name, text in given.items():
+            _write(folder / FACE / name, text)
+        _write(folder / "__init__.py", _docstring(parts))
+        _write(folder / "__main__.py", MAIN)
+        _write(folder / MADE, json.dumps(_whose(parts), indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise AssembleError(
+            f"{error.filename or folder} cannot be written: {error.strerror}"
+        ) from error
+    lines = sum(code_lines(text) for name, text in given.items() if name.endswith(".py"))
+    return Assembled(folder, parts, lines)
+
+
+MAIN = """\
+import os
+import sys
+
+from .face.main import main
+
+try:
+    status = main()
+    sys.stdout.flush()
+except BrokenPipeError:  # nobody reads any more: … | head
+    os._exit(0)
+except KeyboardInterrupt:
+    status = 130
+sys.exit(status)
+"""
+
+
+def _docstring(parts: Iterable[StackModule]) -> str:
+    lines = [f"{part.lesson.label}  {part.lesson.file:<18} {part.lesson.title}" for part in parts]
+    return "\n".join(
+        [
+            '"""A distributed stack, in the order of its lessons.',
+            "",
+            *lines,
+            "",
+            "face  what is given",
+            '"""',
+            "",
+        ]
+    )
+
+
+def _whose(parts: Iterable[StackModule]) -> dict[str, dict[str, object]]:
+    return {
+        part.lesson.module: {
+            "number": part.lesson.number, "title": part.lesson.title, "whose": part.whose, "lines": part.lines,
+            "written": part.written, "size": part.size,
+        }
+        for part in parts
+    }  # fmt: skip
+
+
+def _refuse(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise AssembleError(f"{folder} is a file; choose another name: mtd assemble --into mystack")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MADE).is_file():
+        raise AssembleError(
+            f"{folder} has other things in it, and nothing is overwritten; choose a new folder: mtd assemble --into mystack"
+        )
+
+
+def _clear(folder: Path) -> None:
+    """Away with the modules of the last time: a lesson may have been left out since."""
+    for path in [*folder.glob("*.py"), *(folder / FACE).glob("*.py")]:
+        path.unlink()
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+# ------------------------------------------------------------------------------------------- modules
+
+
+def modules_of(workspace: Workspace | None, room: Path = ROOM) -> list[StackModule]:
+    """All modules of the stack, in the order of the lessons."""
+    used = [one for one in all_lessons(room) if one.module not in WITHOUT]
+    modules = {one.module for one in used}
+    progress = workspace.progress() if workspace is not None else None
+    parts = []
+    for lesson in used:
+        own, size = None, ""
+        if (
+            workspace is not None
+            and progress is not None
+            and lesson.number not in progress.reference
+        ):
+            own = _own(workspace, lesson)
+            size = progress.size_of(lesson.number)
+        source = lesson.source.solution() if own is None else own
+        text = rewritten(source, lesson, modules)
+        size = "" if own is None else size
+        written = 0 if own is None else added(lesson, own, size)
+        whose = "ours" if own is None else "yours"
+        has_passed = (
+            own is None
+            or workspace is None
+            or progress is None
+            or workspace.is_current(lesson, progress)
+        )
+        parts.append(StackModule(lesson, whose, text, code_lines(text), written, size, has_passed))
+    return parts
+
+
+def _own(workspace: Workspace, lesson: Lesson) -> str | None:
+    """The learner's module, if it has no blank left. AssembleError if it is no Python."""
+    if not workspace.file(lesson).is_file() or not workspace.is_begun(lesson):
+        return None
+    text = workspace.text_of(lesson)
+    return None if unwritten(text, lesson.number) or lesson.earlier(text) else text
+
+
+def added(lesson: Lesson, text: str, size: str) -> int:
+    """How many lines of code in the stack the learner wrote: those that the skeleton of this size does not have."""
+    try:
+        gone = {name for node in left_out(ast.parse(text), lesson) for name in names_of(node)}
+    except (SyntaxError, ValueError):
+        gone = set()
+    skeleton = _without(gone, lesson.sized(size).skeleton(lesson.number))
+    lines = difflib.ndiff(skeleton, _without(gone, text))
+    added = (line[2:].strip() for line in lines if line.startswith("+ "))
+    return sum(bool(line) and not line.startswith("#") for line in added)
+
+
+def tests_of(tree: ast.Module) -> list[ast.stmt]:
+    """The properties of a module, and the statements that need the library for properties, or these."""
+    known, found = set[str](), []
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            places = (
+                [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else [one.name for one in node.names]
+            )
+            if any(map(_is_for_tests, places)):
+                known |= names_of(node)
+            continue
+        names = names_of(node)
+        if known & _used(node) or any(name.startswith(PROPERTY) for name in names):
+            known |= names
+            found.append(node)
+    return found
+
+
+def left_out(tree: ast.Module, lesson: Lesson) -> list[ast.stmt]:
+    """The statements that are no part of what runs, and whose names nothing else in the module uses."""
+    names, tests = LEFT_OUT.get(lesson.module, frozenset()), tests_of(tree)
+    gone = [node for node in tree.body if names_of(node) and names_of(node) <= names and node not in tests]  # fmt: skip
+    while True:
+        stays = [node for node in tree.body if node not in gone and node not in tests]
+        used = {one.id for node in stays for one in ast.walk(node) if isinstance(one, ast.Name)}
+        fewer = [node for node in gone if not names_of(node) & used]
+        if len(fewer) == len(gone):
+            return gone
+        gone = fewer
+
+
+def _is_for_tests(module: str) -> bool:
+    return module.partition(".")[0] == TESTING
+
+
+def _used(node: ast.stmt) -> set[str]:
+    """Names that a statement takes from its module: not those that it gives something to itself."""
+    found = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+    own = {one.id for one in found if isinstance(one.ctx, ast.Store)}
+    return {one.id for one in found} - own
+
+
+def _without(gone: set[str], text: str) -> list[str]:
+    """The lines of a text without its properties and these names; all of them where it is no Python."""
+    lines = text.split("\n")
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return lines
+    tests = tests_of(tree)
+    places = [_with_marks(node, lines) for node in tests]
+    places += [_lines(node) for node in tree.body if node not in tests and names_of(node) and names_of(node) <= gone]  # fmt: skip
+    for first, last in sorted(places, reverse=True):
+        del lines[first - 1 : last]
+    return lines
+
+
+def _with_marks(node: ast.stmt, lines: list[str]) -> tuple[int, int]:
+    """The first and the last line of it, with the comments above and the mark that ends a blank."""
+    first, last = _lines(node)
+    while (
+        first > 1 and lines[first - 2].startswith("#") and not lines[first - 2].startswith("# ---")
+    ):
+        first -= 1
+    behind = next((at for at in range(last, len(lines)) if lines[at].strip()), last)
+    return first, behind + 1 if lines[behind : behind + 1] == [END] else last
+
+
+def _lines(node: ast.stmt) -> tuple[int, int]:
+    marks = [one.lineno for one in getattr(node, "decorator_list", [])]
+    return min([node.lineno, *marks]), node.end_lineno or node.lineno
+
+
+def code_lines(text: str) -> int:
+    """Lines that are code: no blank ones, no comments, no docstrings."""
+    tree = ast.parse(text)
+    said: set[int] = set()
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            said |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = enumerate(text.split("\n"), 1)
+    return sum(
+        bool(line.strip()) and not line.strip().startswith("#") and number not in said
+        for number, line in lines
+    )
+
+
+# ------------------------------------------------------------------------------------------- imports
+
+
+def rewritten(text: str, lesson: Lesson, modules: Iterable[str]) -> str:
+    """The module with imports of the stack's own; all else is word for word what it was."""
+    tree = _parsed(text, lesson)
+    known, lines = {*modules}, text.split("\n")
+    tests = tests_of(tree)
+    gone = tests + left_out(tree, lesson)
+    tree.body = [node for node in tree.body if node not in gone]
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    changes: dict[
+        int, tuple[int, list[str]]
+    ] = {}  # by first line: the last one, and what stands there instead
+    for piece in gone:
+        first, last = _with_marks(piece, lines) if piece in tests else _lines(piece)
+        changes[first] = last, []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            wanted = used if gone else None
+            said = _said(node, lesson, known, wanted)
+            changes[node.lineno] = (
+                node.end_lineno or node.lineno, [" " * node.col_offset + line for line in said]
+            )  # fmt: skip
+    for first in sorted(changes, reverse=True):
+        last, instead = changes[first]
+        if not instead and lines[first - 2 : first - 1] == lines[last : last + 1] == [""]:
+            last += 1  # the empty lines around what is left out become one
+        lines[first - 1 : last] = instead
+    return _tidy(lines)
+
+
+def _parsed(text: str, lesson: Lesson) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise AssembleError(
+            f"lesson {lesson.label}, line {error.lineno} of {lesson.file} is not Python: {error.msg}. "
+            f"mtd check {lesson.number} shows it; mtd use reference {lesson.number} takes ours meanwhile"
+        ) from error
+    except ValueError as error:  # a null byte
+        raise AssembleError(
+            f"lesson {lesson.label}, {lesson.file} is not Python: {error}"
+        ) from error
+
+
+def _said(
+    node: ast.Import | ast.ImportFrom, lesson: Lesson, modules: set[str], used: set[str] | None
+) -> list[str]:
+    """The import's lines in the stack. `used`: other names are not imported."""
+    lines = []
+    names = [
+        one
+        for one in node.names
+        if used is None or (one.asname or one.name.partition(".")[0]) in used
+    ]
+    for one in names:
+        if _is_for_tests(one.name if isinstance(node, ast.Import) else node.module or ""):
+            continue
+        asked = f" as {one.asname}" if one.asname else ""
+        if isinstance(node, ast.Import):
+            lines.append(_module(one.name, asked, node, lesson, modules))
+            continue
+        place = "." * node.level + (node.module or "")
+        inner = f"{place}.{one.name}"
+        if inner in FACES:  # from minitorch_dist import nn
+            folder, _, module = FACES[inner].rpartition(".")
+            lines.append(
+                f"from .{folder} import {module}{asked or f' as {one.name}' * (module != one.name)}"
+            )
+        elif place in FACES and place != "minitorch_dist":
+            lines.append(f"from .{FACES[place]} import {one.name}{asked}")
+        elif place in modules:
+            lines.append(f"from .{place} import {one.name}{asked}")
+        elif _is_plain(place):
+            lines.append(f"from {place} import {one.name}{asked}")
+        else:
+            raise _strange(inner, node, lesson)
+    return _joined(lines)
+
+
+def _module(name: str, asked: str, node: ast.stmt, lesson: Lesson, modules: set[str]) -> str:
+    """`import name as …`"""
+    if name in FACES and asked:
+        folder, _, module = FACES[name].rpartition(".")
+        return f"from .{folder} import {module}{asked}"
+    if name in modules:
+        return f"from . import {name}{asked}"
+    if _is_plain(name):
+        return f"import {name}{asked}"
+    raise _strange(name, node, lesson)
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Names of one module in one line."""
+    by_place: dict[str, list[str]] = {}
+    for line in lines:
+        place, _, name = line.partition(" import ")
+        by_place.setdefault(place, []).append(name)
+    return [
+        " import ".join([place, ", ".join(filter(None, names))]) if any(names) else place
+        for place, names in by_place.items()
+    ]
+
+
+def _is_plain(name: str) -> bool:
+    top = name.partition(".")[0]
+    return top == "numpy" or top in sys.stdlib_module_names
+
+
+def _strange(name: str, node: ast.stmt, lesson: Lesson) -> AssembleError:
+    return AssembleError(
+        f"lesson {lesson.label}, line {node.lineno} of {lesson.file} imports {name}, which the stack does not have; it stands "
+        f"on numpy, the standard library, other lessons and what our lesson {lesson.label} imports"
+    )
+
+
+def _tidy(lines: list[str]) -> str:
+    """At most two empty lines one after another, and none at the end; no headings of nothing."""
+    kept: list[str] = []
+    for line in lines:
+        if line.strip() or kept[-2:] != ["", ""]:
+            kept.append(line)
+    while kept and (not kept[-1].strip() or kept[-1].startswith("# ---")):
+        kept.pop()
+    return "\n".join(kept) + "\n"

@@ -1,0 +1,132 @@
+"""Files that are made from the lessons, and kept: who reads the repository finds them.
+
+notebooks/13_ring.ipynb     (see `notebooks`)
+notebooks/00_start.ipynb    a tour, from lessons/start.py
+notebooks/00_which_layout.ipynb   from a model to its fastest layout, from lessons/which_layout.py
+lessons/README.md           the lessons in a table
+docs/museum.md              bugs that people had (see `museum`)
+docs/whole_stack.md         what our solutions assemble to (see `stack_page`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from mtd.course import museum, notebooks, stack_page
+from mtd.course.chapters.chapter import of_lesson
+from mtd.course.lesson import ROOM, Lesson, all_lessons
+from mtd.course.sizes import SIZES, lines_to_write
+
+Make = Callable[[], str]
+
+TOP = """# The lessons
+
+Begin with the first: it takes two minutes, one line, and ends with a picture. `mtd init course` makes a folder of your own with a
+skeleton of each lesson, and `mtd` opens it where you left it;
+[notebooks/](../notebooks) has the same lessons with their solutions, [a tour](../notebooks/00_start.ipynb), and
+[*which layout, and why?*](../notebooks/00_which_layout.ipynb) about a large model on many GPUs.
+
+A lesson has three sizes of blank: *gap*, *function* and *file*. `mtd init course --size function` chooses one for all lessons, and
+`mtd size 13 file` changes one. The column *lines* says how many lines of code our solution has in the blanks of each size.
+An *open chapter* has no one right answer: `mtd contest 15` says how far yours is from a bound that nothing can beat.
+"""
+
+
+def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, Make]]:
+    """Each file, and what makes its text. Of some lessons: only what is made of these alone."""
+    for lesson in all_lessons() if lessons is None else lessons:
+        yield notebooks.path_of(lesson), lambda lesson=lesson: notebooks.of_lesson(lesson)  # type: ignore[misc]
+    if lessons is None:
+        yield notebooks.FOLDER / "00_start.ipynb", tour
+        yield notebooks.FOLDER / "00_which_layout.ipynb", which_layout
+        yield ROOM / "README.md", index
+        yield ROOM.parent / "docs" / "museum.md", museum_page
+        yield ROOM.parent / "docs" / "whole_stack.md", stack_page.stack_page
+
+
+def tour() -> str:
+    """The notebook that one opens first."""
+    return notebooks.book("start", notebooks.cells_in((ROOM / "start.py").read_text("utf-8")))
+
+
+def which_layout() -> str:
+    """The notebook about layouts of a large model."""
+    return notebooks.book(
+        "which_layout", notebooks.cells_in((ROOM / "which_layout.py").read_text("utf-8"))
+    )
+
+
+def stray() -> list[Path]:
+    """Notebooks of lessons that are no more."""
+    made = {path for path, _ in generated()}
+    return sorted(set(notebooks.FOLDER.glob("*.ipynb")) - made)
+
+
+def index(lessons: Sequence[Lesson] | None = None) -> str:
+    """The table of all lessons, part by part."""
+    parts, part, minutes = [TOP], "", 0
+    for lesson in all_lessons() if lessons is None else lessons:
+        if lesson.part != part:
+            part = lesson.part
+            parts.append(
+                f"\n## {part}\n\n| | lesson | question | minutes | lines | notebook |\n|---|---|---|---|---|---|\n"
+            )
+        name = lesson.folder.name
+        lines = " · ".join(str(lines_to_write(lesson.sized(size))) for size in SIZES)
+        parts.append(
+            f"| {lesson.number} | [{lesson.title}]({name}/text.md) | {lesson.question} | {lesson.minutes} | {lines} | "
+            f"[open](../notebooks/{name}.ipynb) |\n"
+        )
+        minutes += lesson.minutes
+        chapter = of_lesson(lesson)
+        if chapter is not None:
+            parts.append(
+                f"| | [{chapter.title}]({name}/open/text.md), an open chapter | {chapter.question} | {chapter.minutes} | | |\n"
+            )
+    parts.append(f"\nAll of them take about {round(minutes / 60)} hours.\n")
+    return "".join(parts)
+
+
+MUSEUM = """# The museum of real bugs
+
+{count} bugs that people really had, each re-enacted in a few lines under a check that catches it. Made by `mtd dev build`.
+
+    mtd museum                       all of them
+    mtd museum 13/whole_tensor       what one sees, what the ranks did, the line, the cause
+    mtd museum --find                only what the ranks did; you choose among causes, or name the line
+    mtd museum --property mine.py    you write the check: wrong all_reduces found, less right ones accused
+
+A name links to the code: of a lesson's mutant all of it, or what stands in a blank instead of the solution.
+"""
+
+
+def museum_page() -> str:
+    """Every exhibit: what happened, the story, where it was seen, what catches it."""
+    everything = museum.exhibits()
+    parts, room = [MUSEUM.format(count=len(everything))], ""
+    for one in everything:
+        if one.room != room:
+            room = one.room
+            parts.append(
+                f"\n## {f'{one.lesson.number}. {one.lesson.title}' if one.lesson else 'Hangs'}\n"
+            )
+        folder = f"lessons/{one.lesson.folder.name}/mutants" if one.lesson else "mtd/zoo"
+        story = "\n\n".join(" ".join(text.split()) for text in one.story.split("\n\n"))
+        seen = ", ".join(f"<{address}>" for address in one.seen)
+        parts.append(
+            f"\n### [{one.name}](../{folder}/{one.short}.py)\n\n**{one.title}** {story}".rstrip()
+            + "\n"
+        )
+        parts.append(f"\nCaught by *{', '.join(one.caught_by)}*. Seen: {seen}\n")
+    return "".join(parts)
+
+
+def build(path: Path, make: Make) -> bool:
+    """Write the file if it differs; says whether it did."""
+    text = make()
+    if path.exists() and path.read_text("utf-8") == text:
+        return False
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return True

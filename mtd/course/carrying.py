@@ -1,0 +1,247 @@
+"""A learner's file in another size of blanks: what they wrote is carried over where it can be.
+
+found = carry(text, lesson, GAP, FUNCTION)
+found.text         the file in the new size
+found.kept         the functions and classes that the learner wrote, which stand in it
+found.dropped      those begun and not finished, which do not
+
+A function is the learner's own as soon as no blank is left in it and it is not as it was given.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from mtd.course import source
+from mtd.course.lesson import Lesson
+from mtd.course.sizes import FILE, Function, given_nodes, names_of
+from mtd.course.source import END, MARK
+
+OPEN, GIVEN, OWN = "open", "given", "own"
+
+
+@dataclass(frozen=True)
+class CarriedText:
+    text: str
+    kept: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StatementPiece:
+    """A statement with the lines above it that no other statement has."""
+
+    key: str  # its name; of an import its text
+    node: ast.stmt
+    begin: int  # of the lines above it, from 0
+    first: int  # its own first line
+    end: int  # the line behind its last
+
+    def lines(self, text: list[str]) -> list[str]:
+        return text[self.first : self.end]
+
+
+class LessonText:
+    """A text of a lesson's file, taken apart into statements and methods."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.lines = text, text.rstrip("\n").split("\n")
+        self.tree = ast.parse(text)
+        self.pieces = self._pieces(self.tree.body, 0, len(self.lines))
+        self.by_key = {piece.key: piece for piece in self.pieces}
+
+    def _pieces(self, body: list[ast.stmt], begin: int, stop: int) -> list[StatementPiece]:
+        found, at = [], begin
+        for number, node in enumerate(body):
+            marks = [mark.lineno for mark in getattr(node, "decorator_list", [])]
+            first = min([node.lineno, *marks]) - 1
+            end = node.end_lineno or node.lineno
+            limit = stop if number + 1 == len(body) else body[number + 1].lineno - 1
+            if isinstance(node, Function | ast.ClassDef):  # the mark that ends a blank in it
+                while end < limit and self.lines[end].strip() == END and self.lines[end] != END:
+                    end += 1
+            found.append(StatementPiece(_key(node), node, at, first, end))
+            at = end
+        return found
+
+    def methods(self, piece: StatementPiece) -> dict[str, StatementPiece]:
+        """Of a class, by name."""
+        assert isinstance(piece.node, ast.ClassDef), "only classes have methods"
+        found = self._pieces(piece.node.body, piece.node.lineno, piece.end)
+        return {one.key: one for one in found if isinstance(one.node, Function)}
+
+    def same(self, piece: StatementPiece, other: LessonText, theirs: StatementPiece) -> bool:
+        return _code(piece.lines(self.lines)) == _code(theirs.lines(other.lines))
+
+
+def _key(node: ast.stmt) -> str:
+    if isinstance(node, Function | ast.ClassDef):
+        return node.name
+    return ast.unparse(node) if isinstance(node, ast.Import | ast.ImportFrom) else ", ".join(
+        sorted(names_of(node))
+    ) or ast.unparse(node)  # fmt: skip
+
+
+def _code(lines: list[str]) -> list[str]:
+    """Without empty lines and comments."""
+    bare = [line.rstrip() for line in lines]
+    return [line for line in bare if line and not line.lstrip().startswith("#")]
+
+
+def carry(text: str, lesson: Lesson, before: str, after: str) -> CarriedText:
+    """The learner's text, written for blanks of size `before`, with blanks of size `after`."""
+    number = lesson.number
+    skeleton = lesson.sized(after).skeleton(number)
+    given = lesson.sized(before).skeleton(number)
+    if before == after:
+        return CarriedText(text, (), ())
+    if text == given:
+        return CarriedText(skeleton, (), ())
+    try:
+        mine = LessonText(text)
+    except (SyntaxError, ValueError):
+        return CarriedText(skeleton, (), (lesson.file,))
+    states = _states(mine, LessonText(given), lesson, before)
+    kept = tuple(name for name, state in states.items() if state == OWN)
+    begun = tuple(name for name, state in states.items() if state == OPEN)
+    if FILE not in (before, after):
+        return CarriedText(_exchanged(mine, LessonText(skeleton), states), kept, ())
+    if before == FILE:
+        return CarriedText(_onto(mine, LessonText(skeleton), number), kept, ())
+    if not begun:
+        return CarriedText(text, kept, ())  # nothing is blank any more
+    return _into_a_file(mine, lesson, states)
+
+
+# ---------------------------------------------------------------------------- whose each part is
+
+
+def _states(mine: LessonText, given: LessonText, lesson: Lesson, size: str) -> dict[str, str]:
+    """Of each function, class and method of the learner's text, by its name, as `Office.join`."""
+    blank = [line - 1 for line, _ in source.missing(mine.text, lesson.number)]
+    blank += [line - 1 for line, _ in source.as_given(mine.text, lesson.sized(size))]
+
+    def state(piece: StatementPiece, theirs: StatementPiece | None) -> str:
+        if any(piece.first <= line < piece.end for line in blank):
+            return OPEN
+        return GIVEN if theirs is not None and mine.same(piece, given, theirs) else OWN
+
+    found = {}
+    for piece in mine.pieces:
+        if not isinstance(piece.node, Function | ast.ClassDef):
+            continue
+        theirs = given.by_key.get(piece.key)
+        found[piece.key] = state(piece, theirs)
+        if isinstance(piece.node, ast.ClassDef):
+            is_class = theirs is not None and isinstance(theirs.node, ast.ClassDef)
+            known = given.methods(theirs) if theirs is not None and is_class else {}
+            for name, method in mine.methods(piece).items():
+                found[f"{piece.key}.{name}"] = state(method, known.get(name))
+    return found
+
+
+# --------------------------------------------------------------------------- gap and function
+
+
+def _exchanged(mine: LessonText, new: LessonText, states: dict[str, str]) -> str:
+    """The learner's text; functions that are open or as given are as the new size has them."""
+    changes: list[tuple[int, int, list[str]]] = []
+
+    def exchange(piece: StatementPiece, theirs: StatementPiece | None) -> None:
+        if theirs is not None:
+            changes.append((piece.first, piece.end, theirs.lines(new.lines)))
+
+    for piece in mine.pieces:
+        theirs = new.by_key.get(piece.key)
+        if isinstance(piece.node, Function) and states[piece.key] != OWN:
+            exchange(piece, theirs)
+        elif isinstance(piece.node, ast.ClassDef) and theirs is not None and isinstance(theirs.node, ast.ClassDef):  # fmt: skip
+            known = new.methods(theirs)
+            for name, method in mine.methods(piece).items():
+                if states[f"{piece.key}.{name}"] != OWN:
+                    exchange(method, known.get(name))
+    lines = [*mine.lines]
+    for first, end, instead in sorted(changes, reverse=True, key=lambda one: one[0]):
+        lines[first:end] = instead
+    return "\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------------------------- from a file
+
+
+def _onto(mine: LessonText, new: LessonText, number: float) -> str:
+    """The new size's text with the learner's statements in it: instead of ours, or behind the one before them."""
+    blank = {line - 1 for line, _ in source.missing(mine.text, number)}
+    lines: list[list[str]] = [new.lines[piece.begin : piece.end] for piece in new.pieces]
+    place = {piece.key: at for at, piece in enumerate(new.pieces)}
+    at = 0
+    for piece in mine.pieces:
+        if piece.first in blank:
+            continue
+        above = _above(mine, piece)
+        if piece.key in place:
+            at = place[piece.key]
+            head = new.lines[new.pieces[at].begin : new.pieces[at].first]
+            lines[at] = [*head, *mine.lines[piece.first : piece.end]]
+        else:
+            lines[at] = [*lines[at], *above, *mine.lines[piece.first : piece.end]]
+    rest = new.lines[new.pieces[-1].end :] if new.pieces else []
+    return "\n".join(line for part in [*lines, rest] for line in part) + "\n"
+
+
+def _above(mine: LessonText, piece: StatementPiece) -> list[str]:
+    """Empty lines and comments of the learner's above a statement; those that ask for something are left out."""
+    above = mine.lines[piece.begin : piece.first]
+    if END in above:
+        above = above[above.index(END) + 1 :]
+    elif any(MARK.match(line) for line in above):
+        return ["", ""]
+    return above
+
+
+# ---------------------------------------------------------------------------------- into a file
+
+
+def _into_a_file(mine: LessonText, lesson: Lesson, states: dict[str, str]) -> CarriedText:
+    """The file that asks for all that is not finished, and behind it what is, with what it uses."""
+    whole = {
+        piece.key: piece for piece in mine.pieces
+        if states.get(piece.key) != OPEN and not isinstance(piece.node, ast.Import | ast.ImportFrom)
+    }  # fmt: skip
+    own = {name for name in whole if states.get(name) == OWN}
+    wanted = [*own]
+    by_name = {name: piece for piece in whole.values() for name in names_of(piece.node)}
+    while wanted:  # what they use
+        used = {one.id for one in ast.walk(whole[wanted.pop()].node) if isinstance(one, ast.Name)}
+        fresh = {by_name[name].key for name in used & by_name.keys()} - own
+        own |= fresh
+        wanted += fresh
+    written = {name for key in own for name in names_of(whole[key].node)}
+    skeleton = lesson.sized(FILE, frozenset(written)).skeleton(lesson.number)
+    new = LessonText(skeleton)
+    stays = {name for node in given_nodes(new.tree) for name in names_of(node)}
+    behind: list[str] = []
+    for piece in mine.pieces:
+        if piece.key in own and not names_of(piece.node) <= stays:
+            behind += ["", "", *mine.lines[piece.first : piece.end]]
+    imports = [
+        line for piece in mine.pieces if isinstance(piece.node, ast.Import | ast.ImportFrom)
+        if not names_of(piece.node) <= stays for line in piece.lines(mine.lines)
+    ]  # fmt: skip
+    lines = skeleton.rstrip("\n").split("\n")
+    if imports:
+        last = max(
+            (
+                piece.end
+                for piece in new.pieces
+                if isinstance(piece.node, ast.Import | ast.ImportFrom)
+            ),
+            default=0,
+        )
+        lines[last:last] = imports
+    kept = tuple(
+        name for name, state in states.items() if state == OWN and name.partition(".")[0] in own
+    )
+    dropped = tuple(name for name, state in states.items() if state == OWN and name not in kept)
+    return CarriedText("\n".join([*lines, *behind]) + "\n", kept, dropped)

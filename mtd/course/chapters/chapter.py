@@ -1,0 +1,153 @@
+"""The files of an open chapter.
+
+lessons/19_overlap/open/
+  chapter.toml  title, question, the learner's file, the function that it must have, minutes
+  text.md       the task, at most 600 words
+  start.py      the file to begin with: it is right, and slow
+  judge.py      RACES, play(function, race), least(race), SIMPLE: the answers that one thinks of first
+  best.py       the best answer that we know
+  cheats/       files that must not score; each says in its docstring with which words it is refused
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from mtd.course.fields import LessonError, Titled, read_fields
+from mtd.course.lesson import ROOM, Lesson, all_lessons, find
+from mtd.course.path import folders, searched
+
+FOLDER = "open"
+FIELDS = frozenset({"title", "question", "file", "function", "minutes"})
+
+
+class Setting(Protocol):
+    """A setting in which an answer is tried. The judge knows what else it has."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Outcome(Protocol):
+    """The result of `play`: the time, in the unit of `least`; the memory that is held; both in words. It may have `why`,
+    too: what takes longer than in a better answer."""
+
+    time: float
+    memory: float
+    said: str
+
+
+class Judge(Protocol):
+    """The names that a chapter's judge.py has."""
+
+    ABOUT: str
+    COLUMN: str  # the last column: what is less, of two that take the same time
+    UNIT: str  # of what it counts
+    PROOF: str  # of the bound, in a sentence or two
+    RACES: Sequence[Setting]
+    SIMPLE: dict[str, Callable[..., Any]]
+
+    def play(self, function: Callable[..., Any], race: Setting) -> Outcome: ...
+    def least(self, race: Setting) -> float: ...
+
+
+@dataclass(frozen=True)
+class Chapter(Titled):
+    lesson: Lesson
+
+    @property
+    def function(self) -> str:
+        return str(self.fields["function"])
+
+    @property
+    def start(self) -> str:
+        return (self.folder / "start.py").read_text("utf-8")
+
+    @property
+    def best(self) -> str:
+        return (self.folder / "best.py").read_text("utf-8")
+
+    @property
+    def cheats(self) -> list[Path]:
+        return sorted((self.folder / "cheats").glob("*.py"))
+
+    @cached_property
+    def judge(self) -> Judge:
+        with self.modules():
+            judge: Any = loaded(self.folder / "judge.py", f"judge_of_{self.module}")
+        return judge  # type: ignore[no-any-return]
+
+    @contextmanager
+    def modules(self, solved: dict[float, Path] | None = None) -> Iterator[None]:
+        """Within the block `from ring import …` finds the lessons up to this one: the learner's, else ours."""
+        solved = solved or {}
+        own = solved.get(self.lesson.number, self.lesson.folder)
+        room = self.lesson.folder.parent
+        with searched(folders(self.lesson, own, solved, room), room):
+            yield
+
+    def __str__(self) -> str:
+        return f"open chapter {self.lesson.number}: {self.title}"
+
+
+def loaded(path: Path, name: str) -> ModuleType:
+    """The module in a file. It is known under `name` only while it is loaded and used."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def of_lesson(lesson: Lesson) -> Chapter | None:
+    """The open chapter after this lesson, if it has one."""
+    path = lesson.folder / FOLDER / "chapter.toml"
+    if not path.is_file():
+        return None
+    return Chapter(path.parent, read_fields(path, FIELDS), lesson)
+
+
+def all_chapters(room: Path = ROOM) -> list[Chapter]:
+    return [found for lesson in all_lessons(room) if (found := of_lesson(lesson)) is not None]
+
+
+def named(wanted: str, room: Path = ROOM) -> Chapter | None:
+    """By the lesson's number or name, or its own; None where `wanted` is something else (a file)."""
+    for chapter in all_chapters(room):
+        if wanted == chapter.module:
+            return chapter
+    if Path(wanted).suffix:
+        return None
+    try:
+        lesson = find(wanted, room)
+    except LessonError:
+        return None
+    found = of_lesson(lesson)
+    if found is None:
+        numbers = ", ".join(str(one.lesson.number) for one in all_chapters(room))
+        raise LessonError(f"lesson {lesson.number} has no open chapter; lessons {numbers} have one")
+    return found
+
+
+def of_file(file: Path, room: Path = ROOM) -> Chapter | None:
+    """The chapter that this file answers: it is called like the chapter's, or has its function."""
+    chapters = all_chapters(room)
+    try:
+        tree = ast.parse(file.read_bytes())
+        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    except (OSError, SyntaxError, ValueError):
+        functions = set()
+    for chapter in chapters:
+        if chapter.function in functions:
+            return chapter
+    return next((one for one in chapters if one.file == file.name), None)

@@ -1,0 +1,257 @@
+"""A lesson's check against a file.
+
+verdict = check(lesson, folder)        the folder in which the learner's ring.py is
+print(verdict)
+✔ right ✔ exactly once ✔ never stuck  bytes 1.00× optimum  rounds 2.33× optimum   ★★★
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from minitorch_dist.distributed import journal
+from minitorch_dist.pictures.scene import Scene
+from minitorch_dist.testing.collectives import parse, replaying
+from minitorch_dist.testing.verdict import Verdict as Found
+from mtd.course import sizes, source
+from mtd.course.explain import in_words, remarks
+from mtd.course.lamps import Asked, MeasuredCost, Skipped, asked_by
+from mtd.course.lesson import ROOM, Lesson, all_lessons
+from mtd.course.path import folders, searched
+from mtd.course.verdict import STARS, CheckVerdict
+from transports import keeper
+
+ONE = re.compile(r"(?<![\d,.])1 (rank|worker|element|stage|byte|number)s\b")
+
+
+def check(
+    lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM,
+    only: set[str] | None = None, telling: Callable[[CheckVerdict, tuple[str, ...]], None] | None = None,
+    token: str | None = None,
+) -> CheckVerdict:  # fmt: skip
+    """Judge the file in the folder `own`; `solved` are the folders of earlier lessons that are the learner's.
+
+    With `only`, functions of the check that light none of these lamps are left out. `telling` is called
+    with what is known, and the lamps that are looked at next. With `token` only the run of this token is made.
+    """
+    verdict = CheckVerdict(lesson)
+    file = own / lesson.file
+    text = file.read_text("utf-8")
+    try:
+        ast.parse(text, file.name)
+    except (SyntaxError, ValueError) as error:
+        _cannot_run(verdict, error, file)
+        return verdict
+    verdict.unwritten = source.unwritten(text, lesson.number)
+    if verdict.unwritten:
+        return verdict
+    lacking = [
+        f"lesson {lesson.number} asks for {what}, and {lesson.file} has none"
+        for what in sizes.absent(text, lesson.source, lesson.exports)
+    ]
+    if lesson.earlier(text) or lacking:
+        verdict.lamps["runs"], verdict.worth["runs"] = False, 1
+        verdict.said["runs"] = lesson.earlier(text) or "\n".join(lacking)
+        return verdict
+    begun = time.process_time()
+    with searched(folders(lesson, own, solved or {}, room), room):
+        with nullcontext() if token is None else replaying(token):
+            ask_all(verdict, lesson, file, only, telling, is_replay=token is not None)
+        explain(verdict, text)
+        verdict.used = _used(lesson, own, solved or {}, room)
+    verdict.seconds = time.process_time() - begun
+    return verdict
+
+
+def ask_all(
+    verdict: CheckVerdict, lesson: Lesson, file: Path, only: set[str] | None = None,
+    telling: Callable[[CheckVerdict, tuple[str, ...]], None] | None = None, is_replay: bool = False,
+    processes: bool = True,
+) -> None:  # fmt: skip
+    """Run the lesson's check with the modules that are found now; `file` is the learner's. Of a replay only what
+    brings several lamps: that is what has tokens. Without `processes` lamps that start some are left out."""
+    try:
+        asked = asked_by(load(lesson))
+    except (Exception, SystemExit) as error:
+        _cannot_run(verdict, error, file)
+        return
+    for one in asked:
+        if one.has_processes and not processes:
+            continue
+        if (only is None or only & set(one.lamps)) and not (is_replay and len(one.lamps) == 1):
+            if telling is not None:
+                telling(verdict, one.lamps)
+            is_early = one.has_processes and not all(verdict.lamps.values())
+            asked_now = replace(one, function=_not_yet) if is_early else one
+            _ask(verdict, asked_now, file, lesson.folder / "check.py")
+
+
+def _not_yet() -> Skipped:
+    return Skipped("it is tried when all other lamps burn")
+
+
+def explain(verdict: CheckVerdict, text: str) -> None:
+    """After the head of the first complaint: what may be its cause, as far as the text tells it."""
+    for name, said in verdict.said.items():
+        verdict.said[name] = ONE.sub(r"1 \1", said)
+    for name, said in list(verdict.said.items())[:1]:
+        head, *rest = said.split("\n")
+        found = remarks(said, text, verdict.lesson.source, verdict.lesson.file)
+        verdict.said[name] = "\n".join([head, *(f"    {words}" for words in found), *rest])
+
+
+def _cannot_run(verdict: CheckVerdict, error: BaseException, file: Path) -> None:
+    verdict.lamps["runs"], verdict.worth["runs"] = False, 1
+    verdict.said["runs"] = in_words(error, file)
+
+
+def _used(lesson: Lesson, own: Path, solved: Mapping[float, Path], room: Path) -> dict[float, bool]:
+    """The earlier lessons whose modules are loaded, and whether they are the learner's."""
+    found = {}
+    for one in all_lessons(room):
+        file = getattr(sys.modules.get(one.module), "__file__", None)
+        if file is not None and one.number < lesson.number:
+            found[one.number] = one.number in solved and Path(file).parent == solved[one.number]
+    return found
+
+
+def load(lesson: Lesson) -> ModuleType:
+    """The lesson's check, with the modules that are searched now."""
+    name = f"check_{lesson.name}"
+    spec = importlib.util.spec_from_file_location(name, lesson.folder / "check.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look there
+    spec.loader.exec_module(module)
+    return module
+
+
+def _ask(verdict: CheckVerdict, asked: Asked, file: Path, check_file: Path) -> None:
+    for name in asked.lamps:
+        verdict.worth[name] = asked.worth(name)
+        verdict.lamps[name] = None
+        if asked.is_bonus:
+            verdict.bonus.add(name)
+    first = asked.lamps[0]
+    try:
+        result = asked.function()
+    except (Exception, SystemExit) as error:
+        verdict.lamps[first] = False
+        verdict.said[first] = in_words(error, file, check_file)
+        return
+    if isinstance(result, Found):
+        _take(verdict, asked, result)
+        return
+    if isinstance(result, Skipped):
+        verdict.said[first] = f"skipped, {result.why}"
+        verdict.worth.update(dict.fromkeys(asked.lamps, STARS + 1))
+        return
+    verdict.lamps.update(dict.fromkeys(asked.lamps, True))
+    if isinstance(result, MeasuredCost):
+        verdict.costs[first] = result
+        if not result.is_met:
+            verdict.lamps[first] = False
+            where = f"{result.where}: " if result.where else ""
+            verdict.said[first] = (
+                f"{where}{digits(result.found)}{result.unit}, and "
+                f"{digits(result.limit * result.least)}{result.unit} will do"
+            )
+
+
+def digits(number: float) -> str:
+    """1,474,560 and 0.25, and not 1.47456e+06."""
+    return f"{number:,.0f}" if number == int(number) or number >= 1000 else f"{number:g}"
+
+
+def _take(verdict: CheckVerdict, asked: Asked, found: Found) -> None:
+    """The lamps of a `testing.Verdict` that were asked for."""
+    for name in asked.lamps:
+        verdict.lamps[name] = found.lamps.get(name)
+        if name in found.complaints:
+            verdict.said[name] = found.complaints[name]
+        if name in found.tokens:
+            verdict.tokens[name] = found.tokens[name]
+
+
+def picture(
+    lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM
+) -> Any:
+    """The picture that the lesson's `picture()` draws of this file: a Scene, or text."""
+    with searched(folders(lesson, own, solved or {}, room), room):
+        return load(lesson).picture()
+
+
+def failing(
+    lesson: Lesson,
+    own: Path,
+    solved: Mapping[float, Path],
+    token: str,
+    lamp: str,
+    room: Path = ROOM,
+) -> Scene:
+    """A picture of the run of this token."""
+    with (
+        searched(folders(lesson, own, solved, room), room),
+        keeper.temporary_folder("mtd-") as folder,
+        replaying(token, Path(folder) / "run.mtd"),
+    ):
+        for asked in asked_by(load(lesson)):
+            if lamp in asked.lamps:
+                asked.function()
+        return replace(journal.read(Path(folder) / "run.mtd").scene(), title=parse(token).where)
+
+
+def failed_run(
+    lesson: Lesson, own: Path, solved: Mapping[float, Path], lamp: str, room: Path = ROOM
+) -> Scene | None:
+    """A picture of the run upon which this lamp's function found the fault: the last one that it made.
+    None where it made none."""
+    verdict = CheckVerdict(lesson)
+    with (
+        searched(folders(lesson, own, solved, room), room),
+        keeper.temporary_folder("mtd-") as folder,
+        journaling(Path(folder) / "run.mtd") as path,
+    ):
+        for asked in asked_by(load(lesson)):
+            if lamp in asked.lamps:
+                _ask(verdict, asked, own / lesson.file, lesson.folder / "check.py")
+        if verdict.lamps.get(lamp) is not False or not path.exists():
+            return None
+        scene = journal.read(path).scene()
+    return replace(scene, title="the run that failed") if scene.arrows else None
+
+
+@contextmanager
+def journaling(path: Path) -> Iterator[Path]:
+    """Within the block each run of this process is written down there, instead of the one before."""
+    before = os.environ.get(journal.sheets.VARIABLE)
+    os.environ[journal.sheets.VARIABLE] = str(path)
+    try:
+        yield path
+    finally:
+        os.environ.pop(journal.sheets.VARIABLE)
+        if before is not None:
+            os.environ[journal.sheets.VARIABLE] = before
+
+
+def truth(
+    lesson: Lesson,
+    name: str,
+    own: Path,
+    solved: Mapping[float, Path] | None = None,
+    room: Path = ROOM,
+) -> float:
+    """Measure the answer of a question."""
+    with searched(folders(lesson, own, solved or {}, room), room):
+        return float(getattr(load(lesson), name)())

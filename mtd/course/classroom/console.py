@@ -1,0 +1,93 @@
+"""The teacher's words: a line in, what it did in words out. Knows no terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from mtd.course.classroom import names, racing
+from mtd.course.classroom.racing import NoRace
+from mtd.course.classroom.room import Cannot, Room
+
+HELP: Final = """\
+start            train: from the beginning, or on from where it stopped
+race             two tables, one sum: race ring,tree 10000 (of so many numbers);
+                 there are also direct, recursive_doubling and rabenseifner
+unplug NAME      as if its cable was pulled; plug NAME lets it in again
+stop             back to the lobby; what was trained is kept
+who              all seats, and where they are
+picture          the last step, as it happened
+finish           the certificate, and the end of the class (quit is the same)"""
+
+
+class Finish(Exception):
+    """The teacher wants to end the class."""
+
+
+class Console:
+    def __init__(self, room: Room, race: str = "ring,tree") -> None:
+        self.room, self.race = room, race
+        self._words: dict[str, Callable[[list[str]], str]] = {
+            "start": self._start, "race": self._race, "unplug": self._unplug, "plug": self._plug, "stop": self._stop,
+            "who": self._who, "help": self._help, "finish": self._finish, "quit": self._finish,
+        }  # fmt: skip
+
+    def do(self, line: str) -> str:
+        """Carry it out. Returns the answer, which may be empty; Finish ends the class."""
+        word, *rest = line.split() or ["help"]
+        found = [name for name in self._words if name.startswith(word.lower())]
+        if word.lower() in self._words:
+            found = [word.lower()]
+        if len(found) != 1:
+            what = (
+                f"is it {' or '.join(found)}?"
+                if found
+                else "there is no such word; help lists them"
+            )
+            return f"{names.clean(word)}: {what}"
+        try:
+            return self._words[found[0]](rest)
+        except (Cannot, NoRace) as error:
+            return str(error)
+
+    def _start(self, rest: list[str]) -> str:
+        self.room.start()
+        return ""
+
+    def _race(self, rest: list[str]) -> str:
+        floats = racing.FLOATS
+        if rest and rest[-1].isdecimal():
+            floats = int(rest.pop())
+        self.room.race(racing.contest(",".join(rest) or self.race, floats))
+        return ""
+
+    def _unplug(self, rest: list[str]) -> str:
+        self.room.unplug(_named("unplug", rest))
+        return ""
+
+    def _plug(self, rest: list[str]) -> str:
+        self.room.plug(_named("plug", rest))
+        return ""
+
+    def _stop(self, rest: list[str]) -> str:
+        self.room.stop()
+        return ""
+
+    def _who(self, rest: list[str]) -> str:
+        said = [
+            f"{seat.number:>3}  {seat.name:<17} {seat.state:<10} {seat.where}".rstrip()
+            for seat in self.room.seats.all()
+        ]
+        return "\n".join(said) or "nobody is here yet"
+
+    def _help(self, rest: list[str]) -> str:
+        return HELP
+
+    def _finish(self, rest: list[str]) -> str:
+        raise Finish
+
+
+def _named(word: str, rest: list[str]) -> str:
+    if not rest:
+        raise Cannot(f"{word} whom? By name or number: {word} Ada, or {word} 3")
+    return " ".join(rest)

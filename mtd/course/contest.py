@@ -1,0 +1,325 @@
+"""The contest: a schedule of one's own against all that are built in, and against what nothing can beat.
+
+found = held(read(Path("mine.py")), ranks=8)
+print(found.place, found.next_place())
+
+A file has a generator of steps called like its collective (`def all_reduce(rank, size): yield …`), or what
+`register_schedule` made; for pipelines a function `order(rank, pipe)`. It is proved first: each
+contribution once, everybody comes to the end (after at most `domain.MOST` steps) also where sends wait. Then it runs on
+several declared networks with a short and a long vector; its score is the geometric mean of time / bound.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minitorch_dist.distributed.pipelining.orders import ORDERS, Make, Pipe
+from minitorch_dist.distributed.schedules import choice, domain
+from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.distributed.schedules.schedule import (
+    COLLECTIVES,
+    ROOTED,
+    Schedule,
+    ScheduleError,
+)
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, numbered
+from minitorch_dist.sim import declared, nets
+from mtd import estimates
+from mtd.course import pipelines
+from transports.quantities import amount, in_words
+from transports.virtual.topology import Topology
+
+PROVED = range(1, 10)  # worlds, besides the one of the contest
+SIZES = ("1KB", "16MB")
+NODE = 4  # ranks of a node, in the network of that name
+TEMPLATE = '''"""A schedule of your own. Let it race: mtd contest {name}
+
+`rank` says what it does, step by step, with chunks: the vector is cut into `size` of them.
+This is a ring that runs to the left. What is quicker, for a short vector? For a long one?
+"""
+
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, Span
+
+
+def all_reduce(rank, size):
+    left, right = (rank - 1) % size, (rank + 1) % size
+    for step in range(size - 1):  # after these, chunk (rank) is complete here
+        yield Exchange(
+            to=left, send=(rank + step + 1) % size,
+            source=right, receive=(rank + step + 2) % size, reduce=True,
+        )
+    for step in range(size - 1):
+        yield Exchange(to=left, send=(rank + step) % size, source=right, receive=(rank + step + 1) % size)
+'''
+
+
+class NotAdmitted(ValueError):
+    """The file has nothing to enter, or what it has is wrong; says what."""
+
+
+def networks(ranks: int) -> dict[str, str]:
+    """The declared set, by name."""
+    found = {
+        "ethernet": "sim://?latency=50us&rate=1Gb/s",
+        "cluster": "sim://?latency=2us&rate=100Gb/s",
+    }
+    if ranks % NODE == 0 and ranks > NODE:
+        found["nodes"] = (
+            f"two_level:nodes={ranks // NODE},gpus={NODE},intra=1us/150GB/s,inter=5us/100Gb/s"
+        )
+    return found
+
+
+def read(file: Path) -> Schedule | Make:
+    """Returns the entry in the file: its last schedule, or an order."""
+    if not file.is_file():
+        raise NotAdmitted(f"there is no file {file} (mtd contest {file} --begin makes one)")
+    spec = importlib.util.spec_from_file_location("mtd_contest", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mtd_contest"] = module
+    before = _registered()
+    try:
+        spec.loader.exec_module(module)
+    except ScheduleError as error:
+        raise NotAdmitted(f"{file}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise NotAdmitted(f"{file} cannot be run: {type(error).__name__}: {error}") from error
+    finally:
+        for collective, name in _registered() - before:
+            choice.forget_schedule(collective, name)
+    return _entered(vars(module), file)
+
+
+def _registered() -> set[tuple[str, str]]:
+    return {(one, name) for one in COLLECTIVES for name in choice.known(one)}
+
+
+def _entered(names: Mapping[str, Any], file: Path) -> Schedule | Make:
+    own = [
+        one
+        for one in names.values()
+        if isinstance(one, Schedule) and one.steps.__module__ == "mtd_contest"
+    ]
+    if own:
+        return own[-1]
+    functions = {
+        name: one for name, one in names.items()
+        if inspect.isfunction(one) and one.__module__ == "mtd_contest"
+    }  # fmt: skip
+    for collective in COLLECTIVES:
+        if collective in functions:
+            return Schedule(collective, file.stem, functions[collective])
+    if "order" in functions:
+        order: Make = functions["order"]
+        return order
+    raise NotAdmitted(
+        f"{file} enters nothing: write def all_reduce(rank, size): yield …, or another of {', '.join(COLLECTIVES)}; "
+        "or @dist.register_schedule(…); or, for pipelines, def order(rank, pipe): return [Action(…), …]"
+    )
+
+
+# ----------------------------------------------------------------------------------- the result
+
+
+@dataclass(frozen=True)
+class Leg:
+    """The time of an entry in one race."""
+
+    time: float
+    least: float  # what nothing can beat
+    said: str  # 3.2 ms
+    rounds: int = 0
+    sent: int = 0  # bytes, of the rank that sends most
+    memory: float = 0  # vectors (or micro-batches) beyond the caller's
+    why: str = ""  # it takes longer than another, where an open chapter says so
+
+    @property
+    def ratio(self) -> float:
+        return self.time / self.least if self.least else 1.0
+
+
+@dataclass(frozen=True)
+class ContestEntry:
+    name: str
+    legs: tuple[Leg, ...]
+    is_mine: bool = False
+
+    @property
+    def score(self) -> float:
+        return math.prod(leg.ratio for leg in self.legs) ** (1 / len(self.legs))
+
+    @property
+    def memory(self) -> float:
+        return max(leg.memory for leg in self.legs)
+
+
+@dataclass(frozen=True)
+class Contest:
+    about: str
+    races: tuple[str, ...]
+    entries: tuple[ContestEntry, ...]  # the best first
+    unit: str  # of memory
+    column: str = "memory"  # what is less, of two that take the same time
+
+    def named(self, name: str) -> ContestEntry:
+        return next(entry for entry in self.entries if entry.name == name)
+
+    @property
+    def mine(self) -> ContestEntry:
+        return next(entry for entry in self.entries if entry.is_mine)
+
+    @property
+    def place(self) -> int:
+        return self.entries.index(self.mine) + 1
+
+    def next_place(self) -> str:
+        """The time that the next place would take, in words."""
+        mine = self.mine
+        if self.place == 1:
+            return f"Nothing that is built in is better. Yours is {mine.score - 1:.0%} above the bound."
+        above = self.entries[self.place - 2]
+        said = f"For place {self.place - 1} ({above.name}, {above.score:.2f}×) "
+        if math.isclose(mine.score, above.score):
+            return f"{said}it must take less {self.column}: {mine.memory:g} against {above.memory:g} {self.unit}."
+        said += f"it must take {100 * (1 - above.score / mine.score):.2g}% less time, on average. "
+        worst = max(
+            range(len(self.races)), key=lambda race: mine.legs[race].time / above.legs[race].time
+        )
+        here, there = mine.legs[worst], above.legs[worst]
+        said += f"It loses most at {self.races[worst]}: {here.said} against {there.said}"
+        if here.rounds:
+            said += (
+                f"; it takes {here.rounds} rounds against {there.rounds}, and a rank sends {here.sent:,} bytes "
+                f"against {there.sent:,}"
+            )
+        return said + "."
+
+
+def held(
+    entered: Schedule | Make, ranks: int = 8, networks_given: Sequence[str] = (), sizes: Sequence[str] = SIZES
+) -> Contest:  # fmt: skip
+    """Prove it, let it run, rank it. NotAdmitted says what is wrong with it."""
+    if ranks < 2:
+        raise NotAdmitted(f"a contest takes at least 2 ranks, not {ranks}")
+    if isinstance(entered, Schedule):
+        return _of_schedules(entered, ranks, networks_given, sizes)
+    actions = domain.ending(entered, "actions", error=NotAdmitted)
+    return _of_orders(lambda rank, pipe: list(actions(rank, pipe)), ranks)
+
+
+def ranked(entries: list[ContestEntry]) -> tuple[ContestEntry, ...]:
+    return tuple(
+        sorted(entries, key=lambda one: (round(one.score, 9), one.memory, not one.is_mine))
+    )
+
+
+# ------------------------------------------------------------------------------------ schedules
+
+
+def _of_schedules(
+    mine: Schedule, ranks: int, given: Sequence[str], sizes: Sequence[str]
+) -> Contest:
+    for size in sorted({*PROVED, ranks}):
+        for root in range(size) if mine.collective in ROOTED else [None]:
+            try:
+                domain.prove(mine, size, root)
+            except Exception as error:
+                said = str(error).removeprefix(f"{mine} with {size} ranks: ")
+                if not isinstance(error, ScheduleError):
+                    said = f"{type(error).__name__}: {error}"
+                ranks_said = f"{size} rank{'s' * (size != 1)}"
+                raise NotAdmitted(f"{mine} with {ranks_said}: {said}") from error
+    declared_ones = networks(ranks)
+    chosen = {name: declared_ones.get(name, name) for name in (given or declared_ones)}
+    races: list[str] = []
+    legs: dict[str, list[Leg]] = {}
+    for name, words in chosen.items():
+        net = nets.read(words).topology
+        for size_words in sizes:
+            races.append(f"{name} {size_words}")
+            for found, leg in _race(mine, ranks, amount(size_words), net):
+                legs.setdefault(found, []).append(leg)
+    entries = [
+        ContestEntry(name, tuple(each), name == MINE)
+        for name, each in legs.items()
+        if len(each) == len(races)
+    ]
+    about = f"{mine.collective} with {ranks} ranks: time ÷ what no schedule can beat there"
+    return Contest(about, tuple(races), ranked(entries), "vectors beyond the caller's")
+
+
+MINE = "yours"
+
+
+def _race(mine: Schedule, ranks: int, nbytes: int, net: Topology) -> list[tuple[str, Leg]]:
+    """Of an algorithm with pieces the best number of them."""
+    links = declared.links_of(net) or Links()
+    best: dict[str, Leg] = {MINE: _leg(mine, ranks, nbytes, net)}
+    for schedule in choice.candidates(mine.collective, nbytes, links):
+        if not domain.may_run(schedule, ranks):
+            continue
+        leg = _leg(schedule, ranks, nbytes, net)
+        if schedule.name not in best or leg.time < best[schedule.name].time:
+            best[schedule.name] = leg
+    return list(best.items())
+
+
+def _leg(schedule: Schedule, ranks: int, nbytes: int, net: Topology) -> Leg:
+    found = estimates.estimate(schedule, ranks, nbytes, net)
+    return Leg(
+        found.time, found.bound, in_words(found.time), found.rounds, found.max_sent,
+        scratch(schedule, ranks, nbytes),
+    )  # fmt: skip
+
+
+def scratch(schedule: Schedule, size: int, count: int) -> float:
+    """The most that a rank keeps beyond its vector, in vectors: chunks from `total` on."""
+    total = schedule.total(size)
+    sizes = schedule.sizes(size, count)
+    most = 0
+    for rank in range(size):
+        named: set[int] = set()
+        for step in schedule.of(rank, size):
+            named |= set(_chunks(step, total))
+        most = max(most, sum(int(sizes[chunk % len(sizes)]) for chunk in named if chunk >= total))
+    return most / count if count else 0.0
+
+
+def _chunks(step: Send | Receive | Exchange | Combine, total: int) -> list[int]:
+    if isinstance(step, Combine):
+        return [int(step.into), int(step.of)]
+    if isinstance(step, Exchange):
+        return numbered(step.send, total) + numbered(step.receive, total)
+    return numbered(step.chunks, total)
+
+
+# --------------------------------------------------------------------------------------- orders
+
+
+def _of_orders(mine: Make, ranks: int) -> Contest:
+    """Several numbers of micro-batches, equal stages, free links; on paper, as the papers do."""
+    pipes = [Pipe(ranks, times * ranks) for times in (1, 2, 4)]
+    entries = []
+    for name, make in {MINE: mine, **ORDERS}.items():
+        try:
+            scores = [pipelines.score(make, pipe) for pipe in pipes]
+        except Exception as error:
+            if make is not mine:
+                continue
+            said = (
+                str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            )
+            raise NotAdmitted(f"the order with {ranks} ranks: {said}") from error
+        legs = [Leg(s.time, s.least_time, f"{s.time} ms", memory=s.memory) for s in scores]
+        entries.append(ContestEntry(name, tuple(legs), make is mine))
+    about = f"orders of a pipeline of {ranks} ranks: time ÷ the least that any order could take"
+    races = tuple(f"{pipe.microbatches} micro-batches" for pipe in pipes)
+    return Contest(about, races, ranked(entries), "micro-batches on the rank that holds most")

@@ -1,0 +1,254 @@
+"""A learner's code under examination: in a process of its own, that can be stopped whatever it does.
+
+    with Examination.of(workspace, lesson) as exam:
+        while not exam.poll(0.1):
+            print(exam.asks)               what is looked at now
+    exam.verdict, exam.scene               what `checking` found, and what the lesson draws of it
+
+A caller that has other things to do polls without waiting. `candidate` is the other side.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import site
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import minitorch_dist
+from minitorch_dist.pictures.scene import Scene
+from mtd.course.candidate import BY_YOU, STOPPED, CheckOrder
+from mtd.course.lesson import ROOM, Lesson, LessonError
+from mtd.course.progress import Progress
+from mtd.course.real_wires import LIMIT, SETTLING, WIRES, WireRun
+from mtd.course.verdict import CheckVerdict
+from mtd.course.workspace import Workspace
+from transports import keeper
+from transports.clock import SystemClock
+
+LATE = 8.0  # seconds after which a watchman who says nothing is no longer waited for
+GRACE = 2.0  # seconds for the watchman to say where the code is
+SHOWN = 4000  # characters of what the code printed
+
+
+def limits(lesson: Lesson, processor: float | None = None) -> tuple[float, float]:
+    """Seconds of processor time, and of anything: far more than any solution takes."""
+    processor = 4 + 1.5 * lesson.seconds if processor is None else processor
+    return processor, 30 + 5 * processor
+
+
+class Examination:
+    def __init__(
+        self, lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM,
+        task: str = "check", *, only: Sequence[str] | None = None, truths: Sequence[str] | None = None,
+        limit: float | None = None, token: str | None = None, wire: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.lesson, self.own = lesson, own
+        self.asks: tuple[str, ...] = ()  # the lamps that are looked at
+        self._known = CheckVerdict(lesson)  # of the lamps before them
+        self.verdict: CheckVerdict | None = None
+        self.scene: Scene | None = None
+        self.caption = ""  # which run the scene is of
+        self.text = ""  # a picture that is text
+        self.no_picture = ""  # why there is none
+        self.truths: dict[str, float] = {}
+        self.stopped = ""  # why the code was stopped
+        self.where: list[str] = []
+        self.printed = ""
+        self.runs: list[WireRun] = []  # over the wires that were tried
+        self.remarks: list[str] = []  # what the library logged during the check
+        self.is_over = False
+        self._at_end = ExitStack()
+        self._folder = self._at_end.enter_context(keeper.temporary_folder("mtd-check-"))
+        processor, seconds = limits(lesson, limit)
+        if wire is not None:  # each wire has a limit of its own
+            seconds += len(WIRES) * (SETTLING + LIMIT)
+        order = CheckOrder(
+            task, str(lesson.folder), str(own.resolve()),
+            {number: str(path.resolve()) for number, path in (solved or {}).items()}, str(room),
+            str(self._folder / "found"), str(self._folder / "stop"), processor, seconds,
+            None if only is None else list(only), None if truths is None else list(truths), token,
+            None if wire is None else dict(wire),
+        )  # fmt: skip
+        self._found = (self._folder / "found").open("w+", encoding="utf-8")
+        self._output = (self._folder / "printed").open("w+b")
+        self._rest = ""
+        self._printed: int | None = None  # bytes, before the picture was drawn
+        self._deadline = SystemClock().deadline(seconds + LATE)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "mtd.course.candidate", order.text()],
+                stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT,
+                cwd=own, env=self._environment(), start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            self._close()
+            raise LessonError(
+                f"no process can be started for {own / lesson.file}: {error}"
+            ) from error
+
+    @classmethod
+    def of(
+        cls, workspace: Workspace, lesson: Lesson, task: str = "check", *,
+        progress: Progress | None = None, **how: Any,
+    ) -> Examination:  # fmt: skip
+        """Of a learner's file, with the learner's earlier lessons."""
+        solved = workspace.solved(progress or workspace.progress())
+        return cls(lesson, workspace.place(lesson), solved, workspace.room, task, **how)
+
+    def _environment(self) -> dict[str, str]:
+        found = dict(os.environ)
+        above = str(Path(minitorch_dist.__file__).resolve().parents[1])
+        installed = {
+            sysconfig.get_path("purelib"),
+            sysconfig.get_path("platlib"),
+            site.getusersitepackages(),
+        }
+        if above not in installed:  # what is there is found anyway, and after the standard library
+            found["PYTHONPATH"] = os.pathsep.join([above, *filter(None, [found.get("PYTHONPATH")])])
+        found["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self._folder / "hypothesis")
+        found["PYTHONIOENCODING"] = "utf-8"
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+            found.setdefault(name, "1")  # matrices here are small
+        return found
+
+    # ---------------------------------------------------------------------------- what it says
+
+    def poll(self, timeout: float = 0.0) -> bool:
+        """Take in what has been found; True when it is over. Waits at most `timeout` seconds for that."""
+        if self.is_over:
+            return True
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout)
+        ended = self._process.returncode is not None
+        if not ended and self._deadline.is_over():  # not even the watchman could run
+            self.stopped = "it does not come to an end, and lets nobody look where it is: one call that never returns?"
+            self._kill()
+            self._process.wait()
+            ended = True
+        self._take()
+        if ended:
+            self._end()
+        return self.is_over
+
+    def wait(self) -> Examination:
+        while not self.poll(0.2):
+            pass
+        return self
+
+    def _take(self) -> None:
+        *lines, self._rest = (self._rest + self._found.read()).split("\n")
+        for line in lines:
+            try:
+                found = json.loads(line)
+            except ValueError:  # it was being written when all ended
+                continue
+            match found.pop("event"):
+                case "asks":
+                    self.asks = tuple(found["lamps"])
+                    self._known = CheckVerdict.from_json(self.lesson, found["known"])
+                case "verdict":
+                    self.verdict = CheckVerdict.from_json(self.lesson, found["verdict"])
+                    self._printed, self.asks = found["printed"], ()
+                case "remark" if self.verdict is None and found["words"] not in self.remarks:
+                    self.remarks.append(found["words"])
+                case "wire":
+                    self.runs.append(WireRun(**found["run"]))
+                case "scene":
+                    self.scene, self.caption = Scene.from_json(found["scene"]), found["caption"]
+                case "text":
+                    self.text = found["text"]
+                case "no picture":
+                    self.no_picture = found["why"]
+                case "truth":
+                    self.truths[found["name"]] = found["value"]
+                case "stopped":
+                    self.stopped, self.where = found["why"], found["where"]
+                case "done":
+                    self.stopped = ""
+
+    def _end(self) -> None:
+        self.is_over = True
+        last = self._output.seek(0, os.SEEK_END) if self._printed is None else self._printed
+        first = self._output.seek(max(last - SHOWN, 0))
+        self.printed = self._output.read(last - first).decode("utf-8", "replace").strip()
+        status = self._process.returncode
+        if status not in (0, STOPPED) and not self.stopped:
+            self.stopped = f"its process {_ended(status)}"
+        if self.verdict is None and (self.stopped or status == STOPPED):
+            self.verdict = self._stopped_verdict()
+        self._clean()
+
+    def _stopped_verdict(self) -> CheckVerdict:
+        """The verdict on code that had to be stopped: all that is known."""
+        verdict, lamps = self._known, self.asks or ("runs",)
+        for name in lamps:
+            verdict.lamps[name], verdict.worth[name] = None, 1
+        verdict.lamps[lamps[0]] = False
+        where = "".join(f"\n    {place}" for place in self.where)
+        verdict.said[lamps[0]] = (
+            f"your code was stopped: {self.stopped or 'nobody knows why'}{where}"
+        )
+        return verdict
+
+    # ------------------------------------------------------------------------------- the end
+
+    def stop(self) -> None:
+        """End it now. `where` then says what the code was doing."""
+        if self.is_over:
+            return
+        if self._process.poll() is None:
+            (self._folder / "stop").touch()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(GRACE)
+        is_late = self._process.returncode is None  # it had no time to say where it was
+        self._kill()
+        self._process.wait()
+        self._take()
+        if is_late and self.verdict is None:
+            self.stopped = self.stopped or BY_YOU
+        self._end()
+
+    def _kill(self) -> None:
+        """It, and all that it started."""
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def _clean(self) -> None:
+        self._kill()
+        self._close()
+
+    def _close(self) -> None:
+        self._found.close()
+        self._output.close()
+        self._at_end.close()
+
+    def __enter__(self) -> Examination:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:  # fmt: skip
+        self.stop()
+
+    def __repr__(self) -> str:
+        state = "over" if self.is_over else f"looks at {', '.join(self.asks) or 'nothing yet'}"
+        return f"<Examination of {self.own / self.lesson.file}, {state}>"
+
+
+def _ended(status: int) -> str:
+    if status < 0:
+        with suppress(ValueError):
+            return f"was ended by {signal.Signals(-status).name}, as by a crash of the interpreter"
+    return f"ended by itself with status {status}"

@@ -1,0 +1,276 @@
+"""The files in a lesson's folder.
+
+lessons/13_ring/
+  lesson.toml   title, question, why, time, questions to predict, a failure to read (see `sample_failure`)
+  text.md       the lesson, at most 600 words
+  ring.py       the one source, with its blanks (see `source`)
+  check.py      lamps (see `lamps`), and a picture
+  hints.md      three of them: # Nudge, # Plan, # Near code
+  mutants/      wrong versions; whole files, or only the wrong lines of the blanks
+  plot.py       what the notebook draws
+  wire.py       what runs over real wires (see `real_wires`), where a lesson has it
+  torch_bridge.py  the same in PyTorch (see `bridging`), from lesson 05 on
+  train.py      where `given` in lesson.toml names some: files for the learner's folder, as they are
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from mtd.course.fields import LessonError as LessonError, Titled, read_fields
+from mtd.course.sample_failure import SampleFailure
+from mtd.course.sizes import completed, hints, sized
+from mtd.course.source import Source, parse
+
+BRIDGE = "torch_bridge.py"
+VARIABLE = "MTD_LESSONS"  # another folder of lessons: one's own
+ROOM = Path(
+    os.environ.get(VARIABLE)
+    or Path(__file__).resolve().parents[2] / "lessons"  # beside the package, installed or not
+)
+FOLDER = re.compile(r"(\d\d(?:\.5)?)_([a-z][a-z0-9_]*)")
+NEEDED = frozenset({"title", "question", "part", "file", "why", "seconds", "minutes"})
+MORE = frozenset({"requires", "exports", "whole", "given", "earlier", "predict", "bugs", "failure"})
+HINTS = ("Nudge", "Plan", "Near code")
+
+
+@dataclass(frozen=True)
+class Question:
+    """Asked before a run: a number. `truth` is a function of the lesson's check that measures it."""
+
+    ask: str
+    truth: str
+    formula: str
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong version, and what catches it."""
+
+    name: str
+    title: str
+    story: str
+    caught_by: tuple[str, ...]  # lamps, each of which must be out
+    passes: tuple[str, ...]  # lamps that burn nevertheless
+    seen: tuple[str, ...]  # where somebody met it; none: it is merely lazy
+    text: str  # of the whole file
+
+
+@dataclass(frozen=True)
+class Lesson(Titled):
+    number: float  # 13; 5.5 stands between 5 and 6
+    name: str  # ring, for 13_ring
+
+    @property
+    def part(self) -> str:
+        return str(self.fields["part"])
+
+    @property
+    def why(self) -> str:
+        """Why what the check asks for matters, in a sentence."""
+        return str(self.fields["why"])
+
+    @property
+    def seconds(self) -> float:
+        """Of processor time, which its check may take."""
+        return float(self.fields["seconds"])
+
+    @property
+    def requires(self) -> list[float]:
+        return [number_of(number) for number in self.fields.get("requires", [])]
+
+    @property
+    def exports(self) -> list[str]:
+        return [str(name) for name in self.fields.get("exports", [])]
+
+    @property
+    def whole(self) -> list[str]:
+        """Functions without a gap that are blank, too, where whole functions are (see `sizes`)."""
+        return [str(name) for name in self.fields.get("whole", [])]
+
+    @property
+    def given(self) -> list[str]:
+        """Files that the learner gets as they are, to run and to read. The check takes them from our folder."""
+        return [str(name) for name in self.fields.get("given", [])]
+
+    def earlier(self, text: str) -> str:
+        """How to mend an answer to the lesson as it was before it changed; "" if this is none. Such answers do not pass.
+
+        `earlier` in lesson.toml has `like`, a regular expression that finds something in such answers, and `say`.
+        """
+        given = self.fields.get("earlier")
+        return str(given["say"]) if given and re.search(given["like"], text) else ""
+
+    @cached_property
+    def source(self) -> Source:
+        path = self.folder / self.file
+        return parse(path.read_text("utf-8"), str(path.relative_to(self.folder.parent)))
+
+    def sized(self, size: str, carried: frozenset[str] = frozenset()) -> Source:
+        """The source with blanks of this size; of the names in `carried` a file asks no more."""
+        return sized(self.source, size, tuple(self.whole), tuple(self.exports), carried)
+
+    @cached_property
+    def failure(self) -> SampleFailure | None:
+        """The words of the check about one wrong version, and how to read them."""
+        return SampleFailure.of(self.fields["failure"]) if "failure" in self.fields else None
+
+    @property
+    def plain_text(self) -> str:
+        """The text and its failure, where no page of ours is beside them: of links to pages only the words."""
+        whole = f"{self.text.rstrip()}\n\n{self.failure.page}" if self.failure else self.text
+        return re.sub(r"\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", whole)
+
+    @property
+    def bridge(self) -> str:
+        """The same in PyTorch; "" where there is nothing yet."""
+        path = self.folder / BRIDGE
+        return path.read_text("utf-8") if path.is_file() else ""
+
+    @cached_property
+    def hints(self) -> list[str]:
+        """Three, each says more than the one before."""
+        written = (self.folder / "hints.md").read_text("utf-8")
+        parts = re.split(r"^# (.+)$", written, flags=re.MULTILINE)
+        found = {
+            name.strip(): text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)
+        }
+        if tuple(found) != HINTS:
+            raise LessonError(f"{self}: hints.md has {list(found)}, expected {list(HINTS)}")
+        return [found[name] for name in HINTS]
+
+    def hints_for(self, size: str) -> list[str]:
+        """The hints, with more about whole functions where these are blank."""
+        return hints(self.source, size, self.whole, self.hints, self.number)
+
+    @cached_property
+    def questions(self) -> list[Question]:
+        return [
+            Question(**{key: str(value) for key, value in given.items()})
+            for given in self.fields.get("predict", [])
+        ]
+
+    @cached_property
+    def mutants(self) -> list[Mutant]:
+        return [read_mutant(self, path) for path in sorted((self.folder / "mutants").glob("*.py"))]
+
+    @property
+    def label(self) -> str:
+        """Its number with a zero in front, as its folder has it: 02.5"""
+        return self.folder.name.partition("_")[0]
+
+    def __str__(self) -> str:
+        return f"lesson {self.label} {self.title}"
+
+
+def read(folder: Path) -> Lesson:
+    """The lesson in a folder; LessonError says what is missing in it."""
+    named = FOLDER.fullmatch(folder.name)
+    if named is None:
+        raise LessonError(f"a lesson's folder is called like 13_ring, this is {folder.name!r}")
+    fields = read_fields(folder / "lesson.toml", NEEDED, MORE)
+    return Lesson(folder, fields, number_of(named[1]), named[2])
+
+
+def all_lessons(room: Path = ROOM) -> list[Lesson]:
+    """In their order."""
+    folders = (
+        [path for path in room.iterdir() if FOLDER.fullmatch(path.name)] if room.is_dir() else []
+    )
+    return sorted(map(read, folders), key=lambda lesson: lesson.number)
+
+
+def find(wanted: str | float, room: Path = ROOM) -> Lesson:
+    """By number (13), name (ring) or both (13_ring)."""
+    lessons = all_lessons(room)
+    for lesson in lessons:
+        if str(wanted).lstrip("0") == str(lesson.number) or wanted in (
+            lesson.name,
+            lesson.folder.name,
+            lesson.file,
+        ):
+            return lesson
+    numbers = _in_words([lesson.number for lesson in lessons]) or "none"
+    raise LessonError(
+        f"there is no lesson {wanted!r}{_near(str(wanted), lessons)}; there are {numbers} (mtd list --all shows them)"
+    )
+
+
+def number_of(said: object) -> float:
+    """13 of `13`, 5.5 of `05.5`; ValueError if it is no lesson's number."""
+    if not re.fullmatch(r"\d+(\.5)?", str(said)):
+        raise ValueError(f"{said!r} is no number of a lesson")
+    return float(str(said)) if str(said).endswith(".5") else int(str(said))
+
+
+def _in_words(numbers: list[float]) -> str:
+    """`1, 2, 5` or `1 to 30` or `1 to 30, 5.5`"""
+    whole = [int(number) for number in numbers if number == int(number)]
+    if len(whole) < 3 or whole != list(range(whole[0], whole[-1] + 1)):
+        return ", ".join(map(str, numbers))
+    between = [str(number) for number in numbers if number not in whole]
+    return ", ".join([f"{whole[0]} to {whole[-1]}", *between])
+
+
+def _near(wanted: str, lessons: list[Lesson]) -> str:
+    """The lesson that was perhaps meant."""
+    words = {
+        word.lower(): lesson
+        for lesson in lessons
+        for word in (
+            lesson.name,
+            lesson.folder.name,
+            lesson.title,
+            lesson.file,
+            *lesson.title.split(),
+        )
+    }
+    found = difflib.get_close_matches(wanted.lower(), words, 3, 0.6)
+    names = dict.fromkeys(words[word].folder.name for word in found)
+    return f" (perhaps {' or '.join(names)}?)" if names else ""
+
+
+# --------------------------------------------------------------------------------------- mutants
+
+
+def read_mutant(lesson: Lesson, path: Path) -> Mutant:
+    """A file that begins with a docstring: a title, a story, and lines `Caught by:`, `Passes:`, `Seen:`.
+
+    If it has marks, only its blanks count, and the rest is the lesson's own. Else it is a whole file, and names that
+    it lacks although others use them are the lesson's own.
+    """
+    text = path.read_text("utf-8")
+    found = re.match(r'"""(.*?)"""', text, re.DOTALL)
+    if found is None:
+        raise LessonError(
+            f"{lesson.folder.name}/mutants/{path.name} does not begin with a docstring"
+        )
+    title, _, rest = found[1].strip().partition("\n")
+    said: dict[str, list[str]] = {"Caught by": [], "Passes": [], "Seen": []}
+    story: list[str] = []
+    for line in rest.split("\n"):
+        key, colon, value = line.partition(": ")
+        if colon and key in said:
+            said[key] += (
+                [value.strip()] if key == "Seen" else [word.strip() for word in value.split(",")]
+            )
+        else:
+            story.append(line)
+    if not said["Caught by"]:
+        raise LessonError(
+            f"{lesson.folder.name}/mutants/{path.name} does not say what it is 'Caught by:'"
+        )
+    if "# BLANK" in text:
+        wrong = parse(text, path.name, some=True)
+        text = lesson.source.filled({blank.number: blank.solution for blank in wrong.blanks})
+    else:
+        text = completed(text, lesson.source, lesson.exports)
+    return Mutant(
+        path.stem, title, "\n".join(story).strip(),
+        tuple(said["Caught by"]), tuple(said["Passes"]), tuple(said["Seen"]), text,
+    )  # fmt: skip

@@ -1,0 +1,324 @@
+"""Be the network: every letter in flight is in your hand, and you decide what becomes of it.
+
+level = load("lost_update")
+state = play(level, ["deliver 0", "deliver 1"])      what has happened, and what is in flight now
+search(level).moves                                  the shortest way to break it; None: there is no way
+
+A level's program runs in virtual time, on a wire that does nothing by itself. Whenever all ranks are at
+rest the next move is made. A letter is delivered, lost, or delivered while a copy of it stays; or time
+passes until the first timeout. A run is made anew for each list of moves, so that a move can be taken back.
+
+`search` tries all lists of moves, the shortest first. Two lists after which every rank has received the
+same at the same times, with the same letters in flight, are one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from minitorch_dist import sim
+from minitorch_dist.distributed.torch_api import objects
+from minitorch_dist.sim.stage import SimulationStage
+from mtd.course import levels
+from mtd.course.post import MessageBox
+from transports.virtual.medium import Medium, SimMessage
+
+KINDS = ("deliver", "drop", "duplicate", "wait")
+EVENTS = 20_000
+MOST = 20_000  # runs of a search
+
+
+class NoLevel(ValueError):
+    """There is no such level, or its file cannot be played."""
+
+
+class Impossible(ValueError):
+    """A move that cannot be made now."""
+
+
+class _Enough(Exception):
+    """All moves are made; nobody goes on."""
+
+
+@dataclass(frozen=True)
+class Level:
+    name: str
+    title: str
+    story: str
+    ranks: int
+    may: Counter[str] = field(repr=False)
+    run: Callable[[Any, list[Any]], Any] = field(repr=False)
+    always: Callable[[list[Any]], object] = field(repr=False)
+    at_the_end: Callable[[list[Any]], object] = field(repr=False)
+    source: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class FlyingMessage:
+    """In flight. `number`: the how manieth that was sent."""
+
+    number: int
+    src: int
+    dst: int
+    content: Any
+
+    def __str__(self) -> str:
+        return f"rank {self.src} → rank {self.dst}   {self.content!r}"
+
+
+@dataclass
+class GameState:
+    """After some moves. If `broken` says something, the player has won; if `is_over`, the program."""
+
+    flight: list[FlyingMessage]
+    seen: list[Any]
+    left: Counter[str]  # how often the player may still do what is not free
+    broken: str = ""
+    is_over: bool = False
+    results: list[Any] = field(default_factory=list)
+    key: Any = None  # equal for states that are the same
+    sent_at: list[int] = field(default_factory=list)  # of each letter, after how many moves
+    ways: list[tuple[int, int]] = field(default_factory=list)  # from whom, to whom
+    came: list[tuple[int, int, bool]] = field(
+        default_factory=list
+    )  # letter, move, whether delivered
+
+
+# ------------------------------------------------------------------------------------ levels
+
+
+def load(name: str) -> Level:
+    """One of ours, by name or number, or a file."""
+    if name.isdigit() and 1 <= int(name) <= len(levels.NAMES):
+        name = levels.NAMES[int(name) - 1]
+    if name in levels.NAMES:
+        return _level(name, importlib.import_module(f"{levels.__name__}.{name}"))
+    path = Path(name)
+    if path.suffix != ".py" or not path.is_file():
+        raise NoLevel(
+            f"there is no level {name!r}: there are 1 to {len(levels.NAMES)} ({', '.join(levels.NAMES)}), or give a "
+            "file of your own"
+        )
+    spec = importlib.util.spec_from_file_location("mtd_level", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mtd_level"] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise NoLevel(f"{path} cannot be read: {type(error).__name__}: {error}") from error
+    return _level(path.stem, module)
+
+
+def _level(name: str, module: Any) -> Level:
+    missing = [need for need in ("RANKS", "run", "__doc__") if not getattr(module, need, None)]
+    if missing:
+        raise NoLevel(f"the level {name} has no {', '.join(missing)}")
+    title, _, story = module.__doc__.strip().partition("\n")
+    may = Counter(getattr(module, "MAY", {}))
+    unknown = set(may) - set(KINDS[1:])
+    if unknown:
+        raise NoLevel(
+            f"the level {name} says MAY {sorted(unknown)}; there are {', '.join(KINDS[1:])}"
+        )
+    source = inspect.getsource(module)
+    paragraphs = [" ".join(lines.split()) for lines in story.strip().split("\n\n")]
+    return Level(
+        name, title.rstrip("."), "\n\n".join(paragraphs), module.RANKS, may, module.run,
+        getattr(module, "always", lambda seen: None), getattr(module, "at_the_end", lambda results: None),
+        source.split('"""', 2)[2].strip("\n"),
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------- a run
+
+
+class Hand:
+    """The wire: it holds what is sent, and makes the moves."""
+
+    is_unreliable = True  # a letter that nobody received is part of the game
+
+    def __init__(self, level: Level, moves: Sequence[str], seen: list[Any]) -> None:
+        self._level, self._moves, self._seen = level, list(moves), seen
+        self.made = 0
+        self.flight: list[tuple[FlyingMessage, SimMessage]] = []
+        self.left = Counter(level.may)
+        self.logs: dict[int, list[tuple[int, str]]] = {}
+        self.sent_at: list[int] = []
+        self.ways: list[tuple[int, int]] = []
+        self.came: list[tuple[int, int, bool]] = []
+        self.broken = ""
+
+    def befall(self, stage: SimulationStage) -> None:
+        self.clock, self.medium = stage.clock, stage.medium
+        stage.medium.injector = self
+        stage.clock.at_rest = self._at_rest
+
+    # what the medium asks of a fate
+
+    def depart(self, message: SimMessage) -> None:
+        content = objects.from_bytes(message.payload)
+        letter = FlyingMessage(len(self.sent_at), message.src.rank, message.dst.rank, content)
+        self.sent_at.append(self.made)
+        self.ways.append((letter.src, letter.dst))
+        self.flight.append((letter, message))
+
+    def land(self, message: SimMessage) -> None:
+        self.medium.deliver(message)
+
+    def hold(self, src: int, dst: int, picos: int) -> int:
+        return picos
+
+    def compute(self, rank: int, picos: int) -> int:
+        return picos
+
+    # moves
+
+    def _at_rest(self) -> bool:
+        self._judge()
+        if self.broken:
+            raise _Enough
+        if not self.flight:
+            return False  # there is nothing to decide: time passes
+        if self.made == len(self._moves):
+            raise _Enough
+        kind, _, number = self._moves[self.made].partition(" ")
+        self.made += 1
+        if kind != "deliver":
+            if not self.left[kind]:
+                raise Impossible(f"you may not {kind} here, or not any more")
+            self.left[kind] -= 1
+        if kind == "wait":
+            return False
+        found = next((one for one in self.flight if str(one[0].number) == number), None)
+        if found is None:
+            raise Impossible(f"letter {number} is not in flight")
+        letter, message = found
+        if kind != "duplicate":
+            self.flight.remove(found)
+        if kind == "duplicate":
+            message = _copy(self.medium, message)
+        self.came.append((letter.number, self.made, kind != "drop"))
+        if kind != "drop":
+            said = f"{letter.src} {letter.content!r}"
+            self.logs.setdefault(letter.dst, []).append((self.clock.now(), said))
+            self.clock.at(self.clock.now(), partial(self.medium.deliver, message))
+        else:
+            self.clock.at(self.clock.now(), lambda: None)
+        return True
+
+    def _judge(self) -> None:
+        try:
+            self._level.always(self._seen)
+        except AssertionError as error:
+            self.broken = self.broken or str(error)
+
+    def key(self) -> Any:
+        flight = sorted(f"{one.src} {one.dst} {one.content!r}" for one, _ in self.flight)
+        logs = tuple((rank, tuple(log)) for rank, log in sorted(self.logs.items()))
+        return self.clock.now(), logs, tuple(flight), tuple(sorted(self.left.items()))
+
+
+def _copy(medium: Medium, message: SimMessage) -> SimMessage:
+    return SimMessage(medium, message.src, message.dst, message.header, message.payload)
+
+
+def play(level: Level, moves: Sequence[str]) -> GameState:
+    """Make the run in which these moves are made; Impossible if one of them cannot be."""
+    seen: list[Any] = []
+    hand = Hand(level, moves, seen)
+
+    def program() -> Any:
+        post = MessageBox()
+        result = level.run(post, seen)
+        post.leave()
+        return result
+
+    results: list[Any] = []
+    is_over, broken = False, ""
+    try:
+        results = sim.run(program, level.ranks, prepared=hand.befall, events=EVENTS).results
+        is_over = True
+    except _Enough:
+        pass
+    except Impossible:
+        raise
+    except sim.Deadlock as error:
+        if hand.flight:
+            raise Impossible(
+                "nobody's time is limited: nothing happens until you deliver something"
+            ) from error
+        broken = "nobody can go on, and nothing is in flight"
+    except Exception as error:
+        broken = f"{type(error).__name__}: {error}".split("\n")[0]
+    if is_over:
+        hand._judge()
+        try:
+            level.at_the_end(results)
+        except AssertionError as error:
+            broken = str(error)
+    flight = [letter for letter, _ in hand.flight]
+    return GameState(
+        flight, seen, hand.left, hand.broken or broken, is_over, results, hand.key(), hand.sent_at, hand.ways, hand.came
+    )  # fmt: skip
+
+
+def options(state: GameState) -> list[str]:
+    """The moves that can be made (a wait may yet turn out to be impossible)."""
+    if state.is_over or state.broken:
+        return []
+    found = [f"deliver {letter.number}" for letter in state.flight]
+    for kind in ("duplicate", "drop"):
+        if state.left[kind]:
+            found += [f"{kind} {letter.number}" for letter in state.flight]
+    return found + (["wait"] if state.left["wait"] and state.flight else [])
+
+
+# -------------------------------------------------------------------------------- the shortest
+
+
+@dataclass(frozen=True)
+class Search:
+    moves: list[str] | None  # None: no list of moves breaks it
+    states: int  # that were looked at
+    is_complete: bool = True
+
+    @property
+    def par(self) -> int:
+        return 1 if self.moves is None else len(self.moves)
+
+
+def search(level: Level, most: int = MOST) -> Search:
+    """The shortest list of moves that breaks it: breadth first, each state once."""
+    start = play(level, [])
+    known, runs = {start.key}, 1
+    frontier: list[tuple[list[str], GameState]] = [([], start)]
+    if start.broken:
+        return Search([], 1)
+    while frontier:
+        following: list[tuple[list[str], GameState]] = []
+        for moves, state in frontier:
+            for option in options(state):
+                if runs >= most:
+                    return Search(None, len(known), is_complete=False)
+                runs += 1
+                try:
+                    reached = play(level, [*moves, option])
+                except Impossible:
+                    continue
+                if reached.broken:
+                    return Search([*moves, option], len(known))
+                if reached.key not in known:
+                    known.add(reached.key)
+                    following.append(([*moves, option], reached))
+        frontier = following
+    return Search(None, len(known))

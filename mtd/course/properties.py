@@ -1,0 +1,104 @@
+"""Write the property: a function that tells right from wrong, tried on all_reduces that people have written.
+
+def property(all_reduce):             all_reduce(tensor, op=SUM) works in place, in a simulated world
+    … raise if it is wrong
+
+found = judged(Path("mine.py"))       points: wrong ones that it kills, less right ones that it accuses
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mtd.course import all_reduces
+from mtd.course.lesson import all_lessons
+from mtd.course.path import folders, searched
+from mtd.course.scoring import Score, score
+
+TEMPLATE = '''"""Which all_reduce is wrong? Run it with: mtd museum --property {name}"""
+
+import minitorch_dist as torch
+import minitorch_dist.distributed as dist
+from minitorch_dist import sim
+
+
+def property(all_reduce):
+    """Raise if all_reduce(tensor, op=dist.ReduceOp.SUM) is wrong. It works in place."""
+
+    def program():
+        tensor = torch.tensor([float(dist.get_rank())] * 4)
+        all_reduce(tensor)
+        return tensor.tolist()
+
+    size = 2
+    assert sim.run(program, size).results == [[sum(range(size))] * 4] * size
+'''
+
+
+class NoProperty(ValueError):
+    """The file has no function `property` that can be called."""
+
+
+def judged(file: Path) -> Score:
+    """The file's `property`, tried on all of them."""
+    return score(read(file), all_reduces.RIGHT, wrong_ones())
+
+
+def read(file: Path) -> Callable[[Any], object]:
+    """The function `property` of a file."""
+    if not file.is_file():
+        raise NoProperty(
+            f"there is no file {file} (mtd museum --property --begin {file} makes one)"
+        )
+    spec = importlib.util.spec_from_file_location("mtd_property", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mtd_property"] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise NoProperty(f"{file} cannot be run: {type(error).__name__}: {error}") from error
+    found = vars(module).get("property")
+    if not inspect.isfunction(found):
+        raise NoProperty(f"{file} has no function property(all_reduce)")
+    return found
+
+
+def wrong_ones() -> list[Callable[..., Any]]:
+    """The ten of `all_reduces`, and the lessons' mutants of an all_reduce that are not among them. The lazy
+    ones are not here: how dear is too dear depends on the lesson.
+    """
+    found = list(all_reduces.WRONG)
+    names = {one.__name__ for one in found}
+    for lesson in all_lessons():
+        if "all_reduce" not in lesson.exports:
+            continue
+        with searched(folders(lesson, lesson.folder, {})):
+            for mutant in lesson.mutants:
+                if mutant.name not in names and mutant.seen:
+                    made = _made(mutant.name, mutant.text)
+                    if made is not None:
+                        made.__doc__ = mutant.title
+                        names.add(mutant.name)
+                        found.append(made)
+    return found
+
+
+def _made(name: str, text: str) -> Callable[..., Any] | None:
+    module = types.ModuleType(name)
+    exec(compile(text, f"<{name}>", "exec"), module.__dict__)
+    function = module.__dict__.get("all_reduce")
+    if function is None or "op" not in inspect.signature(function).parameters:
+        return None
+
+    def renamed(tensor: Any, op: Any = all_reduces.ReduceOp.SUM) -> Any:
+        return function(tensor, op)
+
+    renamed.__name__ = name
+    return renamed

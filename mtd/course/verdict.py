@@ -1,0 +1,84 @@
+"""The verdict of a lesson's check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mtd.course.lamps import MeasuredCost
+from mtd.course.lesson import Lesson, number_of
+
+STARS = 3
+
+
+@dataclass
+class CheckVerdict:
+    """The findings of a check: a lamp is on, out, or None where nobody could tell."""
+
+    lesson: Lesson
+    lamps: dict[str, bool | None] = field(default_factory=dict)
+    costs: dict[str, MeasuredCost] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)  # by lamp: what is wrong
+    tokens: dict[str, str] = field(default_factory=dict)  # by lamp: to make this run again
+    worth: dict[str, int] = field(default_factory=dict)  # by lamp: its star
+    bonus: set[str] = field(default_factory=set)
+    unwritten: list[str] = field(default_factory=list)
+    used: dict[float, bool] = field(default_factory=dict)  # earlier lessons: whether the learner's
+    seconds: float = 0.0  # of processor time, of this process
+
+    @property
+    def is_passed(self) -> bool:
+        needed = [burns for name, burns in self.lamps.items() if name not in self.bonus]
+        return not self.unwritten and bool(needed) and all(needed)
+
+    @property
+    def stars(self) -> int:
+        """So many that every lamp up to them burns."""
+        if self.unwritten or not self.lamps:
+            return 0
+        out = [self.worth[name] for name, burns in self.lamps.items() if not burns]
+        return min(out, default=STARS + 1) - 1
+
+    def __str__(self) -> str:
+        if self.unwritten:
+            return "NotImplemented: " + "; ".join(self.unwritten)
+        signs = {True: "✔", False: "✘", None: "–"}
+        words = [
+            f"{signs[burns]} {name}" + (f" {self.costs[name]}" if name in self.costs else "")
+            for name, burns in self.lamps.items()
+        ]
+        lines = ["  ".join(words) + "   " + "★" * self.stars + "☆" * (STARS - self.stars)]
+        for name, what in self.said.items():
+            lines.append(f"  {name}: {what}")
+            lines += [f"    replay: {self.tokens[name]}"] if name in self.tokens else []
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """So that it can come from another process."""
+        return {
+            "lamps": self.lamps,
+            "costs": {name: asdict(cost) for name, cost in self.costs.items()},
+            "said": self.said,
+            "tokens": self.tokens,
+            "worth": self.worth,
+            "bonus": sorted(self.bonus),
+            "unwritten": self.unwritten,
+            "used": {str(number): is_own for number, is_own in self.used.items()},
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def from_json(cls, lesson: Lesson, found: Mapping[str, Any]) -> CheckVerdict:
+        return cls(
+            lesson,
+            dict(found["lamps"]),
+            {name: MeasuredCost(**cost) for name, cost in found["costs"].items()},
+            dict(found["said"]),
+            dict(found["tokens"]),
+            dict(found["worth"]),
+            set(found["bonus"]),
+            list(found["unwritten"]),
+            {number_of(number): is_own for number, is_own in found["used"].items()},
+            float(found["seconds"]),
+        )

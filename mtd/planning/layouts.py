@@ -1,0 +1,138 @@
+"""A layout: how a model and its batch are divided among GPUs.
+
+    ranks = pipeline × replicas × shards × tensor        the last one varies fastest: it stays within a node
+
+`shards` ranks share the parameters as FSDP does; `replicas` of them hold the same ones, and sum their gradients. Of the
+shards, `context` neighbours have parts of the same sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from mtd.planning.model_files import ModelSizes
+
+CHECKPOINTS: Final = ("none", "selective", "full")
+SCHEDULES: Final = ("1F1B", "Interleaved1F1B", "GPipe")
+
+
+@dataclass(frozen=True)
+class TrainingLayout:
+    """One way to lay a training step out."""
+
+    tensor: int = 1
+    pipeline: int = 1
+    shards: int = 1
+    replicas: int = 1
+    micro: int = 1  # sequences of a micro-batch
+    checkpoint: str = "none"  # which activations are computed again: none, some, or all
+    schedule: str = "1F1B"
+    stages: int = 1  # of each rank
+    reshards: bool = True  # whether gathered parameters are given back after forward
+    ahead: bool = False  # whether the next layer is gathered while this one computes, as where a host runs ahead; in
+    # a pipeline all stages of a rank are gathered at once, and no stage waits for the sums of another one
+    context: int = 1  # ranks that a sequence is cut over; they are shards, too
+    sequence: bool = True  # whether tensor parallelism cuts the sequence between layers
+    light_ends: bool = False  # whether the first and the last stage have a layer fewer, beside the words and the logits
+
+    @property
+    def ranks(self) -> int:
+        return self.tensor * self.pipeline * self.shards * self.replicas
+
+    @property
+    def data(self) -> int:
+        """How many ranks have data of their own."""
+        return self.shards * self.replicas // self.context
+
+    def micro_batches(self, model: ModelSizes) -> int:
+        return model.batch // (self.data * self.micro)
+
+    @property
+    def all_stages(self) -> int:
+        return self.pipeline * self.stages
+
+    def layers(self, each: int) -> int:
+        """Those of a model with so many in each stage."""
+        return each * self.all_stages - 2 * self.light_ends
+
+    def __str__(self) -> str:
+        words = [f"{n} {v}" for n, v in (("fsdp", self.shards), ("dp", self.replicas),
+                 ("tp", self.tensor), ("pp", self.pipeline)) if v > 1]  # fmt: skip
+        if self.pipeline > 1:
+            words.append(f"{self.stages} stages each" if self.stages > 1 else self.schedule)
+        if self.context > 1:
+            words.append(f"cp {self.context}")
+        words.append(f"micro {self.micro}")
+        if self.checkpoint != "none":
+            words.append(self.checkpoint)
+        if self.shards > 1 and not self.reshards:
+            words.append("keep")
+        return " ".join(words)
+
+    @property
+    def short(self) -> str:
+        """As `str`, for a narrow table: a pipeline is 1F1B, or ×2 for two stages on each rank."""
+        words = [f"{name}{n}" for name, n in (("fsdp", self.shards), ("dp", self.replicas), ("tp", self.tensor))
+                 if n > 1]  # fmt: skip
+        if self.pipeline > 1:
+            words.append(
+                f"pp{self.pipeline}" + (f"×{self.stages}" if self.schedule != "1F1B" else "")
+            )
+        if self.context > 1:
+            words.append(f"cp{self.context}")
+        words.append(f"micro{self.micro}")
+        if self.checkpoint != "none":
+            words.append(self.checkpoint)
+        if self.shards > 1 and self.reshards == (self.pipeline > 1):  # the unusual is told
+            words.append("reshard" if self.reshards else "keep")
+        return " ".join(words)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def faults(layout: TrainingLayout, model: ModelSizes, gpus: int) -> Iterator[str]:
+    """Why this layout cannot be: each reason names the numbers."""
+    if layout.ranks != gpus:
+        yield f"{layout} takes {layout.ranks} GPUs, and there are {gpus}"
+    for name, whole in (("heads", model.heads), ("kv_heads", model.kv_heads), ("ffn", model.ffn),
+                        ("words", model.words), ("sequence", model.sequence), ("width", model.width)):  # fmt: skip
+        if whole % layout.tensor:
+            yield f"tp = {layout.tensor} does not divide {name} = {whole}"
+    if layout.context > 1:
+        if layout.shards % layout.context:
+            yield f"cp = {layout.context} does not divide {layout.shards} shards"
+        if model.sequence % (2 * layout.context * layout.tensor):
+            yield f"cp = {layout.context} does not divide sequence = {model.sequence} in two parts for each rank"
+        if not model.is_gated or model.attention == "whole":
+            yield "cp needs kind = llama, and attention in tiles"
+    if model.layers < layout.layers(1):
+        yield f"{model.layers} layers are fewer than {layout.all_stages} stages"
+    if layout.light_ends and layout.pipeline == 1:
+        yield "light ends need a pipeline"
+    if model.batch % max(1, layout.data * layout.micro):
+        yield (
+            f"a batch of {model.batch} is no multiple of {layout.data} ranks with data × micro-batches of "
+            f"{layout.micro}"
+        )
+    if layout.pipeline == 1 and layout.stages > 1:
+        yield "several stages of a rank need a pipeline"
+    if layout.schedule == "Interleaved1F1B" and layout.pipeline > 1:
+        micro = layout.micro_batches(model)
+        if layout.stages < 2:
+            yield "Interleaved1F1B has two or more stages on a rank"
+        if micro % layout.pipeline:
+            yield f"Interleaved1F1B: {micro} micro-batches are no multiple of pp = {layout.pipeline}"
+    elif layout.stages > 1:
+        yield f"{layout.schedule} has one stage on a rank, not {layout.stages}"
+
+
+def layers_of(model: ModelSizes, layout: TrainingLayout, stage: int) -> range:
+    """The layers of one stage. Stages are as equal as can be; the last ones have fewer, for they also have the
+    logits. With `light_ends` they are shared as if the words were a layer, and the logits another."""
+    least, more = divmod(model.layers + 2 * layout.light_ends, layout.all_stages)
+    start = stage * least + min(stage, more) - layout.light_ends
+    stop = start + least + (stage < more)
+    return range(max(0, start), min(model.layers, stop))

@@ -1,0 +1,139 @@
+"""Plans in files, as `mtd plan --json` writes them; and the difference of two."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from mtd.planning import search
+from mtd.planning.clusters import GpuCluster
+from mtd.planning.layouts import TrainingLayout
+from mtd.planning.model_files import ModelSizes
+from mtd.planning.pruning import Candidate
+from mtd.planning.reasons import Failures
+from mtd.planning.search import PlanRow
+from transports.plain_text import clean
+
+GIB: Final = 1 << 30
+START: Final = 4096  # bytes of a file that tell whether it is a plan
+
+
+@dataclass(frozen=True)
+class SavedPlan:
+    model: str
+    cluster: str  # in words
+    rows: tuple[PlanRow, ...]  # the fastest that fits comes first
+
+    @property
+    def first(self) -> PlanRow:
+        return self.rows[0]
+
+
+class MovedLayout(NamedTuple):
+    """A layout that is in two plans."""
+
+    before: PlanRow
+    after: PlanRow
+
+    @property
+    def change(self) -> float:
+        """By which part of the seconds before it became slower."""
+        return self.after.seconds / self.before.seconds - 1
+
+    @property
+    def part(self) -> tuple[str, float]:
+        """The part of the step that changed most, and by how many seconds."""
+        grown = {
+            name: self.after.seconds * self.after.shares.get(name, 0.0)
+            - self.before.seconds * self.before.shares.get(name, 0.0)
+            for name in ("computing", "sending", "waiting")
+        }
+        most = max(grown, key=lambda name: abs(grown[name]))
+        return most, grown[most]
+
+
+def as_json(
+    model: ModelSizes, cluster: GpuCluster, rows: list[PlanRow], rest: list[Candidate],
+    failures: Failures | None,
+) -> dict[str, Any]:  # fmt: skip
+    return {
+        "format": search.FORMAT,
+        "model": model.name,
+        "cluster": cluster.key(),
+        "failures": None if failures is None else failures._asdict(),
+        "layouts": [
+            {**row.as_dict(), "tokens": row.tokens(model), "mfu": row.mfu(model, cluster),
+             "bubble": row.bubble} for row in rows
+        ],
+        "others": [{"layout": layout.as_dict(), "at_least": least} for layout, least in rest],
+    }  # fmt: skip
+
+
+def is_plan(path: str) -> bool:
+    """Whether a file begins as a plan does."""
+    try:
+        with Path(path).open("rb") as file:
+            return f'"format": "{search.FAMILY}'.encode() in file.read(START)
+    except OSError:
+        return False
+
+
+def read(path: str) -> SavedPlan:
+    """ValueError for anything that is none."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not found["format"].startswith(search.FAMILY) or not found["layouts"]:
+            raise ValueError("it holds no layouts")
+        rows = [row_of(each) for each in found["layouts"]]
+        cluster = cluster_in_words(found["cluster"])
+        rows.sort(key=lambda row: (not row.fits, row.seconds))
+        return SavedPlan(clean(str(found["model"]), lines=False), cluster, tuple(rows))
+    except (
+        OSError, ValueError, KeyError, TypeError, AttributeError, LookupError, OverflowError, RecursionError,
+    ) as error:  # fmt: skip
+        raise ValueError(
+            f"{path} is no plan ({clean(str(error))}); mtd plan … --json > {path} writes one"
+        ) from None
+
+
+def cluster_in_words(key: Any) -> str:
+    """Its name, its links and its stragglers, by the key of a cluster (`GpuCluster.key`)."""
+    device, _, gpus, net, network, speeds = key
+    found = f"{int(gpus)} × {str(device).partition(':')[0]}, {net}"
+    outer = re.search(r"inter=Link\(latency=\d+, per_byte=(\d{1,9})(?:/(\d{1,9}))?,", str(network))
+    if outer is not None and int(outer[1]):  # picoseconds
+        found += f" ({8e3 * int(outer[2] or 1) / int(outer[1]):.4g} Gb/s between nodes)"
+    return clean(found, lines=False) + "".join(
+        f", rank {int(rank)} at {float(speed):g}" for rank, speed in speeds
+    )
+
+
+def row_of(words: dict[str, Any]) -> PlanRow:
+    seconds = float(words["seconds"])
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"a step takes {seconds} s")
+    numbers = {
+        name: {str(key): float(value) for key, value in dict(words.get(name) or {}).items()}
+        for name in ("memory", "shares", "links")
+    }
+    return PlanRow(
+        _layout(words["layout"]), seconds, numbers["memory"], True, numbers["shares"],
+        float(words.get("sent", 0)), numbers["links"], bool(words.get("fits", True)),
+        float(words.get("idle", 0)),
+    )  # fmt: skip
+
+
+def _layout(words: dict[str, Any]) -> TrainingLayout:
+    found = TrainingLayout(**words)
+    str(found.short)  # made of its numbers, which may be none
+    hash(found)
+    return found
+
+
+def common(before: SavedPlan, after: SavedPlan) -> list[MovedLayout]:
+    """The layouts of both plans, the fastest of `after` first."""
+    then = {row.layout: row for row in before.rows}
+    return [MovedLayout(then[row.layout], row) for row in after.rows if row.layout in then]

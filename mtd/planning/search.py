@@ -1,0 +1,275 @@
+"""Try the layouts: drop what cannot be, order the rest by the formula, and simulate the most promising.
+
+A simulated layout is run by `training_step`. One rank of each role stands for the others. A long step is told by two
+or four short ones (`short_runs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+from minitorch_dist.sim import runner
+from minitorch_dist.sim.fold.folding import Fold, Folded
+from minitorch_dist.sim.report import RankReport, Report
+from mtd.planning import formula, short_runs
+from mtd.planning.clusters import GpuCluster
+from mtd.planning.layouts import CHECKPOINTS, TrainingLayout, faults
+from mtd.planning.model_files import ModelSizes
+from mtd.planning.short_runs import MEMORY
+from mtd.planning.training_step import train
+from transports.clock import PICO
+
+FAMILY: Final = "minitorch_dist plan "
+FORMAT: Final = f"{FAMILY}6"  # rows of 5 sum over three, five … replicas by other algorithms
+MICRO: Final = (1, 2, 4, 8)
+ROOM: Final = 1 << 50  # bytes: memory is counted, and compared afterwards
+LINKS: Final = "bytes "  # of all GPUs, by kind of link
+Measured = dict[str, float]
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """A layout, and what it takes. Memory is that of the fullest GPU, in bytes, by category."""
+
+    layout: TrainingLayout
+    seconds: float
+    memory: dict[str, float]
+    is_simulated: bool
+    shares: dict[str, float] = field(
+        default_factory=dict
+    )  # of the step: computing, sending, waiting
+    sent: float = 0.0  # bytes, by the rank that sends most
+    links: dict[str, float] = field(default_factory=dict)  # bytes of all GPUs, by kind of link
+    fits: bool = True
+    idle: float = 0.0  # the share of the step in which GPUs neither compute nor send, on average
+
+    @property
+    def peak(self) -> float:
+        return sum(self.memory.values())
+
+    def tokens(self, model: ModelSizes) -> float:
+        """Tokens a second of each GPU."""
+        return model.batch * model.sequence / self.seconds / self.layout.ranks
+
+    def mfu(self, model: ModelSizes, cluster: GpuCluster) -> float:
+        return self.tokens(model) * model.flops_per_token / cluster.device.peak_of("bfloat16")
+
+    @property
+    def bubble(self) -> float:
+        """The share of `idle` that a pipeline has if stages are equal and messages take no time: (P - 1) / (m v + P - 1)."""
+        return self.shares.get("bubble", 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def of(row: dict[str, Any]) -> PlanRow:
+        return PlanRow(**{**row, "layout": TrainingLayout(**row["layout"])})
+
+
+# --------------------------------------------------------------------------------------- all of them
+
+
+def layouts(model: ModelSizes, cluster: GpuCluster) -> Iterator[TrainingLayout]:
+    """Every layout that divides."""
+    for layout in _tried(cluster):
+        if not any(faults(layout, model, cluster.gpus)):
+            yield layout
+
+
+def _tried(cluster: GpuCluster) -> Iterator[TrainingLayout]:
+    gpus = cluster.gpus
+    for tensor in _powers(min(cluster.per_node, gpus)):
+        for pipeline in _divisors(gpus // tensor if gpus % tensor == 0 else 0):
+            yield from _with_data(tensor, pipeline, gpus // (tensor * pipeline))
+
+
+def nearest_miss(model: ModelSizes, cluster: GpuCluster) -> tuple[TrainingLayout, list[str]]:
+    """Where none divides: a layout with the fewest faults, and these."""
+    fewest: tuple[TrainingLayout, list[str]] | None = None
+    for layout in _tried(cluster):
+        wrong = [*faults(layout, model, cluster.gpus)]
+        if fewest is None or len(wrong) < len(fewest[1]):
+            fewest = layout, wrong
+        if len(wrong) == 1:
+            break
+    assert fewest is not None  # one GPU has a layout, too
+    return fewest
+
+
+def _with_data(tensor: int, pipeline: int, data: int) -> Iterator[TrainingLayout]:
+    schedules = (
+        [("1F1B", 1)]
+        if pipeline == 1
+        else [("1F1B", 1), ("Interleaved1F1B", 2), ("Interleaved1F1B", 4)]
+    )
+    for checkpoint in CHECKPOINTS:
+        for micro in MICRO:
+            for schedule, stages in schedules:
+                for shards in reversed(_divisors(data)):
+                    for reshards in _gives_back(shards, pipeline):
+                        yield TrainingLayout(
+                            tensor, pipeline, shards, data // shards, micro, checkpoint, schedule,
+                            stages, reshards,
+                        )  # fmt: skip
+
+
+def _gives_back(shards: int, pipeline: int) -> tuple[bool, ...]:
+    """Whether parameters that were gathered are given back after forward. In a pipeline every micro-batch would
+    gather all of them again. A rank that has all of them sends nothing in either case."""
+    if shards == 1:
+        return (True,)
+    return (False,) if pipeline > 1 else (True, False)
+
+
+def _powers(most: int) -> list[int]:
+    return [1 << n for n in range(most.bit_length()) if 1 << n <= most]
+
+
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]
+
+
+def estimated(model: ModelSizes, cluster: GpuCluster) -> tuple[list[PlanRow], int]:
+    """The layouts that fit by the formula, the fastest first; and how many did not."""
+    rows, refused = [], 0
+    room = cluster.device.memory or ROOM
+    for layout in layouts(model, cluster):
+        found = formula.estimate(model, layout, cluster)
+        if found.peak > room:
+            refused += 1
+            continue
+        rows.append(PlanRow(layout, found.seconds, found.memory, False))
+    return sorted(rows, key=lambda row: row.seconds), refused
+
+
+# ------------------------------------------------------------------------------------- by running
+
+
+def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> PlanRow:
+    """The same by runs of the training step, in which one rank of each role stands for the others."""
+    micro = layout.micro_batches(model)
+    fold: Fold = layout.ranks > 1 and roles_of(model, layout)
+    runs: dict[tuple[int, int], Measured] = {}
+    short = short_runs.of(model, layout, cluster)
+    for each in short.sizes:
+        runs[each], proved = run(model, layout, cluster, *each, fold)
+        if proved is not None and not proved.refused:
+            fold = proved  # the other runs have the same roles
+    found = short.told(runs)
+    by_stage: dict[str, dict[str, float]] = {}
+    for word, value in found.items():
+        if word.startswith(MEMORY):
+            stage, _, category = word.removeprefix(MEMORY).partition(" ")
+            by_stage.setdefault(stage, {})[category] = value
+    memory = max(by_stage.values(), key=lambda each: sum(each.values()))
+    seconds = found["seconds"]
+    shares = {name: found[name] / seconds for name in ("computing", "sending", "waiting")}
+    if layout.pipeline > 1:
+        waits = layout.pipeline - 1
+        shares["bubble"] = waits / (micro * layout.stages + waits)
+    peak = sum(memory.values())
+    fits = peak <= (cluster.device.memory or ROOM)
+    links = {w.removeprefix(LINKS): nbytes for w, nbytes in found.items() if w.startswith(LINKS)}
+    idle = found["idle"] / seconds
+    return PlanRow(layout, seconds, memory, True, shares, found["sent"], links, fits, idle)
+
+
+def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple[int, ...]]:
+    """Ranks of a stage do the same if they have as many rows of each parameter."""
+    in_stage = layout.ranks // layout.pipeline
+    kv_width = model.width // model.heads * model.kv_heads
+    lengths = {model.words, model.width, model.ffn, kv_width}
+    lengths |= {length // layout.tensor for length in lengths}
+
+    def rows(length: int, shard: int) -> int:
+        """Of `length` rows, those of this shard: all but the last ones are equal."""
+        each = -(-length // layout.shards)
+        return min(each, max(0, length - shard * each))
+
+    kinds = [
+        tuple(rows(length, shard) for length in sorted(lengths)) for shard in range(layout.shards)
+    ]
+    return lambda rank: (rank // in_stage, *kinds[rank // layout.tensor % layout.shards])
+
+
+def run(
+    model: ModelSizes,
+    layout: TrainingLayout,
+    cluster: GpuCluster,
+    layers: int,
+    micro: int,
+    fold: Fold,
+) -> tuple[Measured, Folded | None]:
+    """A step with so many layers in each stage and so many micro-batches; and how it was folded."""
+    report = step(model, layout, cluster, layers, micro, fold)
+    last = max(report.ranks, key=lambda each: each.time)
+    end, use = last.time, last.device
+    assert use is not None
+    in_stage = layout.ranks // layout.pipeline
+    found = {
+        "seconds": end / PICO,
+        "computing": use.compute / PICO,
+        "sending": use.communication / PICO,
+        "waiting": _idle(end, last) / PICO,
+        "idle": sum(_idle(end, each) for each in report.ranks) / layout.ranks / PICO,
+        "sent": float(max(each.bytes_sent for each in report.ranks)),
+        **{f"{LINKS}{kind}": float(nbytes) for kind, nbytes in _links(report).items()},
+        **{
+            f"{MEMORY}{rank} {name}": float(nbytes)
+            for rank in range(0, layout.ranks, in_stage)
+            for name, nbytes in report.results[rank]["peak"].items()
+        },
+    }
+    return found, report.folded
+
+
+def step(
+    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, layers: int, micro: int, fold: Fold,
+    timelines: bool = False,
+) -> Report[Any]:  # fmt: skip
+    """The run of a step with so many layers in each stage and so many micro-batches."""
+    small = model.changed(layers=layout.layers(layers), batch=layout.data * layout.micro * micro)
+    device = replace(cluster.device, memory=ROOM)
+    return runner.run(
+        train, layout.ranks, (small, layout), net=cluster.network, device=device, shapes=True,
+        speeds=dict(cluster.speeds), fold=fold, timelines=timelines,
+    )  # fmt: skip
+
+
+def whole_step(
+    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, notes: bool = True
+) -> Report[Any]:
+    """A step with all layers and micro-batches. A short one, with two stages of a rank at most, proves the roles first, so
+    that each is run by one rank. `notes`: see `train`."""
+    short = replace(layout, stages=min(layout.stages, 2))
+    few = layout.pipeline + (layout.stages == 1)  # interleaved ones come in multiples of P
+    few = min(layout.micro_batches(model), few)
+    small = model.changed(layers=short.layers(1), batch=layout.data * layout.micro * few)
+    options: dict[str, Any] = {
+        "net": cluster.network, "shapes": True, "speeds": dict(cluster.speeds),
+        "device": replace(cluster.device, memory=ROOM),
+    }  # fmt: skip
+    fold: Fold = roles_of(model, layout)
+    proof = runner.run(train, layout.ranks, (small, short), fold=fold, **options)
+    if proof.folded is not None and not proof.folded.refused:
+        fold = proof.folded
+    given = {} if notes else {"notes": False}
+    return runner.run(train, layout.ranks, (model, layout), given, fold=fold, **options)
+
+
+def _idle(end: int, rank: RankReport) -> int:
+    """Picoseconds of a step until `end` in which it neither computes nor sends nor receives."""
+    use = rank.device
+    assert use is not None
+    return end - use.compute - use.communication
+
+
+def _links(report: Report[Any]) -> dict[str, int]:
+    """Bytes of all messages, by the kind of link between the nodes of sender and receiver."""
+    between = report.between_nodes
+    if between is None:
+        return {"all links": report.bytes_sent}
+    return {"within nodes": report.bytes_sent - between, "between nodes": between}

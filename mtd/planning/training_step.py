@@ -1,0 +1,240 @@
+"""A step of training by a layout: this library's own pipelines, FSDP and tensor parallelism, on every rank.
+
+    report = sim.run(train, layout.ranks, (model, layout), shapes=True, device=sim.gpu("H100-SXM"), net=…)
+
+Parameters are kept in float32, and computed with in bfloat16. AdamW's memory is there from the start, as in every step
+but the first. Building the model sends no bytes and computes nothing, so the run is one step and hardly anything else.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import minitorch_dist as torch
+from minitorch_dist.distributed import new_groups
+from minitorch_dist.distributed.device_mesh import DeviceMesh, init_device_mesh
+from minitorch_dist.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from minitorch_dist.distributed.pipelining import PipelineStage, get_schedule_class
+from minitorch_dist.distributed.pipelining.stage import SavedForward, as_tuple
+from minitorch_dist.distributed.world import current
+from minitorch_dist.sim import inside
+from minitorch_dist.sim.caching_allocator import CachingAllocator
+from minitorch_dist.sim.fold import repeats
+from minitorch_dist.tensors import ledger, pools
+from mtd.planning import cutting
+from mtd.planning.context_attention import own_part
+from mtd.planning.layouts import TrainingLayout, layers_of
+from mtd.planning.model_files import ModelSizes
+from mtd.planning.parallel_loss import cross_entropy
+from mtd.planning.transformer import TransformerPart
+
+AXES = ("pp", "dp", "fsdp", "tp")
+CONTEXT = "the mesh of context parallelism"  # among the extras of a world
+
+
+def train(
+    model: ModelSizes, layout: TrainingLayout, steps: int = 1, dtype: str = "bfloat16",
+    notes: bool = True,
+) -> dict[str, Any]:  # fmt: skip
+    """Take `steps` steps. Returns the losses (of the last stage), and this rank's memory by category at its peak. With `notes`,
+    micro-batches that repeat others may be noted instead of run (`fold.repeats`). The bytes that an allocator reserves are
+    known only where all of them were run; else they are None."""
+    mesh = _mesh(layout)
+    stages = _stages(mesh["pp"].get_local_rank(), layout)
+    parts = [built(model, layout, mesh, stage, dtype) for stage in stages]
+    optimizer = torch.optim.AdamW([p for part in parts for p in part.parameters()], lr=1e-3)
+    with ledger.category("optimizer"):
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                optimizer.state[p] = optimizer.start(p, group)
+    if pools.pool():
+        ledger.of("cuda").reset_peak()  # the model was whole while it was built
+        reserves = CachingAllocator.of(ledger.of("cuda"))
+    take = _pipelined if layout.pipeline > 1 else _accumulated
+    repeated = repeats.of(layout.micro_batches(model)) if notes else None
+    losses = []
+    for _ in range(steps):
+        losses += take(model, layout, mesh, parts, stages, repeated or run_each)
+        optimizer.step()
+        optimizer.zero_grad()
+    peak = ledger.of("cuda").snapshot().peak_by_category if pools.pool() else {}
+    reserved = reserves.reserved if pools.pool() and repeated is None else None
+    return {"losses": losses, "peak": peak, "reserved": reserved}
+
+
+def pass_through(
+    model: ModelSizes, layout: TrainingLayout, is_last: bool, dtype: str = "bfloat16"
+) -> None:
+    """Two micro-batches of all layers, or of the last stage of a pipeline with as many (`is_last`). Nothing is reduced
+    after them, and the end of each is marked."""
+    mesh = _mesh(layout)
+    if is_last:
+        whole, two = model.changed(layers=2 * model.layers), replace(layout, pipeline=2)
+        part = built(whole, two, mesh, 1, dtype)
+    else:
+        part = built(model, layout, mesh, 0, dtype)
+    part.set_requires_gradient_sync(False)
+    words = given = _words(model, layout)
+    size = layout.micro, model.sequence // (layout.tensor * layout.context), model.width
+    for number in range(2):
+        if is_last:
+            given = torch.empty(
+                *size, dtype=getattr(torch, dtype), device="cuda", requires_grad=True
+            )
+        loss = cross_entropy(part(given), words, mesh["tp"].get_group(), model.kernels) / 2
+        loss.backward()
+        inside.mark(f"micro-batch {number}")
+
+
+def _mesh(layout: TrainingLayout) -> DeviceMesh:
+    sizes = layout.pipeline, layout.replicas, layout.shards, layout.tensor
+    with new_groups.without_meeting():
+        mesh = init_device_mesh("cuda", sizes, mesh_dim_names=AXES)
+        mesh["dp", "fsdp"]  # its groups are made, if it needs any
+    return mesh
+
+
+def _context(layout: TrainingLayout) -> Any:
+    """The group of the ranks that have parts of the same sequences."""
+    extras = current().extras
+    if CONTEXT not in extras:
+        rest = layout.ranks // (layout.context * layout.tensor)
+        sizes = rest, layout.context, layout.tensor
+        with new_groups.without_meeting():
+            extras[CONTEXT] = init_device_mesh("cuda", sizes, mesh_dim_names=("rest", "cp", "tp"))
+    return extras[CONTEXT]["cp"].get_group()
+
+
+def _stages(rank: int, layout: TrainingLayout) -> list[int]:
+    """The stages of this rank of the pipeline: every P-th."""
+    return list(range(rank, layout.all_stages, layout.pipeline))
+
+
+def built(
+    model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, stage: int, dtype: str
+) -> TransformerPart:
+    """One stage, cut and sharded."""
+    context = _context(layout) if layout.context > 1 else None
+    part = TransformerPart(
+        model, layers_of(model, layout, stage), layout.checkpoint, context,
+        (stage == 0, stage == layout.all_stages - 1),
+    )  # fmt: skip
+    if layout.tensor > 1:
+        own = model.changed(sequence=model.sequence // layout.context)
+        cutting.cut(part, mesh["tp"], own, layout.sequence)
+    policy = MixedPrecisionPolicy(
+        param_dtype=getattr(torch, dtype), reduce_dtype=getattr(torch, model.gradients)
+    )
+    units: list[Any] = [part.begin, *part.layers, part.logits]
+    for unit in [each for each in units if each is not None] + [part]:
+        keeps = not layout.reshards or unit is part.logits or unit is part
+        fully_shard(
+            unit, mesh=mesh["dp", "fsdp"], mp_policy=policy, reshard_after_forward=not keeps,
+            src_data_rank=None,
+        )  # fmt: skip
+    if layout.replicas & (layout.replicas - 1):
+        part._sum_replicas_by("ring")  # which ends on all at once, whatever their number
+    if layout.ahead:
+        for unit, following in itertools.pairwise(each for each in units if each is not None):
+            unit.set_modules_to_forward_prefetch([following])
+    return part
+
+
+def _words(model: ModelSizes, layout: TrainingLayout) -> Any:
+    """Words to learn: the same for all, since only sizes matter here. With `context` each rank has its part."""
+    torch.manual_seed(0)
+    words = torch.randint(model.words, (layout.micro, model.sequence), device="cuda")
+    if layout.context == 1:
+        return words
+    group = _context(layout)
+    return own_part(words, group.rank(), group.size(), 1)
+
+
+def _accumulated(
+    model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, parts: Any, stages: Any, run: Any
+) -> list[Any]:
+    """One micro-batch after another; gradients are reduced with the last one."""
+    (part,), count = parts, layout.micro_batches(model)
+    group = mesh["tp"].get_group()
+
+    def taken(number: int) -> Any:
+        part.set_requires_gradient_sync(number == count - 1)
+        words = _words(model, layout)
+        loss = cross_entropy(part(words), words, group, model.kernels) / count
+        loss.backward()
+        return loss.detach()
+
+    return [run("a pass", number, partial(taken, number)) for number in range(count)]
+
+
+def _begin_to_gather(parts: Any) -> None:
+    """Of all stages of this rank, before the first micro-batch comes."""
+    for part in parts:
+        for unit in (part, part.begin, *part.layers, part.logits):
+            if unit is not None:
+                unit.unshard(async_op=True)
+
+
+def run_each(name: str, number: int, run: Callable[[], Any], drop: Any = None) -> Any:
+    return run()
+
+
+class RepeatedStage(PipelineStage):
+    """A stage whose micro-batches may be noted instead of run, where one rank stands for others (see `fold.repeats`)."""
+
+    def __init__(self, run: Any, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.run = run
+
+    def forward_one_chunk(self, chunk: int, args: Any, *given: Any) -> Any:
+        usual = partial(super().forward_one_chunk, chunk, args, *given)
+        output = self.run(f"forward of stage {self.stage_index}", chunk, usual)
+        if self.has_backward and chunk not in self._held:
+            self._held[chunk] = SavedForward(args, as_tuple(output))
+        return output
+
+    def backward_one_chunk(self, chunk: int, *given: Any, **more: Any) -> Any:
+        usual = partial(super().backward_one_chunk, chunk, *given, **more)
+        drop = partial(self._held.pop, chunk)
+        return self.run(f"backward of stage {self.stage_index}", chunk, usual, drop)
+
+
+def _pipelined(
+    model: ModelSizes,
+    layout: TrainingLayout,
+    mesh: DeviceMesh,
+    parts: Any,
+    stages: list[int],
+    run: Any,
+) -> list[Any]:
+    count, group = layout.micro_batches(model), mesh["tp"].get_group()
+    pipe = [
+        RepeatedStage(run, part, stage, layout.all_stages, "cuda", group=mesh["pp"].get_group())
+        for part, stage in zip(parts, stages, strict=True)
+    ]
+
+    numbers = itertools.count()
+
+    def loss(logits: Any, words: Any) -> Any:
+        usual = partial(cross_entropy, logits, words, group, model.kernels)
+        return run("the loss", next(numbers), lambda: usual() / count)
+
+    one_stage = layout.stages == 1
+    schedule: Any = get_schedule_class(layout.schedule)
+    schedule = schedule(pipe[0] if one_stage else pipe, count, loss_fn=loss, scale_grads=False)
+    words = _words(model, layout).repeat(count, 1)
+    losses: list[Any] = []
+    given = (words,) if 0 in stages else ()
+    target = words if layout.all_stages - 1 in stages else None
+    if layout.ahead:
+        _begin_to_gather(parts)
+    for part in parts:
+        part.set_is_last_backward(not layout.ahead)
+    schedule.step(*given, target=target, losses=losses, return_outputs=False)
+    for part in parts:
+        part.set_is_last_backward(True)
+    return [each.detach() for each in losses]

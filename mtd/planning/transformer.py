@@ -1,0 +1,196 @@
+"""A transformer of the sizes that a file says, and a part of it for each stage of a pipeline.
+
+    kind     norm        positions        MLP                        attention
+    llama    RMSNorm     turned (RoPE)    down(silu(gate) · up)      in tiles; several heads share keys
+    gpt      LayerNorm   learned          down(gelu(up))             in tiles, or whole with dropout of its weights
+
+With `checkpoint="full"` each layer is computed again for its gradients. With "selective" the results of every second
+matrix and of attention are kept, and the rest is computed again, as torchtitan does by default.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+import minitorch_dist as torch
+from minitorch_dist import nn
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.nn import functional as F
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
+from minitorch_dist.utils.checkpoint import checkpoint
+from mtd.planning import kernels
+from mtd.planning.context_attention import context_attention, gathered, own_part
+from mtd.planning.kept_results import KeptResults, WeightMatrix, attention
+from mtd.planning.model_files import ModelSizes
+from mtd.planning.whole_attention import whole_attention
+
+
+def turns(length: int, size: int) -> tuple[Any, ...]:
+    """Cosine and sine of the angle by which each position turns each pair of a head's numbers."""
+    speeds = 1.0 / 500000.0 ** (torch.arange(0, size, 2).float() / size)
+    angles = torch.outer(torch.arange(length).float(), speeds)
+    return torch.cos(angles), torch.sin(angles)
+
+
+class SelfAttention(nn.Module):
+    """Queries, keys and values; the heads of this rank follow from the sizes of its matrices."""
+
+    def __init__(self, model: ModelSizes) -> None:
+        super().__init__()
+        bias, shared = not model.is_gated, model.kv_heads * model.head
+        self.size, self.is_whole, self.dropout = (
+            model.head,
+            model.attention == "whole",
+            model.dropout,
+        )
+        self.turned = kernels.TURNS[model.kernels]
+        self.copies = model.heads // model.kv_heads if model.kernels == "single" else 1
+        self.context: ProcessGroup | None = None  # over which the sequence is cut
+        self.query = WeightMatrix(model.width, model.width, bias=bias)
+        self.key = WeightMatrix(model.width, shared, bias=bias)
+        self.value = WeightMatrix(model.width, shared, bias=bias)
+        self.out = WeightMatrix(model.width, model.width, bias=bias)
+
+    def forward(self, x: Any, turn: Any) -> Any:
+        rows, length, _ = x.shape
+        q, k, v = (
+            matrix(x).reshape(rows, length, -1, self.size)
+            for matrix in (self.query, self.key, self.value)
+        )
+        if turn is not None:
+            q, k = self.turned(q, *turn), self.turned(k, *turn)
+        group = self.context
+        if group is not None:
+            k, v = (gathered(each, group, length * group.size()) for each in (k, v))
+        q, k, v = (each.transpose(1, 2) for each in (q, k, v))
+        if self.copies > 1:
+            k, v = kernels.repeated(k, self.copies), kernels.repeated(v, self.copies)
+        if group is not None:
+            seen = context_attention(q, k, v, group.rank(), group.size())
+        elif self.is_whole:
+            seen = whole_attention(q, k, v, self.dropout)
+        else:
+            seen = attention(q, k, v)
+        return self.out(seen.transpose(1, 2).reshape(rows, length, -1))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, model: ModelSizes) -> None:
+        super().__init__()
+        bias = not model.is_gated
+        self.gate = WeightMatrix(model.width, model.ffn, bias=False) if model.is_gated else None
+        self.up = WeightMatrix(model.width, model.ffn, bias=bias)
+        self.down = WeightMatrix(model.ffn, model.width, bias=bias)
+        self.gated = kernels.GATES[model.kernels]
+
+    def forward(self, x: Any) -> Any:
+        if self.gate is None:
+            return self.down(F.gelu(self.up(x)))
+        return self.down(self.gated(self.gate(x), self.up(x)))
+
+
+def norm_of(model: ModelSizes) -> Any:
+    if not model.is_gated:
+        return nn.LayerNorm
+    return kernels.SingleRMSNorm if model.kernels == "single" else nn.RMSNorm
+
+
+class TransformerLayer(nn.Module):
+    def __init__(self, model: ModelSizes, how: str) -> None:
+        super().__init__()
+        norm = norm_of(model)
+        self.how = how
+        self.norm1, self.norm2 = norm(model.width), norm(model.width)
+        self.attention, self.mlp = SelfAttention(model), FeedForward(model)
+
+    def forward(self, x: Any, turn: Any) -> Any:
+        if self.how == "none":
+            return self.computed(x, turn)
+        keeper = KeptResults().run if self.how == "selective" else nullcontext
+
+        def run(x: Any, turn: Any) -> Any:
+            with keeper():
+                return self.computed(x, turn)
+
+        return checkpoint(run, x, turn, use_reentrant=False, preserve_rng_state=False)
+
+    def computed(self, x: Any, turn: Any) -> Any:
+        x = x + self.attention(self.norm1(x), turn)
+        return x + self.mlp(self.norm2(x))
+
+
+class WordTable(nn.Embedding):
+    """An embedding that `fill` fills."""
+
+    def reset_parameters(self) -> None:
+        pass
+
+
+def fill(module: nn.Module, seed: int) -> None:
+    """First values that follow from `seed` alone, so that they are the same in every layout. No device computes
+    them, so they take no time."""
+    numbers = np.random.default_rng(seed)
+    for name, p in module.named_parameters():
+        if p.ndim == 2 and has_numbers(p.array):
+            p.array[...] = 0.02 * numbers.standard_normal(p.shape)
+        elif name.endswith("bias"):
+            p.array[...] = 0
+
+
+class Positions(nn.Module):
+    """Words and, for the kind gpt, their positions."""
+
+    def __init__(self, model: ModelSizes) -> None:
+        super().__init__()
+        self.words = WordTable(model.words, model.width)
+        self.places = None if model.is_gated else WordTable(model.sequence, model.width)
+
+    def forward(self, words: Any) -> Any:
+        x = self.words(words)
+        if self.places is None:
+            return x
+        return x + self.places(torch.arange(words.shape[1], device=words.device))
+
+
+class TransformerPart(nn.Module):
+    """Some of the layers. `ends`: whether the embedding stands before them, and the logits behind them."""
+
+    def __init__(
+        self, model: ModelSizes, layers: range, how: str, context: ProcessGroup | None = None,
+        ends: tuple[bool, bool] = (True, True),
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.context = context
+        self.has_turns, self.size = model.is_gated, model.head
+        self.sequence = model.sequence
+        self.begin = Positions(model) if ends[0] else None
+        self.layers = nn.ModuleList([TransformerLayer(model, how) for _ in layers])
+        self.norm: Any = None
+        self.logits: Any = None
+        if ends[1]:
+            self.norm = norm_of(model)(model.width)
+            self.logits = WeightMatrix(model.width, model.words, bias=False)
+        self.turn: Any = None
+        for layer in self.layers:
+            layer.attention.context = context
+        for number, layer in zip(layers, self.layers, strict=True):
+            fill(layer, 1 + number)
+        for seed, module in ((0, self.begin), (1 + model.layers, self.logits)):
+            if module is not None:
+                fill(module, seed)
+
+    def forward(self, x: Any) -> Any:
+        if self.begin is not None:
+            x = self.begin(x)
+        if self.has_turns and self.layers and self.turn is None:
+            found = turns(self.sequence, self.size)
+            if self.context is not None:
+                rank, count = self.context.rank(), self.context.size()
+                found = tuple(own_part(each, rank, count, 0) for each in found)
+            self.turn = tuple(each.to(x.device).to(x.dtype).unsqueeze(1) for each in found)
+        for layer in self.layers:
+            x = layer(x, self.turn)
+        return x if self.logits is None else self.logits(self.norm(x))

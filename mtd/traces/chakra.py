@@ -1,0 +1,236 @@
+"""Execution traces of MLCommons Chakra, as ASTRA-sim reads them: `name.0.et`, `name.1.et`, … one for each rank.
+
+A file is messages with their lengths before them: one GlobalMetadata, and then Nodes (schema/protobuf/et_def.proto in
+github.com/mlcommons/chakra, version 0.0.4). Durations are whole microseconds there. Ours are picoseconds, and stand in an
+attribute of their own beside them, so that what we write is what we read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from os import PathLike
+from pathlib import Path
+from typing import Final
+
+from minitorch_dist.sim import whole_files
+from mtd.traces import protobuf
+from mtd.traces.protobuf import TraceError, bytes_field, number_field, packed_field
+
+VERSION: Final = "0.0.4"
+MOST: Final = 1 << 62
+PER_MICROSECOND: Final = 10**6
+
+
+class NodeKind(IntEnum):
+    """Those that are understood; nodes of other kinds are read as computing of their duration."""
+
+    COMPUTE = 4
+    SEND = 5
+    RECEIVE = 6
+    COLLECTIVE = 7
+
+
+COLLECTIVES: Final = (
+    "all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast", "all_to_all",
+    "reduce_scatter", "reduce_scatter_block", "barrier",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TraceNode:
+    """One thing that a rank does, once what it names in `after` is over. Times in picoseconds."""
+
+    number: int
+    name: str
+    kind: NodeKind
+    after: tuple[int, ...] = ()
+    start: int = 0  # when it began in the run that was traced
+    duration: int = 0
+    collective: str = ""  # of COLLECTIVES
+    nbytes: int = 0
+    group: tuple[int, ...] = ()  # ranks of a collective; () is the whole world
+    peer: int = -1  # of a message
+    tag: int = 0
+
+
+def write_chakra(ranks: Sequence[Sequence[TraceNode]], name: str | PathLike[str]) -> list[Path]:
+    """Write `name.0.et` and so on; returns their paths."""
+    paths = []
+    for rank, nodes in enumerate(ranks):
+        path = Path(f"{name}.{rank}.et")
+        whole_files.write(path, encoded(rank, nodes))
+        paths.append(path)
+    return paths
+
+
+def read_chakra(name: str | PathLike[str]) -> list[list[TraceNode]]:
+    """The nodes of each rank; TraceError for what is no trace."""
+    found: list[list[TraceNode]] = []
+    while (path := Path(f"{name}.{len(found)}.et")).exists():
+        try:
+            found.append(decoded(path.read_bytes()))
+        except TraceError as error:
+            raise TraceError(f"{path}: {error}") from None
+    further = _ranks_beside(Path(name))
+    if not found or max(further, default=0) > len(found):
+        there = f", but there is one of rank {max(further)}" if further else ""
+        raise TraceError(
+            f"there is no file {path}{there}; a trace has one for each rank, from 0 on"
+        )
+    return found
+
+
+def _ranks_beside(name: Path) -> list[int]:
+    """The ranks whose files have this name."""
+    words = [
+        re.fullmatch(r"\.(\d{1,9})\.et", each.name.removeprefix(name.name))
+        for each in name.parent.glob("*.et")
+    ]
+    return [int(found[1]) for found in words if found]
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+def encoded(rank: int, nodes: Sequence[TraceNode]) -> bytes:
+    messages = [bytes_field(1, VERSION), *(_node(rank, node) for node in nodes)]
+    return b"".join(protobuf.varint(len(message)) + message for message in messages)
+
+
+def _node(rank: int, node: TraceNode) -> bytes:
+    parts = [
+        number_field(1, node.number), bytes_field(2, node.name), number_field(3, node.kind),
+        packed_field(5, node.after), number_field(6, node.start // PER_MICROSECOND),
+        number_field(7, node.duration // PER_MICROSECOND),
+        _bool("is_cpu_op", False), _uint("start_picos", node.start), _uint("duration_picos", node.duration),
+    ]  # fmt: skip
+    if node.kind == NodeKind.COLLECTIVE:
+        parts += [
+            _int("comm_type", COLLECTIVES.index(node.collective)), _int("comm_size", node.nbytes),
+            _uints("pg_ranks", node.group),
+        ]  # fmt: skip
+    elif node.kind in (NodeKind.SEND, NodeKind.RECEIVE):
+        ends = (rank, node.peer) if node.kind == NodeKind.SEND else (node.peer, rank)
+        parts += [
+            _int("comm_size", node.nbytes), _int("comm_src", ends[0]), _int("comm_dst", ends[1]),
+            _int("comm_tag", node.tag),
+        ]  # fmt: skip
+    return b"".join(parts)
+
+
+def _attribute(name: str, value: bytes) -> bytes:
+    return bytes_field(10, bytes_field(1, name) + value)
+
+
+def _int(name: str, value: int) -> bytes:
+    return _attribute(name, number_field(9, value))
+
+
+def _uint(name: str, value: int) -> bytes:
+    return _attribute(name, number_field(13, value))
+
+
+def _uints(name: str, values: Sequence[int]) -> bytes:
+    return _attribute(name, bytes_field(14, packed_field(1, values)))
+
+
+def _bool(name: str, value: bool) -> bytes:
+    return _attribute(name, number_field(27, value))
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+def decoded(data: bytes) -> list[TraceNode]:
+    """The nodes of one rank's file, checked: numbers are their own, and each comes after what it names."""
+    at, found, is_first = 0, [], True
+    while at < len(data):
+        length, at = protobuf.read_varint(data, at)
+        if at + length > len(data):
+            raise TraceError(
+                f"a message of {length} bytes begins at byte {at}, but {len(data) - at} are left"
+            )
+        if not is_first:  # the first one tells of the whole
+            found.append(_read_node(data[at : at + length]))
+        at, is_first = at + length, False
+    if is_first:
+        raise TraceError("the file is empty")
+    _check(found)
+    return found
+
+
+def _check(nodes: Sequence[TraceNode]) -> None:
+    numbers = {node.number for node in nodes}
+    if len(numbers) != len(nodes):
+        raise TraceError("two nodes have one number")
+    for node in nodes:
+        unknown = [each for each in node.after if each not in numbers]
+        if unknown:
+            raise TraceError(
+                f"node {node.number} ({node.name}) is after node {unknown[0]}, which is not there"
+            )
+
+
+def _read_node(data: bytes) -> TraceNode:
+    number, name, kind, micros, start_micros = 0, "", 0, 0, 0
+    after: list[int] = []
+    attributes: dict[str, int | tuple[int, ...]] = {}
+    for field, value in protobuf.fields(data):
+        if field in (4, 5):
+            after += protobuf.packed(value)
+        elif field == 10 and isinstance(value, bytes):
+            _read_attribute(value, attributes)
+        elif field == 2:
+            name = protobuf.text(value)
+        elif isinstance(value, int):
+            number = value if field == 1 else number
+            kind = value if field == 3 else kind
+            start_micros = value if field == 6 else start_micros
+            micros = value if field == 7 else micros
+
+    def whole(word: str, otherwise: int = 0, least: int = 0) -> int:
+        found = attributes.get(word, otherwise)
+        if not isinstance(found, int) or not least <= found <= MOST:
+            raise TraceError(f"node {number} ({name}): {word}={found} cannot be")
+        return found
+
+    known = NodeKind(kind) if kind in set(NodeKind) else NodeKind.COMPUTE
+    collective: str = ""
+    group: tuple[int, ...] = ()
+    if known == NodeKind.COLLECTIVE:
+        place = whole("comm_type", -1)
+        if place >= len(COLLECTIVES):
+            raise TraceError(f"node {number} ({name}): there is no collective with number {place}")
+        collective = COLLECTIVES[place]
+        ranks = attributes.get("pg_ranks", ())
+        group = ranks if isinstance(ranks, tuple) else ()
+    peer = -1
+    if known in (NodeKind.SEND, NodeKind.RECEIVE):
+        peer = whole("comm_dst" if known == NodeKind.SEND else "comm_src", -1)
+    return TraceNode(
+        number, name, known, tuple(dict.fromkeys(after)), whole("start_picos", start_micros * PER_MICROSECOND),
+        whole("duration_picos", micros * PER_MICROSECOND), collective, whole("comm_size"), group, peer,
+        whole("comm_tag"),
+    )  # fmt: skip
+
+
+def _read_attribute(data: bytes, into: dict[str, int | tuple[int, ...]]) -> None:
+    name = ""
+    found: int | tuple[int, ...] | None = None
+    for field, value in protobuf.fields(data):
+        if field == 1:
+            name = protobuf.text(value)
+        elif isinstance(value, int):
+            found = protobuf.signed(value) if field in (7, 9) else value
+        elif field in (8, 10, 12, 14):  # lists of whole numbers
+            found = tuple(
+                n
+                for key, list_ in protobuf.fields(value)
+                if key == 1
+                for n in protobuf.packed(list_)
+            )
+    if found is not None:
+        into[name] = found

@@ -1,0 +1,160 @@
+"""A trace as a program: each rank does its nodes on another simulated network.
+
+Computing takes the time that the trace says. Collectives and messages take that of the new network, by our own schedules.
+A rank has one stream for computing, in the order of the nodes. Collectives move beside it, and what comes after one waits
+for it. Collectives of one group are called in the order of their nodes, so all its ranks must name them in one order.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import minitorch_dist as torch
+from minitorch_dist import distributed as dist
+from minitorch_dist.sim import inside
+from minitorch_dist.sim.report import Report
+from minitorch_dist.sim.runner import run
+from mtd.traces.chakra import NodeKind, TraceNode
+from mtd.traces.protobuf import TraceError
+from transports.clock import PICO
+
+MOST_RANKS: Final = 100_000
+
+
+def run_trace(ranks: Sequence[Sequence[TraceNode]], **options: Any) -> Report[Any]:
+    """Run the nodes of each rank. `options` are those of `sim.run`, such as net= and timelines=."""
+    if not 0 < len(ranks) <= MOST_RANKS:
+        raise TraceError(f"a trace has 1 to {MOST_RANKS} ranks, not {len(ranks)}")
+    ordered = [in_order(nodes) for nodes in ranks]
+    groups = _groups(ordered)
+    return run(_rank, len(ranks), (ordered, groups), **{"shapes": True, **options})
+
+
+def in_order(nodes: Sequence[TraceNode]) -> list[TraceNode]:
+    """Each after what it names; else as they stand. TraceError for a circle."""
+    known = {node.number: node for node in nodes}
+    left = {node.number: len([n for n in node.after if n in known]) for node in nodes}
+    following: dict[int, list[int]] = {}
+    for node in nodes:
+        for number in node.after:
+            following.setdefault(number, []).append(node.number)
+    found: list[TraceNode] = []
+    place = {node.number: number for number, node in enumerate(nodes)}
+    ready = [place[number] for number, count in left.items() if not count]
+    heapq.heapify(ready)
+    while ready:
+        node = nodes[heapq.heappop(ready)]
+        found.append(node)
+        for number in following.get(node.number, ()):
+            left[number] -= 1
+            if not left[number]:
+                heapq.heappush(ready, place[number])
+    if len(found) < len(nodes):
+        stuck = next(known[number] for number, count in left.items() if count)
+        raise TraceError(f"node {stuck.number} ({stuck.name}) comes after itself")
+    return found
+
+
+def _groups(ranks: Sequence[Sequence[TraceNode]]) -> list[tuple[int, ...]]:
+    """All groups that are named, checked."""
+    size = len(ranks)
+    found: dict[tuple[int, ...], None] = {}
+    for rank, nodes in enumerate(ranks):
+        for node in nodes:
+            if node.kind != NodeKind.COLLECTIVE or not node.group:
+                if node.kind in (NodeKind.SEND, NodeKind.RECEIVE) and not 0 <= node.peer < size:
+                    raise TraceError(
+                        f"rank {rank}, node {node.number} ({node.name}): there is no rank {node.peer} of {size}"
+                    )
+                continue
+            if rank not in node.group or not all(0 <= each < size for each in node.group):
+                raise TraceError(
+                    f"rank {rank}, node {node.number} ({node.name}): its group {node.group[:8]} is not one of "
+                    f"{size} ranks with rank {rank} in it"
+                )
+            if len(set(node.group)) < len(node.group):
+                raise TraceError(f"rank {rank}, node {node.number}: its group names a rank twice")
+            found[node.group] = None
+    return sorted(found)
+
+
+def _rank(ranks: Sequence[Sequence[TraceNode]], groups: Sequence[tuple[int, ...]]) -> None:
+    whole = tuple(range(len(ranks)))
+    made: dict[tuple[int, ...], Any] = {whole: None, (): None}
+    for group in groups:
+        if group not in made:
+            made[group] = dist.new_group(list(group))
+    works: dict[int, Any] = {}
+    nodes = {node.number: node for node in ranks[dist.get_rank()]}
+    for node in nodes.values():
+        with _named(node):
+            _do(node, works, made, len(whole))
+    for number, work in works.items():
+        with _named(nodes[number]):
+            if work is not None:
+                work.wait()
+
+
+@contextmanager
+def _named(node: TraceNode) -> Iterator[None]:
+    """An error in here tells the node, for a trace has no lines of a program."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(
+            f"in node {node.number} ({node.name}) of the trace of rank {dist.get_rank()}"
+        )
+        raise
+
+
+def _do(
+    node: TraceNode, works: dict[int, Any], groups: dict[tuple[int, ...], Any], world: int
+) -> None:
+    """Begin it, once what it comes after is over."""
+    for number in node.after:
+        work = works.pop(number, None)
+        if work is not None:
+            work.wait()
+    if node.kind == NodeKind.COMPUTE:
+        inside.compute(node.duration / PICO)
+    elif node.kind == NodeKind.COLLECTIVE:
+        size = len(node.group) or world
+        works[node.number] = _begun(node, groups[node.group], size)
+    elif node.kind == NodeKind.SEND:
+        works[node.number] = dist.isend(_bytes(node.nbytes), node.peer, tag=node.tag)
+    else:
+        works[node.number] = dist.irecv(_bytes(node.nbytes), node.peer, tag=node.tag)
+
+
+def _begun(node: TraceNode, group: Any, size: int) -> Any:
+    """Begin a collective whose whole vector, or each rank's part of it, has so many bytes."""
+    name, x = node.collective, _bytes(node.nbytes)
+    first = node.group[0] if node.group else 0
+    beside: dict[str, Any] = {"group": group, "async_op": True}
+    if name == "all_gather":
+        return dist.all_gather_into_tensor(_bytes(node.nbytes * size), x, **beside)
+    if name in ("reduce_scatter", "reduce_scatter_block"):
+        whole = _bytes(max(node.nbytes, 1) * size)
+        return dist.reduce_scatter_tensor(_bytes(max(node.nbytes, 1)), whole, **beside)
+    if name == "all_to_all":
+        part = _bytes(-(-node.nbytes // size) * size)
+        return dist.all_to_all_single(torch.empty_like(part), part, **beside)
+    if name == "barrier":
+        return dist.barrier(**beside)
+    if name in ("broadcast", "reduce"):
+        return getattr(dist, name)(x, first, **beside)
+    if name in ("gather", "scatter"):
+        return _rooted(name, x, first, size, beside)
+    return dist.all_reduce(x, **beside)
+
+
+def _rooted(name: str, x: Any, root: int, size: int, beside: dict[str, Any]) -> Any:
+    parts = [torch.empty_like(x) for _ in range(size)] if dist.get_rank() == root else None
+    return getattr(dist, name)(x, parts, root, **beside)
+
+
+def _bytes(count: int) -> Any:
+    return torch.empty(count, dtype=torch.uint8)
