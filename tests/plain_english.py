@@ -221,7 +221,7 @@ def main(names: list[str]) -> int:
     everything = ["README.md", "CONTRIBUTING.md", "DESIGN.md", "CHANGELOG.md", "docs"]
     findings = [
         finding
-        for path in files(names or [*everything, "minitorch_dist", "transports"])
+        for path in files(names or [*everything, "minitorch_dist", "transports", "mtd"])
         for finding in in_file(path)
     ]
     for finding in findings:

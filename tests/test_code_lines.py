@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minitorch_dist import cli
+from mtd import cli
 from mtd.cli import code_lines as counting
 from mtd.cli.code_lines import code_lines
 

@@ -30,7 +30,7 @@ def is_list(package: Path) -> bool:
 
 LISTS = [
     str(path.parent.relative_to(HOUSE))
-    for ground in ("transports", "minitorch_dist")
+    for ground in ("transports", "minitorch_dist", "mtd")
     for path in sorted((HOUSE / ground).rglob("__init__.py"))
     if is_list(path.parent)
 ]

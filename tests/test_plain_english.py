@@ -37,7 +37,7 @@ FOLDERS = sorted(
     if path.suffix == ".py" or (path / "__init__.py").exists()
 )
 LESSONS = sorted(f"lessons/{path.name}" for path in (HOUSE / "lessons").glob("[0-9]*_*"))
-OTHERS = ["transports", "programs", "lessons/face"]
+OTHERS = ["transports", "mtd", "programs", "lessons/face"]
 
 
 @pytest.mark.parametrize("name", [*PAGES, *OTHERS, *FOLDERS, *LESSONS])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import cli
+from mtd import cli
 from mtd.course import achievements, contest, museum, network_game, progress, workspace
 from tests.course.small import room
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import cli
+from mtd import cli
 from mtd.course import bridging, lesson, workspace
 from mtd.course.lesson import BRIDGE, Lesson, LessonError
 from mtd.course.sizes import GAP

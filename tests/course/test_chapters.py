@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from minitorch_dist import cli, sim
+from minitorch_dist import sim
 from minitorch_dist.distributed.pipelining.orders import (
     Action,
     B,
@@ -24,6 +24,7 @@ from minitorch_dist.distributed.pipelining.orders import (
 )  # fmt: skip
 from minitorch_dist.distributed.schedules.choice import known
 from minitorch_dist.distributed.schedules.links import Links
+from mtd import cli
 from mtd.course import judging as lesson_judging, workspace
 from mtd.course.chapters import chapter, judging
 from mtd.course.chapters.chapter import Chapter

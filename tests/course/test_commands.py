@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from minitorch_dist import cli
+from mtd import cli
 from mtd.cli.lessons import check, keyboard, listing, watch
 from mtd.cli.page import Page
 from mtd.course import bounds, lesson, path, workspace

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import cli
 from minitorch_dist.distributed.schedules import choice, ring
 from minitorch_dist.distributed.schedules.schedule import Schedule
+from mtd import cli
 from mtd.course import contest
 from mtd.course.contest import NotAdmitted
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import cli
+from mtd import cli
 from mtd.course import certificate, finale, workspace, worlds
 from mtd.course.lesson import find
 from mtd.course.worlds import Lived

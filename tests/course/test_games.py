@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import cli
+from mtd import cli
 from mtd.course import contest, levels, network_game, rank_game
 from mtd.course.network_game import Impossible, NoLevel
 from tests.course.terminal import Terminal

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import cli
+from mtd import cli
 from mtd.course import judging, lesson, notebooks
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import cli
+from mtd import cli
 from mtd.course import lesson, museum, properties
 from mtd.course.museum import NoExhibit
 

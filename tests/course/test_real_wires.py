@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import cli
+from mtd import cli
 from mtd.course import checking, lesson
 from mtd.course.lamps import Asked, asked_by
 from mtd.course.lesson import Lesson

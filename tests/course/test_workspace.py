@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from minitorch_dist import cli
+from mtd import cli
 from mtd.course import lesson, progress as progresses, workspace
 from mtd.course.lesson import LessonError
 from mtd.course.source import unwritten

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import cli
+from mtd import cli
 from mtd.course import certificate, lesson, timelines, worlds
 from mtd.course.worlds import Lived, TrainingSetup
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import cli, sim
+from minitorch_dist import sim
+from mtd import cli
 from tests.journal.programs import ring, sum_by
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from minitorch_dist import cli, sim
+from minitorch_dist import sim
 from minitorch_dist.distributed import journal
 from minitorch_dist.pictures import page
+from mtd import cli
 from tests.journal.programs import everything, ring
 from tests.pictures.scenes import empty, ping
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from minitorch_dist import cli
 from minitorch_dist.sim import whole_files
+from mtd import cli
 from mtd.cli import plan_page
 from mtd.planning import (
     bounds,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from minitorch_dist import cli
 from minitorch_dist.sim import whole_files
+from mtd import cli
 
 PAGE = "<!doctype html>"
 

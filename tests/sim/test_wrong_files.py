@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from minitorch_dist import cli, sim
+from minitorch_dist import sim
 from minitorch_dist.sim import nets
-from mtd import traces
+from mtd import cli, traces
 from mtd.planning import clusters, model_files, search
 from mtd.traces import chakra
 from mtd.traces.chakra import NodeKind, TraceNode
