@@ -83,8 +83,24 @@ INSTEAD: Final = {
 }  # fmt: skip
 
 
+# What uses the library stands in a package beside it. Python asks for the package of a module first.
+MOVED: Final = {
+    "cli": "mtd.cli",
+    "course": "mtd.course",
+    "sim.calibration": "mtd.calibration",
+    "sim.device_calibration": "mtd.device_calibration",
+    "sim.estimates": "mtd.estimates",
+    "sim.papers": "mtd.papers",
+    "sim.planning": "mtd.planning",
+    "sim.traces": "mtd.traces",
+    "sim.zoo": "mtd.zoo",
+}
+
+
 def instead_of(name: str) -> str:
-    """The sentence for a module of torch's, or "" if there is none."""
+    """The sentence for a module of torch's, or for one that has moved; "" if there is none."""
+    if name in MOVED:
+        return f"It is `{MOVED[name]}` now."
     while name and name not in INSTEAD:
         name = name.rpartition(".")[0]
     return INSTEAD.get(name, "")

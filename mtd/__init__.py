@@ -3,7 +3,7 @@
     cli                  the commands, a module each; what they print
     course               the judge of the lessons, the class, the games and the museum
     zoo                  hangs that people met in public
-    papers               tables of papers, made again
+    papers               tables of papers, computed anew by our own code
     planning             which layout trains a model fastest
     calibration          latency and bandwidth of a real transport, for a simulation
     device_calibration   a device's speed, for a simulation

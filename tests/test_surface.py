@@ -7,9 +7,12 @@ is empty, or the failure lists what is not there.
 from __future__ import annotations
 
 import importlib
+import re
 from functools import reduce
 
 import pytest
+
+from minitorch_dist import not_offered
 
 TENSOR = """
 LongTensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor IntTensor ShortTensor CharTensor
@@ -136,3 +139,11 @@ def test_torch_knows_these_names_too(table: str) -> None:
                 continue  # modules that torch does not import by itself
             unknown.append(name)
     assert unknown == []
+
+
+@pytest.mark.parametrize(("old", "new"), not_offered.MOVED.items())
+def test_a_module_that_has_moved_says_where_it_is(old: str, new: str) -> None:
+    for name in (old, f"{old}.within"):
+        with pytest.raises(ModuleNotFoundError, match=re.escape(f"It is `{new}` now.")):
+            importlib.import_module(f"minitorch_dist.{name}")
+    importlib.import_module(new)
