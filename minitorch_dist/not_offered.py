@@ -83,7 +83,7 @@ INSTEAD: Final = {
 }  # fmt: skip
 
 
-# What uses the library stands in a package beside it. Python asks for the package of a module first.
+# The command, the course and the planner stand in a package beside the library. Python asks for the package of a module first.
 MOVED: Final = {
     "cli": "mtd.cli",
     "course": "mtd.course",
