@@ -786,7 +786,6 @@ _ROOMS = {
     "utils",
 }
 _FROM = {
-    "vmap": "func",
     "SerializationError": "serialization",
     "launch": "launching",
     "load": "serialization",

@@ -22,7 +22,7 @@ INSTEAD: Final = {
     "accelerator": "Its functions are in `accelerator` itself.",
     "ao": _QUANTIZED,
     "autograd": "Its functions and classes are in `autograd` itself.",
-    "autograd.forward_ad": "Take `func.jvp`.",
+    "autograd.forward_ad": "Derivatives go backwards only, with `autograd.grad`: PyTorch has both ways.",
     "autograd.grad_mode": "Take `no_grad`, `enable_grad` or `inference_mode`.",
     "autograd.profiler": _PROFILER,
     "autograd.profiler_legacy": _PROFILER,

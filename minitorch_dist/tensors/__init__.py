@@ -19,7 +19,6 @@ Lowest first: a module imports only what stands before it.
     masks printing                  gradients that flow in some places only; how a tensor reads
     ops                             the operations, each with its gradient beside it
     extras                          operations that the house itself does not use
-    double_backward                 gradients of gradients: a backward pass that is recorded
     state                           a tensor's fields as torch shows them
     tensor                          the class that lists the operations as methods
 

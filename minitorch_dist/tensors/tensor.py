@@ -9,7 +9,6 @@ from minitorch_dist.tensors.autograd import attended as attended, view_notes as 
 from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import operations
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.double_backward import passes as passes
 from minitorch_dist.tensors.extras.methods import ExtraMethods
 from minitorch_dist.tensors.ops import complex_numbers, gradients, operators
 from minitorch_dist.tensors.ops.along_axes import (

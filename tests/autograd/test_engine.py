@@ -304,3 +304,14 @@ def test_a_task_says_what_it_waits_for() -> None:
     task.awaits = 3
     assert not task.arrive(0, np.ones(2), owned=False)
     assert repr(task) == "<Task MulBackward0: 1 of 1 gradients, awaits 2 edges>"
+
+
+def test_a_gradient_of_a_gradient_is_refused_with_a_way_to_have_it() -> None:
+    x = mtd.ones(2, requires_grad=True)
+    for ask in (
+        lambda: mtd.autograd.grad((x**3).sum(), x, create_graph=True),
+        lambda: (x**3).sum().backward(create_graph=True),
+    ):
+        with pytest.raises(NotImplementedError, match=r"create_graph=True is not offered.*PyTorch"):
+            ask()
+    assert x.grad is None

@@ -26,7 +26,7 @@ LEFT_OUT: Final = {
     """,
     "it reads or writes a file": "save load",
     "it starts ranks": "launch",
-    "it takes a function, and is what this function is": "compile vmap apply_ companion map_",
+    "it takes a function, and is what this function is": "compile apply_ companion map_",
     "it hands memory on, and there is none": """
         share_memory_ is_shared to_dlpack data_ptr untyped_storage set_ is_set_to from_numpy frombuffer
     """,

@@ -132,23 +132,6 @@ def run(
     return wanted.arrived
 
 
-def _nobody(
-    roots: Sequence[tuple[Edge, TensorBase]], retain_graph: bool, inputs: Sequence[TensorBase]
-) -> list[TensorBase | None]:
-    raise NotImplementedError("tensors.double_backward was not imported")
-
-
-run_recorded = _nobody
-"""As `run`, recorded: what arrives can be differentiated. `double_backward` puts its function in here."""
-
-
-def leaves(roots: Sequence[tuple[Edge, TensorBase]]) -> list[TensorBase]:
-    """All leaves that the roots were computed from."""
-    nodes = engine.count_edges([edge for edge, _ in roots])
-    found = [node.leaf() for node in nodes if isinstance(node, AccumulateGrad)]
-    return [leaf for leaf in found if leaf is not None]
-
-
 class Wanted:
     """A pass with `inputs`: which nodes it runs, and what has arrived where it was asked for."""
 

@@ -80,7 +80,7 @@ class NodeHooks:
                 here = _own(grads, owned, output, device)
                 replaced = hook(here)
                 if replaced is not None:
-                    grads[output] = _gradient(checked(hook, here, replaced), grads[output])
+                    grads[output] = checked(hook, here, replaced).array
                     owned[output] = False
         for output, reference in self.retained.items():
             tensor, grad = reference(), grads[output]
@@ -150,15 +150,10 @@ def _own(
 
 
 def _wrap(grad: Array | None, device: device_labels.device) -> Any:
-    """The gradient as a tensor. One that is recorded (`double_backward`) is a tensor already."""
-    if grad is None or hasattr(grad, "history"):
-        return None if grad is None else grad.history
+    """The gradient as a tensor"""
+    if grad is None:
+        return None
     return base.new(TensorBase.plain, np.asanyarray(grad), device)
-
-
-def _gradient(tensor: TensorBase, before: Array | None) -> Array:
-    """The array that travels on in place of `before`."""
-    return before.of(tensor) if hasattr(before, "history") else tensor.array  # type: ignore[union-attr]
 
 
 def _replacements(
@@ -174,8 +169,8 @@ def _replacements(
             f"but expected {len(given)})"
         )
     return [
-        None if new is None else _gradient(checked(hook, old, new), grad)
-        for old, new, grad in zip(given, found, before, strict=True)
+        None if new is None else checked(hook, old, new).array
+        for old, new in zip(given, found, strict=True)
     ]
 
 
