@@ -14,7 +14,6 @@ Lowest first: a module imports only what stands before it.
     storages                        the bytes under a tensor, with torch's methods
     shared_memory                   memory that several processes see
     shape_arrays                    arrays that have a shape and no numbers
-    sparse_array                    a matrix of which only some numbers are stored
     generator distributions         random numbers: a stream for each seed
     masks printing                  gradients that flow in some places only; how a tensor reads
     ops                             the operations, each with its gradient beside it

@@ -18,7 +18,6 @@ from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core import graph
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
-from minitorch_dist.tensors.sparse_array import SparseArray
 
 
 @dataclass(frozen=True)
@@ -73,14 +72,7 @@ def to_text(self: TensorBase, *, tensor_contents: str | None = None, name: str =
     notes = []
     if self.storage.device is not devices.CPU:
         notes.append(f"device='{self.storage.device}'")
-    if type(x) is SparseArray:
-        text = _stored(x, len(name) + 1)
-        notes += [f"size={x.shape}", f"nnz={len(x.values)}"]
-        if self.dtype not in (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool_):
-            notes.append(f"dtype={self.dtype}")
-        notes.append("layout=torch.sparse_coo")
-        text += notes.pop(0)
-    elif not has_numbers(x):
+    if not has_numbers(x):
         notes.append(f"size={tuple(x.shape)}")
         if self.dtype is not dtypes.get_default_dtype():
             notes.append(f"dtype={self.dtype}")
@@ -103,16 +95,6 @@ def to_text(self: TensorBase, *, tensor_contents: str | None = None, name: str =
     elif self._requires_grad:
         notes.append("requires_grad=True")
     return _annotated(f"{name}({text}", notes, len(name) + 1)
-
-
-def _stored(x: SparseArray, indent: int) -> str:
-    """The places and the numbers of a sparse tensor, and the begin of a line for what is said of it."""
-    parts = []
-    for label, array in (("indices", np.stack([x.rows, x.columns])), ("values", x.values)):
-        inner = len(label) + 1 + len("tensor(")
-        parts.append(f"{label}=tensor({numbers(array, indent + inner)})")
-    line = ",\n" + " " * indent
-    return line.join(parts) + line
 
 
 def _annotated(text: str, notes: list[str], indent: int) -> str:

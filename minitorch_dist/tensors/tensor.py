@@ -332,8 +332,7 @@ class Tensor(ExtraMethods):
     is_complex = layout.is_complex
     is_signed = layout.is_signed
     is_cpu = property(layout.is_cpu)
-    is_sparse = property(layout.is_sparse)
-    is_quantized = is_mps = is_xpu = is_nested = property(layout.never)
+    is_sparse = is_quantized = is_mps = is_xpu = is_nested = property(layout.never)
     is_mkldnn = is_sparse_csr = property(layout.never)
     is_cuda = property(layout.is_cuda)
     is_meta = property(layout.is_meta)

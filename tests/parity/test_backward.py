@@ -243,7 +243,6 @@ INDICES: list[Any] = [
     lambda t, x: x.sort(0),
     lambda t, x: x.topk(2, 0),
     lambda t, x: x.kthvalue(2, 0),
-    lambda t, x: x.cummax(0),
     lambda t, x: x.max(0),
     lambda t, x: x.median(0),
     lambda t, x: x.mode(0),

@@ -45,12 +45,7 @@ UNARY = [
     "asin",
     "acos",
     "atan",
-    "sinh",
-    "cosh",
     "tanh",
-    "asinh",
-    "acosh",
-    "atanh",
     "sqrt",
     "rsqrt",
     "reciprocal",
@@ -67,9 +62,6 @@ UNARY = [
     "mean",
     "prod",
     "view_as_real",
-    "conj_physical",
-    "resolve_conj",
-    "isreal",
     "isnan",
     "isinf",
     "isfinite",
@@ -80,7 +72,6 @@ UNARY = [
     "var",
     "std",
     "norm",
-    "sinc",
     "diff",
     "trace",
     "std_mean",
@@ -105,7 +96,6 @@ REFUSED = [
     "ceil",
     "trunc",
     "round",
-    "frac",
     "relu",
     "max",
     "min",
@@ -113,18 +103,11 @@ REFUSED = [
     "sort",
     "median",
     "erf",
-    "lgamma",
     "amax",
-    "deg2rad",
-    "logit",
-    "digamma",
     "erfinv",
-    "signbit",
     "nansum",
     "mode",
     "aminmax",
-    "isposinf",
-    "isneginf",
     "hardshrink",
     "relu6",
     "argsort",
@@ -200,7 +183,7 @@ def test_functions_of_two_tensors(name: str, pair: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["lt", "le", "gt", "ge", "maximum", "fmin", "fmod", "remainder",
-                                  "floor_divide", "atan2", "hypot", "xlogy", "copysign"])  # fmt: skip
+                                  "floor_divide", "atan2"])  # fmt: skip
 @pytest.mark.parametrize("pair", ["complex", "complex and real", "real and complex"])
 def test_an_order_of_complex_numbers_is_refused_in_torchs_words(name: str, pair: str) -> None:
     said = []
@@ -331,7 +314,6 @@ CASES: dict[str, tuple[Any, ...]] = {
     "linear": (lambda t, x, w, b: t.nn.functional.linear(x, w, b), c(5, 4), c(3, 4), c(3)),
     "addmm": (lambda t, b, x, w: t.addmm(b, x, w), c(3), c(5, 4), c(4, 3)),
     "addcmul": (lambda t, x, y, z: t.addcmul(x, y, z, value=0.5j), c(4), c(4), c(4)),
-    "solve": (lambda t, x, y: t.linalg.solve(x, y), c(4, 4), c(4, 2)),
     "index": (lambda t, x: x[1:, ::2], c(3, 4)),
     "gather": (lambda t, x: x.gather(0, t.tensor([[0, 1]])), c(3, 4)),
     "cat with real": (lambda t, x, y: t.cat([x, y]), c(3, 4), r(3, 4)),
@@ -369,8 +351,6 @@ CASES: dict[str, tuple[Any, ...]] = {
     "float where nothing is lost": (lambda t, x: (float(x[0]), int(x[0])), np.array([2 + 0j])),
     "contains": (lambda t, x: (1j in x, 2j in x), np.array([1j, 3])),
     "isclose": (lambda t, x: t.isclose(x, x + 1e-9j), c(3)),
-    "fftshift": (lambda t, x: (t.fft.fftshift(x), t.fft.ifftshift(x), t.fft.fftshift(x, dim=1)), c(5, 4)),
-    "fftfreq": (lambda t: (t.fft.fftfreq(5, 0.5), t.fft.rfftfreq(4), t.fft.fftfreq(4)),),
 }  # fmt: skip
 
 
@@ -378,44 +358,6 @@ CASES: dict[str, tuple[Any, ...]] = {
 def test_one_case(name: str) -> None:
     expression, *arrays = CASES[name]
     same(expression, *arrays)
-
-
-FOURIER = [
-    "fft",
-    "ifft",
-    "rfft",
-    "irfft",
-    "fft2",
-    "ifft2",
-    "rfft2",
-    "irfft2",
-    "fftn",
-    "ifftn",
-    "rfftn",
-    "irfftn",
-]
-OPTIONS: list[dict[str, Any]] = [
-    {}, {"norm": "ortho"}, {"norm": "forward"}, {"norm": "other"}, {"n": 3}, {"n": 9}, {"n": 0}, {"dim": 0},
-    {"dim": 5}, {"n": 1}, {"s": (3, 5)}, {"s": (8, 9), "norm": "ortho"}, {"dim": (1, 0)}, {"s": (3, 4, 5)},
-    {"dim": (0, 0)}, {"s": (-1, 4)},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("name", FOURIER)
-def test_fourier_transforms(name: str, options: dict[str, Any]) -> None:
-    is_one_dimensional = name.endswith("t")
-    if is_one_dimensional and ("s" in options or isinstance(options.get("dim"), tuple)):
-        options = {"n": 8, "dim": 0}
-    given = (
-        c(4, 6),
-        r(5, 7),
-        c(4, 5, dtype=np.complex64),
-        r(4, 6, dtype=np.float32),
-        np.arange(24).reshape(4, 6),
-    )
-    for x in given:
-        same(lambda t, x: getattr(t.fft, name)(x, **options), x, rtol=1e-4, atol=1e-4)
 
 
 # ------------------------------------------------------------------------------ what backward is given
@@ -477,7 +419,7 @@ def test_gradcheck() -> None:
     x = mtd.from_numpy(c(2, 3)).requires_grad_()
     y = mtd.from_numpy(r(3)).requires_grad_()
     assert mtd.autograd.gradcheck(lambda x, y: (x * y).exp() / x.conj(), (x, y))
-    assert mtd.autograd.gradcheck(lambda x: (mtd.fft.fft(x).abs(), x.angle(), x.sgn()), (x,))
+    assert mtd.autograd.gradcheck(lambda x: (x.abs(), x.angle(), x.sgn()), (x,))
     assert mtd.autograd.gradcheck(
         lambda y: mtd.polar(y, y), (y,)
     )  # torch's gradient is wrong for y < 0

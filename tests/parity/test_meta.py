@@ -64,7 +64,6 @@ EQUAL: list[Ask] = [
     lambda t, x: (t.randn(2, device="meta"), t.randint(3, (2,), device="meta")),
     lambda t, x: (t.randperm(4, device="meta"), t.rand_like(x), t.eye(3, device="meta")),
     lambda t, x: (t.full((2,), 3.0, device="meta"), t.bernoulli(x), t.multinomial(x.abs(), 2)),
-    lambda t, x: (t.histc(x), t.histc(x, 4, 0, 1), t.histc(x.double(), bins=3)),
     lambda t, x: (t.multinomial(x, 7), t.multinomial(x[0], 9, replacement=True)),
     lambda t, x: f"{x}, {x[0, 0]}",
     lambda t, x: f"{x[0, 0]:.3f}",

@@ -9,7 +9,6 @@ import minitorch_dist as mtd
 
 ROOMS: Final[dict[str, Any]] = {
     "the package": mtd, "Tensor": mtd.Tensor, "functional": mtd.nn.functional, "linalg": mtd.linalg,
-    "special": mtd.special, "fft": mtd.fft,
 }  # fmt: skip
 
 # Left out of the walk: the reason, and the names.
@@ -28,34 +27,29 @@ LEFT_OUT: Final = {
     "it starts ranks": "launch",
     "it takes a function, and is what this function is": "compile apply_ companion map_",
     "it hands memory on, and there is none": """
-        share_memory_ is_shared to_dlpack data_ptr untyped_storage set_ is_set_to from_numpy frombuffer
+        share_memory_ is_shared to_dlpack data_ptr untyped_storage from_numpy frombuffer
     """,
     "it is about the graph, and not about an array": """
         backward register_hook register_post_accumulate_grad_hook retain_grad as_subclass
-    """,
-    "of sparse matrices, whose places are numbers": """
-        coalesce indices values is_coalesced to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr sparse_csr_tensor spmm
-        to_dense sparse_dim dense_dim
     """,
     "it wants an accelerator": "cuda",
 }  # fmt: skip
 
 # The shape of what these return, or a plain Python value, depends on the numbers. Each of them has to ask for them.
 ASK_FOR_NUMBERS: Final = {
-    "nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount", "histogram", "equal",
-    "allclose", "is_nonzero", "item", "tolist", "numpy", "from_dlpack", "to_sparse", "to_sparse_coo",
-    "sparse_coo_tensor", "where", "scalar_tensor", "one_hot", "embedding_bag",
+    "nonzero", "argwhere", "unique", "masked_select", "bincount", "equal",
+    "allclose", "is_nonzero", "item", "tolist", "numpy", "from_dlpack",
+    "where", "scalar_tensor", "one_hot", "embedding_bag",
 }  # fmt: skip
 # In some lists a tensor stands for a number, as in `x.split(sizes)`; or an answer is the place of a largest element.
 MAY_ASK: Final = {
-    "index_fill", "index_fill_", "logit", "logit_", "max", "min", "median", "nanmedian", "threshold", "threshold_",
-    "repeat_interleave", "fft2", "logspace", "hsplit", "vsplit", "dsplit", "tensor_split",
-    "mvlgamma", "mvlgamma_", "multigammaln", "tensorinv", "hann_window", "hamming_window", "bartlett_window",
-    "blackman_window", "kaiser_window",
+    "index_fill", "index_fill_", "max", "min", "median", "nanmedian", "threshold", "threshold_",
+    "repeat_interleave", "logspace", "tensor_split",
+
 }  # fmt: skip
 # With numbers, these refuse values for which they are not made.
 REFUSE_VALUES: Final = {
-    "bernoulli", "bernoulli_", "binary_cross_entropy", "cholesky_inverse", "floor_divide", "floor_divide_", "fmod",
+    "bernoulli", "bernoulli_", "binary_cross_entropy", "floor_divide", "floor_divide_", "fmod",
     "fmod_", "gaussian_nll_loss", "remainder", "remainder_", "take", "take_along_dim", "gather", "one_hot",
     "cholesky",
 }  # fmt: skip

@@ -24,9 +24,9 @@ OPERATORS = {
 }  # fmt: skip
 BY_NAME = ["mul multiply div divide true_divide pow eq ne lt le gt ge maximum minimum"]
 ELEMENT_BY_ELEMENT = [
-    "abs absolute acos asin atan bfloat16 bool ceil clamp clamp_max clamp_min clip cos cosh",
-    "double erf erfc exp exp2 expm1 float floor frac half int isfinite isinf isnan log log10",
-    "log1p log2 logical_not long nan_to_num reciprocal relu round rsqrt sigmoid sign sin sinh",
+    "abs absolute acos asin atan bfloat16 bool ceil clamp clamp_max clamp_min clip cos",
+    "double erf exp exp2 expm1 float floor half int isfinite isinf isnan log log10",
+    "log1p log2 logical_not long nan_to_num reciprocal relu round rsqrt sigmoid sign sin",
     "sqrt square tan tanh trunc",
 ]
 IN_PLACE = [
