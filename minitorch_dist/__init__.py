@@ -51,10 +51,7 @@ from minitorch_dist.tensors.core.operations import (
 )
 from minitorch_dist.tensors.determinism import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
-    get_deterministic_debug_mode as get_deterministic_debug_mode,
     get_float32_matmul_precision as get_float32_matmul_precision,
-    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
-    set_deterministic_debug_mode as set_deterministic_debug_mode,
     set_float32_matmul_precision as set_float32_matmul_precision,
     use_deterministic_algorithms as use_deterministic_algorithms,
 )
@@ -531,17 +528,12 @@ from minitorch_dist.tensors.ops.statistics.differences import (
     trapz as trapz,
 )
 from minitorch_dist.tensors.ops.statistics.similarity import cosine_similarity as cosine_similarity
-from minitorch_dist.tensors.printing import (
-    get_printoptions as get_printoptions,
-    set_printoptions as set_printoptions,
-)
+from minitorch_dist.tensors.printing import set_printoptions as set_printoptions
 from minitorch_dist.tensors.promotion import result_type as result_type
 from minitorch_dist.tensors.size import Size as Size
 from minitorch_dist.tensors.tensor import Tensor as Tensor
 from minitorch_dist.tensors.threads import (
-    get_num_interop_threads as get_num_interop_threads,
     get_num_threads as get_num_threads,
-    set_num_interop_threads as set_num_interop_threads,
     set_num_threads as set_num_threads,
 )
 from minitorch_dist.version import __version__ as __version__

@@ -12,7 +12,6 @@ Lowest first: a module imports only what stands before it.
     portable_math                   logarithms with the same bits everywhere
     device_names pools devices      the names of devices; the simulated accelerators that exist
     storages                        the bytes under a tensor, with torch's methods
-    shared_memory                   memory that several processes see
     shape_arrays                    arrays that have a shape and no numbers
     generator distributions         random numbers: a stream for each seed
     masks printing                  gradients that flow in some places only; how a tensor reads

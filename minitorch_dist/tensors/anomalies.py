@@ -53,17 +53,12 @@ def _checked(node: TorchNode, execute: observers.Execute) -> observers.Execute:
 def _report(node: TorchNode) -> None:
     """Warn that the gradient of this node failed, and say where it was recorded."""
     stack = node.metadata.get("traceback_")
-    if stack is None:
-        message = (
-            f"Error detected in {node.name()}. No forward pass information available. Enable "
-            "detect anomaly during forward pass for more information."
-        )
-    else:
-        message = (
-            f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
-            + "".join(stack)
-        )
-    warnings.warn(message, UserWarning, stacklevel=2)
+    recorded = (
+        "No forward pass information available. Enable detect anomaly during forward pass for more."
+        if stack is None
+        else "Traceback of forward call that caused the error:\n" + "".join(stack)
+    )
+    warnings.warn(f"Error detected in {node.name()}. {recorded}", UserWarning, stacklevel=2)
 
 
 def _check_for_nan(name: str, results: Sequence[Any]) -> None:

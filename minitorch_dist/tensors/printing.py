@@ -29,11 +29,6 @@ class PrintOptions:
     sci_mode: bool | None = None
 
 
-_PROFILES = {
-    "default": PrintOptions(),
-    "short": PrintOptions(precision=2, edgeitems=2),
-    "full": PrintOptions(threshold=math.inf),
-}
 _options = PrintOptions()
 
 
@@ -42,52 +37,35 @@ def set_printoptions(
     threshold: float | None = None,
     edgeitems: int | None = None,
     linewidth: int | None = None,
-    profile: str | None = None,
+    *,
     sci_mode: bool | None = None,
 ) -> None:
-    """Change how tensors are printed from now on. `profile` is default, short or full."""
+    """Change how tensors are printed from now on."""
     global _options
-    if profile is not None:
-        start = replace(_PROFILES[profile], sci_mode=_options.sci_mode)
-    else:
-        start = _options
-    changes = {
-        "precision": precision,
-        "threshold": threshold,
-        "edgeitems": edgeitems,
-        "linewidth": linewidth,
-    }
-    given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
-    _options = replace(start, sci_mode=sci_mode, **given)
+    given: dict[str, Any] = {
+        "precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth,
+    }  # fmt: skip
+    changes = {name: value for name, value in given.items() if value is not None}
+    _options = replace(_options, sci_mode=sci_mode, **changes)
 
 
-def get_printoptions() -> dict[str, Any]:
-    """The options in force, by name."""
-    return {name: getattr(_options, name) for name in PrintOptions.__dataclass_fields__}
-
-
-def to_text(self: TensorBase, *, tensor_contents: str | None = None, name: str = "tensor") -> str:
-    """The repr. `tensor_contents` stands in for the numbers, `name` for the word in front."""
+def to_text(self: TensorBase, *, name: str = "tensor") -> str:
+    """The repr. `name` is the word in front."""
     x = self.array
+    usual = dtypes.get_default_dtype()
+    unsaid = [usual, dtypes.to_complex(usual), dtypes.int64, dtypes.bool_]
     notes = []
     if self.storage.device is not devices.CPU:
         notes.append(f"device='{self.storage.device}'")
-    if not has_numbers(x):
-        notes.append(f"size={tuple(x.shape)}")
-        if self.dtype is not dtypes.get_default_dtype():
-            notes.append(f"dtype={self.dtype}")
-        text = "..." if tensor_contents is None else tensor_contents
-    elif x.size == 0 and tensor_contents is None:
-        text = "[]"
-        if x.ndim != 1:
-            notes.append(f"size={tuple(x.shape)}")
-        if self.dtype is not dtypes.get_default_dtype():
-            notes.append(f"dtype={self.dtype}")
+    if has_numbers(x) and x.size:
+        text = numbers(x, len(name) + 1)
     else:
-        usual = dtypes.get_default_dtype()
-        if self.dtype not in (usual, dtypes.to_complex(usual), dtypes.int64, dtypes.bool_):
-            notes.append(f"dtype={self.dtype}")
-        text = numbers(x, len(name) + 1) if tensor_contents is None else tensor_contents
+        unsaid = [usual]
+        text = "[]" if has_numbers(x) else "..."
+        if x.ndim != 1 or not has_numbers(x):
+            notes.append(f"size={tuple(x.shape)}")
+    if self.dtype not in unsaid:
+        notes.append(f"dtype={self.dtype}")
     if self._base is not None:
         graph.refresh(self)
     if self._grad_fn is not None:

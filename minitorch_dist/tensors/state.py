@@ -71,16 +71,6 @@ class TensorState(TensorBase):
             )
         self._requires_grad = bool(value)
 
-    @property
-    def output_nr(self) -> int:
-        """Which of its node's outputs this tensor is."""
-        return self._output_nr
-
-    @property
-    def retains_grad(self) -> bool:
-        """Whether `retain_grad` was asked of this tensor, which is not a leaf."""
-        return self._retains_grad
-
     def is_inference(self) -> bool:
         """Whether it was made in `inference_mode`, and can therefore never enter a graph."""
         return self._inference

@@ -410,8 +410,6 @@ class Tensor(ExtraMethods):
     __array_wrap__ = exchange.array_wrap
     __dlpack__ = exchange.dlpack
     __dlpack_device__ = exchange.dlpack_device
-    share_memory_ = exchange.share_memory_
-    is_shared = exchange.is_shared
     __copy__ = duplication.shallow
     __deepcopy__ = duplication.deep
     __reduce_ex__ = duplication.reduce

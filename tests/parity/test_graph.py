@@ -43,7 +43,6 @@ def graph_of(t: Any) -> Any:
         node.next_functions[0][0].next_functions[0][0] is edge.node,
         isinstance(node, t.autograd.graph.Node),
         node.metadata,
-        y.output_nr,
     )
 
 

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.parity
 # Names that torch has not, or that cannot be compared: exceptions of ours, switches of the process.
 OURS = {
     "AcceleratorError", "OutOfMemoryError", "SerializationError", "launch", "held_as", "RNNBase",
-    "get_num_interop_threads", "set_num_interop_threads", "get_printoptions",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_default_device", "is_pinned",
     "companion",
 }  # fmt: skip

@@ -14,20 +14,20 @@ ROOMS: Final[dict[str, Any]] = {
 # Left out of the walk: the reason, and the names.
 LEFT_OUT: Final = {
     "a switch of the process, which other tests look at": """
-        set_default_device set_default_dtype set_num_threads set_num_interop_threads set_printoptions seed manual_seed
-        use_deterministic_algorithms set_deterministic_debug_mode set_float32_matmul_precision set_rng_state set_grad_enabled
+        set_default_device set_default_dtype set_num_threads set_printoptions seed manual_seed
+        use_deterministic_algorithms set_float32_matmul_precision set_rng_state set_grad_enabled
     """,
     "it tells of the process, and takes no tensor": """
-        get_default_device get_default_dtype get_num_threads get_num_interop_threads get_printoptions get_rng_state
-        initial_seed get_float32_matmul_precision get_deterministic_debug_mode are_deterministic_algorithms_enabled
-        is_deterministic_algorithms_warn_only_enabled is_grad_enabled is_inference_mode_enabled is_anomaly_enabled
+        get_default_device get_default_dtype get_num_threads get_rng_state
+        initial_seed get_float32_matmul_precision are_deterministic_algorithms_enabled
+        is_grad_enabled is_inference_mode_enabled is_anomaly_enabled
         is_anomaly_check_nan_enabled
     """,
     "it reads or writes a file": "save load",
     "it starts ranks": "launch",
     "it takes a function, and is what this function is": "compile apply_ companion map_",
     "it hands memory on, and there is none": """
-        share_memory_ is_shared to_dlpack data_ptr untyped_storage from_numpy frombuffer
+        to_dlpack data_ptr untyped_storage from_numpy frombuffer
     """,
     "it is about the graph, and not about an array": """
         backward register_hook register_post_accumulate_grad_hook retain_grad as_subclass
