@@ -30,10 +30,6 @@ from minitorch_dist.amp.autocast_mode import (
     is_autocast_cache_enabled as is_autocast_cache_enabled,
     is_autocast_enabled as is_autocast_enabled,
 )
-from minitorch_dist.autograd.anomaly_mode import (
-    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
-    is_anomaly_enabled as is_anomaly_enabled,
-)
 from minitorch_dist.compiler import compile as compile
 from minitorch_dist.tensors.autograd.grad_modes import (
     enable_grad as enable_grad,

@@ -97,7 +97,7 @@ def test_what_a_node_kept_is_freed_during_the_pass(without_collector: None) -> N
     for _ in range(4):
         h = h * h
         kept.append(weakref.ref(h.array))
-        h.grad_fn.register_prehook(lambda g: alive.append(sum(r() is not None for r in kept)))
+        h.register_hook(lambda g: alive.append(sum(r() is not None for r in kept)))
     loss = h.sum()
     del h
     assert sum(r() is not None for r in kept) == 3, "the last product is read by nobody"

@@ -20,8 +20,7 @@ LEFT_OUT: Final = {
     "it tells of the process, and takes no tensor": """
         get_default_device get_default_dtype get_num_threads get_rng_state
         initial_seed get_float32_matmul_precision are_deterministic_algorithms_enabled
-        is_grad_enabled is_inference_mode_enabled is_anomaly_enabled
-        is_anomaly_check_nan_enabled
+        is_grad_enabled is_inference_mode_enabled
     """,
     "it reads or writes a file": "save load",
     "it starts ranks": "launch",

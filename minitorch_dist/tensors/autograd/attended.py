@@ -89,13 +89,12 @@ def hooked(node: Node, grads: list[Gradient], owned: list[bool]) -> list[Gradien
         reached()
     if hooks and are_handed_gradients(hooks):
         grads = hooks.run_tensor_hooks(grads, owned, node.device)
-        grads = hooks.run_before(grads, owned, node.device)
     return grads
 
 
 def are_handed_gradients(hooks: NodeHooks) -> bool:
     """Whether some of them see gradients, and might keep or replace them."""
-    return bool(hooks.tensor or hooks.retained or hooks.before or hooks.after)
+    return bool(hooks.tensor or hooks.retained or hooks.after)
 
 
 def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> None:

@@ -5,7 +5,6 @@ At one node of the graph, in this order:
     reached          called with nothing, to know that the pass has come here
     tensor hooks     `tensor.register_hook`: sees, and may replace, the gradient of one output
     retained         `tensor.retain_grad`: what is left then goes into `tensor.grad`
-    before           `node.register_prehook`: all outputs' gradients at once
     (the node runs, or the leaf collects)
     collected        `leaf.register_post_accumulate_grad_hook`: called with the leaf
     kept             the same for whoever also cares for gradients that a context of distributed autograd
@@ -59,13 +58,12 @@ class RemovableHandle:
 class NodeHooks:
     """All hooks of one node; made when the first is registered."""
 
-    __slots__ = ("after", "before", "collected", "kept", "reached", "retained", "tensor")
+    __slots__ = ("after", "collected", "kept", "reached", "retained", "tensor")
 
     def __init__(self) -> None:
         self.reached: Hooks = {}
         self.tensor: dict[int, Hooks] = {}  # by output
         self.retained: dict[int, weakref.ref[TensorBase]] = {}  # by output
-        self.before: Hooks = {}
         self.collected: Hooks = {}
         self.kept: Hooks = {}
         self.after: Hooks = {}
@@ -87,18 +85,6 @@ class NodeHooks:
             if tensor is not None and grad is not None:
                 present, here = tensor._grad, _wrap(grad.copy(), device)
                 tensor._grad = here if present is None else add(present, here)
-        return grads
-
-    def run_before(
-        self, grads: list[Array | None], owned: list[bool], device: device_labels.device
-    ) -> list[Array | None]:
-        """The gradients of the outputs after the node's own pre-hooks."""
-        for hook in list(self.before.values()):
-            given = tuple([_own(grads, owned, output, device) for output in range(len(grads))])
-            replaced = hook(given)
-            if replaced is not None:
-                grads = _replacements(hook, given, replaced, grads)
-                owned[:] = [False] * len(owned)
         return grads
 
     def run_after(
