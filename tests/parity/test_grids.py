@@ -66,11 +66,3 @@ def test_arange_of_bfloat16() -> None:
 def test_meshgrid_without_indexing_warns() -> None:
     with pytest.warns(UserWarning, match="indexing argument"):
         mtd.meshgrid(mtd.zeros(2))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [],
-)
-def test_vander(line: str) -> None:
-    check(line, grad=False)  # torch cannot differentiate its own
