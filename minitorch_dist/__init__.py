@@ -410,7 +410,6 @@ from minitorch_dist.tensors.ops.making.creation import (
 from minitorch_dist.tensors.ops.making.draws import (
     bernoulli as bernoulli,
     multinomial as multinomial,
-    poisson as poisson,
 )
 from minitorch_dist.tensors.ops.making.exchange import (
     from_dlpack as from_dlpack,

@@ -495,9 +495,6 @@ class Tensor(ExtraMethods):
     random_ = random_fill.random_
     bernoulli_ = random_fill.bernoulli_
     exponential_ = random_fill.exponential_
-    geometric_ = random_fill.geometric_
-    log_normal_ = random_fill.log_normal_
-    cauchy_ = random_fill.cauchy_
     __hash__ = TensorBase.__hash__  # a class with `__eq__` has to say so
     layout = property(layout.layout_of)  # last: it hides the module
 

@@ -46,7 +46,6 @@ SPECIAL: dict[str, Any] = {  # those that need another shape, or arguments of th
     "baddbmm_": ((2, 3, 3), lambda: (mtd.ones(2, 3, 4), mtd.ones(2, 4, 3))),
     "tril_": ((3, 3), lambda: ()),
     "triu_": ((3, 3), lambda: ()),
-    "geometric_": ((3,), lambda: (0.5,)),
 }
 
 

@@ -34,7 +34,7 @@ IN_PLACE = [
     "divide_ exp_ fill_ floor_ lerp_ log_ mul_ multiply_ neg_ negative_ pow_ reciprocal_ relu_",
     "round_ rsqrt_ sigmoid_ sin_ sqrt_ square_ sub_ subtract_ tanh_ true_divide_ trunc_ zero_",
 ]
-RANDOM = ["bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_"]
+RANDOM = ["bernoulli_ exponential_ normal_ random_ uniform_"]
 OF_SUMMANDS = {"neg_", "negative_", "zero_"}  # in place, of each summand by itself
 
 
