@@ -24,6 +24,5 @@ The core imports numpy and nothing else of ours (`setup.cfg` holds that). These 
 
     ledger_report ledger            who holds which bytes of a simulated device
     closure_arrays ledger_observer  what a node keeps alive; what the core does, entered in the ledger
-    checkpointing                   nodes that are computed again
     flops                           how much is multiplied
 """

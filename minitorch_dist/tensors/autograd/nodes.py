@@ -37,7 +37,7 @@ class TorchNode(Node):
         """`hook(grad_inputs, grad_outputs)` runs after this node and may replace grad_inputs."""
         return RemovableHandle(hooks_of(self).after, hook)
 
-    # For a checkpoint (see `checkpointing`).
+    # For a checkpoint (see `utils.checkpoint_segment`).
 
     def kept(self) -> list[Array]:
         """The arrays it keeps for its gradient, as far as they were declared."""
