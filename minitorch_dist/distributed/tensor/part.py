@@ -15,7 +15,7 @@ from minitorch_dist.tensors.core.base import TensorBase, bare
 from minitorch_dist.tensors.core.graph import node_of_leaf
 from minitorch_dist.tensors.tensor import Tensor
 
-KEPT = {"requires_grad_", "detach_", "share_memory_"}  # they end with `_` and write nothing
+KEPT = {"requires_grad_", "detach_"}  # they end with `_` and write nothing
 
 
 _REQUIRES_GRAD: Final[Any] = vars(TensorBase)["_requires_grad"]  # the slot, which a part hides

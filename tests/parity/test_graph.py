@@ -1,4 +1,4 @@
-"""`autograd.functional` and `autograd.graph` in torch and here."""
+"""`autograd.graph` in torch and here."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ import pytest
 from tests.parity.test_backward import agree, leaf, plain
 
 pytestmark = pytest.mark.parity
-
-
-def two(x: Any, y: Any) -> Any:
-    return x * x * y, (x * y).sum()
 
 
 def multi_grad_hook(mode: str) -> Callable[[Any], Any]:
@@ -47,7 +43,6 @@ def graph_of(t: Any) -> Any:
         node.next_functions[0][0].next_functions[0][0] is edge.node,
         isinstance(node, t.autograd.graph.Node),
         node.metadata,
-        y.output_nr,
     )
 
 
@@ -72,24 +67,7 @@ def queued(t: Any) -> Any:
     return seen, isinstance(x, t.autograd.Variable), plain(t.autograd.Variable(x * 2))
 
 
-FUNCTIONAL = [
-    lambda t: t.autograd.functional.vjp(lambda x: x * x, leaf(t, 3), t.ones(3)),
-    lambda t: t.autograd.functional.vjp(lambda x: (x * x).sum(), t.ones(3)),
-    lambda t: t.autograd.functional.vjp(two, (leaf(t, 3), t.ones(3)), (t.ones(3), t.ones(()))),
-    lambda t: t.autograd.functional.vjp(lambda x: x * x, leaf(t, 3)),
-    lambda t: t.autograd.functional.vjp(lambda x: x * x, leaf(t, 3), t.ones(2)),
-    lambda t: t.autograd.functional.vjp(lambda x, y: x.sum(), (leaf(t, 3), leaf(t, 2))),
-    lambda t: t.autograd.functional.vjp(
-        lambda x, y: x.sum(), (leaf(t, 3), leaf(t, 2)), strict=True),
-    lambda t: t.autograd.functional.vjp(lambda x: t.ones(()), leaf(t, 3), strict=True),
-    lambda t: t.autograd.functional.jvp(two, (leaf(t, 3), t.ones(3)), (t.ones(3), t.ones(3))),
-    lambda t: t.autograd.functional.jvp(lambda x: x * x, leaf(t, 3)),
-    lambda t: t.autograd.functional.jacobian(lambda x: x * x, leaf(t, 2, 2)),
-    lambda t: t.autograd.functional.jacobian(two, (leaf(t, 3), t.ones(3))),
-    lambda t: t.autograd.functional.jacobian(lambda x: x.sum(), leaf(t)),
-    lambda t: t.autograd.functional.jacobian(lambda x: 3, leaf(t)),
-    lambda t: t.autograd.functional.jacobian(lambda x: x, 3),
-    lambda t: t.autograd.functional.jacobian(lambda x: x.mul_(2) * x, leaf(t, 2)),
+PROGRAMS = [
     multi_grad_hook("all"), multi_grad_hook("any"), multi_grad_hook("some"),
     graph_of, bumped, queued,
     lambda t: t.autograd.graph.get_gradient_edge(t.ones(2)),
@@ -97,6 +75,6 @@ FUNCTIONAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(FUNCTIONAL)))
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_same(number: int) -> None:
-    agree(FUNCTIONAL[number])
+    agree(PROGRAMS[number])
