@@ -29,7 +29,7 @@ MODULES = (
     "distributed.algorithms._checkpoint.checkpoint_wrapper", "distributed.nn.functional",
     "distributed.algorithms.join", "distributed.algorithms.ddp_comm_hooks.default_hooks",
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook",
-    "distributed.algorithms.model_averaging.averagers", "distributed.elastic.multiprocessing",
+    "distributed.elastic.multiprocessing",
     "distributed.elastic.multiprocessing.errors", "distributed.elastic.rendezvous",
     "distributed.elastic.agent.server", "distributed.elastic.events", "distributed.elastic.metrics",
     "distributed.elastic.timer", "distributed.elastic.utils", "distributed.elastic.utils.data",

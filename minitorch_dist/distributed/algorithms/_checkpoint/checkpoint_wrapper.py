@@ -17,7 +17,7 @@ from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.utils.checkpoint import checkpoint
 
 INNER: Final = "_checkpoint_wrapped_module"
-_CHECKPOINT_WRAPPED_MODULE, _CHECKPOINT_PREFIX = INNER, f"{INNER}."  # torch's names
+_CHECKPOINT_PREFIX = f"{INNER}."  # torch's name
 
 
 class CheckpointImpl(Enum):
