@@ -26,7 +26,7 @@ from minitorch_dist.distributed.algorithms._checkpoint.checkpoint_wrapper import
 )
 from minitorch_dist.distributed.checkpoint import optimizer_names
 from minitorch_dist.distributed.checkpoint.fresh import initialise
-from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, api
+from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, options as fsdp_options
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made, moved
 from minitorch_dist.distributed.tensor.placements import Replicate
@@ -276,7 +276,7 @@ def _as_asked(model: Module, how: StateDictOptions) -> AbstractContextManager[An
     """FSDP modules give rows, or the whole."""
     if not FullyShardedDataParallel.fsdp_modules(model):
         return nullcontext()
-    kind = api.StateDictType
+    kind = fsdp_options.StateDictType
     which = kind.FULL_STATE_DICT if how.full_state_dict else kind.SHARDED_STATE_DICT
     return FullyShardedDataParallel.state_dict_type(model, which)
 
