@@ -177,7 +177,7 @@ class RpcWorker(RpcInbox):
         return self.workers.by_id[id]
 
     def device_name(self, to: WorkerInfo, of: device) -> str:
-        """What a device of ours is called at `to`. RuntimeError, in torch's words, at any other worker."""
+        """The name of our device at `to`. RuntimeError, in torch's words, at any other worker."""
         if to.id == self.me.id:
             return str(of)
         raise RuntimeError(
