@@ -274,13 +274,10 @@ def of_pipelines() -> dict[str, str]:
         "LoopedBFS",
         "Interleaved1F1B",
         "InterleavedZeroBubble",
-        "ZBVZeroBubble",
     ):
         each = 1 if name in ("GPipe", "1F1B") else 2
         count = size * each
         numbers = [rank] if each == 1 else [rank, rank + size]
-        if name.startswith("ZBV"):
-            numbers = [rank, count - 1 - rank]
         layers = []
         for number in numbers:
             torch.manual_seed(number)
