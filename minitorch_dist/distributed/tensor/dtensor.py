@@ -5,8 +5,8 @@
     whole.redistribute(placements=[Replicate()])            # the collectives that it takes
     whole.full_tensor()
 
-A DTensor is how parameters and states are kept. Python's operators, sums, means, products of matrices and
-elementwise methods give DTensors (`arithmetic`). Views and other operations would compute with this rank's part alone, and are
+A DTensor is how parameters and states are kept. Python's operators, the sum and elementwise methods give
+DTensors (`arithmetic`). Other operations would compute with this rank's part alone, and are
 refused (`part`); `tensor.parallel` and FSDP show their modules ordinary tensors while they compute. Moving between
 placements is recorded: gradients move back.
 """

@@ -17,9 +17,8 @@ from minitorch_dist.tensors.tensor import Tensor
 
 OPERATORS = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
-    "floordiv": operator.floordiv, "mod": operator.mod, "pow": operator.pow, "eq": operator.eq, "ne": operator.ne,
-    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "and": operator.and_,
-    "or": operator.or_, "xor": operator.xor,
+    "pow": operator.pow, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
+    "ge": operator.ge,
 }  # fmt: skip
 BY_NAME = ["pow eq ne lt le gt ge maximum minimum"]
 ELEMENT_BY_ELEMENT = [
@@ -136,14 +135,6 @@ def _negative(self: DTensor) -> Any:
     return arithmetic.unary(operator.neg, self, linear=True)
 
 
-def _inverted(self: DTensor) -> Any:
-    return arithmetic.unary(operator.invert, self)
-
-
-def _reflected_product(self: DTensor, other: Any) -> Any:
-    return arithmetic.product(other, self)
-
-
 def _item(self: DTensor) -> Any:
     """The number, which all ranks get. Collective."""
     return self.detach().full_tensor().item()
@@ -167,11 +158,10 @@ def _to(self: DTensor, *args: Any, **options: Any) -> Any:
 
 METHODS: dict[str, Any] = {
     "add": _add, "sub": _sub, "subtract": _sub, **dict.fromkeys(("mul", "multiply"), _operator(operator.mul)[0]),
-    **dict.fromkeys(("div", "divide", "true_divide"), _operator(operator.truediv)[0]), "neg": _negative, "negative": _negative, "__neg__": _negative,
-    "__invert__": _inverted, "__abs__": _element_by_element("abs"), "sum": arithmetic.total, "mean": arithmetic.mean,
-    "matmul": arithmetic.product, "mm": arithmetic.product, "__matmul__": arithmetic.product,
-    "__rmatmul__": _reflected_product, "item": _item, "to": _to,
-    "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()), "backward": _backward,
+    **dict.fromkeys(("div", "divide", "true_divide"), _operator(operator.truediv)[0]),
+    "neg": _negative, "negative": _negative, "__neg__": _negative, "__abs__": _element_by_element("abs"),
+    "sum": arithmetic.total, "item": _item, "to": _to, "backward": _backward,
+    "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()),
 }  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 

@@ -49,7 +49,7 @@ class TensorPart(Tensor):
                 f"{name} is not offered for a DTensor that lies as {self._placements}: it would compute with this "
                 "rank's part alone. Take full_tensor() for the whole, to_local() for this rank's part, or "
                 "redistribute(placements=[Replicate()]) first. Operators and methods of DTensors are offered where they are "
-                "elementwise, sums, means or products of matrices: x.exp(), and not exp(x). PyTorch has more of them"
+                "elementwise, or the sum: x.exp(), and not exp(x). PyTorch has more of them"
             )
 
     @property
@@ -117,7 +117,7 @@ WITHOUT_A_TENSOR = (
 """Methods that pass by what an operation asks: they make no tensor, or write into one."""
 OF_SHAPES = (
     "__getitem__ adjoint chunk expand expand_as flatten flip movedim narrow permute ravel reshape reshape_as roll "
-    "select softmax split squeeze swapaxes t tensor_split transpose unbind unflatten unsqueeze view view_as"
+    "__matmul__ __rmatmul__ matmul mean mm select softmax split squeeze swapaxes t tensor_split transpose unbind unflatten unsqueeze view view_as"
 )
 """Methods that look at sides and dimensions before they ask: they would speak of the part."""
 

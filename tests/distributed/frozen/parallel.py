@@ -204,11 +204,11 @@ def of_dtensors() -> dict[str, str]:
     mesh = meshes["line"]
     torch.manual_seed(4)
     x = distribute_tensor(torch.randn(6, 4), mesh, [Shard(0)])
-    w = distribute_tensor(torch.randn(4, 3), mesh, [Shard(1)])
     found["operators"] = digest(
-        part for one in (x + 1, 2 * x - x, x * x, -x, x / 3, x.sum(), x.mean(), x @ w)
+        part
+        for one in (x + 1, 2 * x - x, x * x, -x, x / 3, x.exp(), x.sum())
         for part in (one.full_tensor(), one.placements)
-    )  # fmt: skip
+    )
     local = DTensor.from_local(batch(1, 2), mesh, [Shard(0)])
     found["from local"] = digest([local, local.full_tensor(), tuple(local.shape)])
     return found
