@@ -26,7 +26,7 @@ MODULES = (
     "distributed.checkpoint.format_utils", "distributed.checkpoint.planner",
     "distributed.checkpoint.default_planner", "distributed.checkpoint.storage",
     "distributed.checkpoint.filesystem", "distributed.checkpoint.metadata",
-    "distributed.algorithms._checkpoint.checkpoint_wrapper", "distributed.nn.functional",
+    "distributed.nn.functional",
     "distributed.algorithms.join", "distributed.algorithms.ddp_comm_hooks.default_hooks",
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook",
     "distributed.elastic.multiprocessing",
