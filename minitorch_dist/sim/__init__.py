@@ -59,7 +59,7 @@ of the textbooks' formulas, in whole picoseconds.
 
 from minitorch_dist.sim.attachments import (
     OnDevice,
-    Part as Part,
+    RunPart as RunPart,
     WithFaults,
     WithFolding,
     WithJournal,

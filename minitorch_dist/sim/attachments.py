@@ -3,7 +3,7 @@
     sim.run(fn, 8, net=net, with_=[sim.gpu("H100-SXM"), sim.timelines()])
 
 An attachment is called with the stage before anything happens on it. It may change the stage. It may also return a
-`Part`, which stands around the run and around each rank, and writes into the report. So a function of the stage is
+`RunPart`, which stands around the run and around each rank, and writes into the report. So a function of the stage is
 an attachment, too.
 """
 
@@ -34,7 +34,7 @@ from transports.virtual.fault_injector import FaultInjector, Plan
 T = TypeVar("T")
 
 
-class Part:
+class RunPart:
     """The part of an attachment in one run. It redefines the methods that it needs."""
 
     def around_run(self) -> AbstractContextManager[None]:
@@ -57,10 +57,10 @@ class Part:
         return {}
 
 
-Attachment: TypeAlias = "Device | WithFolding | Callable[[SimulationStage], Part | None]"
+Attachment: TypeAlias = "Device | WithFolding | Callable[[SimulationStage], RunPart | None]"
 
 
-def attach(attachments: Sequence[Attachment], stage: SimulationStage) -> list[Part]:
+def attach(attachments: Sequence[Attachment], stage: SimulationStage) -> list[RunPart]:
     """Their parts, in this order."""
     acts: list[Any] = [OnDevice(each) if isinstance(each, Device) else each for each in attachments]
     return [part for act in acts if (part := act(stage)) is not None]
@@ -101,11 +101,11 @@ class OnDevice:
 
     devices: Devices
 
-    def __call__(self, stage: SimulationStage) -> Part:
+    def __call__(self, stage: SimulationStage) -> RunPart:
         return DevicePart(stage, self.devices)
 
 
-class DevicePart(Part):
+class DevicePart(RunPart):
     def __init__(self, stage: SimulationStage, devices: Devices) -> None:
         self.time = DeviceTime(stage.clock, devices, stage.world_size)
         stage.medium.carried = self.time.carried
@@ -129,7 +129,7 @@ class WithMemory:
         stage.memory = lambda rank: self.room
 
 
-class RoomPart(Part):
+class RoomPart(RunPart):
     """The accelerator of each rank, if anything has said how much it holds, and the peak."""
 
     def __init__(self, stage: SimulationStage) -> None:
@@ -158,11 +158,11 @@ class RoomPart(Part):
 class WithTimelines:
     """The report has what each rank did and when (`Report.timelines`, `Report.save_page`)."""
 
-    def __call__(self, stage: SimulationStage) -> Part:
+    def __call__(self, stage: SimulationStage) -> RunPart:
         return TimelinePart(stage)
 
 
-class TimelinePart(Part):
+class TimelinePart(RunPart):
     def __init__(self, stage: SimulationStage) -> None:
         self.clock = stage.clock
         self.lines = tuple(RankTimeline(rank) for rank in range(stage.world_size))
@@ -217,11 +217,11 @@ class WithShapes:
     """All tensors that the program makes have a shape and no numbers, and messages a length and no bytes. Times,
     bytes and peaks are the same."""
 
-    def __call__(self, stage: SimulationStage) -> Part:
+    def __call__(self, stage: SimulationStage) -> RunPart:
         return ShapesPart()
 
 
-class ShapesPart(Part):
+class ShapesPart(RunPart):
     def called(self, function: Callable[[], T]) -> Callable[[], T]:
         def without_numbers() -> T:
             with mode.without_numbers():

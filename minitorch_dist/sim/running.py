@@ -16,7 +16,7 @@ from minitorch_dist.distributed.journal import sheets
 from minitorch_dist.distributed.world import World
 from minitorch_dist.launching import collector, launch
 from minitorch_dist.sim import nets, topologies
-from minitorch_dist.sim.attachments import Attachment, Part, RoomPart, attach
+from minitorch_dist.sim.attachments import Attachment, RoomPart, RunPart, attach
 from minitorch_dist.sim.batched_engine import MANY, BatchedEngine
 from minitorch_dist.sim.declared import links_of
 from minitorch_dist.sim.hardship import Hardship
@@ -118,7 +118,7 @@ def run_all(
 
 
 def _report_of(
-    stage: SimulationStage, rank: int, end: tuple[int, int, int], parts: Sequence[Part]
+    stage: SimulationStage, rank: int, end: tuple[int, int, int], parts: Sequence[RunPart]
 ) -> RankReport:
     (time, idle, busy), count = end, stage.medium.count(rank)
     fields: dict[str, Any] = {}

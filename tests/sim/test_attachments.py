@@ -65,7 +65,7 @@ def test_attachments_serve_several_runs() -> None:
 def test_a_part_stands_around_the_run_and_each_rank() -> None:
     seen: list[str] = []
 
-    class Watch(sim.Part):
+    class Watch(sim.RunPart):
         @contextmanager
         def around_run(self) -> Iterator[None]:
             seen.append("begin")
