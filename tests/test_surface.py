@@ -84,15 +84,8 @@ nn.parallel.DistributedDataParallel._register_builtin_comm_hook
 distributed.GradBucket distributed.BuiltinCommHookType distributed.algorithms.Join
 distributed.algorithms.join.Join distributed.algorithms.join.Joinable
 distributed.algorithms.join.JoinHook distributed.optim.ZeroRedundancyOptimizer
-distributed.optim.PostLocalSGDOptimizer distributed.optim._apply_optimizer_in_backward
-distributed.algorithms.ddp_comm_hooks.DDPCommHookType
-distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_wrapper
-distributed.algorithms.ddp_comm_hooks.powerSGD_hook.batched_powerSGD_hook
-distributed.algorithms.ddp_comm_hooks.debugging_hooks.noop_hook
-distributed.algorithms.ddp_comm_hooks.post_localSGD_hook.PostLocalSGDState
-distributed.algorithms.ddp_comm_hooks.quantization_hooks.quantization_pertensor_hook
-distributed.algorithms.ddp_comm_hooks.ddp_zero_hook.hook_with_zero_step_interleaved
-distributed.algorithms.model_averaging.averagers.PeriodicModelAverager
+distributed.optim._apply_optimizer_in_backward
+distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_wrapper
 utils.data.distributed.DistributedSampler utils.data.DistributedSampler
 """
 

@@ -250,11 +250,6 @@ class DistributedPass:
                 self.complete.add(self._ours.me)
             return sorted(self.complete), sorted(self.seen)
 
-    @property
-    def is_on(self) -> bool:
-        """Whether this worker has work to do for the pass, or waits for others that do."""
-        return self._engaged is not None
-
     def unused(self) -> list[str]:
         """The messages that went out from here and got no gradients back."""
         return [self._context.sends[message].what for message in sorted(self._sends - self.reached)]

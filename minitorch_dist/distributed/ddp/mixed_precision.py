@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from minitorch_dist.distributed.ddp import buckets
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.nn.parallel import buckets
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.autograd import passes
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of

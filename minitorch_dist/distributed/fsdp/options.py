@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
 
-from minitorch_dist.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from minitorch_dist.tensors import dtypes
 
 
@@ -18,7 +16,6 @@ class ShardingStrategy(Enum):
     SHARD_GRAD_OP      parameters, gradients, state whole from forward until backward is done
     NO_SHARD           nothing: as DDP              always whole
     HYBRID_SHARD       FULL_SHARD within a node     gradients also averaged across nodes
-    _HYBRID_SHARD_ZERO2 SHARD_GRAD_OP within a node  likewise
     ================== ============================ ======================================
     """
 
@@ -26,11 +23,10 @@ class ShardingStrategy(Enum):
     SHARD_GRAD_OP = auto()
     NO_SHARD = auto()
     HYBRID_SHARD = auto()
-    _HYBRID_SHARD_ZERO2 = auto()
 
     @property
     def is_hybrid(self) -> bool:
-        return self in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
+        return self is ShardingStrategy.HYBRID_SHARD
 
     @property
     def frees_after_forward(self) -> bool:
@@ -51,10 +47,8 @@ class MixedPrecision:
     param_dtype: dtypes.dtype | None = None
     reduce_dtype: dtypes.dtype | None = None
     buffer_dtype: dtypes.dtype | None = None
-    keep_low_precision_grads: bool = False
     cast_forward_inputs: bool = False
     cast_root_forward_inputs: bool = True
-    _module_classes_to_ignore: tuple[type[Any], ...] = (BatchNorm1d, BatchNorm2d, BatchNorm3d)
 
 
 @dataclass
@@ -66,7 +60,6 @@ class CPUOffload:
 
 class StateDictType(Enum):
     FULL_STATE_DICT = auto()
-    LOCAL_STATE_DICT = auto()
     SHARDED_STATE_DICT = auto()
 
 
@@ -81,13 +74,8 @@ class FullStateDictConfig(StateDictConfig):
 
 
 @dataclass
-class LocalStateDictConfig(StateDictConfig):
-    pass
-
-
-@dataclass
 class ShardedStateDictConfig(StateDictConfig):
-    _use_dtensor: bool = False
+    pass
 
 
 @dataclass
@@ -101,13 +89,8 @@ class FullOptimStateDictConfig(OptimStateDictConfig):
 
 
 @dataclass
-class LocalOptimStateDictConfig(OptimStateDictConfig):
-    offload_to_cpu: bool = False
-
-
-@dataclass
 class ShardedOptimStateDictConfig(OptimStateDictConfig):
-    _use_dtensor: bool = False
+    pass
 
 
 @dataclass
@@ -121,6 +104,5 @@ class StateDictSettings:
 
 STATE_CONFIGS: dict[StateDictType, tuple[type[StateDictConfig], type[OptimStateDictConfig]]] = {
     StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
-    StateDictType.LOCAL_STATE_DICT: (LocalStateDictConfig, LocalOptimStateDictConfig),
     StateDictType.SHARDED_STATE_DICT: (ShardedStateDictConfig, ShardedOptimStateDictConfig),
 }

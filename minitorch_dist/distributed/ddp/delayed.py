@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from minitorch_dist.distributed.ddp import buckets
+from minitorch_dist.distributed.ddp.buckets import Bucket
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
-from minitorch_dist.nn.parallel import buckets
-from minitorch_dist.nn.parallel.buckets import Bucket
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from minitorch_dist.distributed.algorithms.join import JoinHook
+from minitorch_dist.distributed.ddp import agreement, without_backward
+from minitorch_dist.distributed.ddp.advice import advising
+from minitorch_dist.distributed.ddp.reducer import Reducer
 from minitorch_dist.distributed.reduce_op import ReduceOp
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
 from minitorch_dist.distributed.work import Work
-from minitorch_dist.nn.parallel import agreement, without_backward
-from minitorch_dist.nn.parallel.advice import advising
-from minitorch_dist.nn.parallel.reducer import Reducer
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
+from minitorch_dist.distributed.ddp.buckets import Bucket
+from minitorch_dist.distributed.ddp.reducer import Reducer, Wait
 from minitorch_dist.distributed.grad_bucket import GradBucket
-from minitorch_dist.nn.parallel.buckets import Bucket
-from minitorch_dist.nn.parallel.reducer import Reducer, Wait
 
 Hook = Callable[[Any, GradBucket], Any]
 

@@ -22,13 +22,13 @@ from typing import NoReturn, Protocol
 
 import numpy as np
 
+from minitorch_dist.distributed.ddp.advice import advising
+from minitorch_dist.distributed.ddp.buckets import Bucket, of
 from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather_single, all_reduce
-from minitorch_dist.nn.parallel.advice import advising
-from minitorch_dist.nn.parallel.buckets import Bucket, of
 from minitorch_dist.tensors.core import base, engine
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor

@@ -38,14 +38,14 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed import collectives
+from minitorch_dist.distributed.ddp import advice, buckets
+from minitorch_dist.distributed.ddp.buckets import Bucket, Caps, assign
+from minitorch_dist.distributed.ddp.measured import MANY, StepTimes, TotalTimes
+from minitorch_dist.distributed.ddp.unused import Usage, arrived_twice, warn_of_late_sync
 from minitorch_dist.distributed.optim.apply_optimizer_in_backward import step_at_once
 from minitorch_dist.distributed.prepared import NOW, How, PreparedCall
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import broadcast
-from minitorch_dist.nn.parallel import advice, buckets
-from minitorch_dist.nn.parallel.buckets import Bucket, Caps, assign
-from minitorch_dist.nn.parallel.measured import MANY, StepTimes, TotalTimes
-from minitorch_dist.nn.parallel.unused import Usage, arrived_twice, warn_of_late_sync
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
 from minitorch_dist.tensors.core import base, engine, graph
 from minitorch_dist.tensors.core.base import TensorBase

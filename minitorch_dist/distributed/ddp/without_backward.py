@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from minitorch_dist.nn.parallel import unused
-from minitorch_dist.nn.parallel.reducer import Reducer
+from minitorch_dist.distributed.ddp import unused
+from minitorch_dist.distributed.ddp.reducer import Reducer
 
 
 def reduce_now(reducer: Reducer) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from minitorch_dist.distributed.ddp.reducer import Reducer
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.nn.parallel.reducer import Reducer
 from minitorch_dist.tensors.ops.linear_algebra.products import C_NAMES
 
 
