@@ -28,9 +28,9 @@ ELEMENT_BY_ELEMENT = [
     "sqrt square tan tanh trunc",
 ]
 IN_PLACE = [
-    "abs_ add_ addcdiv_ addcmul_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ copy_ cos_ div_",
-    "divide_ exp_ fill_ floor_ lerp_ log_ mul_ multiply_ neg_ negative_ pow_ reciprocal_ relu_",
-    "round_ rsqrt_ sigmoid_ sin_ sqrt_ square_ sub_ subtract_ tanh_ true_divide_ trunc_ zero_",
+    "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ clip_ copy_ div_",
+    "divide_ exp_ fill_ lerp_ log_ mul_ multiply_ neg_ negative_ pow_ relu_",
+    "sigmoid_ sqrt_ sub_ subtract_ tanh_ true_divide_ zero_",
 ]
 RANDOM = ["bernoulli_ exponential_ normal_ random_ uniform_"]
 OF_SUMMANDS = {"neg_", "negative_", "zero_"}  # in place, of each summand by itself
