@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import distributed_c10d, nested
+from minitorch_dist.distributed import distributed_c10d, nested_tensors
 from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.fsdp import setup
 from minitorch_dist.distributed.fsdp.gathering import Settings
@@ -316,7 +316,7 @@ def _before(module: Any, args: Any, kwargs: Any) -> Any:
         state.prefetcher.before_forward(state.unit)
         device = state.unit.settings.device
         dtype = state.policy.param_dtype if state.policy.cast_forward_inputs else None
-        args, kwargs = nested.moved((args, kwargs), device, dtype)
+        args, kwargs = nested_tensors.moved((args, kwargs), device, dtype)
     return args, kwargs
 
 
@@ -325,7 +325,7 @@ def _after(module: Any, _: Any, outputs: Any) -> Any:
     if state.unit is not None:
         dtype = state.policy.output_dtype
         if dtype is not None:
-            outputs = nested.moved(outputs, state.unit.settings.device, dtype)
+            outputs = nested_tensors.moved(outputs, state.unit.settings.device, dtype)
         state.prefetcher.after_forward(state.unit, outputs)
     if state.is_root:
         state.prefetcher.end()

@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-from minitorch_dist.distributed import nested
+from minitorch_dist.distributed import nested_tensors
 from minitorch_dist.distributed.fsdp import clipping, full_params, optim_state, saving, setup
 from minitorch_dist.distributed.fsdp.options import (
     BackwardPrefetch,
@@ -190,7 +190,7 @@ class FullyShardedDataParallel(Module):
         if self._is_root:
             self._prefetcher.begin()
         if self._is_root or dtype is not None:
-            args, kwargs = nested.moved((args, kwargs), self.compute_device, dtype)
+            args, kwargs = nested_tensors.moved((args, kwargs), self.compute_device, dtype)
         if self._unit is not None:
             self._prefetcher.before_forward(self._unit)
         outputs = self._modules[INNER](*args, **kwargs)

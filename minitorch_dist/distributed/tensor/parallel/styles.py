@@ -15,7 +15,7 @@ from typing import Any
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.tensor.dtensor import DParameter, distribute_tensor
-from minitorch_dist.distributed.tensor.parallel.layouts import convert, enter
+from minitorch_dist.distributed.tensor.parallel.activations import convert, enter
 from minitorch_dist.distributed.tensor.placements import Partial, Placement, Replicate, Shard
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.nn.modules.module import Module
