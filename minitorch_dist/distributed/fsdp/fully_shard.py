@@ -85,8 +85,7 @@ class ShardedParameter(DParameter):
         unit = self._unit
         if unit.settings.device is devices.META:
             return self.array  # see `materialise`
-        piece = unit.layout.piece(self._number, unit.rank)
-        array = unit.flat.array[piece.offset : piece.offset + piece.length]
+        array = unit.piece_in(unit.flat.array, self._number)
         return array.reshape(unit.layout.shape_of(self._number, unit.rank))
 
 
