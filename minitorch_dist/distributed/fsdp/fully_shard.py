@@ -27,9 +27,7 @@ from minitorch_dist.distributed.fsdp.options import BackwardPrefetch, ShardingSt
 from minitorch_dist.distributed.fsdp.prefetch import Prefetcher
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
-from minitorch_dist.distributed.tensor.part import without_history
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
-from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, dtypes
@@ -219,11 +217,8 @@ def fully_shard(
     device = mesh.device_for(setup.device_of(module, None))  # `meta`, if it has no numbers yet
     setup.move(module, device, FSDPModule)
     params = [getattr(shared[0].module, shared[0].name) for shared in places]
-    for p in params:
-        for each in (group, replicas):
-            sends = device is not devices.META and src_data_rank is not None
-            if sends and each is not None and each.size() > 1:
-                tensor_collectives.broadcast(without_history(p), group=each, group_src=0)
+    if device is not devices.META and src_data_rank is not None:
+        setup.spread(params, (group, replicas))
     unit = None
     if places:
         keeps = reshard_after_forward is False
