@@ -33,7 +33,7 @@ set_default_dtype get_rng_state set_rng_state finfo iinfo arange linspace eye ma
 accelerator.is_available accelerator.device_count accelerator.current_accelerator
 cuda.memory_allocated cuda.max_memory_allocated cuda.memory_summary cuda.OutOfMemoryError
 cuda.set_device cuda.current_device cuda.synchronize cuda.empty_cache cuda.get_device_name
-cuda.Stream cuda.Event linalg.norm linalg.inv linalg.qr linalg.svd set_printoptions
+cuda.Stream cuda.Event linalg.norm linalg.vector_norm set_printoptions
 """
 
 NN = """

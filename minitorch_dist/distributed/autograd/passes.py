@@ -181,7 +181,7 @@ class DistributedPass:
     def _explain(self, node: Node, error: RuntimeError) -> None:
         """If an optimizer's step wrote to what the node reads, add a note that says whose step it was."""
         steps = self._ours.agent.part(Steps).last
-        for storage, version, *_ in node.reads or ():
+        for storage, version, _ in node.reads or ():
             if storage.version != version and id(storage) in steps:
                 error.add_note(
                     f"({steps[id(storage)]}, between the forward and the backward pass of context "

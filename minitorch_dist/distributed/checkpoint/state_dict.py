@@ -22,6 +22,7 @@ from typing import Any
 from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.checkpoint import optimizer_names
 from minitorch_dist.distributed.checkpoint.fresh import initialise
+from minitorch_dist.distributed.ddp.module import DistributedDataParallel
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, options as fsdp_options
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made, moved
@@ -29,7 +30,6 @@ from minitorch_dist.distributed.tensor.placements import Replicate
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.modules.state_dict import _IncompatibleKeys
-from minitorch_dist.nn.parallel.distributed import DistributedDataParallel
 from minitorch_dist.optim.optimizer import Optimizer
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.autograd import grad_modes

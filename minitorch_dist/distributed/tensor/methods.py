@@ -22,9 +22,9 @@ OPERATORS = {
 }  # fmt: skip
 BY_NAME = ["pow eq ne lt le gt ge maximum minimum"]
 ELEMENT_BY_ELEMENT = [
-    "abs absolute acos asin atan bfloat16 bool ceil clamp clamp_max clamp_min clip cos cosh",
-    "double erf erfc exp exp2 expm1 float floor frac half int isfinite isinf isnan log log10",
-    "log1p log2 logical_not long nan_to_num reciprocal relu round rsqrt sigmoid sign sin sinh",
+    "abs absolute acos asin atan bfloat16 bool ceil clamp clamp_max clamp_min clip cos",
+    "double erf exp exp2 expm1 float floor half int isfinite isinf isnan log log10",
+    "log1p log2 logical_not long nan_to_num reciprocal relu round rsqrt sigmoid sign sin",
     "sqrt square tan tanh trunc",
 ]
 IN_PLACE = [
@@ -32,7 +32,7 @@ IN_PLACE = [
     "divide_ exp_ fill_ floor_ lerp_ log_ mul_ multiply_ neg_ negative_ pow_ reciprocal_ relu_",
     "round_ rsqrt_ sigmoid_ sin_ sqrt_ square_ sub_ subtract_ tanh_ true_divide_ trunc_ zero_",
 ]
-RANDOM = ["bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_"]
+RANDOM = ["bernoulli_ exponential_ normal_ random_ uniform_"]
 OF_SUMMANDS = {"neg_", "negative_", "zero_"}  # in place, of each summand by itself
 
 

@@ -15,7 +15,7 @@ from minitorch_dist.tensors.core.base import TensorBase, bare
 from minitorch_dist.tensors.core.graph import node_of_leaf
 from minitorch_dist.tensors.tensor import Tensor
 
-KEPT = {"requires_grad_", "detach_", "share_memory_"}  # they end with `_` and write nothing
+KEPT = {"requires_grad_", "detach_"}  # they end with `_` and write nothing
 
 
 _REQUIRES_GRAD: Final[Any] = vars(TensorBase)["_requires_grad"]  # the slot, which a part hides
@@ -116,14 +116,15 @@ WITHOUT_A_TENSOR = (
 )
 """Methods that pass by what an operation asks: they make no tensor, or write into one."""
 OF_SHAPES = (
-    "__getitem__ adjoint chunk expand expand_as flatten flip movedim narrow permute ravel reshape reshape_as roll "
-    "__matmul__ __rmatmul__ matmul mean mm select softmax split squeeze swapaxes t tensor_split transpose unbind unflatten unsqueeze view view_as"
+    "__getitem__ adjoint chunk expand expand_as flatten flip movedim narrow permute ravel reshape reshape_as roll",
+    "select split squeeze swapaxes t tensor_split transpose unbind unflatten unsqueeze view view_as",
+    "__matmul__ __rmatmul__ matmul mean mm softmax",
 )
 """Methods that look at sides and dimensions before they ask: they would speak of the part."""
 
 for _name in [
     *WITHOUT_A_TENSOR.split(),
-    *OF_SHAPES.split(),
+    *" ".join(OF_SHAPES).split(),
     *[n for n in dir(Tensor) if n.endswith("_") and not n.endswith("__") and n not in KEPT],
 ]:
     setattr(TensorPart, _name, _refusing(_name, getattr(Tensor, _name)))

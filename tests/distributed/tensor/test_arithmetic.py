@@ -114,7 +114,6 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "a comparison": lambda x: mtd.eq(mtd.ones(1, 6), x),
     "a truth": lambda x: mtd.equal(x, x),
     "a layer's weight": lambda x: nn.functional.linear(mtd.ones(2, 6, dtype=mtd.float64), x),
-    "a scan in place": lambda x: x.cumsum_(0),
     "writing to an index": lambda x: operator.setitem(x, 0, 1.0),
     "numpy": lambda x: x.numpy(),
     "a list": lambda x: x.tolist(),
