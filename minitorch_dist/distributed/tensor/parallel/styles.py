@@ -68,7 +68,7 @@ def _show_parts(module: Module) -> None:
     module.register_forward_hook(after, always_call=True)
 
 
-class CutLayer(ParallelStyle):
+class CutStyle(ParallelStyle):
     """A layer whose weight is cut. Inputs come and outputs go as `input_layouts` and `output_layouts` say."""
 
     def __init__(
@@ -82,7 +82,7 @@ class CutLayer(ParallelStyle):
         self.use_local_output = use_local_output
 
 
-class ColwiseParallel(CutLayer):
+class ColwiseParallel(CutStyle):
     """Each rank has some of the outputs (of an Embedding: some of the features)."""
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
@@ -108,7 +108,7 @@ class ColwiseParallel(CutLayer):
         return module
 
 
-class RowwiseParallel(CutLayer):
+class RowwiseParallel(CutStyle):
     """Each rank has some of the inputs (of an Embedding: some of the rows), and computes a summand of all outputs.
 
     The bias is added once, to the sum.
