@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.autograd.function import Function, once_differentiable
+from minitorch_dist.distributed.tensor.dtensor import joined, summed
 from minitorch_dist.distributed.tensor.placements import Placement, Shard, cut
 from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
@@ -58,9 +59,9 @@ def enter(
         dim = has.dim % len(shape)
         length = _total(shape[dim], group) if whole is None else whole
         return _Move.apply(  # type: ignore[no-any-return]
-            lambda a: _join(a, dim, length, group), lambda g: _sum_part(g, dim, group), tensor
+            lambda a: joined(a, dim, length, group), lambda g: _sum_part(g, dim, group), tensor
         )
-    return _Move.apply(_same, lambda g: _sum(g, group), tensor)  # type: ignore[no-any-return]
+    return _Move.apply(_same, lambda g: summed(g, group), tensor)  # type: ignore[no-any-return]
 
 
 def _ways(shape: tuple[int, ...], has: Placement, wants: Placement, group: ProcessGroup) -> Any:
@@ -68,37 +69,31 @@ def _ways(shape: tuple[int, ...], has: Placement, wants: Placement, group: Proce
         return _same, _same
     if has.is_replicate() and isinstance(wants, Shard):
         dim = wants.dim % len(shape)
-        return (lambda a: _part(a, dim, group)), (lambda g: _join(g, dim, shape[dim], group))
+        return (lambda a: _part(a, dim, group)), (lambda g: joined(g, dim, shape[dim], group))
     if isinstance(has, Shard) and wants.is_replicate():
         dim = has.dim % len(shape)
         length = _total(shape[dim], group)
-        return (lambda a: _join(a, dim, length, group)), (lambda g: _part(g, dim, group))
+        return (lambda a: joined(a, dim, length, group)), (lambda g: _part(g, dim, group))
     if has.is_partial() and wants.is_replicate():
-        return (lambda a: _sum(a, group)), _same
+        return (lambda a: summed(a, group)), _same
     if has.is_partial() and isinstance(wants, Shard):
         dim = wants.dim % len(shape)
         return (
             (lambda a: _sum_part(a, dim, group)),
-            (lambda g: _join(g, dim, shape[dim], group)),
+            (lambda g: joined(g, dim, shape[dim], group)),
         )
     if isinstance(has, Shard) and isinstance(wants, Shard):
         old, new = has.dim % len(shape), wants.dim % len(shape)
         length = _total(shape[old], group)
         return (
-            (lambda a: _part(_join(a, old, length, group), new, group)),
-            (lambda g: _part(_join(g, new, shape[new], group), old, group)),
+            (lambda a: _part(joined(a, old, length, group), new, group)),
+            (lambda g: _part(joined(g, new, shape[new], group), old, group)),
         )
     raise ValueError(f"an activation cannot go from {has} to {wants}")
 
 
 def _same(array: Array) -> Array:
     return array
-
-
-def _sum(array: Array, group: ProcessGroup) -> Array:
-    out = array.copy(order="C")
-    tensor_collectives.all_reduce(base.new(Tensor, out), group=group)
-    return out
 
 
 def _sum_part(array: Array, dim: int, group: ProcessGroup) -> Array:
@@ -126,15 +121,3 @@ def _total(mine: int, group: ProcessGroup) -> int:
 def _part(array: Array, dim: int, group: ProcessGroup) -> Array:
     start, stop = cut(array.shape[dim], group.size(), group.rank())
     return row_major(np.moveaxis(np.moveaxis(array, dim, 0)[start:stop], 0, dim))
-
-
-def _join(array: Array, dim: int, length: int, group: ProcessGroup) -> Array:
-    """Everybody's part, in the order of ranks. Parts are padded to one size on their way."""
-    count = group.size()
-    rows = np.moveaxis(array, dim, 0)
-    size = -(-length // count) if length else 0
-    sent = np.zeros((size, *rows.shape[1:]), array.dtype, like=array)
-    sent[: len(rows)] = rows
-    got = np.empty((count * size, *rows.shape[1:]), array.dtype, like=array)
-    tensor_collectives.all_gather_into_tensor(base.new(Tensor, got), base.new(Tensor, sent), group)
-    return row_major(np.moveaxis(got[:length], 0, dim))
