@@ -735,20 +735,14 @@ newaxis = None  # torch has numpy's name for a new axis in an index
 
 if TYPE_CHECKING:
     from minitorch_dist import (
-        ao as ao,
         datasets as datasets,
         distributed as distributed,
         distributions as distributions,
-        export as export,
         func as func,
         futures as futures,
-        fx as fx,
-        hub as hub,
-        jit as jit,
         models as models,
         multiprocessing as multiprocessing,
         nn as nn,
-        onnx as onnx,
         optim as optim,
         profiler as profiler,
         testing as testing,
@@ -763,22 +757,14 @@ if TYPE_CHECKING:
     )
 
 _ROOMS = {
-    "_dynamo",
-    "_inductor",
-    "ao",
     "datasets",
     "distributed",
     "distributions",
-    "export",
     "func",
-    "fx",
     "futures",
-    "hub",
-    "jit",
     "models",
     "multiprocessing",
     "nn",
-    "onnx",
     "optim",
     "profiler",
     "testing",
@@ -804,7 +790,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"minitorch_dist.{_FROM[name]}"), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'minitorch_dist' has no attribute {name!r}")
+    raise not_offered.no_name(__name__, name)
 
 
 def __dir__() -> list[str]:

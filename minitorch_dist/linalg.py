@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from minitorch_dist import not_offered
 from minitorch_dist.tensors.extras.linear_algebra.chains import multi_dot
 from minitorch_dist.tensors.extras.linear_algebra.eigenvectors import (
     eig,
@@ -90,3 +91,5 @@ __all__ = [
 ]
 
 _offer_out(globals(), "linalg.")
+
+not_offered.guard(globals())

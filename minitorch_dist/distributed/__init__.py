@@ -44,6 +44,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.backends import Backend as Backend, BackendConfig as BackendConfig
 from minitorch_dist.distributed.device_mesh import (
@@ -193,7 +194,7 @@ def __getattr__(name: str) -> ModuleType:
         import minitorch_dist.distributed.rpc
 
         return minitorch_dist.distributed.rpc
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise not_offered.no_name(__name__, name)
 
 
 def _open_floors_above_rpc() -> None:

@@ -1,5 +1,6 @@
 """Modules as functions of their parameters, and functions of functions: PyTorch's `torch.func`."""
 
+from minitorch_dist import not_offered
 from minitorch_dist.func.calling import functional_call as functional_call
 from minitorch_dist.func.transforms import (
     grad as grad,
@@ -11,3 +12,5 @@ from minitorch_dist.func.transforms import (
     vjp as vjp,
     vmap as vmap,
 )
+
+not_offered.guard(globals())

@@ -9,6 +9,7 @@ Read `contexts` (a context, as each worker remembers it), then `travelling` (how
 `passes` (the part of one worker in a backward pass). `api` has torch's functions.
 """
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.autograd import contexts as contexts, travelling as travelling
 from minitorch_dist.distributed.autograd.api import (
     backward as backward,
@@ -19,3 +20,5 @@ from minitorch_dist.distributed.autograd.contexts import (
     context as context,
 )
 from minitorch_dist.distributed.rpc.api import is_available as is_available
+
+not_offered.guard(globals())

@@ -20,6 +20,7 @@ optim_saving                 saving and loading it
 sharded_grad_scaler          all ranks skip a step in which one found inf or nan
 """
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.fsdp.api import (
     BackwardPrefetch as BackwardPrefetch,
     CPUOffload as CPUOffload,
@@ -49,3 +50,5 @@ from minitorch_dist.distributed.fsdp.fully_sharded_data_parallel import (
     FullyShardedDataParallel as FullyShardedDataParallel,
 )
 from minitorch_dist.distributed.fsdp.unit import FlatParameter as FlatParameter
+
+not_offered.guard(globals())

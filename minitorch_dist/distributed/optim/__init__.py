@@ -1,5 +1,6 @@
 """Optimizers that are spread over ranks, or average over them."""
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.optim.apply_optimizer_in_backward import (
     _apply_optimizer_in_backward as _apply_optimizer_in_backward,
     _get_in_backward_optimizers as _get_in_backward_optimizers,
@@ -11,3 +12,5 @@ from minitorch_dist.distributed.optim.post_localSGD_optimizer import (
 from minitorch_dist.distributed.optim.zero_redundancy_optimizer import (
     ZeroRedundancyOptimizer as ZeroRedundancyOptimizer,
 )
+
+not_offered.guard(globals())

@@ -18,6 +18,7 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks import (
     debugging_hooks as debugging,
     default_hooks as default,
@@ -59,3 +60,6 @@ class DDPCommHookType(Enum):
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
     """Register one of the hooks above with a DistributedDataParallel. `state` is a process group."""
     comm_hook_type.value(model, state)
+
+
+not_offered.guard(globals())
