@@ -178,7 +178,8 @@ class MqttTransport(JoinableTransport):
         """Deliver some of what has arrived, unless another thread is at it, and grant new credit.
 
         If this is interrupted, the frame that was being delivered is torn, and the others are not. An
-        interrupt comes between two calls, so the turn is given back before anything is called.
+        interrupt comes between two calls, so the turn is given back before anything is called. From then on
+        another thread may deliver, so what was torn is settled by whoever has the turn next.
         """
         is_ours, served = False, set[Peer]()
         try:
@@ -192,7 +193,6 @@ class MqttTransport(JoinableTransport):
             if is_ours:
                 self._driving = False
                 with self._changed:
-                    self._settle(peer_table)
                     for peer in served:
                         if peer.is_alive and peer.incoming.is_due():
                             peer_table.say(peer, frames.ACK)
@@ -315,9 +315,9 @@ class MqttTransport(JoinableTransport):
                 sink.write(view)
         finally:
             if is_ours:
+                self._deliveries += 1  # only who has the turn changes this
                 self._driving = False
                 with self._changed:
-                    self._deliveries += 1
                     self._changed.notify_all()
 
     def _demand_open(self) -> PeerTable:

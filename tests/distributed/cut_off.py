@@ -9,6 +9,7 @@ Each place is `program/rank/size/port`. A rank says `… ready` when it may be c
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import io
 import logging
 import os
@@ -24,6 +25,7 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 
 MASTER = "10.99.0.1"
+LATE = 60  # seconds after which a rank that has not ended shows where it is
 BIG = 8_000_000  # elements: more than all buffers between two hosts hold
 Ready = Callable[[], None]
 
@@ -90,6 +92,7 @@ def live(place: str, folder: Path, say: Callable[[str], None]) -> str:
             has_said = True
             say("ready")
 
+    faulthandler.dump_traceback_later(LATE)
     log = io.StringIO()
     logging.basicConfig(stream=log, format="%(message)s", force=True)
     backend = "mqtt" if name == "mqtt" else "tcp"

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from transports import job
 from transports.errors import DistStoreError, StoreTimeout, TrustError
-from transports.stores import file, processes, protocol
-from transports.stores.file import JOIN, FileStore
+from transports.stores import file, processes
+from transports.stores.file import JOIN, FileStore, packed
 from transports.stores.protocol import StoreRequest
 
 USER = """
@@ -117,8 +118,9 @@ def test_what_is_no_store_is_left_alone(path: Path, tmp_path: Path) -> None:
         FileStore(tmp_path / "absent" / "store")
 
 
-USERS = protocol.pack_request(StoreRequest(JOIN, [], [f"{processes.mark()} 00".encode()], 0.0))
-SET = protocol.pack_request(StoreRequest("set", ["k"], [b"v"], 0.0))
+CARD = [f"{processes.mark()} 00".encode(), job.here().marks().packed(), b"a test"]
+USERS = packed(StoreRequest(JOIN, [], CARD, 0.0))
+SET = packed(StoreRequest("set", ["k"], [b"v"], 0.0))
 
 
 @pytest.mark.parametrize(
@@ -141,6 +143,24 @@ def test_a_file_of_any_size_that_is_no_store_is_neither_cut_nor_written_nor_dele
     after = path.stat()
     assert path.read_bytes() == content
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_no_flipped_bit_gives_another_value_or_another_job_or_is_cut_away(path: Path) -> None:
+    with_one_left = FileStore(path, 2)
+    with_one_left.set("key", "value")
+    with_one_left.close()
+    whole = path.read_bytes()
+    for bit in range(8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with pytest.raises(DistStoreError, match="It stays as it is"):
+            FileStore(path, 2)
+        assert path.read_bytes() == damaged
+    path.write_bytes(whole)
+    last = FileStore(path, 2)
+    assert last.get("key") == b"value"
+    last.close()
 
 
 @pytest.mark.parametrize(

@@ -305,22 +305,6 @@ def test_a_file_store_is_one_jobs(tmp_path: Path, name: str) -> None:
             FileStore(tmp_path / "store", 3, of=other)
 
 
-def test_a_file_of_an_older_version_is_still_read(tmp_path: Path) -> None:
-    from transports.stores import processes
-    from transports.stores.file import JOIN, Log
-    from transports.stores.protocol import StoreRequest
-
-    log = Log(tmp_path / "store")
-    with log.locked(create=True):
-        log.read()
-        log.write(StoreRequest(JOIN, [], [f"{processes.mark()} 00".encode()], 0.0))
-        log.carry_out(StoreRequest("set", ["k"], [b"v"], 0.0), b"")
-    store = FileStore(tmp_path / "store", of=one_of("a"))
-    assert store._log.joined == 2
-    store.close()
-    log.close()
-
-
 def test_the_page_of_a_mapped_file_names_its_job(tmp_path: Path) -> None:
     terms = signed_file.Terms("rings", 2, 4096, os.urandom(16), "boot", "process 1 on host", "a/0")
     with signed_file.make(tmp_path / "world", terms, KEY) as held:

@@ -288,7 +288,7 @@ def test_a_master_that_is_known_dead_is_not_waited_for() -> None:
 def test_a_master_that_was_started_again_is_found() -> None:
     store = master()
     other = TCPStore("localhost", store.port, timeout=60, clock=Hasty())
-    kept = [other._connect(60.0) for _ in range(3)]
+    kept = [other._take("get") for _ in range(4)]
     other._idle += kept  # as if several threads had used the handle at once
     store.close()
     with pytest.raises(DistNetworkError, match="is gone"):
@@ -306,6 +306,18 @@ def serving(port: int) -> Iterator[TCPStore]:
     store = TCPStore("localhost", port, is_master=True)
     yield store
     store.close()
+
+
+def test_a_master_that_has_left_is_not_awaited_where_one_more_connection_is_needed() -> None:
+    """Other threads use those that there are, and have not heard of its end yet."""
+    master = TCPStore("localhost", 0, is_master=True)
+    client = TCPStore("localhost", master.port, timeout=300)
+    in_use = client._take("get")
+    master.close()
+    with pytest.raises(DistNetworkError, match="is gone"):
+        client.set("k", b"")
+    in_use.close()
+    client.close()
 
 
 def test_a_host_that_keeps_silent_is_not_asked_by_each_call(

@@ -3,8 +3,9 @@
     command:  lock ─ read what others have appended ─ do it on our own key-value table ─ append it ─ unlock
 
 PyTorch's `FileStore`. Everybody replays the same log, so all key-value tables are equal. A record that a
-killed process has left half-written is cut off by the next process that holds the lock. A waiting process
-looks again, first often and then seldom.
+killed process has left half-written is cut off by the next process that holds the lock. Its checksums tell it from
+one that was damaged, which is never cut, nor taken for other values or another job's. A waiting process looks again,
+first often and then seldom.
 
 The log begins with its users: for each the host, the boot, the process and when that started. So a file
 that a crashed run has left behind is told from one in use: all its users are gone, and the error says so.
@@ -19,6 +20,7 @@ from __future__ import annotations
 import os
 import stat
 import weakref
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -38,6 +40,8 @@ from transports.stores.store import ADVICE, TIMEOUT, Store
 JOIN, LEAVE = "user.join", "user.leave"
 PIECE = 1 << 20  # bytes that are read at a time: a file of somebody else may be large
 BEGIN = frames.pack(0, 0)[:8]  # of each record
+SUM = 4  # bytes of a checksum
+HEAD = frames.LENGTH + SUM  # of a record
 MADE = b"made"  # a user's last value: it has made the file
 PAUSES = (0.0005, 0.02)  # seconds between two looks, at first and at last
 
@@ -82,7 +86,7 @@ class FileStore(Store):
     ) -> list[bytes]:
         deadline = self._clock.deadline(None if timeout == inf else timeout)
         request = StoreRequest(operation, list(keys), list(values), 0.0)
-        record = b"" if operation in READS else protocol.pack_request(request)
+        record = b"" if operation in READS else packed(request)
         pause, longest = PAUSES
         need: NotYet | None = None
         while True:
@@ -208,9 +212,9 @@ class Log:
         while self._offset < size:
             rest = memoryview(data)[start:]
             try:
-                length = protocol.frame_length(bytes(rest[: frames.LENGTH]))
+                length = _record_length(rest)
                 if length is not None and length <= len(rest):
-                    self._replay(protocol.unpack_request(rest[frames.LENGTH : length]))
+                    self._replay(protocol.unpack_request(_checked(rest[HEAD:length])))
                     start += length
                     self._offset += length
                     continue
@@ -241,9 +245,8 @@ class Log:
         if request.operation == JOIN:
             processes.read(_mark(request.values[0]))  # ValueError if it is none
             self.users.append(request.values[0])
-            if len(request.values) >= 3:  # older versions said nothing of their jobs
-                marks, text = request.values[1:3]
-                self.jobs[request.values[0]] = job.unpacked(marks), job.clean(text.decode())
+            marks, text = request.values[1:3]
+            self.jobs[request.values[0]] = job.unpacked(marks), job.clean(text.decode())
             self.joined += 1
             self.is_of_users |= request.values[-1] == MADE
             self.key_values.own_keys = 1  # this count
@@ -270,7 +273,7 @@ class Log:
     def write(self, request: StoreRequest) -> None:
         """Append word of a user. The lock is held and all is read."""
         self.is_whole = False
-        self._append(protocol.pack_request(request))
+        self._append(packed(request))
         self._replay(request)
         self.is_whole = True
 
@@ -329,6 +332,33 @@ class Log:
     def close(self) -> None:
         self._is_closed = True
         self._file.close()
+
+
+def packed(request: StoreRequest) -> bytes:
+    """A record: the length and the request, each with its checksum."""
+    frame = protocol.pack_request(request)
+    head, body = frame[: frames.LENGTH], frame[frames.LENGTH :]
+    return head + _sum(head) + body + _sum(body)
+
+
+def _record_length(rest: memoryview) -> int | None:
+    """How long the record at the head of `rest` is; None if its beginning is not all there."""
+    if len(rest) < HEAD:
+        return None
+    length = protocol.frame_length(_checked(rest[:HEAD]))
+    assert length is not None, "its head is there"
+    return length + 2 * SUM
+
+
+def _checked(data: memoryview) -> bytes:
+    """What stands before its checksum; ValueError if the two do not agree."""
+    if data[-SUM:] != _sum(data[:-SUM]):
+        raise ValueError("these are not the bytes that were written")
+    return bytes(data[:-SUM])
+
+
+def _sum(data: bytes | memoryview) -> bytes:
+    return zlib.crc32(data).to_bytes(SUM, "little")
 
 
 def _mark(user: bytes) -> str:

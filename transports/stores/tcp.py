@@ -27,6 +27,7 @@ from transports.stores.protocol import StoreRequest
 from transports.stores.server import KEY, LOBBY, StoreServer
 from transports.stores.store import TIMEOUT, Store
 
+REACH = 10.0  # seconds for one more connection to a server that was there a moment ago
 KNOCK = 1.0  # seconds for one try to reach a server that was lost
 AGAIN = 10.0  # seconds between two such tries where nobody answers at all
 GRACE = 30.0  # seconds beyond a timeout, after which the server itself counts as silent
@@ -77,7 +78,8 @@ class TCPStore(Store):
             self, _release, self._server, self._is_shared, self._idle
         )
         try:
-            self._idle.append(self._connect(self._seconds))
+            deadline = self._clock.deadline(self._seconds)
+            self._idle.append(_prepared(dial(*self._there, self._clock, deadline, self._job)))
             self._join(is_master, wait_for_workers)
         except BaseException:
             self.close()
@@ -121,18 +123,10 @@ class TCPStore(Store):
         if self._server is not None:
             self._server.serve(also)
 
-    def _connect(self, limit: float) -> socket.socket:
-        deadline = self._clock.deadline(limit)
-        return _prepared(
-            dial(
-                self._near_host, self.port, job_key(KEY), Claim(0, 0), self._clock, deadline,
-                self._job,
-            )
-        )  # fmt: skip
-
     @property
-    def _near_host(self) -> str:
-        return self.host if self._server is None else self._server.near_host
+    def _there(self) -> tuple[str, int, bytes, Claim]:
+        host = self.host if self._server is None else self._server.near_host
+        return host, self.port, job_key(KEY), Claim(0, 0)
 
     def _join(self, is_master: bool, wait_for_workers: bool) -> None:
         if self.world_size is None:
@@ -155,7 +149,7 @@ class TCPStore(Store):
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
         request = protocol.pack_request(StoreRequest(operation, list(keys), list(values), timeout))
-        connection = self._take()
+        connection = self._take(operation)
         try:
             body = _answer(connection, request, self._clock.deadline(max(timeout, 0) + GRACE))
         except BaseException as error:
@@ -175,13 +169,20 @@ class TCPStore(Store):
             else:
                 self._idle.append(connection)
 
-    def _take(self) -> socket.socket:
+    def _take(self, operation: str) -> socket.socket:
         with self._guard:
             if self._is_closed:
                 raise DistStoreError(f"{self!r} was closed")
             if self._lost is None and self._idle:
                 return self._idle.pop()
-        return self._connect(self._seconds) if self._lost is None else self._return()
+        if self._lost is not None:
+            return self._return()
+        try:  # all connections are in use by other threads; and it was there, so a refusal is its end
+            deadline = self._clock.deadline(min(REACH, self._seconds))
+            return _prepared(dial_once(*self._there, deadline, self._job))
+        except OSError as error:
+            self._lost = self._gone(operation, error, REACH)
+            raise self._lost from error
 
     def _return(self) -> socket.socket:
         """The server was lost. If it was started again it is there at once; else the first cause is
@@ -193,10 +194,7 @@ class TCPStore(Store):
         if self._silent is not None and not self._silent.is_over():
             raise DistNetworkError(str(lost)) from lost
         try:
-            connection = dial_once(
-                self._near_host, self.port, job_key(KEY), Claim(0, 0), self._clock.deadline(KNOCK),
-                self._job,
-            )  # fmt: skip
+            connection = dial_once(*self._there, self._clock.deadline(KNOCK), self._job)
         except OtherJob as other:  # which has taken the port since
             raise other from lost
         except OSError as error:
@@ -206,14 +204,14 @@ class TCPStore(Store):
         self._lost = self._silent = None
         return _prepared(connection)
 
-    def _gone(self, operation: str, error: Exception) -> DistNetworkError:
+    def _gone(self, operation: str, error: Exception, limit: float = GRACE) -> DistNetworkError:
         where = endpoints.shown(self.host, self.port)
         if isinstance(error, Unheard):
             return DistNetworkError(f"the store at {where} did not answer {operation!r}: {error}")
         if isinstance(error, TimeoutError):
             return DistNetworkError(
-                f"the store at {where} did not answer {operation!r} within {GRACE:g} s of its "
-                "timeout: its process is stopped or overloaded"
+                f"the store at {where} did not answer {operation!r} within {limit:g} s"
+                f"{' of its timeout' * (limit == GRACE)}: its process is stopped or overloaded"
             )
         return DistNetworkError(
             f"the store at {where} is gone ({error}): the master's process has ended, or closed "
