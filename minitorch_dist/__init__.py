@@ -28,9 +28,7 @@ from minitorch_dist import (
 )
 from minitorch_dist.amp.autocast_mode import (
     autocast as autocast,
-    clear_autocast_cache as clear_autocast_cache,
     get_autocast_dtype as get_autocast_dtype,
-    is_autocast_cache_enabled as is_autocast_cache_enabled,
     is_autocast_enabled as is_autocast_enabled,
 )
 from minitorch_dist.autograd.anomaly_mode import (

@@ -90,7 +90,6 @@ def test_sentences_name_what_is_here() -> None:
                 "remove",
                 "state_dict",
                 "minitorch_dist",
-                "utils.tensorboard",
             ):
                 assert exists(name), sentence
 

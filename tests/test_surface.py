@@ -25,7 +25,7 @@ logsumexp erf meshgrid unique Tensor.repeat Tensor.expand allclose equal from_nu
 nn.functional.one_hot nn.functional.pad from_dlpack Tensor.__dlpack__ Tensor.__array__
 Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.retain_grad Tensor.detach
 autograd.backward autograd.grad autograd.Function autograd.gradcheck autograd.set_detect_anomaly
-utils.checkpoint.checkpoint utils.checkpoint.checkpoint_sequential get_default_dtype
+utils.checkpoint.checkpoint get_default_dtype
 set_default_dtype get_rng_state set_rng_state finfo iinfo arange linspace eye matmul mm stack chunk
 accelerator.is_available accelerator.device_count accelerator.current_accelerator
 cuda.memory_allocated cuda.max_memory_allocated cuda.memory_summary cuda.OutOfMemoryError

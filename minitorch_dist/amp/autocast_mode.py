@@ -96,11 +96,6 @@ def _is_possible(device: str, dtype: dtypes.dtype) -> bool:
 # ------------------------------------------------------------------------------------- what is asked for
 
 
-def is_autocast_available(device_type: str) -> bool:
-    """Whether `autocast` knows this kind of device."""
-    return device_type in DEFAULTS
-
-
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether a block for this kind of device is open in this thread."""
     asked = autocasting.present.get()
@@ -111,19 +106,6 @@ def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     """The lower type: of the innermost block (even if it is off), else the one that a block would take."""
     asked = autocasting.present.get()
     return (DEFAULTS if asked is None else asked.named).get(device_type, dtypes.float16)
-
-
-def is_autocast_cache_enabled() -> bool:
-    """Whether a parameter is cast once per block."""
-    asked = autocasting.present.get()
-    return asked is None or asked.cache is not None
-
-
-def clear_autocast_cache() -> None:
-    """Forget the parameters that were cast; their next use casts them again."""
-    asked = autocasting.present.get()
-    if asked is not None and asked.cache is not None:
-        asked.cache.clear()
 
 
 # -------------------------------------------------------------------------- users' own autograd functions
