@@ -18,22 +18,15 @@ from minitorch_dist import (
     compiler as compiler,
     cpu as cpu,
     cuda as cuda,
-    fft as fft,
     linalg as linalg,
     not_offered as not_offered,
     random as random,
-    sparse as sparse,
-    special as special,
     version as version,
 )
 from minitorch_dist.amp.autocast_mode import (
     autocast as autocast,
     get_autocast_dtype as get_autocast_dtype,
     is_autocast_enabled as is_autocast_enabled,
-)
-from minitorch_dist.autograd.anomaly_mode import (
-    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
-    is_anomaly_enabled as is_anomaly_enabled,
 )
 from minitorch_dist.compiler import compile as compile
 from minitorch_dist.tensors.autograd.grad_modes import (
@@ -52,10 +45,7 @@ from minitorch_dist.tensors.core.operations import (
 )
 from minitorch_dist.tensors.determinism import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
-    get_deterministic_debug_mode as get_deterministic_debug_mode,
     get_float32_matmul_precision as get_float32_matmul_precision,
-    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
-    set_deterministic_debug_mode as set_deterministic_debug_mode,
     set_float32_matmul_precision as set_float32_matmul_precision,
     use_deterministic_algorithms as use_deterministic_algorithms,
 )
@@ -92,218 +82,42 @@ from minitorch_dist.tensors.dtypes import (
     set_default_dtype as set_default_dtype,
     uint8 as uint8,
 )
-from minitorch_dist.tensors.extras.along_axes.renormalizing import renorm as renorm
-from minitorch_dist.tensors.extras.along_axes.scans import cummax as cummax, cummin as cummin
-from minitorch_dist.tensors.extras.complex_numbers import (
-    conj_physical as conj_physical,
-    conj_physical_ as conj_physical_,
-    is_conj as is_conj,
-    is_neg as is_neg,
-    isreal as isreal,
-    resolve_conj as resolve_conj,
-    resolve_neg as resolve_neg,
+from minitorch_dist.tensors.extras.counting import (
+    bincount as bincount,
+    bucketize as bucketize,
+    unique as unique,
 )
-from minitorch_dist.tensors.extras.elementwise.bessel import i0 as i0, i0_ as i0_
-from minitorch_dist.tensors.extras.elementwise.comparison import (
+from minitorch_dist.tensors.extras.elementwise import (
+    bitwise_not as bitwise_not,
+    exp2 as exp2,
     greater as greater,
     greater_equal as greater_equal,
-    heaviside as heaviside,
-    isin as isin,
     isinf as isinf,
     isneginf as isneginf,
     isposinf as isposinf,
     less as less,
     less_equal as less_equal,
-    not_equal as not_equal,
-)
-from minitorch_dist.tensors.extras.elementwise.error_function import (
-    erf_ as erf_,
-    erfc as erfc,
-    erfc_ as erfc_,
-)
-from minitorch_dist.tensors.extras.elementwise.exponentials import (
-    exp2 as exp2,
-    exp2_ as exp2_,
-    exp_ as exp_,
-    expm1_ as expm1_,
-    frexp as frexp,
-    ldexp as ldexp,
-    ldexp_ as ldexp_,
-    log1p_ as log1p_,
     log2 as log2,
-    log2_ as log2_,
     log10 as log10,
-    log10_ as log10_,
-    log_ as log_,
-    logaddexp2 as logaddexp2,
-    logit as logit,
-    logit_ as logit_,
-    sigmoid_ as sigmoid_,
-    xlogy as xlogy,
-    xlogy_ as xlogy_,
-)
-from minitorch_dist.tensors.extras.elementwise.gamma import (
-    digamma as digamma,
-    lgamma as lgamma,
-    mvlgamma as mvlgamma,
-)
-from minitorch_dist.tensors.extras.elementwise.logic import (
-    bitwise_not as bitwise_not,
-    gcd as gcd,
-    gcd_ as gcd_,
-    lcm as lcm,
-    lcm_ as lcm_,
     logical_and as logical_and,
     logical_not as logical_not,
     logical_or as logical_or,
     logical_xor as logical_xor,
-)
-from minitorch_dist.tensors.extras.elementwise.powers import (
-    float_power as float_power,
-    reciprocal_ as reciprocal_,
-    rsqrt_ as rsqrt_,
-    sqrt_ as sqrt_,
-    square_ as square_,
-)
-from minitorch_dist.tensors.extras.elementwise.rounding import (
-    abs_ as abs_,
-    ceil_ as ceil_,
-    copysign as copysign,
-    fix as fix,
-    fix_ as fix_,
-    floor_ as floor_,
-    frac as frac,
-    frac_ as frac_,
     nan_to_num as nan_to_num,
     nan_to_num_ as nan_to_num_,
-    nextafter as nextafter,
-    round_ as round_,
-    signbit as signbit,
-    trunc_ as trunc_,
-)
-from minitorch_dist.tensors.extras.elementwise.trigonometry import (
-    acos_ as acos_,
-    acosh as acosh,
-    acosh_ as acosh_,
-    arccos_ as arccos_,
-    arccosh as arccosh,
-    arccosh_ as arccosh_,
-    arcsin_ as arcsin_,
-    arcsinh as arcsinh,
-    arcsinh_ as arcsinh_,
-    arctan_ as arctan_,
-    arctanh as arctanh,
-    arctanh_ as arctanh_,
-    asin_ as asin_,
-    asinh as asinh,
-    asinh_ as asinh_,
-    atan_ as atan_,
-    atanh as atanh,
-    atanh_ as atanh_,
-    cos_ as cos_,
-    cosh as cosh,
-    cosh_ as cosh_,
-    deg2rad as deg2rad,
-    deg2rad_ as deg2rad_,
-    hypot as hypot,
-    rad2deg as rad2deg,
-    rad2deg_ as rad2deg_,
-    sin_ as sin_,
-    sinc as sinc,
-    sinc_ as sinc_,
-    sinh as sinh,
-    sinh_ as sinh_,
+    not_equal as not_equal,
     tan as tan,
-    tan_ as tan_,
-    tanh_ as tanh_,
-)
-from minitorch_dist.tensors.extras.indexing.replacing import (
-    diagonal_scatter as diagonal_scatter,
-    select_scatter as select_scatter,
-    slice_scatter as slice_scatter,
-)
-from minitorch_dist.tensors.extras.indexing.scatter_reduction import (
-    index_reduce as index_reduce,
-    scatter_reduce as scatter_reduce,
-)
-from minitorch_dist.tensors.extras.linear_algebra.added_products import (
-    addbmm as addbmm,
-    addmm as addmm,
-    addmv as addmv,
-    addr as addr,
-    baddbmm as baddbmm,
-)
-from minitorch_dist.tensors.extras.linear_algebra.chains import chain_matmul as chain_matmul
-from minitorch_dist.tensors.extras.linear_algebra.elimination import (
-    lu as lu,
-    lu_solve as lu_solve,
-    lu_unpack as lu_unpack,
-)
-from minitorch_dist.tensors.extras.linear_algebra.matrices import (
-    cross as cross,
-    matrix_exp as matrix_exp,
-)
-from minitorch_dist.tensors.extras.linear_algebra.solving import (
-    cholesky_inverse as cholesky_inverse,
-    cholesky_solve as cholesky_solve,
-    logdet as logdet,
-    matrix_power as matrix_power,
-    triangular_solve as triangular_solve,
 )
 from minitorch_dist.tensors.extras.outputs import offer as _offer_out
-from minitorch_dist.tensors.extras.shapes.grids import (
-    block_diag as block_diag,
-    cartesian_prod as cartesian_prod,
-    combinations as combinations,
-    meshgrid as meshgrid,
-    vander as vander,
-)
-from minitorch_dist.tensors.extras.shapes.layout import (
-    get_device as get_device,
-    is_same_size as is_same_size,
-)
-from minitorch_dist.tensors.extras.shapes.pieces import (
-    dsplit as dsplit,
-    hsplit as hsplit,
-    narrow_copy as narrow_copy,
-    vsplit as vsplit,
-)
-from minitorch_dist.tensors.extras.shapes.rearranging import (
+from minitorch_dist.tensors.extras.products import addmm as addmm, baddbmm as baddbmm
+from minitorch_dist.tensors.extras.rearranging import (
     diag as diag,
-    diag_embed as diag_embed,
-    diagflat as diagflat,
-    diagonal_copy as diagonal_copy,
-    fliplr as fliplr,
-    flipud as flipud,
+    meshgrid as meshgrid,
     repeat_interleave as repeat_interleave,
-    rot90 as rot90,
     tile as tile,
     tril as tril,
     triu as triu,
 )
-from minitorch_dist.tensors.extras.sparse import (
-    no_other_layout as sparse_csr_tensor,
-    sparse_coo_tensor as sparse_coo_tensor,
-)
-from minitorch_dist.tensors.extras.spectrograms import (
-    bartlett_window as bartlett_window,
-    blackman_window as blackman_window,
-    hamming_window as hamming_window,
-    hann_window as hann_window,
-    istft as istft,
-    kaiser_window as kaiser_window,
-    stft as stft,
-)
-from minitorch_dist.tensors.extras.statistics.counting import (
-    bincount as bincount,
-    bucketize as bucketize,
-    histc as histc,
-    histogram as histogram,
-    unique as unique,
-    unique_consecutive as unique_consecutive,
-)
-from minitorch_dist.tensors.extras.statistics.covariance import corrcoef as corrcoef, cov as cov
-from minitorch_dist.tensors.extras.statistics.distances import cdist as cdist, pdist as pdist
 from minitorch_dist.tensors.generator import (
     Generator as Generator,
     get_rng_state as get_rng_state,
@@ -567,7 +381,6 @@ from minitorch_dist.tensors.ops.linear_algebra.products import (
     inner as inner,
     matmul as matmul,
     mm as mm,
-    mm as spmm,
     mv as mv,
     outer as outer,
     vdot as vdot,
@@ -595,7 +408,6 @@ from minitorch_dist.tensors.ops.making.creation import (
 from minitorch_dist.tensors.ops.making.draws import (
     bernoulli as bernoulli,
     multinomial as multinomial,
-    poisson as poisson,
 )
 from minitorch_dist.tensors.ops.making.exchange import (
     from_dlpack as from_dlpack,
@@ -673,7 +485,6 @@ from minitorch_dist.tensors.ops.shapes.layout import (
     memory_format as memory_format,
     numel as numel,
     preserve_format as preserve_format,
-    sparse_coo as sparse_coo,
     strided as strided,
 )
 from minitorch_dist.tensors.ops.shapes.pieces import (
@@ -710,17 +521,12 @@ from minitorch_dist.tensors.ops.statistics.differences import (
     trapz as trapz,
 )
 from minitorch_dist.tensors.ops.statistics.similarity import cosine_similarity as cosine_similarity
-from minitorch_dist.tensors.printing import (
-    get_printoptions as get_printoptions,
-    set_printoptions as set_printoptions,
-)
+from minitorch_dist.tensors.printing import set_printoptions as set_printoptions
 from minitorch_dist.tensors.promotion import result_type as result_type
 from minitorch_dist.tensors.size import Size as Size
 from minitorch_dist.tensors.tensor import Tensor as Tensor
 from minitorch_dist.tensors.threads import (
-    get_num_interop_threads as get_num_interop_threads,
     get_num_threads as get_num_threads,
-    set_num_interop_threads as set_num_interop_threads,
     set_num_threads as set_num_threads,
 )
 from minitorch_dist.version import __version__ as __version__
@@ -770,7 +576,6 @@ _ROOMS = {
     "utils",
 }
 _FROM = {
-    "vmap": "func",
     "SerializationError": "serialization",
     "launch": "launching",
     "load": "serialization",

@@ -26,7 +26,7 @@ INSTEAD: Final = {
     "accelerator": "Its functions are in `accelerator` itself.",
     "ao": _QUANTIZED,
     "autograd": "Its functions and classes are in `autograd` itself.",
-    "autograd.forward_ad": "Take `func.jvp`.",
+    "autograd.forward_ad": "Derivatives go backwards only, with `autograd.grad`: PyTorch has both ways.",
     "autograd.grad_mode": "Take `no_grad`, `enable_grad` or `inference_mode`.",
     "autograd.profiler": _PROFILER,
     "autograd.profiler_legacy": _PROFILER,
@@ -39,9 +39,10 @@ INSTEAD: Final = {
     "distributed": "Its functions and classes are in `distributed` itself.",
     "distributed.tensor": "Its classes are in `distributed.tensor` itself, and its styles in `distributed.tensor.parallel`.",
     "distributed.tensor.debug": "Where CommDebugMode counts collectives, `mtd run --journal FILE` writes each of them down.",
-    "distributions": "The classes are in `distributions` itself.",
+    "distributions": "Take `distributions.Normal`, `distributions.Bernoulli` or `distributions.Categorical`, and transform what they draw.",
     "export": "Call the model, save its `state_dict`, or cut it into a pipeline's stages by hand.",
-    "functional": "Its functions, such as `einsum` and `cdist`, are in `minitorch_dist` itself.",
+    "fft": "Take numpy.fft for arrays, and `from_numpy`.",
+    "functional": "Its functions, such as `einsum` and `norm`, are in `minitorch_dist` itself.",
     "fx": "Call the model; `nn.Module.register_forward_hook` shows what its layers get and give.",
     "hub": "Nothing is downloaded: build the model (`models` has some), and read weights that you have with `load`.",
     "jit": "Functions and modules run as they are written: leave the decorator out, and save a model's `state_dict`.",
@@ -72,7 +73,8 @@ INSTEAD: Final = {
     "return_types": "Functions with several results return named tuples: take their type from a result.",
     "serialization": "Take `save` and `load`.",
     "signal": "Take numpy's windows, such as numpy.hanning, and `from_numpy`.",
-    "sparse": "Take `sparse_coo_tensor`.",
+    "sparse": "PyTorch has sparse tensors. A dense one with zeros gives the same numbers.",
+    "special": "Take scipy.special for arrays, and `from_numpy`.",
     "storage": "Take `Tensor.untyped_storage`.",
     "testing": "Take `testing.assert_close`.",
     "torch_version": "Take `__version__`.",
@@ -111,7 +113,8 @@ def instead_of(name: str) -> str:
         return f"It is `{MOVED[name]}` now."
     while name and name not in INSTEAD:
         name = name.rpartition(".")[0]
-    return f"{INSTEAD[name]} PyTorch has it." if name else ""
+    words = INSTEAD.get(name, "")
+    return f"{words} PyTorch has it." if words and "PyTorch" not in words else words
 
 
 LEFT: Final = "It was left out, so that this library stays small enough to be read. PyTorch has it."

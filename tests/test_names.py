@@ -14,7 +14,6 @@ SHARED = {
     "Gather": "torch.nn.parallel._functions.Gather; an order of a class, which is a word on the wire",
     "GradScaler": "torch.amp, torch.cuda.amp",
     "Lost": "why a peer is gone; what a pupil says to its class, which is a word on the wire",
-    "Uniform": "torch.distributions.Uniform; a network whose ports are all alike",
     "WorkerInfo": "torch.distributed.rpc, torch.utils.data",
     "autocast": "torch.amp, torch.cuda.amp",
     "device": "torch.device, torch.cuda.device",

@@ -30,7 +30,7 @@ set_default_dtype get_rng_state set_rng_state finfo iinfo arange linspace eye ma
 accelerator.is_available accelerator.device_count accelerator.current_accelerator
 cuda.memory_allocated cuda.max_memory_allocated cuda.memory_summary cuda.OutOfMemoryError
 cuda.set_device cuda.current_device cuda.synchronize cuda.empty_cache cuda.get_device_name
-cuda.Stream cuda.Event linalg.norm linalg.inv linalg.qr linalg.svd set_printoptions
+cuda.Stream cuda.Event linalg.norm linalg.vector_norm set_printoptions
 """
 
 NN = """
@@ -81,15 +81,8 @@ nn.parallel.DistributedDataParallel._register_builtin_comm_hook
 distributed.GradBucket distributed.BuiltinCommHookType distributed.algorithms.Join
 distributed.algorithms.join.Join distributed.algorithms.join.Joinable
 distributed.algorithms.join.JoinHook distributed.optim.ZeroRedundancyOptimizer
-distributed.optim.PostLocalSGDOptimizer distributed.optim._apply_optimizer_in_backward
-distributed.algorithms.ddp_comm_hooks.DDPCommHookType
-distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_wrapper
-distributed.algorithms.ddp_comm_hooks.powerSGD_hook.batched_powerSGD_hook
-distributed.algorithms.ddp_comm_hooks.debugging_hooks.noop_hook
-distributed.algorithms.ddp_comm_hooks.post_localSGD_hook.PostLocalSGDState
-distributed.algorithms.ddp_comm_hooks.quantization_hooks.quantization_pertensor_hook
-distributed.algorithms.ddp_comm_hooks.ddp_zero_hook.hook_with_zero_step_interleaved
-distributed.algorithms.model_averaging.averagers.PeriodicModelAverager
+distributed.optim._apply_optimizer_in_backward
+distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_wrapper
 utils.data.distributed.DistributedSampler utils.data.DistributedSampler
 """
 

@@ -179,7 +179,7 @@ class MqttTransport(JoinableTransport):
 
         If this is interrupted, the frame that was being delivered is torn, and the others are not. An
         interrupt comes between two calls, so the turn is given back before anything is called. From then on
-        another thread may deliver, so what was torn is settled by whoever has the turn next.
+        another thread may deliver, so the next driver settles what was torn.
         """
         is_ours, served = False, set[Peer]()
         try:

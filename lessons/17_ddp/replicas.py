@@ -5,7 +5,7 @@ rank 1    rank 0        its own samples   is there, it is averaged over all   on
 rank 2    for all
 
 All begin equal and take equal steps, so they stay equal, and no parameter is ever sent again.
-The one you would use: minitorch_dist/nn/parallel/distributed.py.
+The one you would use: minitorch_dist/distributed/ddp/module.py.
 """
 
 from ring import all_reduce

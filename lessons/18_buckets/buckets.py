@@ -4,7 +4,7 @@ parameters     a  b  c  d  e  f        backward finishes f's gradient first, a's
 buckets        [f e] [d c b] [a]       one all_reduce for each of them, when backward is over
 
 A ring of its own for each gradient pays the latency for each gradient. The real ones:
-minitorch_dist/nn/parallel/buckets.py, and reducer.py beside it.
+minitorch_dist/distributed/ddp/buckets.py, and reducer.py beside it.
 """
 
 from contextlib import contextmanager

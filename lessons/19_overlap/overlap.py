@@ -7,7 +7,7 @@ bucket 2                                               |==all_reduce==|
 bucket 3                                                              |==all_reduce==| step
                          sent when full, in order of their numbers;    waited for at the end
 
-The real one: minitorch_dist/nn/parallel/reducer.py.
+The real one: minitorch_dist/distributed/ddp/reducer.py.
 """
 
 from functools import partial

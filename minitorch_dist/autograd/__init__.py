@@ -1,7 +1,6 @@
 """Gradients: `torch.autograd` under its own names. The engine itself stands in `tensors.core.engine`.
 
 function           operations of your own (`saved`: what they keep; `outputs`: their results)
-functional         whole derivatives: `vjp`, `jvp`, `jacobian`
 gradcheck          is this gradient right? Finite differences say
 graph              looking at the graph
 anomaly_mode       which operation's gradient raised, or became nan
@@ -12,7 +11,6 @@ from minitorch_dist import not_offered
 from minitorch_dist.autograd import (
     anomaly_mode as anomaly_mode,
     function as function,
-    functional as functional,
     graph as graph,
     variable as variable,
 )
@@ -24,7 +22,6 @@ from minitorch_dist.autograd.function import Function as Function
 from minitorch_dist.autograd.gradcheck import (
     GradcheckError as GradcheckError,
     gradcheck as gradcheck,
-    gradgradcheck as gradgradcheck,
 )
 from minitorch_dist.autograd.variable import Variable as Variable
 from minitorch_dist.tensors.autograd.grad_modes import (

@@ -36,7 +36,6 @@ from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.graph import Gradient, Node
 from minitorch_dist.tensors.dtypes import FROM_NUMPY
 from minitorch_dist.tensors.ops.elementwise.conversion import to
-from minitorch_dist.tensors.ops.elementwise.copying import detach
 from minitorch_dist.tensors.ops.shapes.broadcasting import sum_to_size
 
 
@@ -123,11 +122,6 @@ class FunctionCtx(TorchNode):
 
     def run(self, grads: Sequence[Gradient]) -> Sequence[Gradient]:
         given = [None if grad is None else self._tensor(grad) for grad in grads]
-        return [None if t is None else t.array for t in self.run_on_tensors(given)]
-
-    def run_on_tensors(self, grads: Sequence[TensorBase | None]) -> list[TensorBase | None]:
-        """As `run`; where the pass is recorded, what `backward` does with these tensors is, too."""
-        given = list(grads)
         for number, like in enumerate(self.outputs_like):
             if given[number] is None and like is not None and self._materialize:
                 given[number] = self._tensor(np.zeros(*like))
@@ -135,7 +129,7 @@ class FunctionCtx(TorchNode):
         backward = function.backward if _overrides(function, "backward") else function.vjp
         returned = backward(self, *given)
         results = returned if isinstance(returned, tuple) else (returned,)
-        return self._checked(results)
+        return [None if t is None else t.array for t in self._checked(results)]
 
     def _tensor(self, array: Array) -> TensorBase:
         made: TensorBase = base.new(TensorBase.plain, array, self.device)
@@ -247,34 +241,11 @@ class Function:
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a `backward` that cannot be differentiated itself: to try is an error."""
+    """Mark a `backward` that cannot be differentiated itself. Here none can, so it is only run without recording."""
 
     @functools.wraps(backward)
     def wrapped(ctx: Any, *grads: Any) -> Any:
         with grad_modes.no_grad():
-            returned = backward(ctx, *grads)
-        wanted = any(isinstance(g, TensorBase) and g.requires_grad for g in grads)
-        if not wanted or grad_mode.mode.get() != grad_mode.ON:
-            return returned
-        results = returned if isinstance(returned, tuple) else (returned,)
-        ends: list[Any] = [detach(r) if isinstance(r, TensorBase) else r for r in results]
-        for end in ends:
-            if isinstance(end, TensorBase):
-                end.requires_grad = True
-        return _Refused.apply(*ends) if isinstance(returned, tuple) else _Refused.apply(ends[0])
+            return backward(ctx, *grads)
 
     return wrapped
-
-
-class _Refused(Function):
-    """The end behind the gradients of a function that is differentiable once."""
-
-    @staticmethod
-    def forward(ctx: Any, *grads: Any) -> Any:
-        return grads if len(grads) > 1 else grads[0]
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError(
-            "trying to differentiate twice a function that was marked with @once_differentiable"
-        )

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.autograd.grad_modes import enable_grad, no_grad
+from minitorch_dist.tensors.autograd.grad_modes import no_grad
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.view_geometry import pairs
@@ -71,52 +71,6 @@ def gradcheck(
             raise
         return False
     return True
-
-
-def gradgradcheck(
-    func: Callable[..., Any],
-    inputs: Any,
-    grad_outputs: Any = None,
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    raise_exception: bool = True,
-    nondet_tol: float = 0.0,
-    check_undefined_grad: bool = True,
-) -> bool:
-    """`gradcheck` of the gradients of `func(*inputs)`, by the inputs and by `grad_outputs`.
-
-    Without `grad_outputs`, there is a random one for each output.
-    """
-    given = as_tuple(inputs)
-    if not any(isinstance(x, TensorBase) and x.requires_grad for x in given):
-        raise ValueError("gradgradcheck expects at least one input tensor to require gradient")
-    if grad_outputs is None:
-        draw = np.random.default_rng(0)
-        found = _outputs(func, given)
-        arrays = [
-            np.asarray(draw.uniform(-1, 1, out.array.shape), out.array.dtype) for out in found
-        ]
-        weights = tuple(base.new(TensorBase.plain, array) for array in arrays)
-        for weight in weights:
-            weight.requires_grad = True
-    else:
-        weights = as_tuple(grad_outputs)
-
-    def gradients(*args: Any) -> list[Any]:
-        own, outer = args[: len(given)], args[len(given) :]
-        with enable_grad():
-            outputs = _outputs(func, own)
-            wanted = [x for x in own if isinstance(x, TensorBase) and x.requires_grad]
-            grads = grad(outputs, wanted, outer, create_graph=True, allow_unused=True)
-        return [each for each in grads if each is not None]
-
-    return gradcheck(
-        gradients, (*given, *weights), eps=eps, atol=atol, rtol=rtol,
-        raise_exception=raise_exception, nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad,
-    )  # fmt: skip
 
 
 def _in_real_parts(

@@ -18,7 +18,7 @@ class SavedTensor:
 
     def __init__(self, tensor: TensorBase, output: int | None) -> None:
         self.leaf = tensor if output is None and tensor._grad_fn is None else None
-        self.storage, self.version, self.array, *_ = read_now(tensor)
+        self.storage, self.version, self.array = read_now(tensor)
         self.requires_grad = tensor._requires_grad
         self.output = output or 0
         self.place = None if output is not None else (tensor._grad_fn, tensor._output_nr)

@@ -13,7 +13,6 @@ along the other. All ranks make the same groups in the same order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -26,12 +25,6 @@ from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 Ranks = np.ndarray[Any, np.dtype[np.int32]]
-
-
-def _own(lists: list[list[int]], name: str) -> Any:
-    """Groups of these lists, which do not overlap; this rank's own, or None. All ranks call this."""
-    own, _ = distributed_c10d.new_subgroups_by_enumeration(lists, group_desc=f"mesh_{name}")
-    return own
 
 
 class DeviceMesh:
@@ -55,7 +48,6 @@ class DeviceMesh:
         if len(np.unique(ranks)) != ranks.size:
             raise RuntimeError(f"Mesh cannot contain duplicate values, but found {ranks.tolist()}")
         self._root, self._dims = _root or (self, tuple(range(ranks.ndim)))
-        self._flattened: dict[str, DeviceMesh] = {}
         world = distributed_c10d.get_world_size()
         if ranks.size > world:
             raise RuntimeError(
@@ -84,7 +76,10 @@ class DeviceMesh:
             if lines.tolist() == [list(range(world))]:
                 groups.append(distributed_c10d._get_default_group())
             else:
-                groups.append(_own(lines.tolist(), name))
+                own, _ = distributed_c10d.new_subgroups_by_enumeration(
+                    lines.tolist(), group_desc=f"mesh_{name}"
+                )
+                groups.append(own)
         return groups
 
     def _names(self) -> tuple[str, ...]:
@@ -177,12 +172,10 @@ class DeviceMesh:
         asked = (names,) if isinstance(names, str) else tuple(names)
         if self.mesh_dim_names is None:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
-        if len(asked) == 1 and asked[0] in self._root._flattened:
-            return self._root._flattened[asked[0]]
         if any(name not in self.mesh_dim_names for name in asked):
             raise KeyError(
                 f"Invalid mesh_dim_names {asked} specified. Valid mesh_dim_names are "
-                f"{[*self.mesh_dim_names, *self._root._flattened]}."
+                f"{list(self.mesh_dim_names)}."
             )
         axes = [self.mesh_dim_names.index(name) for name in asked]
         if axes != sorted(set(axes)):
@@ -215,50 +208,16 @@ class DeviceMesh:
         joint = root[tuple(root.mesh_dim_names[dim] for dim in taken)]
         return joint, [taken.index(dim) for dim in dims]
 
-    def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
-        """The same ranks in one line, found again as `root[mesh_dim_name]`."""
-        name = mesh_dim_name or "_".join(self._names())
-        root = self._root
-        if name in root._flattened:
-            return root._flattened[name]
-        if self.ndim == 1:
-            return self
-        parts: list[Any] = []
-        others = [axis for axis in range(root.ndim) if axis not in self._dims]
-        for place in product(*[range(root.shape[axis]) for axis in others]):
-            where = dict(zip(others, place, strict=True))
-            part = root._ranks[tuple(where.get(n, slice(None)) for n in range(root.ndim))]
-            parts.append(part.reshape(-1))
-        own = _own([part.tolist() for part in parts], name)
-        if own is None:
-            raise RuntimeError(f"rank {self._rank} is not in {self!r}")
-        (part,) = [part for part in parts if self._rank in part]
-        mine = DeviceMesh(self.device_type, part, mesh_dim_names=(name,), _groups=[own])
-        root._flattened[name] = mine
-        return mine
-
     @staticmethod
     def from_group(
-        group: ProcessGroup | list[ProcessGroup],
+        group: ProcessGroup,
         device_type: str,
-        mesh: Any = None,
         *,
         mesh_dim_names: tuple[str, ...] | None = None,
     ) -> DeviceMesh:
-        """A mesh around groups that exist: of one group its line; of several with `mesh`."""
-        groups = group if isinstance(group, list) else [group]
-        if not groups:
-            raise ValueError("Expect at least one ProcessGroup to be specified")
-        if mesh is None:
-            if len(groups) > 1:
-                raise ValueError("Must pass mesh if passing multiple ProcessGroups")
-            mesh = distributed_c10d.get_process_group_ranks(groups[0])
-        made = DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _groups=groups)
-        if made.ndim != len(groups):
-            raise ValueError(
-                f"Invalid mesh with {made.ndim} dimensions for {len(groups)} ProcessGroups"
-            )
-        return made
+        """The line of a group that exists. PyTorch makes meshes of several groups, too."""
+        ranks = distributed_c10d.get_process_group_ranks(group)
+        return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names, _groups=[group])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeviceMesh):

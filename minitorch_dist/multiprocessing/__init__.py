@@ -1,8 +1,7 @@
 """Python's `multiprocessing` and torch's additions: `spawn`, `start_processes`.
 
-Tensors travel between processes by value (a pipe carries the array's bytes), but for those that `share_memory_`
-has moved: their memory is mapped by both (see `tensors.shared_memory`). torch shares all that it sends. There is
-one way to share, a nameless file whose descriptor is sent, so torch's choice of one has no effect here.
+Tensors travel between processes by value: a pipe carries the array's bytes. torch shares the memory of all that it sends.
+So torch's choice of a way to share has no effect here.
 """
 
 from __future__ import annotations

@@ -6,12 +6,7 @@ from minitorch_dist.nn.softmax import (
     softmax as softmax,
     softmin as softmin,
 )
-from minitorch_dist.tensors.extras.grid_sampling import (
-    affine_grid as affine_grid,
-    grid_sample as grid_sample,
-)
-from minitorch_dist.tensors.extras.shapes.grids import one_hot as one_hot
-from minitorch_dist.tensors.extras.statistics.distances import pdist as pdist
+from minitorch_dist.tensors.extras.rearranging import one_hot as one_hot
 from minitorch_dist.tensors.ops.elementwise.exponentials import sigmoid as sigmoid
 from minitorch_dist.tensors.ops.elementwise.trigonometry import tanh as tanh
 from minitorch_dist.tensors.ops.images.adaptive_pooling import (

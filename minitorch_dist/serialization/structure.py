@@ -21,7 +21,6 @@ from minitorch_dist.serialization.container import NAMES, SerializationError
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.size import Size
-from minitorch_dist.tensors.sparse_array import SparseArray
 
 DEEPEST: Final = 100  # levels of containers in containers
 
@@ -219,10 +218,6 @@ def spell(path: Path) -> str:
 
 
 def _check_dtype(array: np.ndarray[Any, Any], path: Path) -> None:
-    if type(array) is SparseArray:
-        raise TypeError(
-            f"{spell(path)} is a sparse tensor. Save its indices(), values() and shape instead, or its to_dense()."
-        )
     if array.dtype not in NAMES:
         raise TypeError(
             f"{spell(path)} has the element type {array.dtype}, which safetensors does not know; "

@@ -12,14 +12,11 @@ Lowest first: a module imports only what stands before it.
     portable_math                   logarithms with the same bits everywhere
     device_names pools devices      the names of devices; the simulated accelerators that exist
     storages                        the bytes under a tensor, with torch's methods
-    shared_memory                   memory that several processes see
     shape_arrays                    arrays that have a shape and no numbers
-    sparse_array                    a matrix of which only some numbers are stored
     generator distributions         random numbers: a stream for each seed
     masks printing                  gradients that flow in some places only; how a tensor reads
     ops                             the operations, each with its gradient beside it
     extras                          operations that the house itself does not use
-    double_backward                 gradients of gradients: a backward pass that is recorded
     state                           a tensor's fields as torch shows them
     tensor                          the class that lists the operations as methods
 
@@ -27,6 +24,5 @@ The core imports numpy and nothing else of ours (`setup.cfg` holds that). These 
 
     ledger_report ledger            who holds which bytes of a simulated device
     closure_arrays ledger_observer  what a node keeps alive; what the core does, entered in the ledger
-    checkpointing                   nodes that are computed again
-    flops anomalies                 how much is multiplied; which operation's gradient raised, or became nan
+    flops                           how much is multiplied
 """

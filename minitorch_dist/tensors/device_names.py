@@ -36,8 +36,6 @@ def parse(spec: object, index: object) -> tuple[str, int | None]:
             "device(): argument 'type' (position 1) must be a str such as 'cuda:0', an int or a "
             f"device, not {type(spec).__name__}"
         )
-    if not spec:
-        raise RuntimeError("Device string must not be empty")
     match = re.fullmatch(r"([A-Za-z_]+)(?::(0|[1-9][0-9]*))?", spec)
     if not match:
         raise RuntimeError(
@@ -53,16 +51,13 @@ def parse(spec: object, index: object) -> tuple[str, int | None]:
         raise RuntimeError(
             f"type (string) must not include an index because index was passed explicitly: {spec}"
         )
-    if number is not None:
-        return kind, _checked(int(number))
-    return kind, None if index is None else _checked(index)
+    chosen = index if number is None else int(number)
+    return kind, None if chosen is None else _checked(chosen)
 
 
 def _checked(index: int) -> int:
-    if index < 0:
-        raise RuntimeError(f"Device index must not be negative, got {index}")
-    if index >= MOST:
-        raise RuntimeError(f"Device index must be less than {MOST}, got {index}")
+    if not 0 <= index < MOST:
+        raise RuntimeError(f"Device index must not be negative, and less than {MOST}; got {index}")
     return index
 
 

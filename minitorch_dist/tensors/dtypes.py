@@ -39,9 +39,6 @@ class dtype:
     def __reduce__(self) -> tuple[Any, ...]:
         return (by_name, (self.name,))
 
-    def to_numpy(self) -> np.dtype[Any]:
-        return self.numpy
-
 
 float16 = dtype("float16", np.float16, FLOATING)
 bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING)

@@ -139,10 +139,7 @@ class Ledger:
             entry = self._entries.pop(id(array), None)
             if entry is None:
                 return "other"
-            self.live -= entry.nbytes
-            self.by_category[entry.category] -= entry.nbytes
-            if self.allocator is not None:
-                self.allocator.give(entry.key)
+            self._cross_out(entry)
             return entry.category
 
     def category_of(self, array: Array) -> str:
@@ -170,10 +167,13 @@ class Ledger:
             entry = self._freed.popleft()
             if self._entries.get(entry.key) is entry:  # one that was refused never stood there
                 del self._entries[entry.key]
-                self.live -= entry.nbytes
-                self.by_category[entry.category] -= entry.nbytes
-                if self.allocator is not None:
-                    self.allocator.give(entry.key)
+                self._cross_out(entry)
+
+    def _cross_out(self, entry: LedgerEntry) -> None:
+        self.live -= entry.nbytes
+        self.by_category[entry.category] -= entry.nbytes
+        if self.allocator is not None:
+            self.allocator.give(entry.key)
 
     def _mark_peaks(self) -> None:
         for watch in self.watches:

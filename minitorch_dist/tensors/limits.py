@@ -26,11 +26,9 @@ class finfo:
         self.resolution = float(f"1e-{info.precision}")
 
     def __repr__(self) -> str:
-        return (
-            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
-            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
-            f"dtype={self.dtype})"
-        )
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        shown = ", ".join(f"{name}={getattr(self, name):g}" for name in names)
+        return f"finfo({shown}, dtype={self.dtype})"
 
 
 class iinfo:

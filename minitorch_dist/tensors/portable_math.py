@@ -1,6 +1,6 @@
-"""Logarithm, exponential and the normal quantile, with the same bits on every machine.
+"""Logarithm and the normal quantile, with the same bits on every machine.
 
-numpy's own `log` and `exp` choose their code by the processor, and the last bit may differ. A seed
+numpy's own `log` chooses its code by the processor, and the last bit may differ. A seed
 must mean the same numbers everywhere, so random numbers are made with these. They use only + - * /,
 each a numpy operation of its own, which IEEE 754 rounds exactly. They also take floats apart into
 mantissa and exponent. They work on float64 arrays and are right to about an ulp.
@@ -18,10 +18,6 @@ Array = np.ndarray[Any, Any]
 _HALF_SQRT2: Final = 0.7071067811865476
 _LN2_HIGH: Final = 0.6931471803691238  # its last 21 bits are zero: times an exponent it is exact
 _LN2_LOW: Final = 1.9082149292705877e-10
-_PER_LN2: Final = 1.4426950408889634
-_EXP: Final = [1.0]  # 1/n!
-for _n in range(1, 14):
-    _EXP.append(_EXP[-1] / _n)
 
 
 def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
@@ -48,15 +44,6 @@ def log(x: Array) -> Array:
     e = e - small
     s = (m - 1.0) / (m + 1.0)
     return e * _LN2_HIGH + (s * polynomial(s * s, _ATANH) + e * _LN2_LOW)
-
-
-def exp(x: Array) -> Array:
-    """eˣ = 2ⁿ eʳ with n = x / ln 2 rounded, so that |r| < 0.35 and the series is short."""
-    x = np.clip(x, -746.0, 710.0)  # beyond, the result is 0 or infinite
-    n = np.rint(x * _PER_LN2)
-    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(np.ldexp(polynomial(r, _EXP), n.astype(np.int32)))
 
 
 # Wichura's AS241 (Applied Statistics 37, 1988, doi:10.2307/2347330): three ratios of polynomials,

@@ -18,7 +18,6 @@ from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core import graph
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
-from minitorch_dist.tensors.sparse_array import SparseArray
 
 
 @dataclass(frozen=True)
@@ -30,11 +29,6 @@ class PrintOptions:
     sci_mode: bool | None = None
 
 
-_PROFILES = {
-    "default": PrintOptions(),
-    "short": PrintOptions(precision=2, edgeitems=2),
-    "full": PrintOptions(threshold=math.inf),
-}
 _options = PrintOptions()
 
 
@@ -43,59 +37,35 @@ def set_printoptions(
     threshold: float | None = None,
     edgeitems: int | None = None,
     linewidth: int | None = None,
-    profile: str | None = None,
+    *,
     sci_mode: bool | None = None,
 ) -> None:
-    """Change how tensors are printed from now on. `profile` is default, short or full."""
+    """Change how tensors are printed from now on."""
     global _options
-    if profile is not None:
-        start = replace(_PROFILES[profile], sci_mode=_options.sci_mode)
-    else:
-        start = _options
-    changes = {
-        "precision": precision,
-        "threshold": threshold,
-        "edgeitems": edgeitems,
-        "linewidth": linewidth,
-    }
-    given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
-    _options = replace(start, sci_mode=sci_mode, **given)
+    given: dict[str, Any] = {
+        "precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth,
+    }  # fmt: skip
+    changes = {name: value for name, value in given.items() if value is not None}
+    _options = replace(_options, sci_mode=sci_mode, **changes)
 
 
-def get_printoptions() -> dict[str, Any]:
-    """The options in force, by name."""
-    return {name: getattr(_options, name) for name in PrintOptions.__dataclass_fields__}
-
-
-def to_text(self: TensorBase, *, tensor_contents: str | None = None, name: str = "tensor") -> str:
-    """The repr. `tensor_contents` stands in for the numbers, `name` for the word in front."""
+def to_text(self: TensorBase, *, name: str = "tensor") -> str:
+    """The repr. `name` is the word in front."""
     x = self.array
+    usual = dtypes.get_default_dtype()
+    unsaid = [usual, dtypes.to_complex(usual), dtypes.int64, dtypes.bool_]
     notes = []
     if self.storage.device is not devices.CPU:
         notes.append(f"device='{self.storage.device}'")
-    if type(x) is SparseArray:
-        text = _stored(x, len(name) + 1)
-        notes += [f"size={x.shape}", f"nnz={len(x.values)}"]
-        if self.dtype not in (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool_):
-            notes.append(f"dtype={self.dtype}")
-        notes.append("layout=torch.sparse_coo")
-        text += notes.pop(0)
-    elif not has_numbers(x):
-        notes.append(f"size={tuple(x.shape)}")
-        if self.dtype is not dtypes.get_default_dtype():
-            notes.append(f"dtype={self.dtype}")
-        text = "..." if tensor_contents is None else tensor_contents
-    elif x.size == 0 and tensor_contents is None:
-        text = "[]"
-        if x.ndim != 1:
-            notes.append(f"size={tuple(x.shape)}")
-        if self.dtype is not dtypes.get_default_dtype():
-            notes.append(f"dtype={self.dtype}")
+    if has_numbers(x) and x.size:
+        text = numbers(x, len(name) + 1)
     else:
-        usual = dtypes.get_default_dtype()
-        if self.dtype not in (usual, dtypes.to_complex(usual), dtypes.int64, dtypes.bool_):
-            notes.append(f"dtype={self.dtype}")
-        text = numbers(x, len(name) + 1) if tensor_contents is None else tensor_contents
+        unsaid = [usual]
+        text = "[]" if has_numbers(x) else "..."
+        if x.ndim != 1 or not has_numbers(x):
+            notes.append(f"size={tuple(x.shape)}")
+    if self.dtype not in unsaid:
+        notes.append(f"dtype={self.dtype}")
     if self._base is not None:
         graph.refresh(self)
     if self._grad_fn is not None:
@@ -103,16 +73,6 @@ def to_text(self: TensorBase, *, tensor_contents: str | None = None, name: str =
     elif self._requires_grad:
         notes.append("requires_grad=True")
     return _annotated(f"{name}({text}", notes, len(name) + 1)
-
-
-def _stored(x: SparseArray, indent: int) -> str:
-    """The places and the numbers of a sparse tensor, and the begin of a line for what is said of it."""
-    parts = []
-    for label, array in (("indices", np.stack([x.rows, x.columns])), ("values", x.values)):
-        inner = len(label) + 1 + len("tensor(")
-        parts.append(f"{label}=tensor({numbers(array, indent + inner)})")
-    line = ",\n" + " " * indent
-    return line.join(parts) + line
 
 
 def _annotated(text: str, notes: list[str], indent: int) -> str:

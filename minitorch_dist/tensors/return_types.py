@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import collections
+from typing import Any, Final
 
 
 def _show(self: Any) -> str:
@@ -10,163 +11,30 @@ def _show(self: Any) -> str:
     return f"torch.return_types.{type(self).__name__}(\n{parts})"
 
 
-class max(NamedTuple):
-    values: Any
-    indices: Any
+_tuple_of: Final[Any] = collections.namedtuple  # whose fields mypy does not have to know
 
 
-class min(NamedTuple):
-    values: Any
-    indices: Any
+def _kind(name: str, parts: str) -> Any:
+    """A class of tuples whose parts have these names."""
+    return type(
+        name, (_tuple_of(name, parts, module=__name__),), {"__slots__": (), "__repr__": _show}
+    )
 
 
-class aminmax(NamedTuple):
-    min: Any
-    max: Any
-
-
-class median(NamedTuple):
-    values: Any
-    indices: Any
-
-
-class nanmedian(NamedTuple):
-    values: Any
-    indices: Any
-
-
-class mode(NamedTuple):
-    values: Any
-    indices: Any
-
-
-class sort(NamedTuple):
-    values: Any
-    indices: Any
-
-
-class topk(NamedTuple):
-    values: Any
-    indices: Any
-
-
-class kthvalue(NamedTuple):
-    values: Any
-    indices: Any
-
-
-class cummax(NamedTuple):
-    values: Any
-    indices: Any
-
-
-class cummin(NamedTuple):
-    values: Any
-    indices: Any
-
-
-class histogram(NamedTuple):
-    hist: Any
-    bin_edges: Any
-
-
-class slogdet(NamedTuple):
-    sign: Any
-    logabsdet: Any
-
-
-class qr(NamedTuple):
-    Q: Any
-    R: Any
-
-
-class svd(NamedTuple):
-    U: Any
-    S: Any
-    V: Any
-
-
-class triangular_solve(NamedTuple):
-    solution: Any
-    cloned_coefficient: Any
-
-
-class linalg_slogdet(NamedTuple):
-    sign: Any
-    logabsdet: Any
-
-
-class linalg_qr(NamedTuple):
-    Q: Any
-    R: Any
-
-
-class linalg_svd(NamedTuple):
-    U: Any
-    S: Any
-    Vh: Any
-
-
-class linalg_eigh(NamedTuple):
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-class linalg_lstsq(NamedTuple):
-    solution: Any
-    residuals: Any
-    rank: Any
-    singular_values: Any
-
-
-class linalg_inv_ex(NamedTuple):
-    inverse: Any
-    info: Any
-
-
-class linalg_cholesky_ex(NamedTuple):
-    L: Any
-    info: Any
-
-
-class linalg_lu(NamedTuple):
-    P: Any
-    L: Any
-    U: Any
-
-
-class linalg_lu_factor(NamedTuple):
-    LU: Any
-    pivots: Any
-
-
-class linalg_lu_factor_ex(NamedTuple):
-    LU: Any
-    pivots: Any
-    info: Any
-
-
-class lu_unpack(NamedTuple):
-    P: Any
-    L: Any
-    U: Any
-
-
-class linalg_solve_ex(NamedTuple):
-    result: Any
-    info: Any
-
-
-class linalg_eig(NamedTuple):
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-class frexp(NamedTuple):
-    mantissa: Any
-    exponent: Any
-
-
-for _kind in list(vars().values()):
-    if isinstance(_kind, type) and issubclass(_kind, tuple):
-        _kind.__repr__ = _show  # type: ignore[method-assign]
+max = _kind("max", "values indices")
+min = _kind("min", "values indices")
+aminmax = _kind("aminmax", "min max")
+median = _kind("median", "values indices")
+nanmedian = _kind("nanmedian", "values indices")
+mode = _kind("mode", "values indices")
+sort = _kind("sort", "values indices")
+topk = _kind("topk", "values indices")
+kthvalue = _kind("kthvalue", "values indices")
+slogdet = _kind("slogdet", "sign logabsdet")
+qr = _kind("qr", "Q R")
+svd = _kind("svd", "U S V")
+linalg_slogdet = _kind("linalg_slogdet", "sign logabsdet")
+linalg_qr = _kind("linalg_qr", "Q R")
+linalg_svd = _kind("linalg_svd", "U S Vh")
+linalg_eigh = _kind("linalg_eigh", "eigenvalues eigenvectors")
+linalg_lstsq = _kind("linalg_lstsq", "solution residuals rank singular_values")

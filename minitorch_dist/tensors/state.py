@@ -34,6 +34,18 @@ class TensorState(TensorBase):
         """A tensor that belongs to this one, element by element: a gradient's average, a mask."""
         return base.new(self.plain, array, self.storage.device)
 
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements follow each other row by row (or channel by channel, if asked)."""
+        x = self.array
+        if str(memory_format) == "torch.channels_last" and x.ndim == 4:
+            x = x.transpose(0, 2, 3, 1)
+        return bool(x.flags.c_contiguous)
+
+    def get_device(self) -> int:
+        """The index of the simulated accelerator this tensor is on; -1 on the CPU."""
+        index = self.storage.device.index
+        return -1 if index is None else index
+
     # ------------------------------------------------------------------- where it stands in a graph
 
     @property
@@ -58,16 +70,6 @@ class TensorState(TensorBase):
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
             )
         self._requires_grad = bool(value)
-
-    @property
-    def output_nr(self) -> int:
-        """Which of its node's outputs this tensor is."""
-        return self._output_nr
-
-    @property
-    def retains_grad(self) -> bool:
-        """Whether `retain_grad` was asked of this tensor, which is not a leaf."""
-        return self._retains_grad
 
     def is_inference(self) -> bool:
         """Whether it was made in `inference_mode`, and can therefore never enter a graph."""

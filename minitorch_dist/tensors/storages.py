@@ -45,19 +45,6 @@ class UntypedStorage:
     def device(self) -> devices.device:
         return self.storage.device
 
-    def to(self, device: devices.device | str | int) -> UntypedStorage:
-        """A copy on another device; itself if it is there already."""
-        target = devices.resolve(device)
-        if target is self.device:
-            return self
-        return UntypedStorage(Storage(self.storage.array.copy(), target))
-
-    def cuda(self, device: devices.device | str | int | None = None) -> UntypedStorage:
-        return self.to("cuda" if device is None else device)
-
-    def cpu(self) -> UntypedStorage:
-        return self.to(devices.CPU)
-
     def nbytes(self) -> int:
         owner = root(self.storage.array)
         return 0 if id(owner) in _given_up else int(owner.nbytes)

@@ -10,7 +10,6 @@ from minitorch_dist.tensors.autograd import attended as attended, view_notes as 
 from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import operations
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.double_backward import passes as passes
 from minitorch_dist.tensors.extras.methods import ExtraMethods
 from minitorch_dist.tensors.ops import complex_numbers, gradients, operators
 from minitorch_dist.tensors.ops.along_axes import (
@@ -337,8 +336,7 @@ class Tensor(ExtraMethods):
     is_complex = layout.is_complex
     is_signed = layout.is_signed
     is_cpu = property(layout.is_cpu)
-    is_sparse = property(layout.is_sparse)
-    is_quantized = is_mps = is_xpu = is_nested = property(layout.never)
+    is_sparse = is_quantized = is_mps = is_xpu = is_nested = property(layout.never)
     is_mkldnn = is_sparse_csr = property(layout.never)
     is_cuda = property(layout.is_cuda)
     is_meta = property(layout.is_meta)
@@ -416,8 +414,6 @@ class Tensor(ExtraMethods):
     __array_wrap__ = exchange.array_wrap
     __dlpack__ = exchange.dlpack
     __dlpack_device__ = exchange.dlpack_device
-    share_memory_ = exchange.share_memory_
-    is_shared = exchange.is_shared
     __copy__ = duplication.shallow
     __deepcopy__ = duplication.deep
     __reduce_ex__ = duplication.reduce
@@ -503,9 +499,6 @@ class Tensor(ExtraMethods):
     random_ = random_fill.random_
     bernoulli_ = random_fill.bernoulli_
     exponential_ = random_fill.exponential_
-    geometric_ = random_fill.geometric_
-    log_normal_ = random_fill.log_normal_
-    cauchy_ = random_fill.cauchy_
     __hash__ = TensorBase.__hash__  # a class with `__eq__` has to say so
     layout = property(layout.layout_of)  # last: it hides the module
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-_asked: dict[str, int] = {}  # the numbers that were asked for, where nothing can be changed
+_asked = 0  # the number that was asked for, where nothing can be changed
 
 
 @functools.cache
@@ -35,29 +35,14 @@ def get_num_threads() -> int:
     found = _openblas()
     if found:
         return int(found[0]())
-    return _asked.get("intra") or int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+    return _asked or int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
 
 
 def set_num_threads(num: int) -> None:
-    _check(num, "set_num_threads")
-    _asked["intra"] = num
+    global _asked
+    if not isinstance(num, int) or isinstance(num, bool) or num < 1:
+        raise RuntimeError(f"set_num_threads expects a positive integer, got {num!r}")
+    _asked = num
     found = _openblas()
     if found:
         found[1](num)
-
-
-def get_num_interop_threads() -> int:
-    """Operations of one thread run one after the other; the number is only kept."""
-    return _asked.get("interop", 1)
-
-
-def set_num_interop_threads(num: int) -> None:
-    _check(num, "set_num_interop_threads")
-    _asked["interop"] = num
-
-
-def _check(num: int, name: str) -> None:
-    if not isinstance(num, int) or isinstance(num, bool):
-        raise RuntimeError(f"{name} expects an int, but got {type(num).__name__}")
-    if num < 1:
-        raise RuntimeError(f"{name} expects a positive integer, got {num}")

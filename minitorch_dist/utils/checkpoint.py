@@ -6,7 +6,7 @@ Nothing that `layer` computes on the way is kept. When the backward pass needs i
 once more, with the same random numbers. There are two ways to do that, as in torch:
 
 * `use_reentrant=False`: the graph is recorded as always, but its nodes forget what they keep and
-  fill themselves again (see `tensors.checkpointing`). Hooks, order, `autograd.grad` and `inputs=` are
+  fill themselves again (see `checkpoint_segment`). Hooks, order, `autograd.grad` and `inputs=` are
   as without a checkpoint.
 * `use_reentrant=True`: the forward runs without recording and becomes a single node. Its backward
   records the function and runs a backward pass of its own inside the one that is under way.
@@ -26,15 +26,15 @@ from minitorch_dist import not_offered
 from minitorch_dist.autograd.function import Function
 from minitorch_dist.tensors import generator
 from minitorch_dist.tensors.autograd import grad_modes
-from minitorch_dist.tensors.checkpointing import (
-    CheckpointError as CheckpointError,
-    CheckpointSegment,
-)
 from minitorch_dist.tensors.core import engine
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.copying import detach
 from minitorch_dist.tensors.ops.gradients import backward
+from minitorch_dist.utils.checkpoint_segment import (
+    CheckpointError as CheckpointError,
+    CheckpointSegment,
+)
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 

@@ -24,7 +24,7 @@ import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.autograd.function import Function
 from minitorch_dist.distributed.pipelining import PipelineScheduleSingle, PipelineStage
-from minitorch_dist.distributed.pipelining.microbatch import FIRST, split_tensor
+from minitorch_dist.distributed.pipelining.microbatch import split_tensor
 from minitorch_dist.distributed.pipelining.orders import (
     Action,
     ActionKind,
@@ -125,7 +125,7 @@ def _by_name(model: Module, seen: list[list[Array]]) -> Taken:
 
 def microbatches(seed: int, count: int) -> list[tuple[Any, Any]]:
     """A batch in `count` parts."""
-    parts = [split_tensor(t, FIRST, count) for t in exact.data(BATCHES[seed], seed)]
+    parts = [split_tensor(t, count) for t in exact.data(BATCHES[seed], seed)]
     return list(zip(*parts, strict=True))
 
 

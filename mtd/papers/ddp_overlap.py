@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import minitorch_dist as torch
 from minitorch_dist import models, nn
 from minitorch_dist.autograd.function import Function
+from minitorch_dist.distributed.ddp.buckets import MIB, assign
 from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.nn.parallel.buckets import MIB, assign
 from minitorch_dist.sim import declared, inside, nets
 from minitorch_dist.sim.runner import run
 from mtd import estimates

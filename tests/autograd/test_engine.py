@@ -97,7 +97,7 @@ def test_what_a_node_kept_is_freed_during_the_pass(without_collector: None) -> N
     for _ in range(4):
         h = h * h
         kept.append(weakref.ref(h.array))
-        h.grad_fn.register_prehook(lambda g: alive.append(sum(r() is not None for r in kept)))
+        h.register_hook(lambda g: alive.append(sum(r() is not None for r in kept)))
     loss = h.sum()
     del h
     assert sum(r() is not None for r in kept) == 3, "the last product is read by nobody"
@@ -304,3 +304,14 @@ def test_a_task_says_what_it_waits_for() -> None:
     task.awaits = 3
     assert not task.arrive(0, np.ones(2), owned=False)
     assert repr(task) == "<Task MulBackward0: 1 of 1 gradients, awaits 2 edges>"
+
+
+def test_a_gradient_of_a_gradient_is_refused_with_a_way_to_have_it() -> None:
+    x = mtd.ones(2, requires_grad=True)
+    for ask in (
+        lambda: mtd.autograd.grad((x**3).sum(), x, create_graph=True),
+        lambda: (x**3).sum().backward(create_graph=True),
+    ):
+        with pytest.raises(NotImplementedError, match=r"create_graph=True is not offered.*PyTorch"):
+            ask()
+    assert x.grad is None

@@ -97,30 +97,6 @@ def test_gradients(name: str, size: int) -> None:
             np.testing.assert_allclose(mine, theirs.detach().numpy(), atol=1e-12)
 
 
-@pytest.mark.parametrize("size", [1, 3])
-@pytest.mark.parametrize("name", NAMES)
-def test_gradients_of_gradients(name: str, size: int) -> None:
-    """Each rank differentiates its own gradient once more; in one process that is the sum of them all."""
-    root, w = size - 1, weights(size)
-
-    def second(x: Any, loss: Any, weight: Any) -> Any:
-        (grad,) = mt.autograd.grad(loss, x, create_graph=True)
-        return mt.autograd.grad((grad * weight).sum(), x)[0].numpy()
-
-    def rank() -> Any:
-        me = dist.get_rank()
-        x = inputs(size)[me].clone().requires_grad_()
-        outs = distributed(name, x * x, me, size, root)
-        return second(x, sum((out**2 * w[me, k]).sum() for k, out in enumerate(outs)), w[me, :size])
-
-    x = inputs(size).requires_grad_()
-    rows = enumerate(results(name, x * x, size, root))
-    loss: Any = sum((out**2 * w[me, k]).sum() for me, row in rows for k, out in enumerate(row))
-    expected = second(x, loss, w[:size, :size])
-    for me, found in enumerate(launch(rank, size)):
-        np.testing.assert_allclose(found, expected[me], atol=1e-11)
-
-
 def test_a_maximum_has_no_gradient() -> None:
     def rank() -> None:
         with pytest.raises(RuntimeError, match="its derivative is not a sum"):

@@ -25,7 +25,6 @@ FREE, STRICT = sim.Network(LINK), sim.Network(LINK, rendezvous=0)
 POST, ZERO2 = BackwardPrefetch.BACKWARD_POST, ShardingStrategy.SHARD_GRAD_OP
 TWO_STAGES = [
     "ScheduleInterleaved1F1B", "ScheduleLoopedBFS", "ScheduleInterleavedZeroBubble",
-    "ScheduleZBVZeroBubble", "ScheduleDualPipeV",
 ]  # fmt: skip
 
 
@@ -63,8 +62,6 @@ def trained(make: Callable[[], nn.Module]) -> list[float]:
 def piped(name: str) -> list[float]:
     rank, size, twice = dist.get_rank(), dist.get_world_size(), name in TWO_STAGES
     mine = [rank, rank + size] if twice else [rank]
-    if name in {"ScheduleZBVZeroBubble", "ScheduleDualPipeV"}:
-        mine = [rank, 2 * size - 1 - rank]
     count = 2 * size if twice else size
     torch.manual_seed(0)
     layers = [nn.Linear(4, 4) for _ in range(count)]

@@ -15,17 +15,17 @@ import numpy as np
 
 from minitorch_dist.distributed.algorithms import join
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
-from minitorch_dist.distributed.optim import zero_redundancy_optimizer as zero
-from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
-from minitorch_dist.nn.parallel import (
+from minitorch_dist.distributed.ddp import (
     agreement,
     buckets,
-    distributed,
     join_hook,
+    module as ddp_module,
     unused,
     without_backward,
 )
-from minitorch_dist.nn.parallel.reducer import Reducer, WatchedOutputs
+from minitorch_dist.distributed.ddp.reducer import Reducer, WatchedOutputs
+from minitorch_dist.distributed.optim import zero_redundancy_optimizer as zero
+from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -106,7 +106,7 @@ def initial_values_are_not_shared() -> Any:
 def buffers_are_forgotten() -> Any:
     """Running statistics drift apart, and rank 0 saves its own."""
     return mock.patch.object(
-        distributed.DistributedDataParallel, "will_sync_module_buffers", lambda self: False
+        ddp_module.DistributedDataParallel, "will_sync_module_buffers", lambda self: False
     )
 
 
@@ -150,7 +150,7 @@ def no_sync_synchronises() -> Any:
     def nothing(self: Any) -> Iterator[None]:
         yield
 
-    return mock.patch.object(distributed.DistributedDataParallel, "no_sync", nothing)
+    return mock.patch.object(ddp_module.DistributedDataParallel, "no_sync", nothing)
 
 
 @killed_by("test_mutants.py::test_a_slow_network_is_waited_for")
@@ -257,7 +257,7 @@ def who_is_done_is_not_counted() -> Any:
         ddp._divides_by_initial = False
         return ask(ddp, work)
 
-    return mock.patch.object(distributed, "divisor_of", mutant)
+    return mock.patch.object(ddp_module, "divisor_of", mutant)
 
 
 @killed_by("test_join.py::test_all_end_with_the_model_of_the_last[3]")

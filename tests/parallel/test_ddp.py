@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -89,3 +91,13 @@ def test_in_virtual_time() -> None:
     there = launch(train, 3, "sim://")
     here = launch(train, 3)
     assert all(np.array_equal(a, b) for a, b in zip(there[0], here[0], strict=True))
+
+
+def test_nn_loads_nothing_of_distributed_before_a_name_of_it_is_asked_for() -> None:
+    program = (
+        "import sys; import minitorch_dist.nn, minitorch_dist.nn.parallel as parallel\n"
+        "assert not [name for name in sys.modules if name.startswith('minitorch_dist.distributed.')]\n"
+        "from minitorch_dist.distributed.ddp import DistributedDataParallel\n"
+        "assert parallel.DistributedDataParallel is DistributedDataParallel\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

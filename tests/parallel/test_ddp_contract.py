@@ -13,7 +13,7 @@ import pytest
 import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
 from minitorch_dist import cuda, nn
-from minitorch_dist.nn.parallel.mixed_precision import _MixedPrecision
+from minitorch_dist.distributed.ddp.mixed_precision import _MixedPrecision
 from minitorch_dist.tensors import ledger
 from minitorch_dist.utils.checkpoint import checkpoint
 from tests.parallel.models import DDP, Branches, grads, on_ranks, scalar, weights

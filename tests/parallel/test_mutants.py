@@ -15,7 +15,7 @@ import pytest
 
 import minitorch_dist as mtd
 from minitorch_dist import nn
-from minitorch_dist.nn.parallel.reducer import Reducer
+from minitorch_dist.distributed.ddp.reducer import Reducer
 from tests.mutants.data_parallel import MUTANTS
 from tests.parallel import models
 from tests.parallel.models import DDP, on_ranks

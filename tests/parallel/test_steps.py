@@ -11,9 +11,9 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
+from minitorch_dist.distributed.ddp.steps import Bucketed, Naive, Overlapped, assign
 from minitorch_dist.launching import launch
 from minitorch_dist.nn.parallel import DistributedDataParallel
-from minitorch_dist.nn.parallel.steps import Bucketed, Naive, Overlapped, assign
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
 

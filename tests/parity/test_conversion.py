@@ -192,15 +192,6 @@ def test_dlpack_and_buffers() -> None:
         same(lambda t, x, c=call: eval(c, {"t": t, "x": x, "np": np}), np.ones((2, 3), np.float32))
 
 
-def test_shared_memory() -> None:
-    def run(t: Any) -> Any:
-        x = t.arange(4.0)
-        before = x.is_shared()
-        return before, x.share_memory_() is x, x.is_shared(), x, x[1:].is_shared()
-
-    same(run)
-
-
 # ----------------------------------------------------------------------------------------- Python
 
 

@@ -38,10 +38,8 @@ def face_of(name: str) -> SimpleNamespace:
         DDP=load(f"{name}.nn.parallel").DistributedDataParallel,
         Join=load(f"{name}.distributed.algorithms.join").Join,
         Zero=load(f"{name}.distributed.optim").ZeroRedundancyOptimizer,
-        PostLocal=load(f"{name}.distributed.optim").PostLocalSGDOptimizer,
         hooks=load(f"{name}.distributed.algorithms.ddp_comm_hooks.default_hooks"),
         power=load(f"{name}.distributed.algorithms.ddp_comm_hooks.powerSGD_hook"),
-        averagers=load(f"{name}.distributed.algorithms.model_averaging.averagers"),
     )  # fmt: skip
 
 
@@ -161,18 +159,6 @@ def zero(f: Any, rank: int, **told: Any) -> Any:
     return state(model), saved, own
 
 
-def averaged(f: Any, rank: int) -> Any:
-    model = network(f)
-    made = f.PostLocal(
-        f.t.optim.SGD(model.parameters(), lr=0.1), f.averagers.PeriodicModelAverager(2, 1)
-    )
-    for step in range(4):
-        made.zero_grad()
-        model(batch(f, step, rank, 5, 6)).square().mean().backward()
-        made.step()
-    return state(model), made.state_dict()["step"]
-
-
 def ignored(f: Any, rank: int) -> Any:
     """A parameter that DDP leaves alone keeps this rank's values and gradient."""
     module = filled(f.nn.Sequential(f.nn.Linear(3, 3), f.nn.Linear(3, 2)), f.t)
@@ -232,7 +218,6 @@ def calls(f: Any, rank: int) -> dict[str, Callable[[], Any]]:
         "join throws": lambda: thrown(f, rank),
         "zero": lambda: zero(f, rank),
         "zero views": lambda: zero(f, rank, parameters_as_bucket_view=True),
-        "averager": lambda: averaged(f, rank),
         "buckets": lambda: buckets(f, rank, {}, wide),
         "buckets cap": lambda: buckets(f, rank, {"bucket_cap_mb": 1}, wide),
         "buckets unused": lambda: buckets(f, rank, {"find_unused_parameters": True}, wide),
@@ -247,7 +232,6 @@ def calls(f: Any, rank: int) -> dict[str, Callable[[], Any]]:
             network(f).parameters(), f.t.optim.SGD, lr=0.1
         ).state_dict(),
         "power too early": lambda: f.power.PowerSGDState(None, start_powerSGD_iter=1),
-        "averager 0": lambda: f.averagers.PeriodicModelAverager(0),
     }
 
 
@@ -314,7 +298,7 @@ def test_nothing_failed_that_should_not(both: list[tuple[Any, Any]]) -> None:
     failed = {name for name, value in both[0][0].items() if isinstance(value, str)}
     assert failed == {
         "no parameters", "device_ids", "attribute", "half delayed", "no joinables",
-        "unconsolidated", "power too early", "averager 0",
+        "unconsolidated", "power too early",
     }  # fmt: skip
 
 
@@ -327,16 +311,10 @@ FACES = [
     "nn.parallel.comm.broadcast_coalesced", "nn.parallel.comm.scatter", "nn.parallel.comm.gather", "nn.parallel.comm.reduce_add",
     "nn.parallel.comm.reduce_add_coalesced", "nn.DataParallel", "nn.SyncBatchNorm",
     "nn.SyncBatchNorm.convert_sync_batchnorm", "distributed.algorithms.Join",
-    "distributed.algorithms.join.Join.notify_join_context", "distributed.optim.PostLocalSGDOptimizer",
+    "distributed.algorithms.join.Join.notify_join_context",
     "distributed.optim.ZeroRedundancyOptimizer.consolidate_state_dict",
-    "distributed.algorithms.ddp_comm_hooks.register_ddp_comm_hook",
     "distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_wrapper",
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook.PowerSGDState",
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook.powerSGD_hook",
-    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook.PostLocalSGDState",
-    "distributed.algorithms.ddp_comm_hooks.quantization_hooks.quantization_perchannel_hook",
-    "distributed.algorithms.ddp_comm_hooks.ddp_zero_hook.hook_with_zero_step",
-    "distributed.algorithms.model_averaging.averagers.PeriodicModelAverager",
     "utils.data.DistributedSampler", "utils.data.distributed.DistributedSampler",
 ]  # fmt: skip
 
@@ -363,29 +341,3 @@ def find_spec(library: str, parts: list[str]) -> bool:
     except ImportError:
         return False
     return True
-
-
-def test_the_hierarchical_averager_averages_when_torchs_does() -> None:
-    """One rank: which period's group is due at each step."""
-    from torch.distributed.algorithms.model_averaging import hierarchical_model_averager as theirs
-
-    from minitorch_dist import launch
-    from minitorch_dist.distributed.algorithms.model_averaging import (
-        hierarchical_model_averager as ours,
-    )
-
-    def act() -> list[bool]:
-        averager = ours.HierarchicalModelAverager({3: 1}, warmup_steps=2)
-        found = []
-        for _ in range(10):
-            found.append(averager.due() is not None)
-            averager.average_parameters([])
-        return found
-
-    wanted = []
-    hollow = theirs.HierarchicalModelAverager.__new__(theirs.HierarchicalModelAverager)
-    hollow._periods, hollow.period_process_group_dict = [3], {3: object()}
-    for step in range(10):
-        hollow.step = step
-        wanted.append(step >= 2 and hollow._find_process_group() is not None)
-    assert launch(act, 1)[0] == wanted

@@ -29,8 +29,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "x / y": lambda x, y: x / y,
     "x > y": lambda x, y: (x > y).float(),
     "x.add(y, alpha=2)": lambda x, y: x.add(y, alpha=2),
-    "x @ y.T": lambda x, y: x @ y,
-    "(x * y).sum(0) / 3": lambda x, y: (x * y).sum(0) / 3,
+    "(x * y).sum() / 3": lambda x, y: (x * y).sum() / 3,
 }
 UNARY: dict[str, Callable[[Any], Any]] = {
     "2 * x + 1": lambda x: 2 * x + 1,
@@ -41,32 +40,12 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "x.exp().log1p()": lambda x: x.exp().log1p(),
     "x.clamp(min=1.5)": lambda x: x.clamp(min=1.5),
     "x.sum()": lambda x: x.sum(),
-    "x.sum(1)": lambda x: x.sum(1),
-    "x.sum(0, keepdim=True)": lambda x: x.sum(0, keepdim=True),
-    "x.mean()": lambda x: x.mean(),
-    "x.mean(-1)": lambda x: x.mean(-1),
-    "x.T": lambda x: x.T,
-    "x.unsqueeze(0)": lambda x: x.unsqueeze(0),
-    "x[1:3]": lambda x: x[1:3],
-    "x[None, :, 0]": lambda x: x[None, :, 0],
-    "x.narrow(1, 1, 3)": lambda x: x.narrow(1, 1, 3),
-    "x.unsqueeze(0).expand(2, 5, 6)": lambda x: x.unsqueeze(0).expand(2, 5, 6),
-    "x.view(5, 6, 1)": lambda x: x.view(5, 6, 1),
-    "x.softmax(1)": lambda x: x.softmax(1),
-    "x.amax(1)": lambda x: x.amax(1).detach(),
-    "x.norm()": lambda x: x.detach().norm(),
-    "x.var(0)": lambda x: x.var(0),
 }
 STAY = {
-    "x.T",
-    "x.unsqueeze(0)",
-    "x.unsqueeze(0).expand(2, 5, 6)",
-    "x.view(5, 6, 1)",
     "2 * x + 1",
     "-x",
     "x ** 2",
     "x.sum()",
-    "x.sum(1)",
     "x + y",
     "x * y",
     "x - y",
@@ -109,17 +88,16 @@ def acted(f: Any, rank: int, size: int) -> dict[str, Any]:
         for name, function in UNARY.items():
             x = laid_out(f, a, mesh, way, size, rank)
             found[f"{name}, {way}"] = told(f, function(x), [x])
-        for other in WAYS:
-            for name, binary in BINARY.items():
-                x = laid_out(f, a, mesh, way, size, rank)
-                y = laid_out(f, b.T.copy() if "@" in name else b, mesh, other, size, rank)
-                found[f"{name}, {way}, {other}"] = told(f, binary(x, y), [x, y])
+        for name, binary in BINARY.items():
+            x = laid_out(f, a, mesh, way, size, rank)
+            y = laid_out(f, b, mesh, way, size, rank)
+            found[f"{name}, {way}"] = told(f, binary(x, y), [x, y])
     x = laid_out(f, a, mesh, "rows", size, rank).detach()
     found["item"] = x.sum().item()
     x.mul_(2).add_(x).sub_(1)
     found["in place"] = x.full_tensor().tolist()
     errors = []
-    for wrong in (lambda: x + f.t.ones(5, 6), lambda: f.t.ones(5, 6) * x, lambda: x @ f.t.ones(6)):
+    for wrong in (lambda: x + f.t.ones(5, 6), lambda: f.t.ones(5, 6) * x):
         try:
             wrong()
             errors.append("none")
@@ -164,9 +142,8 @@ def test_operators(size: int, tmp_path: Path) -> None:
                     assert found == pytest.approx(sum(each["item"] for each in theirs))
                 continue
             np.testing.assert_allclose(found[0], expected[0], err_msg=name)
-            ways = 2 if any(name.startswith(f"{operation}, ") for operation in BINARY) else 1
-            operation, way, *more = name.rsplit(", ", ways)
-            if operation in STAY and way != "summands" and more in ([], [way]):
+            operation, way = name.rsplit(", ", 1)
+            if operation in STAY and way != "summands":
                 assert found[1] == expected[1], name
             assert len(found[2]) == len(expected[2]), name
             for mine, his in zip(found[2], expected[2], strict=True):

@@ -49,49 +49,35 @@ ANYWHERE = [
     "cos",
     "tan",
     "atan",
-    "sinh",
-    "cosh",
     "tanh",
-    "asinh",
     "square",
     "abs",
     "neg",
     "positive",
     "sign",
     "sgn",
-    "signbit",
     "floor",
     "ceil",
     "trunc",
     "round",
-    "frac",
-    "deg2rad",
-    "rad2deg",
-    "sinc",
     "nan_to_num",
     "isnan",
     "isinf",
     "isfinite",
     "isposinf",
     "isneginf",
-    "isreal",
     "logical_not",
     "bitwise_not",
     "negative",
     "absolute",
-    "fix",
     "arctan",
-    "arcsinh",
 ]
 POSITIVE = ["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"]
-WITHIN_ONE = ["asin", "acos", "atanh", "arcsin", "arccos", "arctanh"]
-ABOVE_ONE = ["acosh", "arccosh"]
+WITHIN_ONE = ["asin", "acos", "arcsin", "arccos"]
 UNARY = (
     [(name, -3.0, 3.0) for name in ANYWHERE]
     + [(name, 0.2, 5.0) for name in POSITIVE]
     + [(name, -0.9, 0.9) for name in WITHIN_ONE]
-    + [(name, 1.2, 4.0) for name in ABOVE_ONE]
-    + [(name, 0.05, 0.95) for name in ("logit", "special.ndtri", "special.logit")]
 )
 
 
@@ -130,9 +116,7 @@ BINARY = [
     "minimum",
     "fmax",
     "fmin",
-    "hypot",
     "atan2",
-    "copysign",
     "eq",
     "ne",
     "lt",
@@ -152,9 +136,7 @@ BINARY = [
     "bitwise_xor",
     "bitwise_left_shift",
     "bitwise_right_shift",
-    "xlogy",
     "logaddexp",
-    "float_power",
     "subtract",
     "multiply",
     "divide",
@@ -202,9 +184,6 @@ WITH_NUMBER = [
     "clamp_min",
     "clamp_max",
     "rsub",
-    "float_power",
-    "xlogy",
-    "copysign",
 ]
 
 
@@ -274,46 +253,23 @@ def test_operators_in_place(symbol: str) -> None:
 
 UNARY_IN_PLACE = [
     "exp",
-    "exp2",
-    "expm1",
     "sigmoid",
     "sin",
     "cos",
-    "tan",
-    "atan",
-    "sinh",
-    "cosh",
     "tanh",
-    "asinh",
     "square",
     "abs",
     "neg",
     "sign",
-    "sgn",
     "floor",
     "ceil",
     "trunc",
     "round",
-    "frac",
-    "deg2rad",
-    "rad2deg",
-    "sinc",
     "nan_to_num",
-    "logical_not",
-    "bitwise_not",
-    "erf",
-    "erfc",
-    "digamma",
-    "lgamma",
     "log",
-    "log2",
-    "log10",
-    "log1p",
     "sqrt",
     "rsqrt",
     "reciprocal",
-    "erfinv",
-    "acosh",
     "zero",
     "relu",
 ]
@@ -324,11 +280,9 @@ def test_functions_in_place(name: str) -> None:
     for dtype in ("float32", "float16", "int64", "bool"):
         x = draw((2, 3), dtype, 0.1, 0.9)
         agree(lambda t, x: (getattr(x, name + "_")(), x), x, dtype=dtype, grad=False)
-        known = name not in ("asinh", "acosh")  # which have no such gradient in torch; here they do
-        agree(lambda t, x: getattr(x.clone(), name + "_")(), x, dtype=dtype, grad=known)
-        agree(lambda t, x: getattr(x * 1, name + "_")()[0] * 2, x, dtype=dtype, grad=known)
-        if name != "logical_not":
-            agree(lambda t, x: getattr(x, name + "_")(), x, dtype=dtype)  # of a leaf: refused
+        agree(lambda t, x: getattr(x.clone(), name + "_")(), x, dtype=dtype)
+        agree(lambda t, x: getattr(x * 1, name + "_")()[0] * 2, x, dtype=dtype)
+        agree(lambda t, x: getattr(x, name + "_")(), x, dtype=dtype)  # of a leaf: refused
 
 
 MIXED = [
@@ -341,7 +295,7 @@ MIXED = [
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "maximum", "atan2", "eq", "lt",
-                                  "floor_divide", "bitwise_and", "logical_or", "fmod", "hypot"])  # fmt: skip
+                                  "floor_divide", "bitwise_and", "logical_or", "fmod"])  # fmt: skip
 def test_promotion(name: str) -> None:
     for a, shape_a, b, shape_b in MIXED:
         x, y = draw(shape_a, a, 1, 4, seed=1), draw(shape_b, b, 1, 4, seed=2)
@@ -394,9 +348,9 @@ def test_special_values_of_two_operands() -> None:
     grid = np.array([0.0, -0.0, 1, -1, 2.5, -2.5, np.inf, -np.inf, np.nan], "float32")
     x, y = np.repeat(grid, len(grid)), np.tile(grid, len(grid))
     for name in BINARY:
-        if name.startswith("bitwise") or name in ("gcd", "lcm"):
+        if name.startswith("bitwise"):
             continue
-        agree(lambda t, x, y: attrgetter(name)(t)(x, y), x, y, grad=name not in ("hypot", "ldexp"))
+        agree(lambda t, x, y: attrgetter(name)(t)(x, y), x, y)
 
 
 def test_powers() -> None:
@@ -463,7 +417,6 @@ def test_closeness() -> None:
     agree(lambda t, x, n: t.isclose(x, n), x, np.arange(5))
     agree(lambda t, n: (t.isclose(n, n), n.allclose(n + 1)), np.arange(5))
     agree(lambda t, x: t.equal(x, 1), x)
-    agree(lambda t, n: (t.isin(n, n[:2]), t.isin(n, 2, invert=True), t.isin(2, n)), np.arange(5))
 
 
 def test_three_operands() -> None:
@@ -490,7 +443,6 @@ def test_rounding() -> None:
         agree(lambda t, x: x.round(decimals=decimals), x.astype("float32"))
     for kwargs in ({"nan": 1.5}, {"posinf": 2.0}, {"neginf": -3.0}):
         agree(lambda t, x: t.nan_to_num(x, **kwargs), SPECIAL.astype("float32"))
-    agree(lambda t, x: t.logit(x, eps=0.2), np.linspace(-0.1, 1.1, 13))
 
 
 def test_bit_shifts() -> None:
@@ -529,7 +481,6 @@ def test_wrong_operands() -> None:
             "maximum",
             "atan2",
             "fmod",
-            "hypot",
         ):
             agree(lambda t, x: getattr(t, name)(x, bad), x)
             agree(lambda t, x: getattr(x, name)(bad), x)

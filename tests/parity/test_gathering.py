@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import minitorch_dist as mtd
 from tests.parity.compare import same
@@ -29,8 +29,6 @@ x.masked_scatter(x.detach() > 5, y) ; x.masked_scatter(x.detach() > 5, y[0, :2])
 x.take(L([0, 5, -1])) ; x.take(L([[0, 5]])) ; x.take(L([12])) ; x.take(L([-13])) ; x.take(I([0])) ; x.take(L([0]).to(t.float32)) ; t.zeros(0).take(L([0])) ; t.take(x, L([1, 1, 1])) ; x.T.take(L([1, 2])) ; x.take(L(3))
 x.take_along_dim(L([[0, 1, 2, 0], [2, 0, 0, 1]]), 0) ; x.take_along_dim(L([[0]]), 1) ; x.take_along_dim(L([3])) ; x.take_along_dim(L([3]), 0) ; x.take_along_dim(L([[-1]]), 1) ; x.take_along_dim(I([[0]]), 1) ; t.take_along_dim(x, L([[0], [1], [0]]), dim=1) ; t.take_along_dim(x, x.detach().argmax(0, keepdim=True), 0)
 x.put(L([0, 5]), y[0, :2]) ; x.put(L([0, 0]), y[0, :2], True) ; x.put(L([99]), y[0, :1]) ; x.put(L([0]), y[0, :2]) ; x.put(L([0]), L([1])) ; x.put(L([-1]), y[0, :1]) ; t.unravel_index(L([5, 11, 0]), (3, 4)) ; t.unravel_index(L([[5]]), t.Size([2, 2, 3])) ; t.unravel_index(x, (3, 4)) ; t.unravel_index(L(3), 4) ; t.unravel_index(L(3), (-1,)) ; t.put(x, L([[1], [2]]), y[:2, :1])
-x.select_scatter(y[0], 0, 1) ; x.select_scatter(y[0, :3], 0, 1) ; x.select_scatter(y[0], 0, 7) ; x.select_scatter(y[:, 0], 1, -1) ; t.select_scatter(x, y[0], 0, 0) ; x.slice_scatter(y[:1], 0, 1, 2) ; x.slice_scatter(y[:2], 0, 0, None, 2) ; x.slice_scatter(y) ; x.slice_scatter(y[:1], 0, 0, 2) ; t.slice_scatter(x, y[:, :2], dim=1, start=-2) ; x.diagonal_scatter(y[0, :3]) ; x.diagonal_scatter(y[0]) ; t.diagonal_scatter(x, y[0, :3], 1)
-x.scatter_reduce(1, L([[0, 0]]), y, "foo") ; x.scatter_reduce(1, L([[7]]), y, "sum") ; x.index_reduce(0, L([0]), y[:1], "sum")
 """  # fmt: skip
 TABLE = [e.strip() for line in EXPRESSIONS.strip().splitlines() for e in line.split(" ; ")]
 X = np.arange(12.0).reshape(3, 4)
@@ -65,10 +63,9 @@ def test_values_and_gradients(expression: str) -> None:
 IN_PLACE = [
     e.replace(f".{name}(", f".{name}_(")
     for e in TABLE
-    for name in ("scatter", "scatter_add", "index_add", "index_copy", "index_fill", "index_put", "masked_fill", "masked_scatter", "put", "scatter_reduce")
+    for name in ("scatter", "scatter_add", "index_add", "index_copy", "index_fill", "index_put", "masked_fill", "masked_scatter", "put")
     if f"x.{name}(" in e and not e.startswith("t.")
 ]  # fmt: skip
-IN_PLACE += ["x.fill_diagonal_(3)", "x.fill_diagonal_(float('inf'))", "x.T.fill_diagonal_(1, wrap=True)", "x[0].fill_diagonal_(1)", "t.zeros(2, 3, 2).fill_diagonal_(1)", "t.zeros(7, 3).fill_diagonal_(1, wrap=True)", "t.zeros(7, 3).fill_diagonal_(1)", "t.zeros(2, 2, 2).fill_diagonal_(5)"]  # fmt: skip
 
 
 @pytest.mark.parametrize("expression", IN_PLACE)
@@ -100,37 +97,6 @@ def scattered(draw: Any) -> Any:
     return rng.integers(-2, 3, shape) * 1.0, dim, index, rng.integers(-2, 3, index_shape) * 1.0
 
 
-@given(scattered(), st.sampled_from(["sum", "mean", "prod", "amax", "amin"]), st.booleans())
-@settings(max_examples=150)
-def test_scatter_reduce(case: Any, reduce: str, include: bool) -> None:
-    x, dim, index, source = case
-    if not include:
-        x = x + 0.25  # see test_what_is_left_out_takes_no_share
-    same(
-        lambda t, x, i, s: x.scatter_reduce(dim, i, s, reduce, include_self=include),
-        x, index, source,
-    )  # fmt: skip
-    same(
-        lambda t, x, i, s: t.scatter_reduce(x * 1, dim, i, s, reduce=reduce, include_self=include),
-        x, index, source,
-    )  # fmt: skip
-    line, rows = index[(0,) * dim + (slice(None),) + (0,) * (x.ndim - dim - 1)], x.shape
-    slices = np.resize(source, (*rows[:dim], len(line), *rows[dim + 1 :]))
-    if reduce != "sum":
-        same(
-            lambda t, x, i, s: x.index_reduce(dim, i, s, reduce, include_self=include),
-            x, line, slices, grad=False,
-        )  # fmt: skip
-
-
-def test_what_is_left_out_takes_no_share() -> None:
-    """torch lets an old value that is equal to the new maximum, and left out, take half of it."""
-    x, s = (mtd.zeros(1, requires_grad=True) for _ in range(2))
-    i = mtd.tensor([0])
-    x.scatter_reduce(0, i, s, "amax", include_self=False).sum().backward()
-    assert (x.grad.item(), s.grad.item()) == (0, 1)
-
-
 @given(scattered())
 def test_gather_and_scatter_add(case: Any) -> None:
     x, dim, index, source = case
@@ -140,7 +106,7 @@ def test_gather_and_scatter_add(case: Any) -> None:
 
 
 LARGER = """x.scatter(1, L([[0, 1]]), y) ; x.scatter_add(1, L([[0, 0]]), y) ; x.scatter(0, t.zeros(0, 4, dtype=t.int64), y)
-x.scatter_add(0, t.zeros(0, 4, dtype=t.int64), y) ; x.scatter_reduce(0, t.zeros(0, 4, dtype=t.int64), y, "sum") ; x.scatter_reduce(1, L([[0, 1]]), y, "amax")"""  # fmt: skip
+x.scatter_add(0, t.zeros(0, 4, dtype=t.int64), y)"""  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.parity.compare import mtd, same, torch
-from tests.parity.lines import array, check, lines, refuses
+from tests.parity.compare import mtd, torch
+from tests.parity.lines import check, lines, refuses
 
 pytestmark = pytest.mark.parity
 
@@ -20,9 +20,6 @@ t.eye(2), t.eye(2, 3, dtype=t.int64), t.eye(3, 2), t.eye(0), t.eye(2, requires_g
 t.tril_indices(3, 3), t.triu_indices(2, 3, 1), t.tril_indices(2, 3, offset=-1), t.triu_indices(3, 2), t.tril_indices(0, 3), t.tril_indices(3, 4, 1, dtype=t.int32)
 t.range(1, 3), t.range(1, 3, dtype=t.int64), t.range(0, 1, 0.25)
 t.meshgrid(a(2), a(3), indexing="ij"), t.meshgrid(a(2), a(3), indexing="xy"), t.meshgrid([a(2), a()], indexing="ij"), t.meshgrid(a(2)), t.meshgrid(a(2), a(3), a(4), indexing="xy"), t.meshgrid(a(0), a(2))
-t.combinations(a(3)), t.combinations(a(4), r=3, with_replacement=True), t.combinations(a(3), r=0), t.combinations(a(3), r=4), t.combinations(a(3, dtype="int64"), 1)
-t.cartesian_prod(a(2), a(3)), t.cartesian_prod(a(2)), t.cartesian_prod(a(2), a(1), a(3)), t.cartesian_prod(a(2), a(0))
-t.block_diag(a(1, 2), a(), a(2)), t.block_diag(), t.block_diag(a(1), a(1, dtype="int64")), t.block_diag(a(2, 3), a(0, 2), a(3, 1))
 F.one_hot(t.tensor([0, 2])), F.one_hot(t.tensor([[0, 2], [1, 1]]), 4), F.one_hot(t.tensor([], dtype=t.int64), 3), F.one_hot(t.tensor(1), 3)
 """
 
@@ -43,13 +40,6 @@ t.meshgrid(a(2), a(3), indexing="ab")
 t.meshgrid(a(2, 2), indexing="ij")
 t.meshgrid(a(2), a(3, dtype="int64"), indexing="ij")
 t.meshgrid(indexing="ij")
-t.combinations(a(1, 3))
-t.combinations(a(2), r=-1)
-t.cartesian_prod(a(2), a(1, dtype="int64"))
-t.cartesian_prod(a(1, 2), a(1))
-t.block_diag(a(2, 2, 2))
-t.vander(a(1, 3))
-t.vander(a(1), N=-1)
 F.one_hot(t.tensor([0, 2]), 2)
 F.one_hot(t.tensor([-1, 2]), 4)
 F.one_hot(t.tensor([0, 2], dtype=t.int32), 4)
@@ -76,21 +66,3 @@ def test_arange_of_bfloat16() -> None:
 def test_meshgrid_without_indexing_warns() -> None:
     with pytest.warns(UserWarning, match="indexing argument"):
         mtd.meshgrid(mtd.zeros(2))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "t.vander(a(3))",
-        "t.vander(a(3), N=2, increasing=True)",
-        "t.vander(a(2), N=0)",
-        "t.vander(a(3, dtype='int64'))",
-        "t.vander(a(2), N=5)",
-    ],
-)
-def test_vander(line: str) -> None:
-    check(line, grad=False)  # torch cannot differentiate its own
-
-
-def test_the_gradient_of_vander() -> None:
-    same(lambda t, x: t.vander(x) if t is mtd else t.stack([x**2, x, x**0], 1), array(3))

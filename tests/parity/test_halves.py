@@ -107,15 +107,13 @@ CASES: dict[str, Any] = {
     "cosine_similarity": (lambda t, x, y: t.nn.functional.cosine_similarity(x, y), ROWS, ROWS),
     "pairwise_distance": (lambda t, x, y: t.nn.functional.pairwise_distance(x, y), ROWS, ROWS),
     "normalize": (lambda t, x: t.nn.functional.normalize(x), ROWS),
-    "renorm": (lambda t, x: t.renorm(x, 2, 0, 0.5), ROWS),
     "masked softmax": (lambda t, x: t.softmax(
         x.masked_fill(t.tensor([[True, False] * 3] * 4), float("-inf")), -1), ROWS),
     "attention": (attended, LONG, LONG, LONG),
     **{name: along(name) for name in ("mean", "sum", "std", "var", "logsumexp", "cumsum", "norm", "prod")
        if name != "norm"},
     "norms": (lambda t, x: [t.linalg.vector_norm(x, p) for p in (1, 2, 3, float("inf"))], (8, 40)),
-    **{name: (lambda t, x, name=name: getattr(t, name)(x), ROWS) for name in ("erfinv", "sinc", "log1p", "expm1")},
-    "logit": (lambda t, x: (t.logit(x.abs(), eps=1e-6), t.logit(x.abs(), eps=0.1)), ROWS),
+    **{name: (lambda t, x, name=name: getattr(t, name)(x), ROWS) for name in ("erfinv", "log1p", "expm1")},
     "made": (lambda t, x: (t.linspace(0, 1, 11, dtype=x.dtype), t.arange(0, 3, 0.1, dtype=x.dtype),
                            t.logspace(-1, 1, 7, dtype=x.dtype)), ROWS),
     "clip_grad_norm_": (clipped, (8, 40)),
@@ -162,7 +160,7 @@ def far(a: Any, b: Any) -> float:
 @pytest.mark.parametrize("name", CASES)
 def test_halves_are_as_torchs(name: str, dtype: str) -> None:
     case, *shapes = CASES[name]
-    for scale in (1.0, 0.01, 1e-4, 0.0, *([300.0] if name == "sinc" else [])):
+    for scale in (1.0, 0.01, 1e-4, 0.0):
         rng = np.random.default_rng(5)
         drawn = [
             torch.tensor(rng.normal(size=s) * scale, dtype=getattr(torch, dtype)) for s in shapes

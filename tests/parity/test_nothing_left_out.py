@@ -18,11 +18,8 @@ pytestmark = pytest.mark.parity
 # Names that torch has not, or that cannot be compared: exceptions of ours, switches of the process.
 OURS = {
     "AcceleratorError", "OutOfMemoryError", "SerializationError", "launch", "held_as", "RNNBase",
-    "get_num_interop_threads", "set_num_interop_threads", "get_printoptions",
-    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_default_device", "is_pinned",
+    "set_default_device", "is_pinned",
     "companion",
-    # These are refused here, with what to do instead.
-    "sparse_csr_tensor", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc",
 }  # fmt: skip
 
 
@@ -39,7 +36,6 @@ ROOMS = {
     "optim": lambda: public(mtd.optim, inspect.isclass),
     "lr_scheduler": lambda: public(mtd.optim.lr_scheduler, inspect.isclass),
     "linalg": lambda: public(mtd.linalg),
-    "special": lambda: public(mtd.special),
 }
 
 
@@ -64,21 +60,18 @@ def draw(*shape: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).normal(size=shape)
 
 
-PAIRS = ["arctan2", "logaddexp2", "nextafter", "heaviside", "copysign", "hypot", "absolute",
-         "subtract", "multiply", "divide", "true_divide", "greater", "greater_equal", "less",
-         "less_equal", "not_equal", "float_power"]  # fmt: skip
+PAIRS = ["arctan2", "subtract", "multiply", "divide", "true_divide", "greater", "greater_equal", "less",
+         "less_equal", "not_equal"]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [n for n in PAIRS if n != "absolute"])
+@pytest.mark.parametrize("name", PAIRS)
 def test_two_operands(name: str) -> None:
     x, y = np.abs(draw(3, 4)) + 0.1, draw(3, 4, seed=1)
-    grad = name not in ("nextafter", "heaviside")
-    same(lambda t, x, y: getattr(t, name)(x, y), x, y, grad=grad)
-    same(lambda t, x, y: getattr(x, name)(y), x, y, grad=grad)
+    same(lambda t, x, y: getattr(t, name)(x, y), x, y)
+    same(lambda t, x, y: getattr(x, name)(y), x, y)
 
 
-ONE = ["conj_physical", "resolve_neg", "absolute", "negative", "fix", "arccos", "arcsin", "arctan",
-       "arcsinh", "arctanh", "sgn", "clone"]  # fmt: skip
+ONE = ["absolute", "negative", "arccos", "arcsin", "arctan", "sgn", "clone"]
 
 
 @pytest.mark.parametrize("name", ONE)
@@ -86,7 +79,6 @@ def test_one_operand(name: str) -> None:
     x = np.clip(draw(3, 4), -0.9, 0.9)
     same(lambda t, x: getattr(t, name)(x), x)
     same(lambda t, x: getattr(x, name)(), x)
-    same(lambda t, x: t.arccosh(x.abs() + 1.5), x)
 
 
 def test_bounds_by_their_other_name() -> None:
@@ -181,20 +173,3 @@ def test_the_function_beneath_multi_head_attention() -> None:
 
 def test_torch_is_the_oracle_that_was_asked_for() -> None:
     assert torch.__version__.startswith("2.13.")
-
-
-SPECIAL = ["entr", "erfcx", "log_ndtr", "ndtr", "ndtri", "xlog1py"]
-
-
-@pytest.mark.parametrize("name", SPECIAL)
-def test_special_functions(name: str) -> None:
-    x = np.linspace(0.05, 0.95, 11)
-    if name == "xlog1py":
-        same(lambda t, x, y: t.special.xlog1py(x, y), x, x[::-1].copy())
-    else:
-        same(lambda t, x: getattr(t.special, name)(x), x)
-        same(lambda t, x: getattr(t.special, name)(x), x.astype(np.float32), grad=False)
-
-
-def test_resizing_like_another() -> None:
-    same(lambda t, x: t.zeros(2).resize_as_(x.detach()).shape, draw(3, 4))

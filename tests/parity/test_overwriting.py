@@ -85,7 +85,6 @@ OPERATIONS: dict[str, Any] = {
     "bce": lambda t, x: t.nn.functional.binary_cross_entropy_with_logits(
         x, x * 0 + 0.5, reduction="none"
     ),
-    "hypot": lambda t, x: t.hypot(x, x + 1),
     "atan2": lambda t, x: t.atan2(x, x + 1),
     "maximum": lambda t, x: t.maximum(x, x * x),
     "lerp": lambda t, x: t.lerp(x, x * x, 0.5),

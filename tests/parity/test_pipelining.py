@@ -9,7 +9,6 @@ import pytest
 
 from minitorch_dist.distributed.pipelining import orders
 from minitorch_dist.distributed.pipelining.orders import Pipe
-from minitorch_dist.distributed.pipelining.v_orders import dual_pipe_v, zero_bubble_v
 
 theirs = pytest.importorskip("torch.distributed.pipelining.schedules")
 
@@ -47,23 +46,8 @@ def test_orders(name: str, make: orders.Make, local: int) -> None:
                 assert mine == torchs(cls, rank, pipe), (pipe, rank)
 
 
-@pytest.mark.parametrize(
-    ("name", "make", "least"),
-    [("ScheduleZBVZeroBubble", zero_bubble_v, 0), ("ScheduleDualPipeV", dual_pipe_v, 2)],
-)
-def test_orders_in_a_v(name: str, make: orders.Make, least: int) -> None:
-    """What torch runs at once (a forward and a backward) stands here one after the other."""
-    for ranks in (1, 2, 3, 5, 8):
-        for microbatches in range(max(1, least * ranks), 4 * ranks + 3):
-            pipe = Pipe(ranks, microbatches, 2, is_v=True)
-            for rank in range(ranks):
-                mine = [str(action) for action in make(rank, pipe)]
-                assert mine == torchs(getattr(theirs, name), rank, pipe), (pipe, rank)
-
-
 def test_where_stages_lie() -> None:
-    for style in ("loop", "v"):
-        for ranks, local in ((1, 2), (2, 2), (3, 2), (4, 3), (5, 1)):
-            found = theirs.generate_rank_to_stage_mapping(ranks, ranks * local, style=style)
-            pipe = Pipe(ranks, 1, local, style == "v")
-            assert {rank: pipe.stages_of(rank) for rank in range(ranks)} == found
+    for ranks, local in ((1, 2), (2, 2), (3, 2), (4, 3), (5, 1)):
+        found = theirs.generate_rank_to_stage_mapping(ranks, ranks * local, style="loop")
+        pipe = Pipe(ranks, 1, local)
+        assert {rank: pipe.stages_of(rank) for rank in range(ranks)} == found

@@ -15,6 +15,13 @@ from tests.strategies import arrays, shapes
 
 pytestmark = pytest.mark.parity
 
+DEFAULTS: dict[str, Any] = {
+    "precision": 4,
+    "threshold": 1000,
+    "edgeitems": 3,
+    "linewidth": 80,
+    "sci_mode": None,
+}
 DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int64", "int32", "bool"]
 
 
@@ -22,13 +29,13 @@ DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int64",
 def fresh_options() -> Iterator[None]:
     yield
     for t in (torch, mtd):
-        t.set_printoptions(profile="default")
+        t.set_printoptions(**DEFAULTS)
 
 
 def alike(array: Any, dtype: str, **options: Any) -> None:
     reprs = []
     for t in (torch, mtd):
-        t.set_printoptions(**{"profile": "default", **options})
+        t.set_printoptions(**{**DEFAULTS, **options})
         reprs.append(repr(tensor(t, array, False).to(getattr(t, dtype))))
     assert reprs[1] == reprs[0]
 
@@ -75,7 +82,7 @@ def test_options(x: Any, digits: int, edge: int, most: int, width: int, sci: boo
         alike(x, "float32", precision=digits, edgeitems=edge, threshold=most, linewidth=width, sci_mode=sci)  # fmt: skip
     finally:
         for t in (torch, mtd):
-            t.set_printoptions(profile="default")
+            t.set_printoptions(**DEFAULTS)
 
 
 @pytest.mark.parametrize("shape", [(1001,), (1000,), (40, 40), (7, 7, 30), (2, 600), (600, 2), (1, 1, 2000)])  # fmt: skip
@@ -84,12 +91,6 @@ def test_long_tensors_show_their_edges(shape: tuple[int, ...], dtype: str) -> No
     x = np.arange(int(np.prod(shape))).reshape(shape)
     alike(x % 7 if dtype != "bool" else x % 2, dtype)
     alike(x / 3, "float64")
-
-
-def test_profiles(fresh_options: None) -> None:
-    x = np.linspace(0, 1, 1200)
-    for profile in ("short", "full", "default"):
-        alike(x, "float32", profile=profile)
 
 
 def test_what_is_said_about_the_graph() -> None:

@@ -162,27 +162,6 @@ def test_variance_of_too_few_warns() -> None:
     mtd.from_numpy(np.ones(1)).var(correction=0)
 
 
-def test_covariances() -> None:
-    for dtype in ("float64", "float32"):
-        x = draw((3, 5), dtype, -3, 3)
-        for correction in (0, 1, 2):
-            agree(lambda t, x: t.cov(x, correction=correction), x, dtype=dtype)
-        agree(lambda t, x: (t.cov(x[0]), x.T.cov(), x[:1].cov()), x, dtype=dtype)
-        agree(lambda t, x: t.corrcoef(x), x, dtype="float32")
-        agree(lambda t, x: x[0].corrcoef(), x, dtype="float32", grad=False)
-        repeats, weights = np.array([1, 2, 1, 3, 1]), draw((5,), dtype, 0.5, 2)
-        agree(
-            lambda t, x, f, a: t.cov(x, fweights=f, aweights=a),
-            x,
-            repeats,
-            weights,
-            dtype=dtype,
-        )
-        agree(lambda t, x, a: t.cov(x, aweights=a), x, weights, dtype=dtype)
-    agree(lambda t, x: t.cov(x), draw((2, 4), "int64", -3, 3))
-    agree(lambda t, x: t.cov(x), np.ones((2, 2, 2), "float32"))
-
-
 # ----------------------------------------------------------------------------- norms and quantiles
 
 

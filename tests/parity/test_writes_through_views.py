@@ -26,7 +26,6 @@ b, c = a[0], a[0]; b.mul_(3); d = c * 2; c.add_(d)
 a[:, 0] = a[:, 1] * a[:, 2]
 a[1:] = a[:1] * w[0]; a.t()[1].copy_(w[:, 2])
 a.diagonal().mul_(2); a.diagonal(1).copy_(w[0, :2])
-a.unsqueeze(0)[0, 1].add_(w[0]); a.squeeze_().mul_(2)
 a[a.detach() > 3] = w[0, 0]; a[0][w.detach()[0] > 0] = 5
 a[[1, 0, 1]] = w[[0, 1, 0]] * 2; a.index_add_(0, t.tensor([0, 0]), w)
 a.view(6).as_strided((3,), (2,), 1).mul_(w[0])
@@ -36,8 +35,6 @@ b = a.detach(); b.add_(1); a[0] = b[1]
 a[0].copy_(a[1]); a[1].copy_(a[0])
 a.masked_fill_(w.detach() > 0, 1); a[0].masked_fill_(w.detach()[1] > 0, w[0, 0])
 a.view(3, 2)[1] = w.view(-1)[:2]; a[0].zero_()
-b = a[0]; a.t_(); b.mul_(2); a[0].add_(w[:, 0])
-b = a.view(-1); a.unsqueeze_(0); b[2:4].mul_(w[0, :2]); a[0, 1].mul_(2)
 b = a[0:1]; b[...] = w[:1]; b[:, None] = 2
 a.scatter_(1, t.tensor([[0, 2]]), w[:1, :2]); a[1].scatter_add_(0, t.tensor([0, 0, 1]), w[0])
 a.tril_(); a[1].clamp_(min=2)
@@ -53,7 +50,6 @@ e = t.zeros(2, 3, dtype=t.int64); e[0] = a[0]; a = a + e
 x[0] = 1
 x.view(-1)[0] = 1
 x[0].add_(1)
-x.t_()
 """  # fmt: skip
 
 
@@ -80,7 +76,7 @@ def scripts(draw: Any) -> list[tuple[Any, ...]]:
             what = draw(st.sampled_from(["[0]", "[-1:]", "[..., 0]", "[..., 1:]", ".t()", ".view(-1)", ".unsqueeze(0)", "[None]", ".diagonal()", ".transpose(0, -1)", "[:, ::2]", ".reshape(-1)[1:]", ".squeeze()", "[...]", ".view_as(v)".replace("v)", "%s)")]))  # fmt: skip
             steps.append(("view", source, what))
         elif kind == "write":
-            what = draw(st.sampled_from([".mul_(2)", ".add_(w)", "[0] = w", ".mul_(%s)", ".copy_(%s)", "[..., 0] = 3.0", "[%s.detach() > 0] = w", ".t_()", ".unsqueeze_(0)", ".add_(%s * %s)"]))  # fmt: skip
+            what = draw(st.sampled_from([".mul_(2)", ".add_(w)", "[0] = w", ".mul_(%s)", ".copy_(%s * 1)", "[..., 0] = 3.0", "[%s.detach() > 0] = w", ".add_(%s * %s)"]))  # fmt: skip
             steps.append(("write", source, what))
         else:
             steps.append(("read", source, draw(st.sampled_from([" * 2", ".sum() * w", ".relu()"]))))

@@ -239,7 +239,7 @@ class Attacker:
             if self.ask(serve.REMOTE, made):
                 self.handles.append(self.number)
         elif how == "raw":
-            self.ask(handle % serve.GATHER, args[0] if args else None)
+            self.ask(handle % (serve.ABORT + 1), args[0] if args else None)
         elif how in ("type", "fetch"):
             if at is not None:
                 self.ask(serve.TYPE if how == "type" else serve.FETCH, (at, None))

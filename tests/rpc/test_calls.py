@@ -427,40 +427,33 @@ def test_a_function_cannot_shut_its_worker_down() -> None:
     run(program, 2)
 
 
-def test_devices_need_a_map() -> None:
+def test_tensors_on_devices_are_not_sent() -> None:
     def worker() -> None:
-        rank = world.current().rank
-        options = rpc.TensorPipeRpcBackendOptions()
-        if rank == 0:
-            options.set_device_map("w1", {1: 2})
-        with mtd.cuda.simulated(4):
-            rpc.init_rpc(f"w{rank}", rpc_backend_options=options)
-            if rank == 0:
-                x = mtd.ones(2, device="cuda:1")
-                assert rpc.rpc_sync("w1", device_of, (x,)) == "cuda:2"
-                assert rpc.rpc_sync("w1", same, (x,)).device == mtd.device("cuda:1")
-                with pytest.raises(RuntimeError, match="call `set_device_map`"):
-                    rpc.rpc_sync("w2", device_of, (x,))
+        with mtd.cuda.simulated(1):
+            rpc.init_rpc(f"w{world.current().rank}")
+            x = mtd.ones(2, device="cuda")
+            assert rpc.rpc_sync(rpc.get_worker_info(), same, (x,)).device == x.device
+            with pytest.raises(RuntimeError, match="only supports CPU tensors"):
+                rpc.rpc_sync(1 - world.current().rank, same, (x,))
             rpc.shutdown()
 
-    mtd.launch(worker, 3)
-
-
-def device_of(x: Any) -> str:
-    return str(x.device)
+    mtd.launch(worker, 2)
 
 
 def test_options() -> None:
-    options = rpc.TensorPipeRpcBackendOptions(num_worker_threads=8, device_maps={"w1": {0: 1}})
-    options.set_device_map("w1", {1: 0})
-    assert options.device_maps["w1"] == {
-        mtd.device("cuda:0"): mtd.device("cuda:1"), mtd.device("cuda:1"): mtd.device("cuda:0")
-    }  # fmt: skip
-    with pytest.raises(ValueError, match="1-to-1"):
-        options.set_device_map("w1", {2: 0})
+    options = rpc.TensorPipeRpcBackendOptions(num_worker_threads=8, _transports=["uv"])
     assert options.rpc_timeout == 60 and options.init_method == "env://"
     assert rpc.is_available() and mtd.distributed.autograd.is_available()
     assert rpc.BackendType.PROCESS_GROUP in rpc.BackendType
+    with pytest.raises(NotImplementedError, match="PyTorch has device_maps"):
+        rpc.TensorPipeRpcBackendOptions(device_maps={"w1": {0: 1}})
+
+
+def test_a_world_has_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    for told in ({}, {"world_size": 0}):
+        with pytest.raises(RuntimeError, match=r"pass world_size=.*one by one are not offered"):
+            rpc.init_rpc("w0", rank=0, **told)
 
 
 def test_nonsense_from_a_peer_does_not_end_a_worker(caplog: pytest.LogCaptureFixture) -> None:

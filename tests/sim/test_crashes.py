@@ -102,22 +102,3 @@ def test_all_ends_of_a_killed_rank_are_dead() -> None:
 
 def with_two_ends_of_the_first() -> str:
     return with_two_ends() if not sim.restarts() else ""
-
-
-def joining() -> int:
-    """Workers join one by one, so one that was killed can come again."""
-    first = dist.get_rank() if dist.is_initialized() else -1
-    rpc.init_rpc(f"w{first}", rank=first, world_size=0)
-    answer = 0
-    if first == 0:
-        sim.compute("3s")
-        answer = rpc.rpc_sync("w-1", say, (7,))
-    else:
-        sim.compute("5s")
-    rpc.shutdown(graceful=False)
-    return answer
-
-
-def test_a_worker_that_is_started_again_has_no_agent() -> None:
-    plan = [sim.crash(1, at="1ms", restart="1500ms")]
-    assert sim.run(joining, 2, faults=plan).results == [7, 0]

@@ -23,11 +23,11 @@ Array = np.ndarray[Any, Any]
 
 UNARY: dict[str, tuple[float, float]] = {
     **dict.fromkeys(
-        ["exp", "exp2", "expm1", "sigmoid", "sin", "cos", "atan", "sinh", "cosh", "tanh", "asinh", "square", "erf", "erfc", "sinc"], (-2, 2)
+        ["exp", "exp2", "expm1", "sigmoid", "sin", "cos", "atan", "tanh", "square", "erf"], (-2, 2)
     ),
-    **dict.fromkeys(["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "digamma", "lgamma"], (0.3, 3)),
-    **dict.fromkeys(["asin", "acos", "atanh", "erfinv", "tan"], (-0.8, 0.8)),
-    "acosh": (1.2, 3), "logit": (0.1, 0.9), "abs": (0.1, 2),
+    **dict.fromkeys(["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"], (0.3, 3)),
+    **dict.fromkeys(["asin", "acos", "erfinv", "tan"], (-0.8, 0.8)),
+    "abs": (0.1, 2),
 }  # fmt: skip
 ACTIVATIONS = [
     "elu",
@@ -90,9 +90,7 @@ def test_gradients_of_activations(name: str) -> None:
         "div",
         "pow",
         "atan2",
-        "hypot",
         "logaddexp",
-        "xlogy",
         "maximum",
         "minimum",
         "remainder",
@@ -111,7 +109,7 @@ def test_gradients_of_two_operands(name: str, shapes: list[tuple[int, ...]], see
     "function",
     [
         lambda x: x.var(0), lambda x: x.std(), lambda x: x.prod(1), lambda x: x.norm(3, 0),
-        lambda x: x.logsumexp(1), lambda x: x.softmax(0), lambda x: x.log_softmax(1), lambda x: x.cov(),
+        lambda x: x.logsumexp(1), lambda x: x.softmax(0), lambda x: x.log_softmax(1),
         lambda x: x.quantile(0.3, 1), lambda x: x.median(0)[0], lambda x: x.amax(1), lambda x: x.mean((0, 1)),
         lambda x: x.max(1)[0], lambda x: x.norm(dim=1), lambda x: x.clamp(-0.5, 0.5),
     ],
@@ -133,11 +131,9 @@ TWO = [
     "fmod",
     "pow",
     "atan2",
-    "hypot",
     "maximum",
     "fmin",
     "logaddexp",
-    "xlogy",
 ]
 
 
@@ -149,7 +145,7 @@ def quietly(function: Callable[..., Any], *inputs: Any) -> None:
             out.sum().backward()
 
 
-@pytest.mark.parametrize("name", [*UNARY, "floor", "round", "nan_to_num", "sign", "rad2deg"])
+@pytest.mark.parametrize("name", [*UNARY, "floor", "round", "nan_to_num", "sign"])
 def test_no_warning_from_functions(name: str) -> None:
     quietly(getattr(mtd, name), leaf(SPECIAL))
     quietly(getattr(mtd, name), leaf(SPECIAL[:-3].astype("float16")))
@@ -275,7 +271,7 @@ def test_gradients_keep_the_element_type(name: str, kind: Any) -> None:
     """Also between operations, where nothing would round them back."""
     function = getattr(mtd, name, None) or getattr(functional, name)
     x = mtd.zeros(2, 3, dtype=mtd.float32)
-    x.array = np.full((2, 3), 1.5 if name == "acosh" else 0.5).astype(kind)
+    x.array = np.full((2, 3), 0.5).astype(kind)
     middle = x.requires_grad_() * 1
     seen = []
     middle.register_hook(lambda g: seen.append(g.array.dtype))
@@ -355,9 +351,9 @@ def test_in_place_under_no_grad_is_not_recorded() -> None:
 def test_devices_do_not_mix() -> None:
     with mtd.cuda.simulated(2):
         a, b = mtd.ones(2).cuda(0), mtd.ones(2).cuda(1)
-        for operation in (mtd.add, mtd.eq, mtd.maximum, mtd.logical_and, mtd.bitwise_and, mtd.isclose, mtd.gcd,
-                          mtd.heaviside, mtd.equal, mtd.isin):  # fmt: skip
-            x, y = (a, b) if operation not in (mtd.bitwise_and, mtd.gcd) else (a.int(), b.int())
+        for operation in (mtd.add, mtd.eq, mtd.maximum, mtd.logical_and, mtd.bitwise_and, mtd.isclose,
+                          mtd.equal):  # fmt: skip
+            x, y = (a, b) if operation is not mtd.bitwise_and else (a.int(), b.int())
             with pytest.raises(RuntimeError, match="same device"):
                 operation(x, y)
         for name in ("add_", "sub_", "mul_", "div_"):

@@ -9,17 +9,11 @@ import numpy as np
 from minitorch_dist.tensors import portable_math
 
 
-def test_log_and_exp() -> None:
+def test_log() -> None:
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 1, 10000) * 10.0 ** rng.integers(-300, 300, 10000)
     np.testing.assert_allclose(portable_math.log(x), np.log(x), rtol=1e-15)
-    y = rng.normal(0, 100, 10000)
-    np.testing.assert_allclose(portable_math.exp(y), np.exp(y), rtol=1e-15)
     assert portable_math.log(np.array([1.0]))[0] == 0
-    assert portable_math.exp(np.array([0.0]))[0] == 1
-    assert portable_math.exp(np.array([-1e9]))[0] == 0 and np.isinf(
-        portable_math.exp(np.array([1e9]))[0]
-    )
 
 
 def test_normal_quantile() -> None:

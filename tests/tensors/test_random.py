@@ -49,19 +49,9 @@ GOLDEN: dict[str, tuple[Callable[[], Any], list[Any]]] = {
         lambda: mtd.multinomial(mtd.tensor([1.0, 2.0, 3.0]), 6, replacement=True),
         [2, 2, 2, 2, 2, 2],
     ),
-    "poisson": (lambda: mtd.poisson(mtd.tensor([0.5, 3.0, 20.0, 1e4])), [1.0, 4.0, 20.0, 10076.0]),
     "exponential": (
         lambda: mtd.zeros(3, dtype=dtypes.float64).exponential_(2.0),
         [0.14121246413370014, 0.21258929310939542, 0.09285694106638637],
-    ),
-    "geometric": (lambda: mtd.zeros(6).geometric_(0.2), [2.0, 2.0, 1.0, 1.0, 3.0, 2.0]),
-    "log_normal": (
-        lambda: mtd.zeros(3, dtype=dtypes.float64).log_normal_(),
-        [10.739899728107579, 5.991871059530339, 18.400439340256554],
-    ),
-    "cauchy": (
-        lambda: mtd.zeros(3, dtype=dtypes.float64).cauchy_(),
-        [17.124984036908824, 0.5858398914494429, -8.86328876012804],
     ),
     "keep": (
         lambda: mtd.tensor(distributions.keep(0.75, (8,), current())),
@@ -99,9 +89,8 @@ def fingerprint() -> str:
         for draw, _wanted in GOLDEN.values():
             digest.update(draw().array.tobytes())
     x = mtd.zeros(20000, dtype=dtypes.float64)
-    for draw in (x.normal_, x.exponential_, x.log_normal_, x.cauchy_, x.uniform_):
+    for draw in (x.normal_, x.exponential_, x.uniform_):
         digest.update(draw().array.tobytes())
-    digest.update(mtd.poisson(x.uniform_(0, 100)).array.tobytes())
     return digest.hexdigest()
 
 
@@ -117,12 +106,8 @@ N = 40000
         (lambda: mtd.normal(mtd.full((N,), 3.0), 2.0), 3, 4),
         (lambda: mtd.randint(10, (N,)), 4.5, 99 / 12),
         (lambda: mtd.bernoulli(mtd.full((N,), 0.3)), 0.3, 0.21),
-        (lambda: mtd.poisson(mtd.full((N,), 3.0)), 3, 3),
-        (lambda: mtd.poisson(mtd.full((N,), 300.0)), 300, 300),
         (lambda: mtd.zeros(N).uniform_(-1, 3), 1, 16 / 12),
         (lambda: mtd.zeros(N).exponential_(2.0), 1 / 2, 1 / 4),
-        (lambda: mtd.zeros(N).geometric_(0.25), 4, 12),
-        (lambda: mtd.zeros(N).log_normal_(0, 0.5), np.exp(1 / 8), (np.exp(0.25) - 1) * np.exp(0.25)),
         (lambda: mtd.multinomial(mtd.tensor([1.0, 0.0, 3.0]), N, True), 1.5, 0.75),
         (lambda: mtd.tensor(distributions.keep(0.9, (N,), current())), 0.9, 0.09),
     ],
@@ -131,11 +116,6 @@ def test_mean_and_variance(draw: Callable[[], Any], mean: float, variance: float
     x = draw().array.astype(np.float64)
     assert abs(x.mean() - mean) < 5 * np.sqrt(variance / N)
     assert abs(x.var() / variance - 1) < 0.1
-
-
-def test_cauchy_quartiles() -> None:
-    x = mtd.zeros(N).cauchy_(5.0, 2.0).array
-    assert np.quantile(x, [0.25, 0.5, 0.75]) == pytest.approx([3, 5, 7], abs=0.1)
 
 
 def test_normal_numbers_follow_their_distribution() -> None:

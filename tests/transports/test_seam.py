@@ -13,7 +13,6 @@ import pytest
 import minitorch_dist as torch
 from minitorch_dist.distributed import codec, exceptions, fault_injection, prepared, world
 from minitorch_dist.distributed.execution.notices import FailureNotice
-from minitorch_dist.distributed.rpc.join import demand_growing
 from minitorch_dist.distributed.schedules.links import Links
 from tests.distributed.wires import Wires
 from transports import conformance, contract, registry
@@ -117,13 +116,6 @@ class OwnSimulator(QueueTransport):
     has_own_faults = True
 
 
-class OneTime(Transport):
-    """It cannot grow, and says why."""
-
-    scheme = "once"
-    why_not_joinable = "its doors are shut"
-
-
 def links_and_thread() -> tuple[Links, int]:
     group = world.current().default_group
     assert group is not None
@@ -137,11 +129,6 @@ def test_a_transport_of_somebody_else_declares_what_the_floors_above_ask_for(
     found = torch.launch(links_and_thread, 3, "own://")  # and so its ranks are threads
     assert [links for links, _ in found] == [Links.measured(3e-3, 7e6, 1e9)] * 3
     assert len({thread for _, thread in found}) == 3
-    with pytest.raises(
-        RuntimeError, match=r"one by one over once://: its doors are shut\. Say how"
-    ):
-        demand_growing(OneTime)
-    demand_growing(OwnTransport)
 
 
 @pytest.mark.parametrize(("kind", "has"), [(OwnTransport, False), (OwnSimulator, True)])

@@ -351,7 +351,7 @@ def _record_length(rest: memoryview) -> int | None:
 
 
 def _checked(data: memoryview) -> bytes:
-    """What stands before its checksum; ValueError if the two do not agree."""
+    """The data before its checksum; ValueError if the two do not agree."""
     if data[-SUM:] != _sum(data[:-SUM]):
         raise ValueError("these are not the bytes that were written")
     return bytes(data[:-SUM])

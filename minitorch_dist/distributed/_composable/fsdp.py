@@ -6,5 +6,4 @@ from minitorch_dist.distributed.fsdp import (
     MixedPrecisionPolicy as MixedPrecisionPolicy,
     OffloadPolicy as OffloadPolicy,
     fully_shard as fully_shard,
-    register_fsdp_forward_method as register_fsdp_forward_method,
 )

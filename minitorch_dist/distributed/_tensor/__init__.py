@@ -8,14 +8,10 @@ from minitorch_dist.distributed.tensor import (
     Placement as Placement,
     Replicate as Replicate,
     Shard as Shard,
-    distribute_module as distribute_module,
     distribute_tensor as distribute_tensor,
     empty as empty,
-    full as full,
     init_device_mesh as init_device_mesh,
     ones as ones,
-    rand as rand,
-    randn as randn,
     zeros as zeros,
 )
 

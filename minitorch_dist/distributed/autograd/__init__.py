@@ -15,10 +15,7 @@ from minitorch_dist.distributed.autograd.api import (
     backward as backward,
     get_gradients as get_gradients,
 )
-from minitorch_dist.distributed.autograd.contexts import (
-    _get_debug_info as _get_debug_info,
-    context as context,
-)
+from minitorch_dist.distributed.autograd.contexts import context as context
 from minitorch_dist.distributed.rpc.api import is_available as is_available
 
 not_offered.guard(globals())

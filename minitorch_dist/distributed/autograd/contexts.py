@@ -100,8 +100,8 @@ class Contexts:
 
     def __init__(self, agent: RpcAgent) -> None:
         self.agent, self.me = agent, agent.me.id
-        self._numbers = itertools.count(agent.first_number)
-        self._messages = itertools.count(agent.first_number)
+        self._numbers = itertools.count()
+        self._messages = itertools.count()
         self.known: dict[int, Context] = {}
         self._ended: deque[int] = deque(maxlen=MEMORY)  # calls made in them may still come
         agent.when_lost.append(self._lost)
@@ -201,13 +201,6 @@ def context() -> Iterator[int]:
             yield made.id
     finally:
         ours.end(made.id)
-
-
-def _get_debug_info() -> dict[str, int]:
-    """The counts that torch gives of this worker."""
-    known = list(contexts_of(current()).known.values())
-    running = sum(1 for found in known for one in list(found.passes.values()) if one.is_on)
-    return {"num_autograd_contexts": len(known), "num_current_backward_passes": running}
 
 
 def _clean(agent: RpcAgent, src: int, id: Any) -> None:

@@ -181,7 +181,7 @@ class DistributedPass:
     def _explain(self, node: Node, error: RuntimeError) -> None:
         """If an optimizer's step wrote to what the node reads, add a note that says whose step it was."""
         steps = self._ours.agent.part(Steps).last
-        for storage, version, *_ in node.reads or ():
+        for storage, version, _ in node.reads or ():
             if storage.version != version and id(storage) in steps:
                 error.add_note(
                     f"({steps[id(storage)]}, between the forward and the backward pass of context "
@@ -249,11 +249,6 @@ class DistributedPass:
             if self._sends <= self.reached:
                 self.complete.add(self._ours.me)
             return sorted(self.complete), sorted(self.seen)
-
-    @property
-    def is_on(self) -> bool:
-        """Whether this worker has work to do for the pass, or waits for others that do."""
-        return self._engaged is not None
 
     def unused(self) -> list[str]:
         """The messages that went out from here and got no gradients back."""

@@ -20,27 +20,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.algorithms._checkpoint.checkpoint_wrapper import (
-    INNER as RECOMPUTED,
-    ActivationWrapper,
-)
 from minitorch_dist.distributed.checkpoint import optimizer_names
 from minitorch_dist.distributed.checkpoint.fresh import initialise
-from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, api
+from minitorch_dist.distributed.ddp.module import DistributedDataParallel
+from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, options as fsdp_options
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made, moved
 from minitorch_dist.distributed.tensor.placements import Replicate
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.modules.state_dict import _IncompatibleKeys
-from minitorch_dist.nn.parallel.distributed import DistributedDataParallel
 from minitorch_dist.optim.optimizer import Optimizer
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.tensor import Tensor
 
 State = dict[str, Any]
-WRAPPED = (INNER, RECOMPUTED)
 Optimizers = Optimizer | Iterable[Optimizer]
 _init_optim_state = initialise  # torch's name
 
@@ -127,14 +122,10 @@ def _walked(model: Module, name: str) -> Iterator[tuple[str, bool]]:
     """The parts of a name, and which of them stand for a wrapper."""
     here: Any = model
     for part in name.split("."):
-        while (
-            isinstance(here, (FullyShardedDataParallel, ActivationWrapper)) and part not in WRAPPED
-        ):
-            here = here._modules[
-                INNER if INNER in here._modules else RECOMPUTED
-            ]  # not in a state_dict
+        while isinstance(here, FullyShardedDataParallel) and part != INNER:
+            here = here._modules[INNER]  # not in a state_dict
         is_ddp = isinstance(here, DistributedDataParallel) and part == "module"
-        yield part, is_ddp or part in WRAPPED
+        yield part, is_ddp or part == INNER
         here = here._modules.get(part) if isinstance(here, Module) else None
 
 
@@ -143,7 +134,7 @@ def _names(model: Module) -> list[str]:
     names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
     names += [name for name, _ in model.named_buffers(remove_duplicate=False)]
     names = [n for n in names if not n.endswith("_flat_param")]
-    return [n.replace(f"{INNER}.", "").replace(f"{RECOMPUTED}.", "") for n in names]
+    return [n.replace(f"{INNER}.", "") for n in names]
 
 
 def _of_submodules(model: Module, chosen: set[Module], state: State, keep: bool) -> State:
@@ -276,7 +267,7 @@ def _as_asked(model: Module, how: StateDictOptions) -> AbstractContextManager[An
     """FSDP modules give rows, or the whole."""
     if not FullyShardedDataParallel.fsdp_modules(model):
         return nullcontext()
-    kind = api.StateDictType
+    kind = fsdp_options.StateDictType
     which = kind.FULL_STATE_DICT if how.full_state_dict else kind.SHARDED_STATE_DICT
     return FullyShardedDataParallel.state_dict_type(model, which)
 

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.core import base
-from minitorch_dist.tensors.tensor import Tensor
 
 
 @contextmanager
@@ -19,7 +17,6 @@ def summoned(
     writeback: bool,
     rank0_only: bool,
     offload_to_cpu: bool,
-    with_grads: bool,
 ) -> Iterator[None]:
     """Gather one unit and put its parameters into the modules' tables, under their own names."""
     if writeback and rank0_only:
@@ -37,14 +34,13 @@ def summoned(
     whole = unit.gathered()
     if unit.layout.ranks == 1 and (device is not own or not writeback):
         whole = whole.copy()
-    grads = _whole_gradients(unit) if with_grads else [None] * len(unit.originals)
     held = [p._grad for p in unit.originals]
     keep = not (rank0_only and unit.settings.group.rank() != 0)
     unit.is_summoned = True
     if keep:
         unit.show(whole, device)
-        for p, grad in zip(unit.originals, grads, strict=True):
-            p._grad = grad
+        for p in unit.originals:
+            p._grad = None
         _enter(unit, module)
     try:
         yield
@@ -78,17 +74,3 @@ def _leave(unit: Unit, module: Module) -> None:
             place.module._parameters.pop(place.name, None)
             place.module.__dict__[place.name] = p
     module._parameters["_flat_param"] = unit.flat
-
-
-def _whole_gradients(unit: Unit) -> list[Tensor | None]:
-    """All ranks' shards of the gradient put together. Collective."""
-    if unit.reduced is None:
-        return [None] * len(unit.originals)
-    whole = unit.reduced.array
-    if unit.layout.ranks > 1:
-        whole = unit.put_together(whole)
-    device = unit.settings.device
-    return [
-        base.new(Tensor, whole[unit.layout.span(n)].reshape(shape), device)
-        for n, shape in enumerate(unit.layout.shapes)
-    ]

@@ -22,8 +22,8 @@ import numpy as np
 from minitorch_dist.distributed import distributed_c10d, nested
 from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.fsdp import setup
-from minitorch_dist.distributed.fsdp.api import BackwardPrefetch, ShardingStrategy
-from minitorch_dist.distributed.fsdp.gathering import ParameterSlot, Settings
+from minitorch_dist.distributed.fsdp.gathering import Settings
+from minitorch_dist.distributed.fsdp.options import BackwardPrefetch, ShardingStrategy
 from minitorch_dist.distributed.fsdp.prefetch import Prefetcher
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
@@ -145,11 +145,6 @@ class FSDPModule(Module):
         for unit in self._units(recurse):
             unit.synchronises = requires_gradient_sync
 
-    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """False: of a 2-dimensional mesh reduce along the shards only, for the time being."""
-        for unit in self._units(recurse):
-            unit.crosses_replicas = requires_all_reduce
-
     def _sum_replicas_by(self, algorithm: str) -> None:
         """The algorithm of sums over replicas, for all units. torch leaves it to NCCL."""
         for unit in self._units(True):
@@ -178,13 +173,6 @@ class FSDPModule(Module):
 
     def set_modules_to_backward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
         self._set_ahead("backward", modules)
-
-    def set_gradient_divide_factor(self, factor: float) -> None:
-        """Divide summed gradients by `factor` instead of the number of ranks."""
-        for unit in self._units(True):
-            unit.divisor = factor
-
-    set_reduce_scatter_divide_factor = set_gradient_divide_factor
 
     def _set_ahead(self, way: str, modules: Sequence[FSDPModule]) -> None:
         for module in modules:
@@ -221,18 +209,16 @@ def fully_shard(
     """
     if isinstance(module, FSDPModule):
         raise ValueError(f"fully_shard has already been applied to {type(module).__name__}")
-    if shard_placement_fn is not None:
-        raise NotImplementedError("shard_placement_fn is not offered: shards are rows, Shard(0)")
+    setup.refuse(shard_placement_fn=shard_placement_fn, ignored_params=ignored_params)
     mesh = mesh or _whole_world(module)
     if mesh.ndim > 2:
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh!r}")
     group = mesh.get_group(mesh.ndim - 1)
     replicas = mesh.get_group(0) if mesh.ndim == 2 else None
     policy = mp_policy or MixedPrecisionPolicy()
-    ignored = setup.Ignored(set(), set(ignored_params or ()))
-    places = _own_places(module, ignored)
+    places = setup.own_places(module, FSDPModule, ShardedParameter)
     device = mesh.device_for(setup.device_of(module, None))  # `meta`, if it has no numbers yet
-    setup.move(module, device, ignored, FSDPModule)
+    setup.move(module, device, FSDPModule)
     params = [getattr(shared[0].module, shared[0].name) for shared in places]
     for p in params:
         for each in (group, replicas):
@@ -249,7 +235,7 @@ def fully_shard(
             places,
             Settings(
                 group, replicas, strategy, device, True, offload, policy.param_dtype,
-                policy.reduce_dtype, False, by_rows=True,
+                policy.reduce_dtype, by_rows=True,
             ),
         )  # fmt: skip
         for number, (p, shape) in enumerate(zip(params, shapes, strict=True)):
@@ -293,16 +279,6 @@ def _whole_world(module: Module) -> DeviceMesh:
         distributed_c10d.init_process_group()
     kind = "cpu" if device is devices.META else device.type
     return DeviceMesh(kind, np.arange(distributed_c10d.get_world_size()))
-
-
-def _own_places(module: Module, ignored: setup.Ignored) -> list[list[ParameterSlot]]:
-    found: dict[int, list[ParameterSlot]] = {}
-    for prefix, each in setup.own_modules(module, FSDPModule):
-        for name, p in each._parameters.items():
-            if p is not None and p not in ignored.params and not isinstance(p, ShardedParameter):
-                fqn = f"{prefix}.{name}" if prefix else name
-                found.setdefault(id(p), []).append(ParameterSlot(each, name, fqn))
-    return list(found.values())
 
 
 # ----------------------------------------------------------------------------------- around forward
@@ -361,16 +337,3 @@ def _at_rest(module: Any, *_: Any) -> None:
     unit = module._state.unit
     if unit is not None:
         unit.reshard()
-
-
-def register_fsdp_forward_method(module: Module, method_name: str) -> None:
-    """Let another method than `forward` gather and free the parameters, too."""
-    if not isinstance(module, FSDPModule):
-        return
-    method = getattr(module, method_name)
-
-    def called(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = _before(module, args, kwargs)
-        return _after(module, None, method(*args, **kwargs))
-
-    module.__dict__[method_name] = called

@@ -18,18 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from minitorch_dist.distributed import nested
-from minitorch_dist.distributed.fsdp import (
-    clipping,
-    full_params,
-    optim_saving,
-    saving,
-    setup,
-    state_settings,
-)
-from minitorch_dist.distributed.fsdp.api import (
+from minitorch_dist.distributed.fsdp import clipping, full_params, optim_state, saving, setup
+from minitorch_dist.distributed.fsdp.options import (
     BackwardPrefetch,
     CPUOffload,
     MixedPrecision,
@@ -38,8 +32,8 @@ from minitorch_dist.distributed.fsdp.api import (
 )
 from minitorch_dist.distributed.fsdp.prefetch import Prefetcher
 from minitorch_dist.distributed.fsdp.saving import INNER
-from minitorch_dist.distributed.fsdp.unit import ParameterSlot, Settings, Unit
-from minitorch_dist.distributed.fsdp.wrap import Policy, _Policy, wrap_children
+from minitorch_dist.distributed.fsdp.unit import Settings, Unit
+from minitorch_dist.distributed.fsdp.wrap import Policy, wrap_children
 from minitorch_dist.distributed.tensor.part import without_history
 from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
@@ -55,10 +49,10 @@ class FullyShardedDataParallel(Module):
     def __init__(
         self,
         module: Module,
-        process_group: ProcessGroup | tuple[ProcessGroup, ProcessGroup] | None = None,
+        process_group: ProcessGroup | None = None,
         sharding_strategy: ShardingStrategy | None = None,
         cpu_offload: CPUOffload | None = None,
-        auto_wrap_policy: Policy | _Policy | None = None,
+        auto_wrap_policy: Policy | None = None,
         backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE,
         mixed_precision: MixedPrecision | None = None,
         ignored_modules: Iterable[Module] | None = None,
@@ -71,6 +65,11 @@ class FullyShardedDataParallel(Module):
         ignored_states: Iterable[Parameter] | Iterable[Module] | None = None,
         device_mesh: Any = None,
     ) -> None:
+        setup.refuse(
+            param_init_fn=param_init_fn,
+            ignored_modules=ignored_modules,
+            ignored_states=ignored_states,
+        )
         super().__init__()
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         group, replicas, strategy = setup.groups_of(process_group, device_mesh, strategy)
@@ -81,35 +80,32 @@ class FullyShardedDataParallel(Module):
         self.limit_all_gathers = limit_all_gathers  # never more than one unit ahead in any case
         self.training_state_settings = StateDictSettings()
         self._use_orig_params = use_orig_params
-        ignored = setup.ignored(ignored_modules, ignored_states)
-        options = {
-            "process_group": group if replicas is None else (group, replicas),
-            "sharding_strategy": strategy,
-            "cpu_offload": cpu_offload,
-            "backward_prefetch": backward_prefetch,
-            "mixed_precision": mixed_precision,
-            "param_init_fn": param_init_fn,
-            "device_id": device_id,
-            "sync_module_states": sync_module_states,
-            "forward_prefetch": forward_prefetch,
-            "limit_all_gathers": limit_all_gathers,
-            "use_orig_params": use_orig_params,
-            "ignored_modules": ignored.modules,
-            "ignored_states": ignored.params,
-        }
         if auto_wrap_policy is not None:
-            wrapper = _Wrapper(type(self), options)
-            wrap_children(module, auto_wrap_policy, wrapper, ignored.modules, ignored.params)
-        place = setup.device_of(module, device_id)
-        self.compute_device = devices.CPU if place is devices.META else place
-        setup.initialise(
-            module, param_init_fn, self.compute_device, ignored, FullyShardedDataParallel
-        )
-        setup.move(module, self.compute_device, ignored, FullyShardedDataParallel)
+            options = {
+                "process_group": process_group,
+                "sharding_strategy": sharding_strategy,
+                "cpu_offload": cpu_offload,
+                "backward_prefetch": backward_prefetch,
+                "mixed_precision": mixed_precision,
+                "device_id": device_id,
+                "sync_module_states": sync_module_states,
+                "forward_prefetch": forward_prefetch,
+                "limit_all_gathers": limit_all_gathers,
+                "use_orig_params": use_orig_params,
+                "device_mesh": device_mesh,
+            }
+            wrap_children(module, auto_wrap_policy, partial(type(self), **options))
+        self.compute_device = setup.device_of(module, device_id)
+        if self.compute_device is devices.META:
+            raise ValueError(
+                "the module is on the device meta and has no numbers to shard. Call to_empty(device=…) and reset its "
+                "parameters first, or use fully_shard, which takes modules without numbers"
+            )
+        setup.move(module, self.compute_device, FullyShardedDataParallel)
         self.__dict__["_prefetcher"] = Prefetcher(backward_prefetch, forward_prefetch)
         self.__dict__["_is_root"] = None
         self._modules[INNER] = module
-        places = self._own_places(ignored)
+        places = setup.own_places(module, FullyShardedDataParallel)
         if sync_module_states:
             self._synchronise([getattr(p[0].module, p[0].name) for p in places])
         precision = self.mixed_precision
@@ -119,7 +115,7 @@ class FullyShardedDataParallel(Module):
                 Settings(
                     group, replicas, strategy, self.compute_device, use_orig_params,
                     self.cpu_offload.offload_params, precision.param_dtype,
-                    precision.reduce_dtype, precision.keep_low_precision_grads,
+                    precision.reduce_dtype,
                 ),
             )
             if places
@@ -153,18 +149,6 @@ class FullyShardedDataParallel(Module):
     def __getitem__(self, key: Any) -> Any:
         return self.module[key]  # type: ignore[index]
 
-    def _own_places(self, ignored: setup.Ignored) -> list[list[ParameterSlot]]:
-        """The parameters that no FSDP module inside takes, each with all its names."""
-        found: dict[int, list[ParameterSlot]] = {}
-        for prefix, module in setup.own_modules(self.module, FullyShardedDataParallel):
-            if module in ignored.modules:
-                continue
-            for name, p in module._parameters.items():
-                if p is not None and p not in ignored.params:
-                    fqn = f"{prefix}.{name}" if prefix else name
-                    found.setdefault(id(p), []).append(ParameterSlot(module, name, fqn))
-        return list(found.values())
-
     def _synchronise(self, params: list[Parameter]) -> None:
         """All ranks begin with the values of rank 0."""
         buffers = [
@@ -180,11 +164,6 @@ class FullyShardedDataParallel(Module):
                     tensor_collectives.broadcast(without_history(tensor), group=group, group_src=0)
 
     # --------------------------------------------------------------------------------------- forward
-
-    def check_is_root(self) -> bool:
-        """Whether this is the outermost FSDP module; known from the first forward on."""
-        self._settle_root()
-        return bool(self._is_root)
 
     def _settle_root(self) -> None:
         """The outermost module takes those inside under its own prefetcher."""
@@ -254,17 +233,6 @@ class FullyShardedDataParallel(Module):
             )
         return clipping.clip(self, self._prefetcher.units, float(max_norm), float(norm_type))
 
-    def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
-        """`hook(state, whole, shard)` reduces instead of reduce_scatter; for NO_SHARD
-        `hook(state, whole)` instead of all_reduce."""
-        self._settle_root()
-        if not self._is_root:
-            raise AssertionError("register_comm_hook can only be called on a root instance.")
-        for unit in self._prefetcher.units:
-            if unit.comm_hook is not None:
-                raise AssertionError("A communication hook is already registered")
-            unit.comm_hook = state, hook
-
     @staticmethod
     @contextmanager
     def summon_full_params(
@@ -273,7 +241,6 @@ class FullyShardedDataParallel(Module):
         writeback: bool = True,
         rank0_only: bool = False,
         offload_to_cpu: bool = False,
-        with_grads: bool = False,
     ) -> Iterator[None]:
         """Inside, the modules have their parameters whole, under their own names. Collective."""
         found = FullyShardedDataParallel.fsdp_modules(module)
@@ -285,12 +252,7 @@ class FullyShardedDataParallel(Module):
                 if each._unit is not None:
                     stack.enter_context(
                         full_params.summoned(
-                            each._unit,
-                            each.module,
-                            writeback,
-                            rank0_only,
-                            offload_to_cpu,
-                            with_grads,
+                            each._unit, each.module, writeback, rank0_only, offload_to_cpu
                         )
                     )
             yield
@@ -307,12 +269,9 @@ class FullyShardedDataParallel(Module):
             yield (name.replace(f"{INNER}.", "") if clean else name), p
 
     @staticmethod
-    def fsdp_modules(module: Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
+    def fsdp_modules(module: Module) -> list[FullyShardedDataParallel]:
         """All FSDP modules in the tree of `module`, itself included."""
-        found = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
-        if root_only:
-            return [m for m in found if m.check_is_root()]
-        return found
+        return [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
 
     # ----------------------------------------------------------------------------------------- state
 
@@ -322,27 +281,11 @@ class FullyShardedDataParallel(Module):
         self._settle_root()
         return saving.save(self, destination, prefix, keep_vars)
 
-    set_state_dict_type = staticmethod(state_settings.set_state_dict_type)
-    state_dict_type = staticmethod(state_settings.state_dict_type)
-    get_state_dict_type = staticmethod(state_settings.get_state_dict_type)
-    optim_state_dict = staticmethod(optim_saving.optim_state_dict)
-    optim_state_dict_to_load = staticmethod(optim_saving.optim_state_dict_to_load)
-    full_optim_state_dict = staticmethod(optim_saving.full_optim_state_dict)
-    sharded_optim_state_dict = staticmethod(optim_saving.sharded_optim_state_dict)
-    flatten_sharded_optim_state_dict = staticmethod(optim_saving.flatten_sharded_optim_state_dict)
-    shard_full_optim_state_dict = staticmethod(optim_saving.shard_full_optim_state_dict)
-    scatter_full_optim_state_dict = staticmethod(optim_saving.scatter_full_optim_state_dict)
-    rekey_optim_state_dict = staticmethod(optim_saving.rekey_optim_state_dict)
+    set_state_dict_type = staticmethod(saving.set_state_dict_type)
+    state_dict_type = staticmethod(saving.state_dict_type)
+    get_state_dict_type = staticmethod(saving.get_state_dict_type)
+    optim_state_dict = staticmethod(optim_state.optim_state_dict)
+    optim_state_dict_to_load = staticmethod(optim_state.optim_state_dict_to_load)
 
     def extra_repr(self) -> str:
         return "" if self._unit is None else repr(self._unit)
-
-
-class _Wrapper:
-    """Wraps as the outer one is wrapped; the precision of classes that are left out stays full."""
-
-    def __init__(self, cls: type[FullyShardedDataParallel], options: dict[str, Any]) -> None:
-        self._cls, self._options = cls, options
-
-    def __call__(self, module: Module, **overrides: Any) -> Module:
-        return self._cls(module, **{**self._options, **overrides})

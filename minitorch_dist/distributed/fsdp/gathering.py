@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed.fsdp.api import ShardingStrategy
-from minitorch_dist.distributed.fsdp.layout import Layout, RowLayout
+from minitorch_dist.distributed.fsdp.options import ShardingStrategy
 from minitorch_dist.distributed.fsdp.pages import Pages
+from minitorch_dist.distributed.fsdp.shard_layout import Layout, RowLayout
 from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.work import Work
@@ -57,7 +57,6 @@ class Settings(NamedTuple):
     offload: bool
     param_dtype: dtypes.dtype | None
     reduce_dtype: dtypes.dtype | None
-    keep_low_precision_grads: bool
     by_rows: bool = (
         False  # shards are rows of each parameter (`fully_shard`), not a part of a vector
     )

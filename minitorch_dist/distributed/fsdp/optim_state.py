@@ -7,14 +7,17 @@ without a shape (the number of steps) is the same for all of a unit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed.fsdp.saving import INNER
+from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed.fsdp.options import FullOptimStateDictConfig, StateDictType
+from minitorch_dist.distributed.fsdp.saving import INNER, get_state_dict_type, mesh_of, rows_of
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DTensor
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.optim.optimizer import Optimizer
 from minitorch_dist.tensors.core import base
@@ -183,4 +186,49 @@ def _piece_entry(name: str, by_name: dict[str, tuple[Unit, int]], entries: State
             found[key] = base.new(Tensor, own, unit.flat.device)
         else:
             found[key] = value.clone() if isinstance(value, Tensor) else value
+    return found
+
+
+# ---------------------------------------------------------------------------------- torch's functions
+
+
+def optim_state_dict(
+    model: Module,
+    optim: Optimizer,
+    optim_state_dict: State | None = None,
+    group: ProcessGroup | None = None,
+) -> State:
+    """The optimizer's state as the model's `state_dict_type` says. Collective."""
+    settings = get_state_dict_type(model)
+    config = settings.optim_state_dict_config
+    found = whole(model, optim)
+    if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT:
+        mesh = mesh_of(or_default(group))
+        return _with_tensors(found, lambda value: rows_of(value, mesh))
+    alone = isinstance(config, FullOptimStateDictConfig) and config.rank0_only
+    if alone and distributed_c10d.get_rank(group) != 0:
+        return {}
+    return _with_tensors(found, lambda value: value.cpu()) if config.offload_to_cpu else found
+
+
+def _with_tensors(found: State, change: Callable[[Tensor], Any]) -> State:
+    for entry in found["state"].values():
+        for key, value in entry.items():
+            if isinstance(value, Tensor):
+                entry[key] = change(value)
+    return found
+
+
+def optim_state_dict_to_load(
+    model: Module,
+    optim: Optimizer,
+    optim_state_dict: State,
+    is_named_optimizer: bool = False,
+    load_directly: bool = False,
+    group: ProcessGroup | None = None,
+) -> State:
+    """This rank's part of a saved state, as `optim.load_state_dict` takes it."""
+    found = to_load(model, optim, optim_state_dict)
+    if load_directly:
+        optim.load_state_dict(found)
     return found

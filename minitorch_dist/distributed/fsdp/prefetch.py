@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from minitorch_dist.distributed.fsdp.api import BackwardPrefetch
+from minitorch_dist.distributed.fsdp.options import BackwardPrefetch
 from minitorch_dist.distributed.fsdp.unit import PendingReduction, Unit
 from minitorch_dist.distributed.nested import tensors_in
 from minitorch_dist.tensors.autograd import passes

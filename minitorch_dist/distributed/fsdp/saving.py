@@ -1,27 +1,30 @@
 """Saving and loading an FSDP model: whole under the model's own names, or each rank its shards.
 
 FULL_STATE_DICT     whole tensors on every rank (or rank 0): what the model would have saved unwrapped
-LOCAL_STATE_DICT    the flat shards as they are; only for the same number of ranks
 SHARDED_STATE_DICT  each parameter cut along its first dimension, as DTensors; for any number of ranks
 
-All three are collective: a rank that saves alone waits for the others, and the error after the
+Both are collective: a rank that saves alone waits for the others, and the error after the
 timeout says so.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.exceptions import DistError
-from minitorch_dist.distributed.fsdp.api import (
+from minitorch_dist.distributed.fsdp.full_params import summoned
+from minitorch_dist.distributed.fsdp.options import (
+    STATE_CONFIGS,
     FullStateDictConfig,
+    OptimStateDictConfig,
+    StateDictConfig,
     StateDictSettings,
     StateDictType,
 )
-from minitorch_dist.distributed.fsdp.full_params import summoned
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made
 from minitorch_dist.distributed.tensor.placements import Shard, cut
@@ -50,15 +53,13 @@ def save(fsdp: Sharded, destination: Any, prefix: str, keep_vars: bool) -> Any:
         destination = OrderedDict()
         destination._metadata = OrderedDict()
     settings = fsdp.training_state_settings
-    if settings.state_dict_type is StateDictType.LOCAL_STATE_DICT:
-        return fsdp.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
     config = settings.state_dict_config
     alone = isinstance(config, FullStateDictConfig) and config.rank0_only
     with ExitStack() as stack:
         if fsdp._unit is not None:
             try:
                 stack.enter_context(
-                    summoned(fsdp._unit, fsdp.module, False, alone, config.offload_to_cpu, False)
+                    summoned(fsdp._unit, fsdp.module, False, alone, config.offload_to_cpu)
                 )
             except DistError as error:
                 error.add_note(
@@ -115,12 +116,64 @@ class Loading:
                 if isinstance(value, DTensor):
                     value = value.full_tensor()
                 state_dict[inside + name[len(prefix) :]] = value
-        settings = fsdp.training_state_settings
-        if (
-            fsdp._unit is not None
-            and settings.state_dict_type is not StateDictType.LOCAL_STATE_DICT
-        ):
-            self._stack.enter_context(summoned(fsdp._unit, fsdp.module, True, False, False, False))
+        if fsdp._unit is not None:
+            self._stack.enter_context(summoned(fsdp._unit, fsdp.module, True, False, False))
 
     def after(self, *_: Any) -> None:
         self._stack.close()
+
+
+# ------------------------------------------------------------------------ which kind is asked for
+
+
+def sharded_modules(module: Module) -> list[Any]:
+    """The FSDP modules in the tree."""
+    return [m for m in module.modules() if "training_state_settings" in m.__dict__]
+
+
+def set_state_dict_type(
+    module: Module,
+    state_dict_type: StateDictType,
+    state_dict_config: StateDictConfig | None = None,
+    optim_state_dict_config: OptimStateDictConfig | None = None,
+) -> StateDictSettings:
+    """Set the kind of state dict that the FSDP modules in the tree give from now on."""
+    one, other = STATE_CONFIGS[state_dict_type]
+    config, optim = state_dict_config or one(), optim_state_dict_config or other()
+    if type(config) is not one or type(optim) is not other:
+        raise RuntimeError(
+            f"Expected state_dict_config of type {one} but got {type(config)} (and for the "
+            f"optimizer {other}, got {type(optim)})"
+        )
+    before = get_state_dict_type(module)
+    for each in sharded_modules(module):
+        each.training_state_settings = StateDictSettings(state_dict_type, config, optim)
+    return before
+
+
+@contextmanager
+def state_dict_type(
+    module: Module,
+    state_dict_type: StateDictType,
+    state_dict_config: StateDictConfig | None = None,
+    optim_state_dict_config: OptimStateDictConfig | None = None,
+) -> Iterator[None]:
+    """As `set_state_dict_type`, for a block."""
+    before = set_state_dict_type(
+        module, state_dict_type, state_dict_config, optim_state_dict_config
+    )
+    try:
+        yield
+    finally:
+        for each in sharded_modules(module):
+            each.training_state_settings = before
+
+
+def get_state_dict_type(module: Module) -> StateDictSettings:
+    found = sharded_modules(module)
+    if not found:
+        return StateDictSettings()
+    if any(m.training_state_settings != found[0].training_state_settings for m in found):
+        raise AssertionError("All FSDP modules must have the same state dict settings.")
+    settings: StateDictSettings = found[0].training_state_settings
+    return settings

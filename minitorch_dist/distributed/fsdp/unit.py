@@ -56,13 +56,9 @@ class Unit(Gathered):
             if p.requires_grad
         ]
         self.when_complete: Callable[[Unit], None] | None = None  # all gradients are there
-        self.comm_hook: tuple[Any, Any] | None = None
-        self._within_node: Array | None = None
-        self.divisor: float | None = None  # by what sums are divided; None: the number of ranks
         self.frees_after_forward = settings.strategy.frees_after_forward
         self.stays_after_backward = False
         self.algorithm: str | None = None  # of sums over replicas; None: as links and sizes say
-        self.crosses_replicas = True  # False while HYBRID_SHARD collects within nodes only
         self.ahead: dict[str, list[Unit]] = {"forward": [], "backward": []}  # what to fetch with it
 
     def _make_gradients(self) -> None:
@@ -170,12 +166,13 @@ class Unit(Gathered):
         sent = base.new(
             Tensor, self.layout.divided(whole).astype(dtype, copy=False), settings.device
         )
-        if self.layout.ranks == 1 and settings.group.size() > 1:
-            work = self._average(sent)
-            shard = sent
-        else:
-            shard = base.new(Tensor, self._room_for_sums(dtype, whole), settings.device)
-            work = self._scatter(self._without_padding(shard), sent)
+        if self.layout.ranks == 1 and settings.group.size() > 1:  # NO_SHARD: as DDP does
+            work = tensor_collectives.all_reduce(sent, ReduceOp.AVG, settings.group, async_op=True)
+            return PendingReduction(self, work, sent, sent)
+        shard = base.new(Tensor, self._room_for_sums(dtype, whole), settings.device)
+        work = tensor_collectives.reduce_scatter_tensor(
+            self._without_padding(shard), sent, ReduceOp.AVG, settings.group, async_op=True
+        )
         return PendingReduction(self, work, shard, sent)
 
     def _with_earlier_passes(self) -> Array:
@@ -206,50 +203,17 @@ class Unit(Gathered):
             return room
         return room[: self.layout.shard]
 
-    def _average(self, whole: Tensor) -> Work | None:
-        """NO_SHARD: as DDP does."""
-        if self.comm_hook is not None:
-            state, hook = self.comm_hook
-            hook(state, whole)
-            return None
-        return tensor_collectives.all_reduce(whole, self._op, self.settings.group, async_op=True)
-
-    @property
-    def _op(self) -> Any:
-        return ReduceOp.AVG if self.divisor is None else ReduceOp.SUM
-
-    def _scatter(self, shard: Tensor, whole: Tensor) -> Work | None:
-        if self.comm_hook is not None:
-            state, hook = self.comm_hook
-            hook(state, whole, shard)
-            return None
-        return tensor_collectives.reduce_scatter_tensor(
-            shard, whole, self._op, self.settings.group, async_op=True
-        )
-
     def take_reduced(self, reduction: PendingReduction) -> None:
         """The mean has arrived: add it to what is there, and show it."""
         if reduction.work is not None:
             reduction.work.wait()
         shard, settings = reduction.shard, self.settings
         if settings.replicas is not None:
-            if self._within_node is not None:
-                shard.array += self._within_node
-                self._within_node = None
-            if not self.crosses_replicas:
-                self._within_node = shard.array.copy()
-                self._give_back()
-                return
             tensor_collectives.all_reduce(
-                shard, self._op, settings.replicas, algorithm=self.algorithm
+                shard, ReduceOp.AVG, settings.replicas, algorithm=self.algorithm
             )
-        if self.divisor is not None:
-            shard.array /= shard.array.dtype.type(self.divisor)
         shard = self._without_padding(shard)
-        own = self.flat.array.dtype
-        if settings.keep_low_precision_grads:
-            own = shard.array.dtype
-        array = shard.array.astype(own, copy=False)
+        array = shard.array.astype(self.flat.array.dtype, copy=False)
         self._give_back()
         if self.reduced is None:
             if array is shard.array and reduction.sent is shard:  # NO_SHARD: the pages themselves

@@ -1,4 +1,4 @@
-"""Optimizers that are spread over ranks, or average over them."""
+"""Optimizers that are spread over ranks."""
 
 from minitorch_dist import not_offered
 from minitorch_dist.distributed.optim.apply_optimizer_in_backward import (
@@ -6,9 +6,6 @@ from minitorch_dist.distributed.optim.apply_optimizer_in_backward import (
     _get_in_backward_optimizers as _get_in_backward_optimizers,
 )
 from minitorch_dist.distributed.optim.optimizer import DistributedOptimizer as DistributedOptimizer
-from minitorch_dist.distributed.optim.post_localSGD_optimizer import (
-    PostLocalSGDOptimizer as PostLocalSGDOptimizer,
-)
 from minitorch_dist.distributed.optim.zero_redundancy_optimizer import (
     ZeroRedundancyOptimizer as ZeroRedundancyOptimizer,
 )

@@ -13,7 +13,6 @@ least so far.
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,8 +47,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """Spreads `optimizer_class(params, **defaults)` over the ranks of a group.
 
     `parameters_as_bucket_view`: parameters become windows on one buffer per rank, which saves two
-    copies in every step. `overlap_with_ddp`: steps happen within backward, bucket by bucket (see
-    `hook_with_zero_step`), and `step()` does nothing.
+    copies in every step.
     """
 
     def __init__(
@@ -64,7 +62,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self.process_group = or_default(process_group)
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
         self.parameters_as_bucket_view = parameters_as_bucket_view
-        self._overlap_with_ddp = overlap_with_ddp
+        if overlap_with_ddp:
+            raise NotImplementedError(
+                "overlap_with_ddp=True is not offered: call step() after backward. PyTorch has steps within backward"
+            )
         self._optim_constructor, self._optim_defaults = optimizer_class, defaults
         self._is_ready = False
         Optimizer.__init__(self, params, defaults)
@@ -123,11 +124,6 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def step(self, closure: Closure | None = None, **kwargs: Any) -> Any:
         """Step for one's own parameters, and take the others' from their owners."""
-        if self._overlap_with_ddp:
-            logging.getLogger(__name__).warning(
-                "`step()` should not be included in the training loop when `overlap_with_ddp=True`"
-            )
-            return None
         Join.notify_join_context(self)
         loss = self._local_step(closure)
         self._exchange()
@@ -186,26 +182,6 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                     if not in_place:
                         p.array[...] = window
                     p.storage.version += 1
-
-    def step_of(self, parameters: list[TensorBase]) -> None:
-        """Step for those of one's own parameters that are among these."""
-        chosen = {id(p) for p in parameters}
-        others = [p for p in self._owned(self.rank) if id(p) not in chosen]
-        grads = [p._grad for p in others]
-        for p in others:
-            p._grad = None
-        try:
-            self._local_step()
-        finally:
-            for p, grad in zip(others, grads, strict=True):
-                p._grad = grad
-
-    def owner_of(self, parameter: TensorBase) -> int:
-        """The group rank that steps for a parameter."""
-        for rank in range(self.world_size):
-            if any(p is parameter for p in self._owned(rank)):
-                return rank
-        raise ValueError("this parameter is not among those of the optimizer")
 
     # -------------------------------------------------------------------------------- the state
 

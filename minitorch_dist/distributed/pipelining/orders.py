@@ -52,7 +52,6 @@ class Pipe(NamedTuple):
     ranks: int
     microbatches: int
     local: int = 1
-    is_v: bool = False  # stages go down the ranks and up again, instead of round and round
 
     @property
     def stages(self) -> int:
@@ -60,11 +59,10 @@ class Pipe(NamedTuple):
 
     def rank_of(self, stage: int) -> int:
         """Which rank has a stage."""
-        turn, place = divmod(stage, self.ranks)
-        return self.ranks - 1 - place if self.is_v and turn % 2 else place
+        return stage % self.ranks
 
     def stages_of(self, rank: int) -> list[int]:
-        return [stage for stage in range(self.stages) if self.rank_of(stage) == rank]
+        return list(range(rank, self.stages, self.ranks))
 
 
 def gpipe(rank: int, pipe: Pipe) -> Order:

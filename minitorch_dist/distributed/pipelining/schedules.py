@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minitorch_dist.distributed.pipelining import orders, v_orders
+from minitorch_dist.distributed.pipelining import orders
 from minitorch_dist.distributed.pipelining.microbatch import (
-    FIRST,
     merge_chunks,
-    split_args_kwargs_into_chunks,
+    split_arguments,
     split_tensor,
 )
 from minitorch_dist.distributed.pipelining.orders import F, Make, Order, Pipe
@@ -32,16 +31,13 @@ class _PipelineSchedule:
     """`make` gives each rank's order; the rest is the same for all."""
 
     make: Make
-    is_v = False  # how stages lie on ranks
 
     def __init__(
         self,
         stages: Sequence[PipelineStage],
         n_microbatches: int,
         loss_fn: Callable[..., Any] | None = None,
-        args_chunk_spec: tuple[Any, ...] | None = None,
-        kwargs_chunk_spec: dict[str, Any] | None = None,
-        output_merge_spec: Any = None,
+        *,
         scale_grads: bool = True,
     ) -> None:
         if n_microbatches < 1:
@@ -50,14 +46,8 @@ class _PipelineSchedule:
         self.scale_grads = scale_grads
         self._stages = {stage.stage_index: stage for stage in stages}
         self._n_microbatches, self._loss_fn = n_microbatches, loss_fn
-        self._args_chunk_spec, self._kwargs_chunk_spec = args_chunk_spec, kwargs_chunk_spec
-        self._output_merge_spec = output_merge_spec
-        self.pipe = Pipe(first.group_size, n_microbatches, len(stages), self.is_v)
+        self.pipe = Pipe(first.group_size, n_microbatches, len(stages))
         self._check_stages(first)
-        for stage in stages:
-            stage.stage_index_to_group_rank = {
-                s: self.pipe.rank_of(s) for s in range(stage.num_stages)
-            }
         self.pipeline_order: dict[int, Order] = {
             rank: type(self).make(rank, self.pipe) for rank in range(self.pipe.ranks)
         }
@@ -74,8 +64,7 @@ class _PipelineSchedule:
         if sorted(self._stages) != own:
             raise ValueError(
                 f"rank {first.group_rank} of {first.group_size} was given the stages "
-                f"{sorted(self._stages)} of {first.num_stages}, and should have {own}: stage s "
-                + ("lies on the ranks in a V" if self.is_v else "belongs to rank s % P")
+                f"{sorted(self._stages)} of {first.num_stages}, and should have {own}: stage s belongs to rank s % P"
             )
 
     # ----------------------------------------------------------------------------------------- steps
@@ -86,7 +75,6 @@ class _PipelineSchedule:
         target: Any = None,
         losses: list[Any] | None = None,
         return_outputs: bool = True,
-        loss_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
         """One batch through the pipeline, forward and (with a loss) backward.
@@ -100,7 +88,7 @@ class _PipelineSchedule:
                 "step() requires gradients to be enabled for backward computation; it should not "
                 "be used under torch.no_grad() context. Please call eval() instead."
             )
-        return self._run(args, kwargs, target, losses, return_outputs, loss_kwargs, has_backward)
+        return self._run(args, kwargs, target, losses, return_outputs, has_backward)
 
     def eval(
         self,
@@ -108,11 +96,10 @@ class _PipelineSchedule:
         target: Any = None,
         losses: list[Any] | None = None,
         return_outputs: bool = True,
-        loss_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
         """As `step`, forward only."""
-        return self._run(args, kwargs, target, losses, return_outputs, loss_kwargs, False)
+        return self._run(args, kwargs, target, losses, return_outputs, False)
 
     def _run(
         self,
@@ -121,13 +108,12 @@ class _PipelineSchedule:
         target: Any,
         losses: list[Any] | None,
         keeps: bool,
-        loss_kwargs: dict[str, Any] | None,
         has_backward: bool,
     ) -> Any:
         for stage in self._stages.values():
             stage.clear_runtime_states()
             stage.has_backward = has_backward
-        batch = self._batch(args, kwargs, target, keeps, loss_kwargs)
+        batch = self._batch(args, kwargs, target, keeps)
         rank = next(iter(self._stages.values())).group_rank
         order = self.pipeline_order[rank]
         if not has_backward:
@@ -145,7 +131,7 @@ class _PipelineSchedule:
         if losses is not None:
             losses.clear()
             losses.extend(run.losses[number] for number in sorted(run.losses))
-        return merge_chunks(last.output_chunks, self._output_merge_spec) if keeps else None
+        return merge_chunks(last.output_chunks) if keeps else None
 
     def _batch(
         self,
@@ -153,7 +139,6 @@ class _PipelineSchedule:
         kwargs: dict[str, Any],
         target: Any,
         keeps: bool,
-        loss_kwargs: dict[str, Any] | None,
     ) -> Batch:
         count = self._n_microbatches
         if 0 in self._stages and not args and not kwargs:
@@ -162,18 +147,9 @@ class _PipelineSchedule:
             )
         if self.pipe.stages - 1 in self._stages and self._loss_fn is not None and target is None:
             raise ValueError("the last stage is on this rank: step() needs target= here")
-        args_split, kwargs_split = split_args_kwargs_into_chunks(
-            args, kwargs, count, self._args_chunk_spec, self._kwargs_chunk_spec
-        )
-        targets = None if target is None else split_tensor(target, FIRST, count)
-        loss = self._loss_fn
-        if loss is not None and loss_kwargs:
-            given, more = loss, loss_kwargs
-
-            def loss(output: Any, wanted: Any) -> Any:
-                return given(output, wanted, **more)
-
-        return Batch(args_split, kwargs_split, targets, loss, keeps)
+        split = split_arguments(args, kwargs, count)
+        targets = None if target is None else split_tensor(target, count)
+        return Batch(*split, targets, self._loss_fn, keeps)
 
     def __repr__(self) -> str:
         return (
@@ -215,23 +191,6 @@ class PipelineScheduleSingle(_PipelineSchedule):
 class PipelineScheduleMulti(_PipelineSchedule):
     """Several stages on each rank: s, s + P, s + 2P, …"""
 
-    def __init__(
-        self,
-        stages: list[PipelineStage],
-        n_microbatches: int,
-        loss_fn: Callable[..., Any] | None = None,
-        args_chunk_spec: tuple[Any, ...] | None = None,
-        kwargs_chunk_spec: dict[str, Any] | None = None,
-        output_merge_spec: Any = None,
-        scale_grads: bool = True,
-        backward_requires_autograd: bool = True,
-        defer_pp_recv: bool = False,
-    ) -> None:
-        super().__init__(
-            stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec,
-            output_merge_spec, scale_grads,
-        )  # fmt: skip
-
 
 class ScheduleGPipe(PipelineScheduleSingle):
     make = staticmethod(orders.gpipe)
@@ -253,26 +212,6 @@ class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
     make = staticmethod(orders.interleaved_zero_bubble)
 
 
-class ScheduleZBVZeroBubble(PipelineScheduleMulti):
-    """Two stages on each rank, in a V: the first rank has the first and the last."""
-
-    make = staticmethod(v_orders.zero_bubble_v)
-    is_v = True
-
-    def _check_stages(self, first: PipelineStage) -> None:
-        if len(self._stages) != 2:
-            raise ValueError(
-                f"ZBV requires exactly 2 stages per rank, but got {len(self._stages)}."
-            )
-        super()._check_stages(first)
-
-
-class ScheduleDualPipeV(ScheduleZBVZeroBubble):
-    """The same stages; forward of one beside backward of the other."""
-
-    make = staticmethod(v_orders.dual_pipe_v)
-
-
 def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
     """A schedule by name, in any case: "1F1B", "gpipe", "Interleaved1F1B", …"""
     table = {cls.__name__.removeprefix("Schedule").lower(): cls for cls in _ALL}
@@ -287,5 +226,5 @@ def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
 
 _ALL: list[type[_PipelineSchedule]] = [
     ScheduleGPipe, Schedule1F1B, ScheduleLoopedBFS, ScheduleInterleaved1F1B,
-    ScheduleInterleavedZeroBubble, ScheduleZBVZeroBubble, ScheduleDualPipeV,
+    ScheduleInterleavedZeroBubble,
 ]  # fmt: skip

@@ -26,8 +26,8 @@ class SavedForward(NamedTuple):
 
 
 class PipelineStage:
-    """Stage `stage_index` of `num_stages`; stage s belongs to rank s % P of the group, unless the schedule
-    has another rule."""
+    """Stage `stage_index` of `num_stages`; stage s belongs to rank s % P of the group. `input_args` and `output_args` say
+    nothing here: shapes travel with the first micro-batches."""
 
     def __init__(
         self,
@@ -40,8 +40,6 @@ class PipelineStage:
         output_grads: Any = None,
         input_grads: Any = None,
         group: ProcessGroup | None = None,
-        dw_builder: Callable[[], Callable[..., None]] | None = None,
-        get_mesh: Any = None,
     ) -> None:
         if not 0 <= stage_index < num_stages:
             raise ValueError(
@@ -58,8 +56,6 @@ class PipelineStage:
                 f"{num_stages}: some ranks would have nothing to do"
             )
         self.stage_index_to_group_rank = {s: s % self.group_size for s in range(num_stages)}
-        self.input_args, self.output_args = as_tuple(input_args), as_tuple(output_args)
-        self.dw_builder = dw_builder
         self.has_backward = False
         self.output_chunks: list[Any] = []
         self._held: dict[int, SavedForward] = {}
@@ -139,11 +135,9 @@ class PipelineStage:
         with self._quietly(last_backward):
             if not roots:
                 found: Sequence[Tensor | None] = [None] * len(inputs)
-            elif full_backward or self.dw_builder is not None:
+            elif full_backward:
                 gradients.backward(roots, arrived)
                 found = [t.grad for t in inputs]
-                if not full_backward and self.dw_builder is not None:
-                    self._later[chunk] = self.dw_builder()
             else:
                 found = self._inputs_only(chunk, roots, arrived, inputs)
         by_input = dict(zip(map(id, inputs), found, strict=True))

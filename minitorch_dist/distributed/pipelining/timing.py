@@ -6,7 +6,6 @@ of the papers exactly:
 
     GPipe, 1F1B    idle / busy = (p-1)/m              in memory  m,  min(m, p - rank)
     interleaved    idle / busy = (p-1)/(v·m)
-    in a V         idle / busy = (p-1)/(6m)          with F, I and W of equal length (`v_orders`)
 """
 
 from __future__ import annotations

@@ -13,12 +13,10 @@ agent          all of one worker, put together
 Around it:
 
 init, shutdown how a worker takes part, and how it leaves when all work is done
-members, join  the workers' names and numbers; workers that join one by one
+members        the workers' names and numbers
 retry          what both sides add where messages may get lost
 rref           references to objects, as users see them; `rref_context` says which worker holds which
                object, and `rref_owner` is what the owner answers, and what can be seen of it
-
-`backend_registry` lists the kinds of agents; `_testing` has one whose messages fail or come late.
 
 torch's users name `options`, `constants` and `functions` too. The same code runs over every transport, and in
 virtual time.
@@ -31,21 +29,12 @@ from minitorch_dist.distributed.exceptions import (
     WorkerLost as WorkerLost,
 )
 from minitorch_dist.distributed.rpc import (
-    backend_registry as backend_registry,
     constants as constants,
     functions as functions,
 )
-from minitorch_dist.distributed.rpc.agent import (
-    TensorPipeAgent as TensorPipeAgent,
-    _get_current_rpc_agent as _get_current_rpc_agent,
-    _is_current_rpc_agent_set as _is_current_rpc_agent_set,
-)
 from minitorch_dist.distributed.rpc.api import (
-    _all_gather as _all_gather,
-    _barrier as _barrier,
     _get_worker_infos as _get_worker_infos,
     _set_rpc_timeout as _set_rpc_timeout,
-    _wait_all as _wait_all,
     get_rpc_timeout as get_rpc_timeout,
     get_worker_info as get_worker_info,
     init_rpc as init_rpc,
@@ -54,21 +43,16 @@ from minitorch_dist.distributed.rpc.api import (
     rpc_sync as rpc_sync,
     shutdown as shutdown,
 )
-from minitorch_dist.distributed.rpc.backend_registry import BackendType as BackendType
 from minitorch_dist.distributed.rpc.members import WorkerInfo as WorkerInfo
 from minitorch_dist.distributed.rpc.options import (
+    BackendType as BackendType,
     RpcBackendOptions as RpcBackendOptions,
     TensorPipeRpcBackendOptions as TensorPipeRpcBackendOptions,
 )
 from minitorch_dist.distributed.rpc.rref import (
-    PyRRef as PyRRef,
     RRef as RRef,
     remote as remote,
 )
-from minitorch_dist.distributed.rpc.rref_owner import (
-    _get_debug_info as _get_debug_info,
-    _rref_context_get_debug_info as _rref_context_get_debug_info,
-    debug_rrefs as debug_rrefs,
-)
+from minitorch_dist.distributed.rpc.rref_owner import debug_rrefs as debug_rrefs
 
 not_offered.guard(globals())

@@ -49,15 +49,11 @@ class RpcAgent(RpcWorker):
 
     def __init__(self, transport: Transport, me: WorkerInfo, threads: int, timeout: float) -> None:
         super().__init__(transport, me, timeout)
-        self.is_growing = False  # workers join and leave one by one
-        self.first_number = 0  # of our objects; the worker that had our rank before us had others
         self.lost_workers: dict[int, str] = {}
         self.holds_refs: Callable[[], bool] = lambda: False
         self.when_lost: list[Callable[[int, str], None]] = []  # told of each worker that is gone
         self.before_end: list[Callable[[], None]] = []  # of a graceful shutdown: all work is done
-        # When all workers have come so far: leaks, in words.
-        self.after_end: list[Callable[[], list[str]]] = []
-        self.say_goodbye: Callable[[], None] = lambda: None  # to the workers of a world that grows
+        self.after_end: list[Callable[[], None]] = []  # when all workers have come so far
         self.sign_off: Callable[[], None] = lambda: None  # in the store
         self.own_store: Store | None = None  # to be closed by us
         self._parts: dict[Any, Any] = {}
@@ -90,14 +86,6 @@ class RpcAgent(RpcWorker):
                     found = self._parts[kind] = kind(self)
         return found
 
-    def others(self) -> list[WorkerInfo]:
-        return [info for info in list(self.workers.by_id.values()) if info.id != self.me.id]
-
-    def admit(self, info: WorkerInfo) -> None:
-        """A worker has joined."""
-        self.lost_workers.pop(info.id, None)
-        self.workers.admit(info)
-
     # ---------------------------------------------------------------------------------- arrivals
 
     def is_stale(self, src: int, kind: int, id: int) -> bool:
@@ -116,8 +104,6 @@ class RpcAgent(RpcWorker):
         if src in self.lost_workers:
             return None
         self.lost_workers[src] = reason
-        if self.is_growing:
-            self.workers.dismiss(src, reason)
         if self.retry is not None:
             self.retry.server.forget(src)
         for listener in list(self.when_lost):
@@ -167,46 +153,3 @@ def current() -> RpcAgent:
     if agent is None:
         raise RuntimeError(NOT_INITIALIZED)
     return agent
-
-
-# ------------------------------------------------------------------------------ as torch shows it
-
-
-class TensorPipeAgent:
-    """An agent, with the methods that torch shows of one."""
-
-    def __init__(self, agent: RpcAgent) -> None:
-        self._agent = agent
-
-    def get_worker_info(self, worker: str | int | None = None) -> WorkerInfo:
-        return self._agent.me if worker is None else self._agent.workers.find(worker)
-
-    def get_worker_infos(self) -> list[WorkerInfo]:
-        return list(self._agent.workers.by_id.values())
-
-    def get_debug_info(self) -> dict[str, str]:
-        """The counts of torch that have a meaning here."""
-        pool = self._agent.pool
-        return {
-            "agent.client_active_calls": str(len(self._agent.caller.of_users())),
-            "agent.server_active_calls": str(pool.running + pool.waiting),
-            "agent.num_idle_threads": str(max(0, pool.size - pool.running)),
-            "agent.thread_pool_size": str(pool.size),
-        }
-
-    get_metrics = get_debug_info
-
-    @property
-    def is_static_group(self) -> bool:
-        return not self._agent.is_growing
-
-    def __repr__(self) -> str:
-        return f"<TensorPipeAgent of {self._agent!r}>"
-
-
-def _get_current_rpc_agent() -> TensorPipeAgent:
-    return TensorPipeAgent(current())
-
-
-def _is_current_rpc_agent_set() -> bool:
-    return is_here()

@@ -232,7 +232,7 @@ class Caller:
         worker, context = self._worker, context_id.get()
         call = self._new(to, doing, timeout, is_system=False)
         call.settled, call.keeps = settled, keeps
-        writer = RpcWriter(to.id, partial(worker.names.name_at, to), worker.trust)
+        writer = RpcWriter(to.id, partial(worker.device_name, to), worker.trust)
         writer.request(operation, asked)
         if worker.dropped_refs:
             worker.release_dropped_refs()
@@ -250,7 +250,7 @@ class Caller:
         """Ask a worker for something about RPC itself. It is no call of the user, so it is not counted."""
         call = self._new(to, doing, timeout, is_system=True)
         call.settled = settled
-        writer = RpcWriter(to.id, partial(self._worker.names.name_at, to), self._worker.trust)
+        writer = RpcWriter(to.id, partial(self._worker.device_name, to), self._worker.trust)
         writer.request(operation, what)
         return self._send(call, writer.parts())
 

@@ -1,6 +1,5 @@
 """torch's names for what RPC begins with."""
 
-from datetime import timedelta
 from typing import Final
 
 from minitorch_dist import not_offered
@@ -9,7 +8,6 @@ DEFAULT_RPC_TIMEOUT_SEC: Final = 60.0
 DEFAULT_INIT_METHOD: Final = "env://"
 DEFAULT_SHUTDOWN_TIMEOUT: Final = 0.0  # however long it takes
 DEFAULT_NUM_WORKER_THREADS: Final = 16
-DEFAULT_PROCESS_GROUP_TIMEOUT: Final = timedelta(milliseconds=2**31 - 1)
 UNSET_RPC_TIMEOUT: Final = -1.0  # that of the options
 
 not_offered.guard(globals())

@@ -1,10 +1,7 @@
-"""The workers: a name and a number for each, and what devices are called at each.
+"""The workers: a name and a number for each.
 
 WorkerInfo    one worker
 WorkerTable   all workers that this one can call, by name and by number
-DeviceNames   what this worker's devices are called at the others
-
-How a worker joins others that run already: `join`.
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ from typing import Any, Final
 
 from minitorch_dist.distributed.codec import faces
 from minitorch_dist.distributed.codec.errors import DamagedEncoding, shown
-from minitorch_dist.tensors.devices import device
 
 LONGEST: Final = 127  # characters of a name
 NUMBER: Final = 1  # of `WorkerInfo` among the types that the codec knows by number
@@ -82,8 +78,6 @@ class WorkerTable:
     def __init__(self, infos: Iterable[WorkerInfo]) -> None:
         self.by_id = {info.id: info for info in infos}
         self.by_name: dict[str, WorkerInfo] = {}
-        # of a world that workers join one by one: the workers that left, and why
-        self.gone: dict[int, tuple[WorkerInfo, str]] = {}
         for info in self.by_id.values():
             other = self.by_name.setdefault(info.name, info)
             if other is not info:
@@ -109,81 +103,14 @@ class WorkerTable:
             raise self._not_found(to)
         return found
 
-    def ever(self, id: int) -> WorkerInfo:
-        """The worker that has this number, or the last one that had it."""
-        return self.by_id[id] if id in self.by_id else self.gone[id][0]
-
-    def admit(self, info: WorkerInfo) -> None:
-        self.gone.pop(info.id, None)
-        self.by_id[info.id] = self.by_name[info.name] = info
-
-    def dismiss(self, id: int, reason: str) -> None:
-        info = self.by_id.pop(id, None)
-        if info is not None:
-            self.by_name.pop(info.name, None)
-            self.gone[id] = info, reason
-
     def _not_found(self, to: Any) -> RuntimeError:
-        gone = ""
-        for info, reason in self.gone.values():
-            if to in (info.name, info.id, info):
-                gone = f": {info.name!r} was here; {reason}"
-                break
         if isinstance(to, str):
-            known = ", ".join(sorted(self.by_name))
-            words = f"destination name {to}{gone}; the workers are called {known}"
+            words = f"name {to}; the workers are called {', '.join(sorted(self.by_name))}"
         elif isinstance(to, WorkerInfo):
-            words = f"destination {to}{gone}; that is no worker of this world"
+            words = f"{to}; that is no worker of this world"
         else:
-            words = f"destination id {to}{gone}; there are {self._ids()}"
-        return RuntimeError(f"could not find {words}")
-
-    def _ids(self) -> str:
-        ids = sorted(self.by_id)
-        if len(ids) == ids[-1] - ids[0] + 1:
-            return f"{ids[0]} to {ids[-1]}"
-        return ", ".join(map(str, ids))
+            words = f"id {to}; there are {min(self.by_id)} to {max(self.by_id)}"
+        return RuntimeError(f"could not find destination {words}")
 
     def __repr__(self) -> str:
         return f"<Workers {', '.join(self.by_name)}>"
-
-
-Map = dict[str, str]  # the names of devices here, and their names at the other worker
-
-
-class DeviceNames:
-    """The names of this worker's devices at each other worker, by `set_device_map`.
-
-    A call goes by the caller's map. The answer goes back by the same map, read in the other direction.
-    """
-
-    def __init__(self, me: WorkerInfo, ours: dict[str, Map]) -> None:
-        self.me, self.ours = me, ours
-        self._calls: dict[int, Map] = {}
-        self._answers: dict[int, Map] = {}
-        self.note(me, ours)
-
-    def note(self, worker: WorkerInfo, theirs: dict[str, Map]) -> None:
-        """A worker is known, with the maps that were set there."""
-        self._calls[worker.id] = self.ours.get(worker.name, {})
-        self._answers[worker.id] = {
-            here: there for there, here in theirs.get(self.me.name, {}).items()
-        }
-
-    def name_at(self, to: WorkerInfo, of: device, is_answer: bool = False) -> str:
-        """The name of our device at `to`. RuntimeError, in torch's words, if no map has one."""
-        known = self._answers if is_answer else self._calls
-        there = known.get(to.id, {}).get(str(of))
-        if there is not None:
-            return there
-        if to.id == self.me.id:
-            return str(of)
-        raise RuntimeError(
-            f"a tensor on {of} was to be sent to {to.name!r}. RPC only supports CPU tensors by "
-            "default, please move your tensors to CPU before sending them over RPC, or call "
-            "`set_device_map` on `TensorPipeRpcBackendOptions` to explicitly configure device "
-            f"mapping. Request device mapping is not available for destination: {to.name}"
-        )
-
-    def __repr__(self) -> str:
-        return f"<DeviceNames of {self.me.name!r}: {self.ours or 'none are mapped'}>"

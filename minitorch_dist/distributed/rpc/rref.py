@@ -19,7 +19,7 @@ from minitorch_dist.distributed.codec.errors import shown
 from minitorch_dist.distributed.exceptions import RpcTimeout
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import current, is_here
-from minitorch_dist.distributed.rpc.api import in_words, noted, request
+from minitorch_dist.distributed.rpc.api import in_words, request
 from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.constants import UNSET_RPC_TIMEOUT
 from minitorch_dist.distributed.rpc.members import WorkerInfo
@@ -96,24 +96,11 @@ class RRef(Generic[T]):
             return self.local_value()
         return cast("T", self._ask(serve.FETCH, None, "to_here", timeout).wait())
 
-    def _get_type(self, timeout: Timeout = UNSET_RPC_TIMEOUT, blocking: bool = True) -> Any:
-        """The object's class, or the Future of it."""
-        held = self._held
-        if isinstance(held, UserRRef):
-            future = self._ask(serve.TYPE, None, "_get_type", timeout)
-        else:
-            future = cast("RpcFuture[Any]", held.future.then(lambda done: type(done.value())))
-        return future.wait() if blocking else future
-
-    def _get_future(self) -> Any:
-        """A Future that is done when the object is made; its error is why there will be none."""
-        held = self._held
-        future = held.creation if isinstance(held, UserRRef) else held.future
-        if future is None:
-            raise RuntimeError(
-                f"{self!r} came from another worker, which has the Future of its creation"
-            )
-        return future.then(lambda done: done.value() and None)
+    def _get_type(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Any:
+        """The object's class."""
+        if isinstance(self._held, UserRRef):
+            return self._ask(serve.TYPE, None, "_get_type", timeout).wait()
+        return type(self.local_value())
 
     def _ask(self, operation: int, what: Any, doing: str, timeout: Timeout) -> RpcFuture[Any]:
         """Ask the owner to do something with the object."""
@@ -162,9 +149,6 @@ class RRef(Generic[T]):
         return f"OwnerRRef({held.id!r})"
 
 
-PyRRef = RRef  # torch's name for what its RRef derives from
-
-
 class Proxy:
     """Methods of a remote object."""
 
@@ -189,7 +173,7 @@ class Proxy:
                 )
             except Unsendable as error:
                 raise in_words(error, asked) from None
-            return noted(future) if self._how == "rpc_async" else future
+            return future
 
         if self._how == "rpc_sync":
             return lambda *args, **kwargs: method(*args, **kwargs).wait()
@@ -245,15 +229,13 @@ def make(
 
     try:
         seconds = seconds_of(timeout)
-        ordered = agent.call(worker, serve.REMOTE, order, doing, seconds, settled, held, site)
+        agent.call(worker, serve.REMOTE, order, doing, seconds, settled, held, site)
     except BaseException as error:  # it could not be sent
         if fork_id is not None:
             context.forks.pop(fork_id, None)
         if isinstance(error, Unsendable):
             raise in_words(error, asked, f"[{len(order) - 1}]") from None
         raise
-    if isinstance(held, UserRRef):
-        held.creation = ordered
     return rref
 
 

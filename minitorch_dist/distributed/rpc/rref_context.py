@@ -84,7 +84,6 @@ class UserRRef:
         "children",
         "confirmed",
         "context",
-        "creation",
         "error",
         "fork_id",
         "id",
@@ -93,22 +92,14 @@ class UserRRef:
         "owner",
         "parent",
         "site",
-        "type",
     )  # fmt: skip
 
     def __init__(self, context: RRefContext, owner: int, id: Id, fork_id: Id, site: str) -> None:
-        self.context, self.owner, self.id, self.fork_id, self.site = (
-            context,
-            owner,
-            id,
-            fork_id,
-            site,
-        )
+        self.context, self.owner, self.id = context, owner, id
+        self.fork_id, self.site = fork_id, site
         self.confirmed = self.is_released = self.is_returned = False
         self.children: dict[Id, int] = {}  # forks on their way, and to whom
         self.error: Exception | None = None  # why there will be no object
-        self.type: Any = None  # of the object, once it was asked for
-        self.creation: Any = None  # the Future of the order to make it, if that was given here
 
     def is_over(self) -> bool:
         """Whether it may be given back: its handle is garbage, the owner has entered it, and its
@@ -125,7 +116,7 @@ class RRefContext:
 
     def __init__(self, agent: RpcAgent) -> None:
         self.agent, self.me = agent, agent.me.id
-        self._numbers = itertools.count(agent.first_number)
+        self._numbers = itertools.count()
         self._lock = Lock()
         self._is_ending = False
         self.owned: dict[Id, OwnerRRef] = {}
@@ -351,14 +342,12 @@ class RRefContext:
                 with suppress(DistError):
                     future.wait()
 
-    def report(self) -> list[str]:
+    def report(self) -> None:
         """All workers have given their forks back. Warn of objects that are still held, and free them."""
-        held = [e for e in self.owned.values() if e.forks or e.is_expected or e.pins]
-        leaked = [repr(entry) for entry in held]
-        for entry in leaked:
-            _log.warning(f"leaked: {entry}")
+        for entry in self.owned.values():
+            if entry.forks or entry.is_expected or entry.pins:
+                _log.warning(f"leaked: {entry!r}")
         self.owned.clear()
-        return leaked
 
     def is_empty(self) -> bool:
         return not (self.owned or self.forks)

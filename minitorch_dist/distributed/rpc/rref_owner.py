@@ -151,27 +151,3 @@ def debug_rrefs() -> list[str]:
         for fork in list(context.forks.values())
     ]
     return ours + theirs
-
-
-def _rref_context_get_debug_info() -> dict[str, str]:
-    """The counts that torch gives."""
-    context = context_of(current())
-    context.release_dropped_refs()
-    owned = list(context.owned.values())
-    return {
-        "num_owner_rrefs": str(len(owned)),
-        "num_pending_futures": str(sum(not entry.future.done() for entry in owned)),
-        "num_pending_users": str(sum(not fork.confirmed for fork in list(context.forks.values()))),
-        "num_forks": str(sum(len(entry.forks) for entry in owned)),
-    }
-
-
-def _get_debug_info() -> dict[str, str]:
-    agent = current()
-    return {
-        **_rref_context_get_debug_info(),
-        "agent.num_pending_requests": str(len(agent.caller.of_users())),
-        "agent.thread_pool_size": str(agent.pool.size),
-        "agent.num_running_functions": str(agent.pool.running),
-        "agent.num_waiting_functions": str(agent.pool.waiting),
-    }

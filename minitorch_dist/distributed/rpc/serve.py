@@ -38,8 +38,8 @@ from minitorch_dist.futures import Future
 
 (
     CALL, REMOTE, METHOD, TYPE, FETCH,  # runners: see below and `rref_owner`
-    FORK, DELETE, ADOPT, JOIN, MISSING, BACKWARD, UNUSED, CLEAN, ABORT, HELLO, GOODBYE, GATHER, ABSENT,
-) = range(18)  # fmt: skip
+    FORK, DELETE, ADOPT, JOIN, MISSING, BACKWARD, UNUSED, CLEAN, ABORT,
+) = range(14)  # fmt: skip
 
 Handler = Callable[[Any, int, Any], Any]
 Runner = Callable[[Any, int, Any], tuple[str, Callable[[], Any]]]
@@ -161,7 +161,7 @@ class RequestServer:
 
     def _reply(self, message: RpcMessage, kind: int, value: Any, pack: Pack) -> None:
         src, worker = message.src, self._worker
-        name_there = partial(worker.names.name_at, worker.worker(src), is_answer=True)
+        name_there = partial(worker.device_name, worker.worker(src))
         writer = RpcWriter(src, name_there, worker.trust)
         writer.value(value)
         writer.value(pack(writer, src))

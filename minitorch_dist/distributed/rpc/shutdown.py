@@ -116,10 +116,6 @@ class Ending:
         slow = float(os.environ.get(SLOW_VARIABLE) or SLOW) if agent.is_real else 0.0
         self._slow: float | None = slow or None
 
-    def wait_for_own_work(self) -> None:
-        """Wait until all our calls are answered and nothing runs here. Other workers may go on."""
-        self._be_quiet()
-
     def wait_for_all_work(self) -> None:
         """Wait until no call is under way anywhere."""
         is_over = False
@@ -205,14 +201,11 @@ class Ending:
 # -------------------------------------------------------------------------------------- the way out
 
 
-def shutdown(
-    graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT, ignore_leaks: bool = True
-) -> None:
+def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -> None:
     """Leave. A graceful end waits until all workers have come and all work is done everywhere.
 
     It waits for at most `timeout` seconds (0: however long it takes). Without `graceful` it ends at once, and
-    calls under way fail. In a world that workers join one by one, only our own work has to be done. Objects that
-    nobody gave back are a warning, or (without `ignore_leaks`) a RuntimeError once this worker has left.
+    calls under way fail. Objects that nobody gave back are a warning.
     """
     agent = current()
     if isinstance(how_to_wait.get(), RoomForAnother):
@@ -223,21 +216,13 @@ def shutdown(
     try:
         if graceful:
             ending = Ending(agent, timeout if timeout > 0 else None)
-            if agent.is_growing:
-                ending.wait_for_own_work()
-            else:
-                ending.wait_for_all_work()
+            ending.wait_for_all_work()
             for last in agent.before_end:
                 last()
-            if agent.is_growing:
-                agent.say_goodbye()
-                ending.wait_for_own_work()  # requests that were sent before they knew
-            else:
-                ending.wait_for_all()
-            leaked = [words for follow in agent.after_end for words in follow()]
+            ending.wait_for_all()
+            for follow in agent.after_end:
+                follow()
             ending.linger()
-            if leaked and not ignore_leaks:
-                raise RuntimeError(f"Leaking RRefs: {'; '.join(leaked)}")
     finally:
         _leave(agent)
 

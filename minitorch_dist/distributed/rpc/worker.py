@@ -22,7 +22,7 @@ import numpy as np
 
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.mail.receives import DISCARD
-from minitorch_dist.distributed.rpc.members import DeviceNames, WorkerInfo, WorkerTable
+from minitorch_dist.distributed.rpc.members import WorkerInfo, WorkerTable
 from minitorch_dist.distributed.rpc.message import (
     HEADER,
     PROBE,
@@ -31,6 +31,7 @@ from minitorch_dist.distributed.rpc.message import (
     RpcMessage,
     Sender,
 )
+from minitorch_dist.tensors.devices import device
 from transports.clock import Thread
 from transports.contract import Sink, Transport
 from transports.errors import Lost, TransportClosed
@@ -159,12 +160,11 @@ class RpcWorker(RpcInbox):
     def __init__(self, transport: Transport, me: WorkerInfo, timeout: float) -> None:
         super().__init__()
         self.transport, self.clock, self.me = transport, transport.clock, me
-        self.sender = self.new_sender(transport)
+        self.sender = Sender(transport)
         self.timeout = timeout
         self.is_real = not self.clock.is_virtual
         self.trust = trust.of_peers()
         self.workers = WorkerTable([me])
-        self.names = DeviceNames(me, {})
         self.is_open = False
         self.heard: dict[int, int] = {}  # when the last message of each worker came
         self.takers: dict[int, Callable[[Any], Job | None]] = {}  # of the messages, by their kind
@@ -173,11 +173,17 @@ class RpcWorker(RpcInbox):
         self.release_dropped_refs: Callable[[], None] = self.dropped_refs.clear
         self._context = copy_context()  # our place, generator and devices: those of our threads too
 
-    def new_sender(self, transport: Transport) -> Sender:
-        return Sender(transport)
-
     def worker(self, id: int) -> WorkerInfo:
-        return self.workers.ever(id)
+        return self.workers.by_id[id]
+
+    def device_name(self, to: WorkerInfo, of: device) -> str:
+        """The name of our device at `to`. RuntimeError, in torch's words, at any other worker."""
+        if to.id == self.me.id:
+            return str(of)
+        raise RuntimeError(
+            f"a tensor on {of} was to be sent to {to.name!r}. RPC only supports CPU tensors by "
+            "default, please move your tensors to CPU before sending them over RPC"
+        )
 
     def start(self, function: Job, name: str) -> Thread:
         """A thread of this worker."""

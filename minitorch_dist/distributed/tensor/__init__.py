@@ -7,15 +7,11 @@ from minitorch_dist.distributed.device_mesh import (
 )
 from minitorch_dist.distributed.tensor.dtensor import (
     DTensor as DTensor,
-    distribute_module as distribute_module,
     distribute_tensor as distribute_tensor,
 )
 from minitorch_dist.distributed.tensor.factories import (
     empty as empty,
-    full as full,
     ones as ones,
-    rand as rand,
-    randn as randn,
     zeros as zeros,
 )
 from minitorch_dist.distributed.tensor.methods import attach as _attach

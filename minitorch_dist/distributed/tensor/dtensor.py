@@ -5,15 +5,15 @@
     whole.redistribute(placements=[Replicate()])            # the collectives that it takes
     whole.full_tensor()
 
-A DTensor is how parameters and states are kept. Python's operators, sums, means, products of matrices and
-elementwise methods give DTensors (`arithmetic`). Other operations would compute with this rank's part alone, and are
+A DTensor is how parameters and states are kept. Python's operators, the sum and elementwise methods give
+DTensors (`arithmetic`). Other operations would compute with this rank's part alone, and are
 refused (`part`); `tensor.parallel` and FSDP show their modules ordinary tensors while they compute. Moving between
 placements is recorded: gradients move back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,6 @@ from minitorch_dist.distributed.tensor.placements import (
     local_ranges,
 )
 from minitorch_dist.distributed.torch_api import tensor_collectives
-from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, size as sizes
 from minitorch_dist.tensors.core import base, grad_mode
@@ -431,28 +430,3 @@ def distribute_tensor(
     if tensor.requires_grad:
         out.requires_grad = True
     return out  # type: ignore[no-any-return]
-
-
-def distribute_module(
-    module: Module,
-    device_mesh: DeviceMesh,
-    partition_fn: Callable[[str, Module, DeviceMesh], None] | None = None,
-    input_fn: Callable[..., Any] | None = None,
-    output_fn: Callable[..., Any] | None = None,
-) -> Module:
-    """Make DTensors of a module's parameters (copied, unless `partition_fn` does otherwise), and let
-    functions go before and after its forward."""
-    for name, each in module.named_modules():
-        if partition_fn is not None:
-            partition_fn(name, each, device_mesh)
-        for key, p in each._parameters.items():
-            if p is not None and not isinstance(p, DTensor):
-                each.register_parameter(key, distribute_tensor(p, device_mesh))
-        for key, b in each._buffers.items():
-            if b is not None:
-                each._buffers[key] = b.to(device_mesh.device_for(b.device))
-    if input_fn is not None:
-        module.register_forward_pre_hook(lambda m, args: input_fn(m, args, device_mesh))
-    if output_fn is not None:
-        module.register_forward_hook(lambda m, _, out: output_fn(m, out, device_mesh))
-    return module

@@ -1,9 +1,8 @@
 """Distributed tensors from nothing: each rank makes its part, and no more than that.
 
-Random ones are what one rank would have drawn: `rand(n, device_mesh=mesh, …).full_tensor()` equals `rand(n)` after
-the same `manual_seed`, bit for bit, on any mesh and in any placement. For that each rank draws the whole and keeps its
-part. Where ranks were seeded differently, the first one's generator counts for all, as its values do in
-`distribute_tensor`.
+Random numbers in place (`normal_`, `uniform_`) are what one rank would have drawn after the same `manual_seed`, bit for
+bit, on any mesh and in any placement. For that each rank draws the whole and keeps its part. Where ranks were seeded
+differently, the first one's generator counts for all, as its values do in `distribute_tensor`.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ import numpy as np
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.tensor.dtensor import DTensor, checked, made
-from minitorch_dist.distributed.tensor.placements import Partial, Placement, Range, local_ranges
+from minitorch_dist.distributed.tensor.placements import Placement, local_ranges
 from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.tensors import devices, dtypes, generator
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making import creation, random
+from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.shape_arrays import mode
 
 Placements = Sequence[Placement] | None
@@ -45,33 +44,6 @@ def empty(
     return _filled(size, lambda part: None, device_mesh, placements, **how)
 
 
-def full(
-    size: Any,
-    fill_value: Any,
-    *,
-    device_mesh: DeviceMesh | None = None,
-    placements: Placements = None,
-    **how: Any,
-) -> DTensor:
-    """Of one value, which also decides the type if there is no `dtype`."""
-    how.setdefault("dtype", creation.tensor(fill_value).dtype)
-    return _filled((size,), lambda part: part.fill(fill_value), device_mesh, placements, **how)
-
-
-def rand(
-    *size: Any, device_mesh: DeviceMesh | None = None, placements: Placements = None, **how: Any
-) -> DTensor:
-    """Uniform on [0, 1): what one rank would have drawn."""
-    return _drawn(random.rand, size, device_mesh, placements, **how)
-
-
-def randn(
-    *size: Any, device_mesh: DeviceMesh | None = None, placements: Placements = None, **how: Any
-) -> DTensor:
-    """Normally distributed: what one rank would have drawn."""
-    return _drawn(random.randn, size, device_mesh, placements, **how)
-
-
 def _filled(
     size: tuple[Any, ...],
     fill: Callable[[Any], Any],
@@ -81,32 +53,17 @@ def _filled(
     requires_grad: bool = False,
     layout: Any = None,
 ) -> DTensor:
-    shape, mesh, chosen, part = _part(size, mesh, placements)
+    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    if mesh is None:
+        raise ValueError("say on which ranks: device_mesh=init_device_mesh('cpu', (world_size,))")
+    at, chosen = mesh.get_coordinate(), checked(placements, mesh)
+    assert at is not None
+    part = local_ranges(shape, mesh.shape, at, chosen)
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     device = mesh.device_for(devices.get_default_device())
     sides = [side.stop - side.start for side in part]
     array = np.empty(sides, kind.numpy, like=mode.template(device))
     fill(array)
-    out: DTensor = made(DTensor, array, mesh, chosen, shape, device=device)
-    out.requires_grad = requires_grad
-    return out
-
-
-def _drawn(
-    draw: Callable[..., Any],
-    size: tuple[Any, ...],
-    mesh: DeviceMesh | None,
-    placements: Placements,
-    dtype: dtypes.dtype | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-) -> DTensor:
-    shape, mesh, chosen, part = _part(size, mesh, placements)
-    if any(isinstance(one, Partial) for one in chosen):
-        raise ValueError(f"random numbers cannot be drawn in summands: {chosen}")
-    whole = _as_the_first(mesh, lambda source: draw(shape, dtype=dtype, generator=source))
-    array = whole.array[tuple(slice(*side) for side in part)].copy(order="C")
-    device = mesh.device_for(devices.get_default_device())
     out: DTensor = made(DTensor, array, mesh, chosen, shape, device=device)
     out.requires_grad = requires_grad
     return out
@@ -136,15 +93,3 @@ def _as_the_first(mesh: DeviceMesh, draw: Callable[[Generator], Any]) -> Any:
             tensor_collectives.broadcast(counts, group=mesh.get_group(axis), group_src=0)
     found = draw(own)
     return found if (counts.array == state.array).all() else draw(Generator().set_state(counts))
-
-
-def _part(
-    size: tuple[Any, ...], mesh: DeviceMesh | None, placements: Placements
-) -> tuple[tuple[int, ...], DeviceMesh, tuple[Placement, ...], list[Range]]:
-    """The whole's shape, where it lies, and which indices this rank has."""
-    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-    if mesh is None:
-        raise ValueError("say on which ranks: device_mesh=init_device_mesh('cpu', (world_size,))")
-    at, chosen = mesh.get_coordinate(), checked(placements, mesh)
-    assert at is not None
-    return shape, mesh, chosen, local_ranges(shape, mesh.shape, at, chosen)

@@ -8,25 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed.tensor import along, arithmetic, factories, views
+from minitorch_dist.distributed.tensor import arithmetic, factories
 from minitorch_dist.distributed.tensor.dtensor import DTensor
-from minitorch_dist.distributed.tensor.part import here, without_history
-from minitorch_dist.distributed.tensor.placements import Replicate
+from minitorch_dist.distributed.tensor.part import here
 from minitorch_dist.tensors.core import base, grad_mode
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
 OPERATORS = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
-    "floordiv": operator.floordiv, "mod": operator.mod, "pow": operator.pow, "eq": operator.eq, "ne": operator.ne,
-    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "and": operator.and_,
-    "or": operator.or_, "xor": operator.xor,
+    "pow": operator.pow, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
+    "ge": operator.ge,
 }  # fmt: skip
-BY_NAME = ["mul multiply div divide true_divide pow eq ne lt le gt ge maximum minimum"]
+BY_NAME = ["pow eq ne lt le gt ge maximum minimum"]
 ELEMENT_BY_ELEMENT = [
-    "abs absolute acos asin atan bfloat16 bool ceil clamp clamp_max clamp_min clip cos cosh",
-    "double erf erfc exp exp2 expm1 float floor frac half int isfinite isinf isnan log log10",
-    "log1p log2 logical_not long nan_to_num reciprocal relu round rsqrt sigmoid sign sin sinh",
+    "abs absolute acos asin atan bfloat16 bool ceil clamp clamp_max clamp_min clip cos",
+    "double erf exp exp2 expm1 float floor half int isfinite isinf isnan log log10",
+    "log1p log2 logical_not long nan_to_num reciprocal relu round rsqrt sigmoid sign sin",
     "sqrt square tan tanh trunc",
 ]
 IN_PLACE = [
@@ -34,7 +32,7 @@ IN_PLACE = [
     "divide_ exp_ fill_ floor_ lerp_ log_ mul_ multiply_ neg_ negative_ pow_ reciprocal_ relu_",
     "round_ rsqrt_ sigmoid_ sin_ sqrt_ square_ sub_ subtract_ tanh_ true_divide_ trunc_ zero_",
 ]
-RANDOM = ["bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_"]
+RANDOM = ["bernoulli_ exponential_ normal_ random_ uniform_"]
 OF_SUMMANDS = {"neg_", "negative_", "zero_"}  # in place, of each summand by itself
 
 
@@ -50,18 +48,7 @@ def _operator(operation: Callable[..., Any]) -> tuple[Any, Any]:
 
 def _by_name(name: str) -> Any:
     function = getattr(Tensor, name)
-    operation = {"mul": operator.mul, "multiply": operator.mul}.get(name, function)
-    if name in ("div", "divide", "true_divide"):
-
-        def divide(self: DTensor, other: Any, *, rounding_mode: str | None = None) -> Any:
-            if rounding_mode is None:
-                return arithmetic.elementwise(operator.truediv, self, other)
-            return arithmetic.elementwise(
-                lambda x, y: function(x, y, rounding_mode=rounding_mode), self, other
-            )
-
-        return divide
-    return lambda self, other: arithmetic.elementwise(operation, self, other)
+    return lambda self, other: arithmetic.elementwise(function, self, other)
 
 
 def _element_by_element(name: str) -> Any:
@@ -148,14 +135,6 @@ def _negative(self: DTensor) -> Any:
     return arithmetic.unary(operator.neg, self, linear=True)
 
 
-def _inverted(self: DTensor) -> Any:
-    return arithmetic.unary(operator.invert, self)
-
-
-def _reflected_product(self: DTensor, other: Any) -> Any:
-    return arithmetic.product(other, self)
-
-
 def _item(self: DTensor) -> Any:
     """The number, which all ranks get. Collective."""
     return self.detach().full_tensor().item()
@@ -165,23 +144,6 @@ def _backward(self: DTensor, gradient: Any = None, *args: Any, **options: Any) -
     """As `Tensor.backward`; each rank begins with its part of the gradient."""
     own = here(self)
     own.backward(here(gradient) if isinstance(gradient, DTensor) else gradient, *args, **options)
-
-
-def _new(name: str) -> Any:
-    """A new tensor: of the same shape it lies as this does, else every rank has all of it. This is torch's rule."""
-
-    def method(self: DTensor, *args: Any, **options: Any) -> Any:
-        found = getattr(Tensor, name)(without_history(self), *args, **options)
-        mesh, whole = self.device_mesh, tuple(found.array.shape)
-        everywhere = [Replicate()] * mesh.ndim
-        out = DTensor.from_local(found.detach(), mesh, everywhere)
-        if whole == tuple(self.shape):
-            out = out.redistribute(
-                placements=[Replicate() if p.is_partial() else p for p in self.placements]
-            )
-        return out.requires_grad_(found.requires_grad)
-
-    return method
 
 
 def _to(self: DTensor, *args: Any, **options: Any) -> Any:
@@ -195,12 +157,11 @@ def _to(self: DTensor, *args: Any, **options: Any) -> Any:
 
 
 METHODS: dict[str, Any] = {
-    **{name: _new(name) for name in ("new_empty", "new_full", "new_ones", "new_zeros")},
-    "add": _add, "sub": _sub, "subtract": _sub, "neg": _negative, "negative": _negative, "__neg__": _negative,
-    "__invert__": _inverted, "__abs__": _element_by_element("abs"), "sum": arithmetic.total, "mean": arithmetic.mean,
-    "matmul": arithmetic.product, "mm": arithmetic.product, "__matmul__": arithmetic.product,
-    "__rmatmul__": _reflected_product, "item": _item, "to": _to,
-    "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()), "backward": _backward,
+    "add": _add, "sub": _sub, "subtract": _sub, **dict.fromkeys(("mul", "multiply"), _operator(operator.mul)[0]),
+    **dict.fromkeys(("div", "divide", "true_divide"), _operator(operator.truediv)[0]),
+    "neg": _negative, "negative": _negative, "__neg__": _negative, "__abs__": _element_by_element("abs"),
+    "sum": arithmetic.total, "item": _item, "to": _to, "backward": _backward,
+    "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()),
 }  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
@@ -217,5 +178,5 @@ def attach() -> None:
             setattr(DTensor, name, make(name))
     for name, written in (("add", "add_"), ("sub", "sub_"), ("mul", "mul_"), ("truediv", "div_"), ("pow", "pow_")):  # fmt: skip
         setattr(DTensor, f"__i{name}__", _in_place(written))
-    for name, method in {**views.METHODS, **along.METHODS, **METHODS}.items():
-        setattr(DTensor, name, property(method) if name in ("T", "mT") else method)
+    for name, method in METHODS.items():
+        setattr(DTensor, name, method)

@@ -15,7 +15,7 @@ from minitorch_dist.tensors.core.base import TensorBase, bare
 from minitorch_dist.tensors.core.graph import node_of_leaf
 from minitorch_dist.tensors.tensor import Tensor
 
-KEPT = {"requires_grad_", "detach_", "share_memory_"}  # they end with `_` and write nothing
+KEPT = {"requires_grad_", "detach_"}  # they end with `_` and write nothing
 
 
 _REQUIRES_GRAD: Final[Any] = vars(TensorBase)["_requires_grad"]  # the slot, which a part hides
@@ -49,7 +49,7 @@ class TensorPart(Tensor):
                 f"{name} is not offered for a DTensor that lies as {self._placements}: it would compute with this "
                 "rank's part alone. Take full_tensor() for the whole, to_local() for this rank's part, or "
                 "redistribute(placements=[Replicate()]) first. Operators and methods of DTensors are offered where they are "
-                "elementwise, views, products of matrices, or go along dimensions: x.exp(), and not exp(x)"
+                "elementwise, or the sum: x.exp(), and not exp(x). PyTorch has more of them"
             )
 
     @property
@@ -101,10 +101,10 @@ def without_history(tensor: TensorBase) -> Tensor:
     return bare(Tensor, tensor.array, tensor.storage)
 
 
-def _refusing(name: str) -> Any:
+def _refusing(name: str, function: Any) -> Any:
     def refuse(self: TensorPart, *args: Any, **options: Any) -> Any:
         self._refuse_part(f"{name}()")
-        return getattr(Tensor, name)(self, *args, **options)
+        return function(self, *args, **options)
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
@@ -115,9 +115,18 @@ WITHOUT_A_TENSOR = (
     "__setitem__ allclose equal is_nonzero numpy tolist"
 )
 """Methods that pass by what an operation asks: they make no tensor, or write into one."""
+OF_SHAPES = (
+    "__getitem__ adjoint chunk expand expand_as flatten flip movedim narrow permute ravel reshape reshape_as roll",
+    "select split squeeze swapaxes t tensor_split transpose unbind unflatten unsqueeze view view_as",
+    "__matmul__ __rmatmul__ matmul mean mm softmax",
+)
+"""Methods that look at sides and dimensions before they ask: they would speak of the part."""
 
 for _name in [
     *WITHOUT_A_TENSOR.split(),
+    *" ".join(OF_SHAPES).split(),
     *[n for n in dir(Tensor) if n.endswith("_") and not n.endswith("__") and n not in KEPT],
 ]:
-    setattr(TensorPart, _name, _refusing(_name))
+    setattr(TensorPart, _name, _refusing(_name, getattr(Tensor, _name)))
+for _name in ("T", "mT"):
+    setattr(TensorPart, _name, property(_refusing(_name, vars(Tensor)[_name].fget)))

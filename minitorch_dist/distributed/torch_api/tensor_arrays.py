@@ -15,7 +15,6 @@ import numpy as np
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.overlaps import overlaps_itself
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.sparse_array import SparseArray, refused
 
 
 def check_tensor(value: Any, name: str) -> None:
@@ -64,14 +63,8 @@ def to_send(tensor: TensorBase, beside: Array | None = None) -> Array:
     is written before all of these are sent."""
     array = tensor.array
     if not array.flags.c_contiguous:
-        return _in_one_piece(array)
+        return array.copy(order="C")
     return array if beside is None or not np.may_share_memory(array, beside) else array.copy()
-
-
-def _in_one_piece(array: Array) -> Array:
-    if type(array) is SparseArray:
-        raise refused("a message")
-    return array.copy(order="C")
 
 
 def to_write(tensor: TensorBase) -> tuple[Array, Callable[[], None]]:

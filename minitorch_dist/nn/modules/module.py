@@ -168,9 +168,6 @@ class Module(Hooked, StateDictModule):
         target = devices.resolve(device)
         return self._apply(lambda t: creation.empty_like(t, device=target), recurse)
 
-    def share_memory(self) -> Self:
-        return self._apply(lambda t: t.share_memory_())
-
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Change nothing, as `minitorch_dist.compile` does: there is no compiler."""
         compiler.compile(self, *args, **kwargs)

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from itertools import takewhile
 from types import FrameType
 
+from minitorch_dist.distributed.ddp.buckets import Bucket
 from minitorch_dist.distributed.fsdp.gathering import Gathered
 from minitorch_dist.distributed.pipelining.stage import PipelineStage
-from minitorch_dist.nn.parallel.buckets import Bucket
 from minitorch_dist.sim.device_time import DeviceTime
 
 FARTHEST = 40  # frames

@@ -89,13 +89,12 @@ def hooked(node: Node, grads: list[Gradient], owned: list[bool]) -> list[Gradien
         reached()
     if hooks and are_handed_gradients(hooks):
         grads = hooks.run_tensor_hooks(grads, owned, node.device)
-        grads = hooks.run_before(grads, owned, node.device)
     return grads
 
 
 def are_handed_gradients(hooks: NodeHooks) -> bool:
     """Whether some of them see gradients, and might keep or replace them."""
-    return bool(hooks.tensor or hooks.retained or hooks.before or hooks.after)
+    return bool(hooks.tensor or hooks.retained or hooks.after)
 
 
 def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> None:
@@ -130,23 +129,6 @@ def run(
     wanted = Wanted(inputs, accumulate)
     engine.run(roots, retain_graph, wanted)
     return wanted.arrived
-
-
-def _nobody(
-    roots: Sequence[tuple[Edge, TensorBase]], retain_graph: bool, inputs: Sequence[TensorBase]
-) -> list[TensorBase | None]:
-    raise NotImplementedError("tensors.double_backward was not imported")
-
-
-run_recorded = _nobody
-"""As `run`, recorded: what arrives can be differentiated. `double_backward` puts its function in here."""
-
-
-def leaves(roots: Sequence[tuple[Edge, TensorBase]]) -> list[TensorBase]:
-    """All leaves that the roots were computed from."""
-    nodes = engine.count_edges([edge for edge, _ in roots])
-    found = [node.leaf() for node in nodes if isinstance(node, AccumulateGrad)]
-    return [leaf for leaf in found if leaf is not None]
 
 
 class Wanted:

@@ -94,20 +94,10 @@ def _wrap_generator(fresh: Callable[[], _Mode[Any]], function: Callable[..., Any
     return wrapped
 
 
-class no_grad(_Mode[Any]):
-    """Operations inside are not recorded. Results do not require grad."""
+class _Fixed(_Mode[Any]):
+    """A mode of its own. It is a decorator with its call (`@no_grad()`) and without (`@no_grad`)."""
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        if function is not None:  # used as @no_grad, without the call
-            return cls()(function)
-        return super().__new__(cls)
-
-    def __init__(self, function: Callable[..., Any] | None = None) -> None:
-        super().__init__(OFF)
-
-
-class enable_grad(_Mode[Any]):
-    """Operations inside are recorded again, within a `no_grad` block."""
+    fixed: int
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         if function is not None:
@@ -115,7 +105,19 @@ class enable_grad(_Mode[Any]):
         return super().__new__(cls)
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
-        super().__init__(ON)
+        super().__init__(self.fixed)
+
+
+class no_grad(_Fixed):
+    """Operations inside are not recorded. Results do not require grad."""
+
+    fixed = OFF
+
+
+class enable_grad(_Fixed):
+    """Operations inside are recorded again, within a `no_grad` block."""
+
+    fixed = ON
 
 
 class set_grad_enabled(_Mode[Any]):

@@ -5,7 +5,6 @@ At one node of the graph, in this order:
     reached          called with nothing, to know that the pass has come here
     tensor hooks     `tensor.register_hook`: sees, and may replace, the gradient of one output
     retained         `tensor.retain_grad`: what is left then goes into `tensor.grad`
-    before           `node.register_prehook`: all outputs' gradients at once
     (the node runs, or the leaf collects)
     collected        `leaf.register_post_accumulate_grad_hook`: called with the leaf
     kept             the same for whoever also cares for gradients that a context of distributed autograd
@@ -59,13 +58,12 @@ class RemovableHandle:
 class NodeHooks:
     """All hooks of one node; made when the first is registered."""
 
-    __slots__ = ("after", "before", "collected", "kept", "reached", "retained", "tensor")
+    __slots__ = ("after", "collected", "kept", "reached", "retained", "tensor")
 
     def __init__(self) -> None:
         self.reached: Hooks = {}
         self.tensor: dict[int, Hooks] = {}  # by output
         self.retained: dict[int, weakref.ref[TensorBase]] = {}  # by output
-        self.before: Hooks = {}
         self.collected: Hooks = {}
         self.kept: Hooks = {}
         self.after: Hooks = {}
@@ -80,25 +78,13 @@ class NodeHooks:
                 here = _own(grads, owned, output, device)
                 replaced = hook(here)
                 if replaced is not None:
-                    grads[output] = _gradient(checked(hook, here, replaced), grads[output])
+                    grads[output] = checked(hook, here, replaced).array
                     owned[output] = False
         for output, reference in self.retained.items():
             tensor, grad = reference(), grads[output]
             if tensor is not None and grad is not None:
                 present, here = tensor._grad, _wrap(grad.copy(), device)
                 tensor._grad = here if present is None else add(present, here)
-        return grads
-
-    def run_before(
-        self, grads: list[Array | None], owned: list[bool], device: device_labels.device
-    ) -> list[Array | None]:
-        """The gradients of the outputs after the node's own pre-hooks."""
-        for hook in list(self.before.values()):
-            given = tuple([_own(grads, owned, output, device) for output in range(len(grads))])
-            replaced = hook(given)
-            if replaced is not None:
-                grads = _replacements(hook, given, replaced, grads)
-                owned[:] = [False] * len(owned)
         return grads
 
     def run_after(
@@ -150,15 +136,10 @@ def _own(
 
 
 def _wrap(grad: Array | None, device: device_labels.device) -> Any:
-    """The gradient as a tensor. One that is recorded (`double_backward`) is a tensor already."""
-    if grad is None or hasattr(grad, "history"):
-        return None if grad is None else grad.history
+    """The gradient as a tensor"""
+    if grad is None:
+        return None
     return base.new(TensorBase.plain, np.asanyarray(grad), device)
-
-
-def _gradient(tensor: TensorBase, before: Array | None) -> Array:
-    """The array that travels on in place of `before`."""
-    return before.of(tensor) if hasattr(before, "history") else tensor.array  # type: ignore[union-attr]
 
 
 def _replacements(
@@ -174,8 +155,8 @@ def _replacements(
             f"but expected {len(given)})"
         )
     return [
-        None if new is None else _gradient(checked(hook, old, new), grad)
-        for old, new, grad in zip(given, found, before, strict=True)
+        None if new is None else checked(hook, old, new).array
+        for old, new in zip(given, found, strict=True)
     ]
 
 

@@ -15,7 +15,6 @@ from minitorch_dist.tensors.core import base, device_labels, grad_mode, observer
 from minitorch_dist.tensors.core.base import Array, T, TensorBase, bare
 from minitorch_dist.tensors.core.graph import (
     KINDS,
-    RESULT,
     Gradient,
     common_device,
     edge_of,
@@ -66,7 +65,7 @@ def record_several(
         noted = [read_now(read) for read in reads]
         if reads_result:
             chosen = reads_result if isinstance(reads_result, tuple) else range(len(outs))
-            noted.extend((outs[n].storage, 0, outs[n].array, RESULT, n) for n in chosen)
+            noted.extend((outs[n].storage, 0, outs[n].array) for n in chosen)
         node.reads = noted or None
         node.owns = owns
         node.device = device

@@ -33,15 +33,11 @@ class TorchNode(Node):
             self._metadata = {}
         return self._metadata
 
-    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """`hook(grad_outputs)` runs before this node and may return replacements."""
-        return RemovableHandle(hooks_of(self).before, hook)
-
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(grad_inputs, grad_outputs)` runs after this node and may replace grad_inputs."""
         return RemovableHandle(hooks_of(self).after, hook)
 
-    # For a checkpoint (see `checkpointing`).
+    # For a checkpoint (see `utils.checkpoint_segment`).
 
     def kept(self) -> list[Array]:
         """The arrays it keeps for its gradient, as far as they were declared."""

@@ -12,28 +12,20 @@ from minitorch_dist.tensors.core import rare_cases
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.views import INFERENCE, NO_GRAD
 
-_AMBIGUOUS: Final = (
-    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
-    "code by moving both the view and the inplace either both inside the {block} block (if you "
-    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
-)
+_EITHER: Final = " It is not clear whether the write is to be recorded: do both inside the {block} block, or both outside."
 MULTI: Final = (
     "Output {nr} of {name} is a view and {what}. This view is the output of a function that returns "
-    "multiple views. Such functions do not allow the output views to be modified inplace. You "
-    "should replace the inplace operation by an out-of-place one."
+    "multiple views. Such functions do not allow the output views to be modified inplace: clone() it."
 )
 CUSTOM: Final = (
     "Output {nr} of {name} is a view and {what}. This view was created inside a custom Function (or "
-    "because an input was returned as-is) and the autograd logic to handle view+inplace would "
-    "override the custom backward associated with the custom Function, leading to incorrect "
-    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
-    "Function."
+    "because an input was returned as-is), whose backward would not know of the write: clone() it."
 )
 _TEXTS: Final = {
     NO_GRAD: "A view was created in no_grad mode and {what} with grad mode enabled."
-    + _AMBIGUOUS.replace("{block}", "no_grad"),
+    + _EITHER.replace("{block}", "no_grad"),
     INFERENCE: "A view was created in inference mode and {what} in normal mode."
-    + _AMBIGUOUS.replace("{block}", "inference_mode"),
+    + _EITHER.replace("{block}", "inference_mode"),
 }
 
 

@@ -37,11 +37,9 @@ from minitorch_dist.tensors.core.grad_mode import ON, current_mode
 Gradient: TypeAlias = "Array | None"
 Edge: TypeAlias = "tuple[Node, int]"
 Edges: TypeAlias = "tuple[Edge | None, ...]"
-Read: TypeAlias = tuple[Storage, int, Array, Any, int]
-"""The storage that was read, its version then, the array, the maker of the tensor, and which output of the maker it is.
-
-The maker is a node. For a leaf it is True, for a tensor outside of the graph False, and `RESULT` is the node that reads.
-"""
+Read: TypeAlias = tuple[
+    Storage, int, Array
+]  # the storage that was read, its version then, the array
 Vjp: TypeAlias = "Callable[[Array], Array]"
 Vjps: TypeAlias = "Sequence[Vjp | None]"  # one for each edge; None where the edge is
 Input: TypeAlias = tuple[
@@ -49,7 +47,6 @@ Input: TypeAlias = tuple[
 ]  # a tensor, its vjp, and the tensors that this one reads
 Inputs: TypeAlias = "Sequence[Input[Any]]"
 
-RESULT: Final = "result"
 _count = itertools.count()
 _first_use, _accumulating = Lock(), Lock()
 LEAVES_FIRST: Final = 1 << 62  # leaves collect as soon as their gradient is complete
@@ -104,7 +101,7 @@ def _note_down(out: TensorBase, name: str, inputs: Inputs, reads_result: bool) -
         read_now(read) for some in reads for read in some if read is not None
     ]  # up to date now
     if reads_result:
-        noted.append((out.storage, 0, out.array, RESULT, 0))
+        noted.append((out.storage, 0, out.array))
     node = out._grad_fn = KINDS[name](name, tuple(edges), out.storage.device, vjps)
     node.reads = noted if any(reads) or reads_result else None
     out._requires_grad = True
@@ -135,8 +132,7 @@ def read_now(tensor: TensorBase) -> Read:
     """A node's note of a tensor whose values its gradient reads."""
     if tensor._inference:
         raise RuntimeError(_INFERENCE)
-    maker = tensor._grad_fn or tensor._requires_grad
-    return tensor.storage, tensor.storage.version, tensor.array, maker, tensor._output_nr
+    return tensor.storage, tensor.storage.version, tensor.array
 
 
 def result(like: T, array: Any) -> T:
@@ -162,8 +158,6 @@ class Node:
     outputs: int = 1
     owns: bool = False
     hooks: Any = None
-    run_on_tensors: Callable[..., Any] | None = None
-    """As `run`, for gradients that are tensors, where the operation computes with tensors (`autograd.Function`)."""
 
     def __init__(
         self, name: str, edges: Edges, device: Device = CPU, vjps: Vjps | None = None
@@ -213,7 +207,7 @@ class Node:
 
     def check_versions(self) -> None:
         """Raise if what this node reads was written to since."""
-        for storage, version, array, _, _ in self.reads or ():
+        for storage, version, array in self.reads or ():
             if storage.version != version:
                 raise modified(array, self.name_, storage.version, version)
 

@@ -135,9 +135,7 @@ def write(self: T, out: TensorBase) -> T:
     if node is not None:
         if node.reads:  # a gradient that reads the result is to notice later writes to it
             node.reads = [
-                (storage, storage.version, self.array, graph.RESULT, 0)
-                if read[0] is out.storage
-                else read
+                (storage, storage.version, self.array) if read[0] is out.storage else read
                 for read in node.reads
             ]
         rebase(self, (node, out._output_nr))

@@ -6,7 +6,6 @@ graph to send it through.
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +19,6 @@ from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import base, engine, graph
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import Edge
-from minitorch_dist.tensors.core.operations import add
 
 # ---------------------------------------------------------------------------- running it backwards
 
@@ -84,10 +82,9 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
+    _refuse_graph(create_graph)
     given = as_tuple(tensors)
-    if create_graph:
-        _backward_recorded(given, grad_tensors, retain_graph, inputs)
-    elif inputs is not None:
+    if inputs is not None:
         inputs = as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
@@ -117,6 +114,7 @@ def grad(
     """
     if is_grads_batched:
         raise RuntimeError("is_grads_batched is not offered: call grad once per row")
+    _refuse_graph(create_graph)
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, "
@@ -131,18 +129,10 @@ def grad(
         if graph.edge_of(tensor) is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     roots = _roots(as_tuple(outputs), grad_outputs)
-    found: Sequence[Any]
-    if create_graph:
-        retain_graph = retain_graph is not False
-        weighted = _recorded_roots(roots, as_tuple(outputs), grad_outputs)
-        found = attended.run_recorded(weighted, retain_graph, wanted)
-    else:
-        found = attended.run(roots, bool(retain_graph), wanted, accumulate=False)
+    found = attended.run(roots, bool(retain_graph), wanted, accumulate=False)
     results: list[Any] = []
     for index, (tensor, grad) in enumerate(zip(wanted, found, strict=True)):
-        if isinstance(grad, TensorBase):
-            results.append(grad)
-        elif grad is not None:
+        if grad is not None:
             results.append(base.new(TensorBase.plain, grad, tensor.storage.device))
         elif materialize_grads:
             zeros = np.zeros_like(tensor.array)
@@ -157,50 +147,13 @@ def grad(
     return tuple(results)
 
 
-def _backward_recorded(
-    tensors: tuple[TensorBase, ...],
-    weights: TensorBase | Sequence[TensorBase | None] | None,
-    retain_graph: bool | None,
-    inputs: TensorBase | Sequence[TensorBase] | None,
-) -> None:
-    """As `backward`, so that the gradients in `.grad` can be differentiated themselves."""
-    warnings.warn(
-        "Using backward() with create_graph=True will create a reference cycle between the parameter "
-        "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
-        "creating the graph to avoid this. If you have to use this function, make sure to reset the "
-        ".grad fields of your parameters to None after use to break the cycle and avoid the leak.",
-        stacklevel=3,
-    )
-    roots = _recorded_roots(_roots(tensors, weights), tensors, weights)
-    wanted = attended.leaves(roots) if inputs is None else as_tuple(inputs)
-    for tensor in wanted:
-        hooks = graph.edge_of(tensor)[0].hooks  # type: ignore[index]  # inputs were asked before
-        if hooks is not None and (hooks.collected or hooks.kept):
-            raise RuntimeError(
-                "backward(create_graph=True) is not offered for leaves with hooks that are called when their "
-                "gradient has been added (register_post_accumulate_grad_hook, DistributedDataParallel): "
-                "take autograd.grad, or remove the hooks"
-            )
-    found = attended.run_recorded(roots, retain_graph is not False, wanted)
-    for tensor, grad in zip(wanted, found, strict=True):
-        if grad is not None:
-            tensor._grad = grad if tensor._grad is None else add(tensor._grad, grad)
-
-
-def _recorded_roots(
-    roots: list[tuple[Edge, Array]],
-    tensors: tuple[TensorBase, ...],
-    weights: TensorBase | Sequence[TensorBase | None] | None,
-) -> list[tuple[Edge, TensorBase]]:
-    """The roots with tensors for weights, which may have a history."""
-    given = (None,) * len(tensors) if weights is None else as_tuple(weights)
-    return [
-        (
-            edge,
-            base.new(TensorBase.plain, array, tensor.storage.device) if weight is None else weight,
+def _refuse_graph(create_graph: bool) -> None:
+    if create_graph:
+        raise NotImplementedError(
+            "create_graph=True is not offered: a backward pass is not recorded here, so a gradient has no gradient. "
+            "Write the first gradient as a formula of tensors and differentiate that, take differences of gradients, "
+            "or run this in PyTorch, which records it."
         )
-        for (edge, array), tensor, weight in zip(roots, tensors, given, strict=True)
-    ]
 
 
 def as_tuple(tensors: Any) -> tuple[Any, ...]:

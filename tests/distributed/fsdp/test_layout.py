@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from minitorch_dist.distributed.fsdp.layout import Layout
+from minitorch_dist.distributed.fsdp.shard_layout import Layout
 
 SHAPES = st.lists(st.lists(st.integers(0, 5), max_size=3).map(tuple), min_size=1, max_size=6)
 

@@ -10,38 +10,11 @@ import minitorch_dist as mt
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn
 from minitorch_dist.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
-from minitorch_dist.distributed.fsdp import FullyShardedDataParallel as FSDP, fully_shard
-from minitorch_dist.distributed.fsdp.wrap import ModuleWrapPolicy
+from minitorch_dist.distributed.fsdp import fully_shard
 from minitorch_dist.distributed.tensor import distribute_tensor
 from minitorch_dist.launching import launch
 from tests.distributed.fsdp.test_fully_shard import sharded, whole
 from tests.distributed.fsdp.training import alone, assert_close, make, mine, train
-
-
-class Own(nn.Module):
-    """With a parameter and a buffer, and a way to reset both."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.w = nn.Parameter(mt.empty(3, 3))
-        self.register_buffer("b", mt.empty(2))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        with mt.no_grad():
-            self.w.fill_(2.0)
-            self.b.fill_(1.0)
-
-    def forward(self, x: Any) -> Any:
-        return x @ self.w
-
-
-class Unsettled(nn.Module):
-    """It cannot be reset."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.w = nn.Parameter(mt.empty(3, 3))
 
 
 def on_meta(build: Any) -> Any:
@@ -49,56 +22,8 @@ def on_meta(build: Any) -> Any:
         return build()
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_a_function_gives_each_module_its_values(size: int) -> None:
-    """It is called for every module that has no FSDP around it yet, parents before children."""
-
+def test_what_has_no_numbers_is_told() -> None:
     def rank() -> Any:
-        called = []
-
-        def init(module: Any) -> None:
-            called.append(type(module).__name__)
-            module.to_empty(device="cpu", recurse=False)
-            with mt.no_grad():
-                for p in module.parameters(recurse=False):
-                    p.fill_(1.5)
-
-        inner = on_meta(
-            lambda: nn.Sequential(nn.Sequential(Own(), nn.Linear(3, 3)), nn.Linear(3, 2))
-        )
-        policy = ModuleWrapPolicy({nn.Linear})
-        model = FSDP(inner, param_init_fn=init, auto_wrap_policy=policy)
-        return called, model(mt.ones(1, 3)).tolist()
-
-    order = ["Linear", "Linear", "Sequential", "Sequential", "Own"]
-    assert launch(rank, size) == [(order, [[99.375, 99.375]])] * size
-
-
-def test_without_a_function_modules_reset_themselves() -> None:
-    def rank() -> Any:
-        model = FSDP(on_meta(Own))
-        with FSDP.summon_full_params(model):
-            return model.w.tolist(), model.b.tolist()
-
-    assert launch(rank, 2) == [([[2.0] * 3] * 3, [1.0, 1.0])] * 2
-
-
-def test_a_function_is_not_called_for_a_module_that_has_numbers() -> None:
-    def rank() -> Any:
-        called: list[Any] = []
-        FSDP(nn.Linear(2, 2), param_init_fn=called.append)
-        return called
-
-    assert launch(rank, 2) == [[], []]
-
-
-@pytest.mark.filterwarnings("ignore:Unable to call `reset_parameters")
-def test_what_cannot_be_initialised_is_told() -> None:
-    def rank() -> Any:
-        with pytest.raises(AttributeError, match="has no attribute 'reset_parameters'"):
-            FSDP(on_meta(Unsettled))
-        with pytest.raises(ValueError, match=r"Inconsistent compute device .* meta vs cpu"):
-            FSDP(on_meta(Own), param_init_fn=lambda module: None)
         model = fully_shard(on_meta(lambda: nn.Linear(4, 4)))
         with pytest.raises(RuntimeError, match=r"materialized .* still on meta .*'weight', 'bias'"):
             model(mt.ones(1, 4))

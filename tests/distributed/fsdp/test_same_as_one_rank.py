@@ -10,6 +10,7 @@ import pytest
 import minitorch_dist as mt
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, optim
+from minitorch_dist.distributed.device_mesh import init_device_mesh
 from minitorch_dist.distributed.fsdp import (
     BackwardPrefetch,
     CPUOffload,
@@ -162,19 +163,24 @@ def test_clipping_sees_the_whole_gradient(kind: float) -> None:
             assert_close(found, expected)
 
 
-def test_hybrid_sharding_averages_across_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+def test_hybrid_sharding_averages_across_nodes() -> None:
+    strategy = ShardingStrategy.HYBRID_SHARD
 
-    def rank(strategy: ShardingStrategy) -> tuple[dict[str, Any], int]:
-        model = FSDP(make(dist.get_rank()), auto_wrap_policy=LINEAR, sharding_strategy=strategy)
+    def rank() -> tuple[dict[str, Any], int]:
+        mesh = init_device_mesh("cpu", (3, 2))
+        model = FSDP(
+            make(dist.get_rank()), auto_wrap_policy=LINEAR, sharding_strategy=strategy,
+            device_mesh=mesh,
+        )  # fmt: skip
         train(model, mine)
         return values(model), model.module.first._unit.layout.ranks
 
     expected = alone()
-    for strategy in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2):
-        for found, shards in launch(rank, 6, args=(strategy,)):
-            assert shards == 2
-            assert_close(found, expected)
+    for found, shards in launch(rank, 6):
+        assert shards == 2
+        assert_close(found, expected)
+    with pytest.raises(ValueError, match="needs a 2-dimensional device_mesh"):
+        launch(lambda: FSDP(make(), sharding_strategy=strategy) and None, 2)
 
 
 def test_a_checkpointed_unit_computes_again_what_it_forgot() -> None:
@@ -242,20 +248,16 @@ def test_parameters_that_the_loss_does_not_reach() -> None:
         assert_close(found, expected)
 
 
-def test_ignored_modules_stay_as_they_are() -> None:
-    def rank() -> tuple[list[str], tuple[int, ...]]:
+def test_what_is_not_offered_says_so() -> None:
+    def rank() -> None:
         model = make()
-        shape = tuple(model.last.weight.shape)
-        whole = FSDP(model, ignored_modules=[model.last])
-        train(whole, mine, steps=1)
-        return [name for name, _ in whole.named_parameters()], tuple(
-            model.last.weight.shape
-        ) + shape
+        for told in ({"ignored_modules": [model.last]}, {"param_init_fn": lambda module: None}):
+            with pytest.raises(NotImplementedError, match="PyTorch has it"):
+                FSDP(model, **told)
+        with mt.device("meta"), pytest.raises(ValueError, match="device meta"):
+            FSDP(nn.Linear(2, 2))
 
-    for names, shapes in launch(rank, 2):
-        assert shapes == (3, 7, 3, 7)
-        inner = "_fsdp_wrapped_module."
-        assert names == [f"{inner}_flat_param", f"{inner}last.weight", f"{inner}last.bias"]
+    launch(rank, 1)
 
 
 @pytest.mark.parametrize("originals", [False, True])

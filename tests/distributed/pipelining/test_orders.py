@@ -23,7 +23,6 @@ from minitorch_dist.distributed.pipelining.orders import (
 )
 from minitorch_dist.distributed.pipelining.pictures import drawn
 from minitorch_dist.distributed.pipelining.timing import Stuck, times
-from minitorch_dist.distributed.pipelining.v_orders import dual_pipe_v, zero_bubble_v
 
 ANY = st.sampled_from(sorted(ORDERS))
 
@@ -66,33 +65,6 @@ def test_bubbles_of_interleaved_orders(ranks: int, factor: int, local: int) -> N
         assert times(everyones(ORDERS[name], pipe), pipe).bubble == expected
     # backward in two parts of equal cost: a third of the bubble is left
     assert times(everyones(ORDERS["zero_bubble"], pipe), pipe).bubble == expected / 3
-
-
-@given(st.integers(1, 9), st.integers(0, 20))
-def test_bubbles_of_orders_in_a_v(ranks: int, more: int) -> None:
-    """Each rank waits for ranks - 1 forwards in all; in ZB-V at its beginning and its end, and never between."""
-    for make, least, held in ((zero_bubble_v, 2 * ranks - 1, 0), (dual_pipe_v, 2 * ranks, 1)):
-        pipe = Pipe(ranks, least + more, 2, is_v=True)
-        orders = everyones(make, pipe)
-        assert list(faults(orders, pipe)) == []
-        timing = times(orders, pipe)
-        assert timing.bubble == Fraction(ranks - 1, 6 * pipe.microbatches)
-        for rank, row in enumerate(timing.rows):
-            assert row[0].begin == rank
-            if make is zero_bubble_v:
-                assert row[-1].end - row[0].begin == timing.busy(rank)
-            assert timing.in_flight(rank) == 2 * ranks + held
-
-
-@given(st.integers(1, 6), st.integers(1, 9))
-def test_few_micro_batches_in_a_v(ranks: int, microbatches: int) -> None:
-    pipe = Pipe(ranks, microbatches, 2, is_v=True)
-    orders = everyones(zero_bubble_v, pipe)
-    assert list(faults(orders, pipe)) == []
-    times(orders, pipe, link=2)
-    if microbatches < 2 * ranks:
-        with pytest.raises(ValueError, match="at least as many microbatches as stages"):
-            dual_pipe_v(0, pipe)
 
 
 def test_faults_are_named() -> None:

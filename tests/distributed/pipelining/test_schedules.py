@@ -16,21 +16,17 @@ from minitorch_dist.autograd import Function
 from minitorch_dist.distributed.pipelining import (
     PipelineStage,
     Schedule1F1B,
-    ScheduleDualPipeV,
     ScheduleGPipe,
     ScheduleInterleaved1F1B,
     ScheduleInterleavedZeroBubble,
     ScheduleLoopedBFS,
-    ScheduleZBVZeroBubble,
-    TensorChunkSpec,
     get_schedule_class,
 )
 from minitorch_dist.distributed.pipelining.orders import ActionKind, Pipe
 from minitorch_dist.launching import launch
 
 SINGLE = [ScheduleGPipe, Schedule1F1B]
-V = [ScheduleZBVZeroBubble, ScheduleDualPipeV]
-MULTI = [ScheduleLoopedBFS, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble, *V]
+MULTI = [ScheduleLoopedBFS, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble]
 
 
 def layers(count: int) -> list[Any]:
@@ -74,9 +70,9 @@ def staged(
     """One rank's part of the same."""
     rank, size = dist.get_rank(), dist.get_world_size()
     modules = layers(size * local)
-    numbers = Pipe(size, microbatches, local, make in V).stages_of(rank)
+    numbers = Pipe(size, microbatches, local).stages_of(rank)
     own = [PipelineStage(modules[s], s, size * local, "cpu") for s in numbers]
-    last = 0 if make in V else size - 1
+    last = size - 1
     schedule = make(
         own[0] if local == 1 and make in SINGLE else own,
         microbatches,
@@ -110,7 +106,7 @@ def staged(
 def test_every_schedule_is_the_whole_model(size: int, make: Any) -> None:
     local = 1 if make in SINGLE else 2
     rows = [16, 19, 16]  # the second batch has parts of other sizes
-    microbatches = 2 * size if make is ScheduleDualPipeV else size
+    microbatches = size
     expected, outputs = whole(size * local, rows)
     found: dict[str, Any] = {}
     for gradients, outs in launch(staged, size, args=(make, local, microbatches, rows)):
@@ -156,12 +152,10 @@ def test_virtual_time_is_the_plan(make: Any, ranks: int, microbatches: int) -> N
             return Busy.apply(x, "1ms") * Busy.apply(self.w, "0ms")
 
     local = 1 if make in SINGLE else 2
-    if make in V:  # with fewer, the first stage's inputs, which need no gradient, shorten the run
-        microbatches = max(microbatches, 2 * ranks)
 
     def rank() -> tuple[int, int]:
         me, stages = dist.get_rank(), ranks * local
-        numbers = Pipe(ranks, microbatches, local, make in V).stages_of(me)
+        numbers = Pipe(ranks, microbatches, local).stages_of(me)
         own = [PipelineStage(Layer(), s, stages, "cpu") for s in numbers]
         schedule = make(
             own[0] if make in SINGLE else own, microbatches, loss_fn=lambda o, t: o.sum()
@@ -279,21 +273,6 @@ def test_replicas_of_a_pipeline_reduce_with_the_last_micro_batch() -> None:
     launch(rank, 2)
     for me in range(2):
         assert [word for who, word in told if who == me] == ["quiet", "quiet", "loud"]
-
-
-def test_chunks_along_other_dimensions() -> None:
-    def rank() -> Any:
-        stage = PipelineStage(nn.Identity(), 0, 1, "cpu")
-        schedule = ScheduleGPipe(
-            stage,
-            2,
-            args_chunk_spec=TensorChunkSpec.from_tuple((1,)),
-            output_merge_spec=TensorChunkSpec(1),
-        )
-        x = mt.arange(12).reshape(2, 6)
-        return mt.equal(schedule.step(x), x)
-
-    assert launch(rank, 1) == [True]
 
 
 def test_what_cannot_be_is_told_at_once() -> None:

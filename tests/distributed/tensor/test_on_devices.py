@@ -15,7 +15,6 @@ from minitorch_dist.distributed.tensor import (
     DTensor,
     Replicate,
     Shard,
-    distribute_module,
     distribute_tensor,
     zeros,
 )
@@ -79,19 +78,13 @@ def test_layers_that_are_cut(world: int) -> None:
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])
-@pytest.mark.parametrize("how", ["fully_shard", "distribute_module"])
-def test_buffers(world: int, how: str) -> None:
+def test_buffers(world: int) -> None:
     def one(mesh: Any, device: Any) -> None:
-        model: Any = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
-        if how == "fully_shard":
-            fully_shard(model, mesh=mesh)
-        else:
-            distribute_module(model, mesh)
+        model: Any = fully_shard(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), mesh=mesh)
         assert {p.device for p in model.parameters()} == {device}
         assert {b.device for b in model.buffers()} == {device}
-        if how == "fully_shard":
-            model(mt.randn(5, 3)).sum().backward()  # inputs go to the device, too
-            assert {p.grad.device for p in model.parameters()} == {device}
+        model(mt.randn(5, 3)).sum().backward()  # inputs go to the device, too
+        assert {p.grad.device for p in model.parameters()} == {device}
 
     ranks(world, one)
 

@@ -18,10 +18,7 @@ from minitorch_dist.tensors import dtypes
 
 Hook = Callable[[Any, GradBucket], Future[Any]]
 
-__all__ = [
-    "allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp16_compress_hook",
-    "fp16_compress_wrapper",
-]  # fmt: skip
+__all__ = ["allreduce_hook", "bf16_compress_hook", "fp16_compress_hook", "fp16_compress_wrapper"]
 
 
 def averaged(process_group: ProcessGroup | None, tensor: Any) -> Future[Any]:
@@ -60,24 +57,11 @@ def fp16_compress_wrapper(hook: Hook) -> Hook:
     """`hook` on gradients in float16."""
 
     def fp16_compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> Future[Any]:
-        return _wrapped(hook, hook_state, bucket, dtypes.float16)
+        buffer: Any = bucket.buffer()
+        bucket.set_buffer(buffer.to(dtypes.float16))
+        return hook(hook_state, bucket).then(lambda future: buffer.copy_(future.value()))
 
     return fp16_compress_wrapper_hook
-
-
-def bf16_compress_wrapper(hook: Hook) -> Hook:
-    """`hook` on gradients in bfloat16."""
-
-    def bf16_compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> Future[Any]:
-        return _wrapped(hook, hook_state, bucket, dtypes.bfloat16)
-
-    return bf16_compress_wrapper_hook
-
-
-def _wrapped(hook: Hook, state: Any, bucket: GradBucket, dtype: dtypes.dtype) -> Future[Any]:
-    buffer: Any = bucket.buffer()
-    bucket.set_buffer(buffer.to(dtype))
-    return hook(state, bucket).then(lambda future: buffer.copy_(future.value()))
 
 
 not_offered.guard(globals())

@@ -13,7 +13,6 @@ sends (n + m) r numbers instead of n m. Vectors are sent as they are.
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
-__all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
+__all__ = ["PowerSGDState", "powerSGD_hook"]
 
 
 class PowerSGDState:
@@ -51,8 +50,6 @@ class PowerSGDState:
         warm_start: bool = True,
         orthogonalization_epsilon: float = 0,
         random_seed: int = 0,
-        compression_stats_logging_frequency: int = 10_000,
-        batch_tensors_with_same_shape: bool = False,
     ) -> None:
         if (use_error_feedback or warm_start) and start_powerSGD_iter <= 1:
             raise ValueError(
@@ -67,20 +64,15 @@ class PowerSGDState:
         self.use_error_feedback, self.warm_start = use_error_feedback, warm_start
         self.orthogonalization_epsilon = orthogonalization_epsilon
         self.random_seed = random_seed
-        self.compression_stats_logging_frequency = max(1, compression_stats_logging_frequency)
-        self.batch_tensors_with_same_shape = batch_tensors_with_same_shape
         self.error_dict: dict[int, Array] = {}
         self.q_memory_dict: dict[int, Array] = {}
         self.iter = self.total_numel_before_compression = self.total_numel_after_compression = 0
-        self.next_stats_report = 0
         self._draws = 0
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
         """Count iterations: they end with the last bucket."""
         if bucket.is_last():
             self.iter += 1
-            if self.iter == self.start_powerSGD_iter:
-                logging.getLogger(__name__).info("Start to apply PowerSGD after %s iterations.", self.iter)  # fmt: skip
 
     def compression_stats(self) -> tuple[float, int, int]:
         """How many times fewer numbers were sent, how many there were, how many were sent."""
@@ -121,20 +113,6 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Any]:
         else:
             vectors.append(gradient)
     return _compressed(state, bucket, matrices, vectors, flat, back)
-
-
-def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Any]:
-    """Compress the whole bucket, cut into rows of a square: faster, and less exact."""
-    flat: Array = bucket.buffer().array
-    side = max(1, int(np.ceil(np.sqrt(flat.size))))
-    square = np.zeros(side * side, np.result_type(flat.dtype, np.float32))
-    square[: flat.size] = flat
-    matrices = [square.reshape(side, side)]
-
-    def back() -> None:
-        flat[...] = square[: flat.size]
-
-    return _compressed(state, bucket, matrices, [], square, back)
 
 
 def _workspace(bucket: GradBucket) -> tuple[Array, Any]:

@@ -16,7 +16,7 @@ from minitorch_dist.nn.modules.module import Module
 _NOT_HERE = (
     "register_buffer", "register_parameter", "add_module", "apply", "cuda", "cpu", "type", "float",
     "double", "half", "bfloat16", "to", "state_dict", "load_state_dict", "parameters",
-    "named_parameters", "buffers", "named_buffers", "requires_grad_", "zero_grad", "share_memory", "children",
+    "named_parameters", "buffers", "named_buffers", "requires_grad_", "zero_grad", "children",
     "named_children", "modules", "named_modules", "register_backward_hook", "register_forward_pre_hook",
     "register_forward_hook", "register_full_backward_hook", "ipu", "xpu",
 )  # fmt: skip

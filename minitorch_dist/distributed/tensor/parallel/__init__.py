@@ -8,7 +8,6 @@ from minitorch_dist.distributed.tensor.parallel.styles import (
     ColwiseParallel as ColwiseParallel,
     ParallelStyle as ParallelStyle,
     PrepareModuleInput as PrepareModuleInput,
-    PrepareModuleInputOutput as PrepareModuleInputOutput,
     PrepareModuleOutput as PrepareModuleOutput,
     RowwiseParallel as RowwiseParallel,
     SequenceParallel as SequenceParallel,

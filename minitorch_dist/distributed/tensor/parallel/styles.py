@@ -11,7 +11,6 @@ al. 2022, arXiv:2205.05198.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
@@ -270,42 +269,6 @@ class PrepareModuleOutput(ParallelStyle):
 
         module.register_forward_hook(after)
         return module
-
-
-class PrepareModuleInputOutput(ParallelStyle):
-    """Both: convert the inputs of a module, and its outputs."""
-
-    def __init__(
-        self,
-        *,
-        input_layouts: Any = None,
-        desired_input_layouts: Any = None,
-        input_kwarg_layouts: dict[str, Placement] | None = None,
-        desired_input_kwarg_layouts: dict[str, Placement] | None = None,
-        use_local_input: bool = False,
-        output_layouts: Any,
-        desired_output_layouts: Any,
-        use_local_output: bool = True,
-    ) -> None:
-        self.prepare_module_input = PrepareModuleInput(
-            input_layouts=input_layouts,
-            desired_input_layouts=desired_input_layouts,
-            input_kwarg_layouts=input_kwarg_layouts,
-            desired_input_kwarg_layouts=desired_input_kwarg_layouts,
-            use_local_output=use_local_input,
-        )
-        self.prepare_module_output = PrepareModuleOutput(
-            output_layouts=output_layouts,
-            desired_output_layouts=desired_output_layouts,
-            use_local_output=use_local_output,
-        )
-
-    def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
-        self.prepare_module_input._apply(module, mesh)
-        return self.prepare_module_output._apply(module, mesh)
-
-
-Convert = Callable[[Any], Any]
 
 
 def _each(values: Any, has: Any, wants: Any, group: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ A step with n rows updates the first n rows of the state and leaves the others a
 others have ended and hold their last state; backwards they have not begun and hold their first. So
 one loop serves both directions, and a batch of equal lengths is the case where all sizes are equal.
 
-The simple form is in `double_backward.simple_forms`. Here, only what depends on the state is done step by step: one matrix product, and the
+A loop in plain operations gives the same (`tests/nn/test_recurrent.py`). Here, only what depends on the state is done step by step: one matrix product, and the
 functions of the cell (`recurrent_cells`). The part that enters from outside (x @ W_ih) is one product for all steps. Backward walks
 the steps the other way (back-propagation through time). A step's gradient is linear in what comes back to it, and its factors
 are known after the forward walk. So they are computed for all steps at once, and the walk back only multiplies by them.

@@ -32,13 +32,6 @@ def flips(self: TensorBase, p: TensorBase | float, generator: Generator | None) 
         check_floating(p.array.dtype, "bernoulli_tensor_cpu_p_")
         if not ((probability >= 0) & (probability <= 1)).all():
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-        try:
-            probability = np.broadcast_to(probability, self.array.shape)
-        except ValueError:
-            raise RuntimeError(
-                f"The expanded size of the tensor {list(self.array.shape)} must match the "
-                f"existing size {list(probability.shape)} of p"
-            ) from None
     elif not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     double = np.dtype(np.float64)
@@ -93,14 +86,3 @@ def multinomial(
             ring /= weights
         found = np.argsort(ring, axis=-1, kind="stable")[..., :num_samples].astype(np.int64)
     return result(input, found)
-
-
-def poisson(input: T, generator: Generator | None = None) -> T:
-    """Counts of rare events, with the rates that stand in `input`."""
-    rates = input.array
-    check_floating(rates.dtype, "poisson_cpu")
-    if not (rates >= 0).all():
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    out = distributions.poisson(rates, source(generator, input.storage.device)).astype(rates.dtype)
-    shape, dtype = out.shape, out.dtype
-    return record(out, "PoissonBackward0", (input, lambda g: np.zeros(shape, dtype, like=g)))

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, dtypes, shared_memory
+from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core import base
-from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.ops.elementwise.copying import no_data
 from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
@@ -71,27 +71,6 @@ def dlpack(input: TensorBase, **options: Any) -> Any:
 def dlpack_device(input: TensorBase) -> tuple[int, int]:
     """DLPack's name for the place of the memory: 1 is the CPU."""
     return 1, 0
-
-
-def share_memory_(input: T) -> T:
-    """Move the elements into memory that other processes see and write, too: those forked from this one, and
-    those that get the tensor through `multiprocessing`."""
-    if input.storage.device is devices.META:
-        raise RuntimeError("_share_fd_: only available on CPU")
-    if is_shared(input) or not input.array.nbytes:
-        return input
-    if input._base is not None:
-        raise RuntimeError("share_memory_() moves memory, and this is a view: call it on its base")
-    input.array = input.storage.array = shared_memory.moved(input.array)
-    shared_memory.travel_as_memory(type(input))
-    return input
-
-
-def is_shared(input: TensorBase) -> bool:
-    """Whether `share_memory_` has moved the memory (or it is on a device)."""
-    return (
-        input.storage.device is not devices.CPU or shared_memory.block_of(input.array) is not None
-    )
 
 
 def to_dlpack(tensor: TensorBase) -> Any:

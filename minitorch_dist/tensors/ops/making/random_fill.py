@@ -6,11 +6,9 @@ tensor depended on before gets a gradient of zero.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from minitorch_dist.tensors import distributions, portable_math
+from minitorch_dist.tensors import distributions
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.views import check_writable, write, wrote
@@ -119,49 +117,6 @@ def exponential_(self: T, lambd: float = 1.0, *, generator: Generator | None = N
     return _fill(
         self, "ExponentialBackward0", lambda w: distributions.exponential(w) / lambd, generator
     )
-
-
-def geometric_(self: T, p: float, *, generator: Generator | None = None) -> T:
-    """The number of trials up to the first success, each succeeding with probability p."""
-    check_writable(self)
-    if not 0 < p < 1:
-        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    return _fill(self, "GeometricBackward0", distributions.geometric(p), generator)
-
-
-def log_normal_(
-    self: T, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
-) -> T:
-    """e to the power of a normal variable with this mean and standard deviation."""
-    check_writable(self)
-    check_floating(self.array.dtype, "log_normal_cpu")
-    one_number("log_normal_", "mean", mean)
-    one_number("log_normal_", "std", std)
-    if not std > 0:
-        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
-    return _fill(
-        self,
-        "LogNormalBackward0",
-        lambda w: portable_math.exp(distributions.normal(w) * std + mean),
-        generator,
-    )
-
-
-def cauchy_(
-    self: T, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
-) -> T:
-    """Cauchy: the ratio of two standard normal variables, stretched and moved."""
-    check_writable(self)
-    _check_continuous(self, "Cauchy")
-    if not sigma > 0 or math.isnan(sigma):
-        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    x, where = self.array, source(generator, self.storage.device)
-    double = np.dtype(np.float64)
-    above, below = (
-        distributions.draw(x.shape, double, where, distributions.normal, x) for _ in range(2)
-    )
-    with np.errstate(over="ignore"):
-        return _store(self, "CauchyBackward0", (above / below * sigma + median).astype(x.dtype))
 
 
 def _check_continuous(self: TensorBase, name: str) -> None:

@@ -13,7 +13,6 @@ from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase
 from minitorch_dist.tensors.ops.elementwise.copying import dense
 from minitorch_dist.tensors.ops.shapes.striding import over
-from minitorch_dist.tensors.sparse_array import SparseArray
 from minitorch_dist.tensors.storages import root
 
 
@@ -35,12 +34,12 @@ def deep(input: T, memo: dict[int, Any]) -> T:
             "protocol at the moment. detach() the tensor first."
         )
     owner = root(input.storage.array)
-    if owner.flags.forc and type(input.array) is not SparseArray:
+    if owner.flags.forc:
         twin, storage = _twin(owner, input, memo)
         offset = _address(input.array) - _address(owner)
         array = over(twin, input.array.dtype, input.array.shape, input.array.strides, offset)
     else:
-        array = _apart(input.array)
+        array = dense(input.array)
         storage = Storage(array, input.storage.device)
     out: T = base.bare(type(input), array, storage)
     memo[id(input)] = out
@@ -63,11 +62,6 @@ def _twin(owner: Array, input: TensorBase, memo: dict[int, Any]) -> tuple[Array,
     return found[0], found[1]
 
 
-def _apart(array: Array) -> Array:
-    """A copy with memory of its own for each element; of a sparse array, for those that it stores."""
-    return array.copy() if type(array) is SparseArray else dense(array)
-
-
 def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
@@ -75,7 +69,7 @@ def _address(array: Array) -> int:
 def reduce(input: TensorBase, protocol: Any) -> tuple[Any, ...]:
     """For pickle: the elements, the device, whether it is trained, and the user's attributes."""
     rest = dict(input.__dict__)
-    array = _apart(input.array) if 0 in input.array.strides else input.array
+    array = dense(input.array) if 0 in input.array.strides else input.array
     return rebuild, (type(input), array, input.storage.device, input.requires_grad, rest)
 
 

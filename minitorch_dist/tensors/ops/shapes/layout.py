@@ -8,7 +8,6 @@ from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.size import Size
-from minitorch_dist.tensors.sparse_array import SparseArray
 from minitorch_dist.tensors.storages import UntypedStorage
 
 _size = tuple.__new__  # without the checks of Size(): numpy's shapes are tuples of ints
@@ -134,7 +133,7 @@ def is_complex(input: TensorBase) -> bool:
 
 
 class layout:
-    """How elements are stored: `strided` (each dimension has a step), or a few with their places, `sparse_coo`."""
+    """How elements are stored: `strided`, where each dimension has a step."""
 
     def __init__(self, name: str = "strided") -> None:
         self.name = name
@@ -160,23 +159,17 @@ class memory_format:
 
 
 strided = layout()
-sparse_coo = layout("sparse_coo")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 
 
 def layout_of(input: TensorBase) -> layout:
-    return sparse_coo if is_sparse(input) else strided
-
-
-def is_sparse(input: TensorBase) -> bool:
-    """Whether only some numbers are stored."""
-    return type(input.array) is SparseArray
+    return strided
 
 
 def never(input: TensorBase) -> bool:
-    """False: a tensor here is never quantized, nested or compressed."""
+    """False: a tensor here is never sparse, quantized or nested."""
     return False
 
 

@@ -1,1 +1,0 @@
-"""torch's address of `checkpoint_wrapper`."""

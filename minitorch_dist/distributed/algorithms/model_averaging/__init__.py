@@ -1,1 +1,0 @@
-"""Averaging whole models from time to time, instead of gradients every time."""

@@ -1,0 +1,390 @@
+"""The reducer: gradients are averaged over the ranks while backward still computes others.
+
+The work of DDP could be three lines after `backward()`:
+
+    for p in parameters:
+        dist.all_reduce(p.grad)
+        p.grad /= world_size
+
+(`steps` has them, and two forms between those and this one.) The reducer does the same earlier and in larger
+pieces. A hook on each parameter says when its gradient is complete. The gradient is divided and copied into
+its bucket. A full bucket is sent at once, by the group's worker, beside the backward pass. The end of the
+pass waits for all of them.
+
+    backward      d  c  b  a               the hooks of d and c have filled bucket 0
+    bucket 0           └─ all_reduce ─┐
+    bucket 1                 └─ all_reduce ─┐
+    end of pass                             └ wait, copy the averages to .grad
+
+Buckets are sent in the order of their numbers on every rank, even if another one is ready first. So the n-th
+all_reduce means the same bucket everywhere.
+
+Which passes are reduced? Those that come through an output of a forward that was to be synchronised:
+its node is watched. So a second backward through the same output is averaged too (torch leaves it
+un-averaged, without a word), and passes around DDP, through `model.module`, are left alone.
+
+Rare features are in modules beside this one, and a plain step does not enter them. They are `unused`
+(parameters that the loss leaves out, static graphs), `comm_hooks` (another reduction of buckets), `delayed`,
+and `without_backward` (Join, `sync_gradients`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import suppress
+from typing import Any, Final
+
+import numpy as np
+
+from minitorch_dist.distributed import collectives
+from minitorch_dist.distributed.ddp import advice, buckets
+from minitorch_dist.distributed.ddp.buckets import Bucket, Caps, assign
+from minitorch_dist.distributed.ddp.measured import MANY, StepTimes, TotalTimes
+from minitorch_dist.distributed.ddp.unused import Usage, arrived_twice, warn_of_late_sync
+from minitorch_dist.distributed.optim.apply_optimizer_in_backward import step_at_once
+from minitorch_dist.distributed.prepared import NOW, How, PreparedCall
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.torch_api.tensor_collectives import broadcast
+from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
+from minitorch_dist.tensors.core import base, engine, graph
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.tensor import Tensor
+
+Wait = Callable[[], object]  # returns when the average is there
+ReduceHook = Callable[["Reducer", Bucket], Wait]  # begins to reduce what is in a bucket
+NONE: Final[frozenset[int]] = frozenset()
+BESIDE: Final = How(asynchronous=True)
+
+
+class Reducer:
+    """Averages the gradients of `parameters` (in the order of registration) over a group.
+
+    `usage`: which parameters may be left out. `as_views`: `.grad` looks into the bucket. `whole_buckets`:
+    gradients are copied when their bucket is sent, not when they arrive. `dtype`: that of the buckets.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[TensorBase],
+        names: Sequence[str],
+        group: ProcessGroup,
+        caps: Caps,
+        usage: Usage,
+        *,
+        as_views: bool = False,
+        whole_buckets: bool = False,
+        dtype: Any = None,
+    ) -> None:
+        self.parameters, self.names, self.group, self.caps = parameters, names, group, caps
+        self.usage, self.as_views, self.whole_buckets = usage, as_views, whole_buckets
+        self.dtype, self.size = dtype, group.size()
+        self.hook: ReduceHook | None = None  # reduces in place of all_reduce
+        self.iteration = 0  # reductions finished
+        self.synchronises = True  # False within `no_sync`
+        self.now, self.forward_start = group.world.clock.now, 0
+        self.measured, self.totals = StepTimes(), TotalTimes()  # of the last iteration, and of all
+        self.order: list[int] = []  # in which gradients became ready in the last pass
+        self.missing: set[int] = set()  # parameters without a gradient in the last pass
+        self.lacking: set[int] = set()  # parameters whose gradient has not arrived in this pass
+        self.ask_divisor: Callable[[], int] | None = None  # of Join: how many ranks still train
+        self.extra: list[Callable[[], Wait]] = []  # begun after all buckets
+        self.outputs = WatchedOutputs(self.reached)
+        self._pass: engine.BackwardPass | None = None
+        self._divisor = self.size
+        self._sent = 0  # buckets
+        self._under_way: list[tuple[Bucket, Wait | None]] = []
+        self._place: list[tuple[Bucket, int]] = []
+        self.buckets: list[Bucket] = []
+        self.build(assign(parameters, caps.at_first(not usage.rebuilds)))
+        self.first_sizes = [bucket.nbytes for bucket in self.buckets]
+        self.has_rebuilt = False
+        self._steps_at_once = any("_in_backward_optimizers" in p.__dict__ for p in parameters)
+        is_plain = not self.as_views and self.dtype is None and not self._steps_at_once
+        self._stays = self.size == 1 and is_plain  # each gradient is its own average, where it is
+        self.failure: str | None = None  # the last error of a pass
+        self.may_be_static = True  # so far the same parameters were used in every pass
+        for number, p in enumerate(parameters):
+            assert p.requires_grad, "parameters of a reducer require grad"
+            arrived = _weakly(weakref.WeakMethod(self._arrived), number)
+            RemovableHandle(hooks_of(graph.node_of_leaf(p)).kept, arrived)
+            handle = p.__dict__.pop("_in_backward_handle", None)
+            if handle is not None:  # its own optimizers step when the average is there
+                handle.remove()
+
+    def build(self, assignment: list[list[int]]) -> None:
+        """Make these buckets."""
+        self.buckets = [
+            Bucket(index, numbers, self.parameters, self.dtype)
+            for index, numbers in enumerate(assignment)
+        ]
+        places = {
+            number: (bucket, position)
+            for bucket in self.buckets
+            for position, number in enumerate(bucket.numbers)
+        }
+        self._place = [places[number] for number in range(len(self.parameters))]
+        for bucket in self.buckets if self.size > 1 else ():
+            self._prepare(bucket)
+
+    # ------------------------------------------------------------------- what is to be reduced
+
+    def reached(self) -> None:
+        """A watched output has been reached by a backward pass."""
+        running = buckets.outermost()
+        if running is not None and running is not self._pass and running.wanted is None:
+            self._begin(running)
+
+    def _arrived(self, number: int) -> None:
+        """The gradient of a parameter is complete."""
+        running = buckets.outermost()
+        if running is not self._pass:
+            self._begin_late(running, number)
+        if running is None or running is not self._pass:
+            return
+        if self.usage.counts and self.usage.keeps_back(self, number):
+            return
+        if number not in self.lacking:
+            raise arrived_twice(self.names[number])
+        self.lacking.discard(number)
+        self.order.append(number)
+        self.fill(number)
+        self._send_full_buckets()
+
+    def _begin_late(self, running: engine.BackwardPass | None, number: int) -> None:
+        """A pass reaches a parameter before a watched output: it is ours if it comes through one of them."""
+        if running is not None and self.outputs.are_on(running):
+            try:
+                self._begin(running)
+            except BaseException:
+                buckets.keep(self.parameters[number], None)
+                raise
+
+    # ------------------------------------------------------------------------------ one backward
+
+    def _begin(self, running: engine.BackwardPass) -> None:
+        """Get ready for the gradients of this pass; those that will not come count as zero."""
+        if self._under_way:
+            self._abandon()
+        if not self.synchronises:
+            warn_of_late_sync()
+        self._pass, self.order, self._sent = running, [], 0
+        self.outputs.expects_any = False
+        self.measured = StepTimes(self.forward_start, self.now())
+        for bucket in self.buckets:
+            bucket.pending, bucket.is_averaged = len(bucket.numbers), False
+        missing = {
+            number
+            for number, p in enumerate(self.parameters)
+            if p._accumulate is None or not running.reaches(p._accumulate)
+        }
+        self._divisor = self.size if self.ask_divisor is None else self._asked_divisor()
+        if missing or self.iteration == 0 or self.usage.may_lack:
+            missing = self.usage.begin(self, running, missing)
+        running.callbacks.append(self._finish)
+        self.missing = missing
+        self.lacking = set(range(len(self.parameters))) - missing
+        if missing:
+            self._fill_missing()
+
+    def _fill_missing(self) -> None:
+        for number in sorted(self.missing):
+            self.fill(number)
+        self._send_full_buckets()
+
+    def _asked_divisor(self) -> int:
+        ask, self.ask_divisor = self.ask_divisor, None
+        assert ask is not None
+        return ask()
+
+    def leave(self, error: RuntimeError) -> RuntimeError:
+        """Let the pass that has just begun be none of ours, because of `error`."""
+        self._pass, self.failure = None, str(error)
+        return error
+
+    def _abandon(self) -> None:
+        """Wait for what is still on its way from a pass that an error has ended."""
+        for _, wait in self._under_way:
+            if wait is not None:
+                with suppress(Exception):
+                    wait()
+        self._under_way = []
+
+    def restart(self) -> None:
+        """Get ready for a reduction that is not part of a backward pass."""
+        self._divisor, self._sent, self._under_way, self.missing = self.size, 0, [], set()
+
+    def reduce_with(self, hook: ReduceHook) -> None:
+        """Let `hook` reduce the buckets, in place of all_reduce. It divides for itself."""
+        self.hook, self._stays = hook, False
+
+    def fill(self, number: int) -> None:
+        """Put a parameter's gradient (or zeros) into its bucket, divided; a hook divides for itself."""
+        bucket, position = self._place[number]
+        if not self.whole_buckets and not self._stays:
+            divisor = self._divisor if self.hook is None else None
+            buckets.put(bucket.parameters[position], bucket.views[position], divisor, self.as_views)
+        bucket.pending -= 1
+
+    def _send_full_buckets(self) -> None:
+        """Send, in order, what is full; the last bucket at the end of the pass."""
+        while self._sent < len(self.buckets) - 1 and not self.buckets[self._sent].pending:
+            self.send(self.buckets[self._sent])
+
+    def send(self, bucket: Bucket) -> None:
+        """Begin to average a bucket."""
+        self._sent += 1
+        if self.missing and self.usage.leaves_out(self, bucket):
+            return
+        self.measured.sent[bucket.index] = self.now()
+        if self._stays:
+            self.is_back(bucket)
+            return
+        if self.whole_buckets:
+            self._fill_whole(bucket)
+        self.launch(bucket)
+
+    def _fill_whole(self, bucket: Bucket) -> None:
+        for p, view in zip(bucket.parameters, bucket.views, strict=True):
+            buckets.put(p, view, self._divisor if self.hook is None else None, self.as_views)
+
+    def launch(self, bucket: Bucket) -> None:
+        """Begin to reduce what is in a bucket."""
+        self._under_way.append((bucket, self.communicate(bucket)))
+
+    def communicate(self, bucket: Bucket) -> Wait | None:
+        """Begin to reduce a bucket. Call what is returned to wait; None: it is reduced already."""
+        if self.hook is not None:
+            return self.hook(self, bucket)
+        beside = self.size > 1 and bucket is not self.buckets[-1]
+        prepared = bucket.all_reduce or self._prepare(bucket)
+        work = prepared.run({"work": bucket.flat.array}, how=BESIDE if beside else NOW)
+        if work is None:
+            self.is_back(bucket)
+            return None
+        work.get_future().add_done_callback(lambda _: self.is_back(bucket))
+        return work.wait
+
+    def _prepare(self, bucket: Bucket) -> PreparedCall:
+        """The all_reduce of a bucket. The bucket keeps it, unless the ranks of a simulation share theirs."""
+        prepared = collectives.prepare_all_reduce(self.group, bucket.flat.array)
+        if prepared.is_kept:
+            bucket.all_reduce = prepared
+        return prepared
+
+    def is_back(self, bucket: Bucket) -> None:
+        """The average of a bucket is there."""
+        self.measured.back[bucket.index] = self.now()
+
+    def _finish(self) -> None:
+        """At the end of the pass: send the rest, wait for everything, hand the averages out."""
+        self.measured.computed = self.now()
+        try:
+            if self.lacking or self.usage.counts:
+                self.usage.complete(self)
+            for bucket in self.buckets[self._sent :]:
+                self.send(bucket)
+            self.take_averages(self.usage.nowhere(self) if self.usage.may_lack else NONE)
+            if self.iteration == 0:
+                self.rebuild()
+        except BaseException as error:
+            self.failure = str(error)
+            self._forget_unaveraged()
+            advice.add(error, self.iteration)
+            raise
+        finally:
+            self._pass = None
+            self.totals.steps.append(self.measured)
+            if len(self.totals.steps) >= MANY:
+                self.totals.add_up()
+        self.iteration += 1
+
+    def _forget_unaveraged(self) -> None:
+        """Rather no gradient than one that was not averaged."""
+        for bucket in self.buckets:
+            if not bucket.is_averaged:
+                for p in bucket.parameters:
+                    buckets.keep(p, None)
+
+    def take_averages(self, nowhere: Set[int]) -> None:
+        """Wait for all buckets, and hand the averages out. `nowhere`: the parameters for which no rank has a
+        gradient."""
+        under_way, self._under_way = self._under_way, []
+        more = [begin() for begin in self.extra]
+        for bucket, wait in under_way:
+            if wait is not None:
+                wait()
+            self._hand_out(bucket, nowhere)
+        for late in more:
+            late()
+
+    def _hand_out(self, bucket: Bucket, nowhere: Set[int]) -> None:
+        """Let each parameter of the bucket have its average."""
+        for number, p, view in zip(bucket.numbers, bucket.parameters, bucket.views, strict=True):
+            if number not in nowhere:
+                buckets.give(p, view, self.as_views)
+                if self._steps_at_once and "_in_backward_optimizers" in p.__dict__:
+                    step_at_once(p)
+        bucket.is_averaged = True
+
+    # ------------------------------------------------------------------------- better buckets
+
+    def rebuild(self) -> None:
+        """After the first reduction: buckets in the order in which gradients became ready on rank 0."""
+        if not self.parameters or not self.usage.rebuilds:
+            return
+        seen = set(self.order)
+        rest = [number for number in reversed(range(len(self.parameters))) if number not in seen]
+        order = np.array([*self.order, *rest], np.int64)
+        if self.size > 1:
+            device = self.parameters[0].storage.device
+            broadcast(base.new(Tensor, order, device), group=self.group, group_src=0)
+        numbers: list[int] = order.tolist()
+        self.build(assign(self.parameters, self.caps.for_good(), numbers))
+        self.has_rebuilt = True
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(str(bucket.nbytes) for bucket in self.buckets)
+        return (
+            f"<Reducer of {len(self.parameters)} parameters over {self.size} ranks, buckets of "
+            f"[{sizes}] bytes, {self.iteration} reductions done>"
+        )
+
+
+class WatchedOutputs:
+    """The nodes of forwards' outputs, as long as their graphs live; `reached` is called when a
+    backward pass comes to one."""
+
+    def __init__(self, reached: Callable[[], None]) -> None:
+        self._reached = weakref.WeakMethod(reached)
+        self._nodes: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.expects_any = False  # after an output of a kind that cannot be looked into
+
+    def watch(self, outputs: Iterable[TensorBase]) -> None:
+        """Watch these from now on."""
+        found = False
+        for output in outputs:
+            found = True
+            edge = graph.edge_of(output)
+            if edge is not None and edge[0] not in self._nodes:
+                self._nodes.add(edge[0])
+                RemovableHandle(hooks_of(edge[0]).reached, _weakly(self._reached))
+        self.expects_any = not found
+
+    def are_on(self, running: engine.BackwardPass) -> bool:
+        """Whether this pass comes through one of them."""
+        return self.expects_any or any(node in running.tasks for node in self._nodes)
+
+    def __repr__(self) -> str:
+        return f"<Outputs: {len(self._nodes)} alive>"
+
+
+def _weakly(method: weakref.WeakMethod[Any], *given: Any) -> Callable[..., None]:
+    """A hook that knows its reducer weakly: a wrapper that is deleted lets go of its module."""
+
+    def call(*_: Any) -> None:
+        found = method()
+        if found is not None:
+            found(*given)
+
+    return call

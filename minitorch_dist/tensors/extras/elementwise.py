@@ -1,0 +1,147 @@
+"""Element by element: exponentials and logarithms, truth tables, questions about infinity, and in-place forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from minitorch_dist.tensors.core.base import Number, T, TensorBase
+from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.operations import compute
+from minitorch_dist.tensors.core.views import inplace
+from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.limits import finfo
+from minitorch_dist.tensors.ops.elementwise.comparison import ge, gt, le, lt, ne
+from minitorch_dist.tensors.ops.elementwise.exponentials import exp, log, sigmoid
+from minitorch_dist.tensors.ops.elementwise.powers import reciprocal, rsqrt, sqrt, square
+from minitorch_dist.tensors.ops.elementwise.rounding import abs, ceil, floor, round, sign, trunc
+from minitorch_dist.tensors.ops.elementwise.trigonometry import cos, sin, tanh
+from minitorch_dist.tensors.promotion import (
+    floating,
+    not_a_tensor,
+    not_implemented,
+    on_result_device,
+    one_number,
+)
+
+LN2, LN10 = math.log(2), math.log(10)
+
+# --------------------------------------------------------------------------- exponentials, angles
+
+
+def exp2(input: T) -> T:
+    """2 to the power of each element"""
+    x = floating(input)
+    out = without_warnings(np.exp2, x.array)
+    return record(
+        out, "Exp2Backward0", (x, lambda g: g * out * g.dtype.type(LN2)), reads_result=True
+    )
+
+
+def log2(input: T) -> T:
+    """The logarithm to base 2"""
+    return _logarithm(input, np.log2, "Log2Backward0", LN2)
+
+
+def log10(input: T) -> T:
+    """The logarithm to base 10"""
+    return _logarithm(input, np.log10, "Log10Backward0", LN10)
+
+
+def _logarithm(input: T, ufunc: np.ufunc, name: str, of_base: float) -> T:
+    x = floating(input)
+    a = x.array
+    out = without_warnings(ufunc, a)
+    return record(out, name, (x, lambda g: g / (a * a.dtype.type(of_base)), x))
+
+
+def tan(input: T) -> T:
+    x = floating(input)
+    out = without_warnings(np.tan, x.array)
+    return record(out, "TanBackward0", (x, lambda g: g * (1 + out * out)), reads_result=True)
+
+
+# --------------------------------------------------------------------------------- truth tables
+
+
+def logical_and(input: T, other: T) -> T:
+    """Whether both elements are not 0"""
+    return _logical(np.logical_and, input, other)
+
+
+def logical_or(input: T, other: T) -> T:
+    """Whether at least one of the elements is not 0"""
+    return _logical(np.logical_or, input, other)
+
+
+def logical_xor(input: T, other: T) -> T:
+    """Whether exactly one of the elements is not 0"""
+    return _logical(np.logical_xor, input, other)
+
+
+def _logical(ufunc: np.ufunc, input: T, other: T) -> T:
+    if not isinstance(other, TensorBase):
+        raise not_a_tensor(other)
+    return result(on_result_device(input, other), compute(ufunc, input.array, other.array))
+
+
+def logical_not(input: T) -> T:
+    """Whether the element is 0"""
+    return result(input, np.logical_not(input.array))
+
+
+def bitwise_not(input: T) -> T:
+    """~input"""
+    x = input.array
+    if x.dtype.kind not in "iub":
+        raise not_implemented("bitwise_not_cpu", x)
+    return result(input, np.invert(x))
+
+
+# ------------------------------------------------------------------------------------- infinity
+
+
+def isinf(input: T) -> T:
+    """Which elements are infinite"""
+    return result(input, np.isinf(input.array))
+
+
+def isposinf(input: T) -> T:
+    """Which elements are +inf"""
+    return result(input, np.asanyarray(input.array == np.inf))
+
+
+def isneginf(input: T) -> T:
+    """Which elements are -inf"""
+    return result(input, np.asanyarray(input.array == -np.inf))
+
+
+def nan_to_num(
+    input: T,
+    nan: Number | None = None,
+    posinf: Number | None = None,
+    neginf: Number | None = None,
+) -> T:
+    """`nan` (0) in place of nan, and the largest finite numbers in place of the infinities"""
+    x = input.array
+    if x.dtype.kind in "iub":
+        return result(input, x.copy())
+    for name, number in (("nan", nan), ("posinf", posinf), ("neginf", neginf)):
+        one_number("nan_to_num", name, number)
+    limits = finfo(input.dtype)
+    out = x.copy()
+    out[np.isnan(x)] = 0.0 if nan is None else nan
+    out[x == np.inf] = limits.max if posinf is None else posinf
+    out[x == -np.inf] = limits.min if neginf is None else neginf
+    return record(out, "NanToNumBackward0", (input, lambda g: g * np.isfinite(x), input))
+
+
+# --------------------------------------------------------------------- second names, in-place forms
+
+greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
+exp_, log_, sigmoid_, tanh_ = inplace(exp), inplace(log), inplace(sigmoid), inplace(tanh)
+square_, sqrt_, rsqrt_ = inplace(square), inplace(sqrt), inplace(rsqrt)
+reciprocal_, sin_, cos_ = inplace(reciprocal), inplace(sin), inplace(cos)
+abs_, sign_, floor_, ceil_ = inplace(abs), inplace(sign), inplace(floor), inplace(ceil)
+round_, trunc_, nan_to_num_ = inplace(round), inplace(trunc), inplace(nan_to_num)

@@ -1,0 +1,80 @@
+"""`autograd.graph` in torch and here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.parity.test_backward import agree, leaf, plain
+
+pytestmark = pytest.mark.parity
+
+
+def multi_grad_hook(mode: str) -> Callable[[Any], Any]:
+    def program(t: Any) -> Any:
+        a, b = leaf(t, 3), leaf(t, 3)
+        c, d = a * b, a * b
+        seen: list[Any] = []
+        handle = t.autograd.graph.register_multi_grad_hook(
+            (a, b, c, d), lambda g: seen.append(plain(g)), mode=mode
+        )
+        c.sum().backward(retain_graph=True)
+        c.sum().backward(inputs=[a], retain_graph=True)
+        handle.remove()
+        c.sum().backward()
+        return seen
+
+    return program
+
+
+def graph_of(t: Any) -> Any:
+    x = leaf(t, 3)
+    y = (x * x).sum()
+    node = y.grad_fn
+    edge = t.autograd.graph.get_gradient_edge(x)
+    return (
+        node.name(),
+        type(node).__name__,
+        [(n.name(), nr) for n, nr in node.next_functions],
+        edge.node.variable is x,
+        edge.output_nr,
+        node.next_functions[0][0].next_functions[0][0] is edge.node,
+        isinstance(node, t.autograd.graph.Node),
+        node.metadata,
+    )
+
+
+def bumped(t: Any) -> Any:
+    x = t.ones(3)
+    t.autograd.graph.increment_version(x)
+    t.autograd.graph.increment_version([x, x])
+    return x._version
+
+
+def queued(t: Any) -> Any:
+    x = leaf(t, 2)
+    seen: list[str] = []
+    queue = t.autograd.Variable._execution_engine.queue_callback
+
+    def hook(grad: Any) -> None:
+        seen.append("hook")
+        queue(lambda: (seen.append("done"), queue(lambda: seen.append("later"))))
+
+    x.register_hook(hook)
+    (x * 2).sum().backward()
+    return seen, isinstance(x, t.autograd.Variable), plain(t.autograd.Variable(x * 2))
+
+
+PROGRAMS = [
+    multi_grad_hook("all"), multi_grad_hook("any"), multi_grad_hook("some"),
+    graph_of, bumped, queued,
+    lambda t: t.autograd.graph.get_gradient_edge(t.ones(2)),
+    lambda t: t.autograd.Variable._execution_engine.queue_callback(lambda: None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_same(number: int) -> None:
+    agree(PROGRAMS[number])
