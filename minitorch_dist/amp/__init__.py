@@ -3,8 +3,6 @@
 from minitorch_dist import not_offered
 from minitorch_dist.amp.autocast_mode import (
     autocast as autocast,
-    custom_bwd as custom_bwd,
-    custom_fwd as custom_fwd,
 )
 from minitorch_dist.amp.grad_scaler import GradScaler as GradScaler
 
