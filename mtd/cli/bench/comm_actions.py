@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+PROGRAM = True  # a user's program, to the library that is timed
 Action = Callable[[], Any]
 Actions = dict[str, Callable[[int], Action]]
 

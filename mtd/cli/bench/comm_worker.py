@@ -21,6 +21,7 @@ from typing import Any
 from mtd.cli.bench import comm_actions as actions
 from mtd.cli.bench.comm_actions import Actions
 
+PROGRAM = True  # a user's program, to the library that is timed
 Answer = Callable[[str], Any]
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from mtd.cli.bench import steps
 
+PROGRAM = True  # a user's program, to the library that is timed
 Step = Callable[[], Any]
 BATCHES = {"mlp": 128, "convnet": 32, "wide": 64}
 TINY = "tiny"
