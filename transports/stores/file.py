@@ -335,8 +335,12 @@ class Log:
 
 
 def packed(request: StoreRequest) -> bytes:
-    """A record: the length and the request, each with its checksum."""
-    frame = protocol.pack_request(request)
+    """The record of a request."""
+    return framed(protocol.pack_request(request))
+
+
+def framed(frame: bytes) -> bytes:
+    """A frame as a record: its head and its body, each with its checksum."""
     head, body = frame[: frames.LENGTH], frame[frames.LENGTH :]
     return head + _sum(head) + body + _sum(body)
 

@@ -10,15 +10,15 @@ from typing import Any
 
 from tests.hostile.bending import WORDS, bytes_bender, fields_of, odd
 from tests.hostile.door import Door
-from transports import frames
+from transports import frames, job
 from transports.clock import SYSTEM
-from transports.errors import DistStoreError, StoreTimeout, TrustError
+from transports.errors import DistStoreError, OtherJob, StoreTimeout, TrustError
 from transports.frames import FrameError
 from transports.mqtt_protocol import address as mqtt, frames as channel
 from transports.mqtt_protocol.frames import Frame
 from transports.mqtt_protocol.store_server import MqttStoreServer, Topics
 from transports.stores import processes, protocol
-from transports.stores.file import JOIN, LEAVE, FileStore
+from transports.stores.file import HEAD, JOIN, LEAVE, SUM, FileStore, framed, packed
 from transports.stores.key_values import OPERATIONS, READS, KeyValues, NotYet
 from transports.stores.protocol import StoreRequest
 
@@ -165,7 +165,8 @@ class File:
 
 def make_log(random: Random, size: int) -> bytes:
     user = f"{processes.mark()} 00".encode()
-    asked = [StoreRequest(JOIN, [], [user], 0.0)]
+    mine = job.here()
+    asked = [StoreRequest(JOIN, [], [user, mine.marks().packed(), f"{mine}".encode()], 0.0)]
     shelf = KeyValues()
     for _ in range(min(size, 300)):
         one = request(random, 1)._replace(seconds=0.0)
@@ -177,28 +178,28 @@ def make_log(random: Random, size: int) -> bytes:
             asked.append(one)
     if random.random() < 0.2:
         asked.append(StoreRequest(LEAVE, [], [user], 0.0))
-    return b"".join(map(protocol.pack_request, asked))
+    return b"".join(map(packed, asked))
 
 
 def log_fields(data: bytes) -> list[Any]:
     found, at = [], 0
-    while at + frames.LENGTH <= len(data) and len(found) < 40:
-        found += fields_of("<2sHIQ", at) + fields_of("<II", at + frames.LENGTH)
-        at += frames.LENGTH + int.from_bytes(data[at + 8 : at + 16], "little")
+    while at + HEAD <= len(data) and len(found) < 40:
+        found += fields_of("<2sHIQI", at) + fields_of("<II", at + HEAD)
+        at += HEAD + int.from_bytes(data[at + 8 : at + 16], "little") + SUM
     return found
 
 
 def fit_log(random: Random, data: bytes) -> bytes:
-    """Whole records of which one says something else."""
+    """Whole records, with their checksums, of which one says something else."""
     found, at = list[bytes](), 0
-    while at + frames.LENGTH <= len(data):
+    while at + HEAD <= len(data):
         length = int.from_bytes(data[at + 8 : at + 16], "little")
-        found.append(data[at + frames.LENGTH : at + frames.LENGTH + length])
-        at += frames.LENGTH + length
+        found.append(data[at + HEAD : at + HEAD + length])
+        at += HEAD + length + SUM
     if found:
         place = random.randrange(len(found))
         found[place] = fit_list(random, found[place])
-    return b"".join(frames.pack(0, len(body)) + body for body in found)
+    return b"".join(framed(frames.pack(0, len(body)) + body) for body in found)
 
 
 # ------------------------------------------------------------------------- a store that a broker carries
@@ -268,5 +269,5 @@ def doors(folder: Path) -> list[Door]:
         Door("store-by-broker", make_asking, bend_asking, read_asking, (), has_large=False, weight=0.7),
         Door("store-commands", make_commands, bend_commands, read_commands, (), weight=0.6),
         Door("store-file", make_log, bytes_bender(log_fields), File(store).read,
-             (DistStoreError, TrustError), fit_log, folder=store, weight=0.6, is_always_right=False),
+             (DistStoreError, TrustError, OtherJob), fit_log, folder=store, weight=0.6, is_always_right=False),
     ]  # fmt: skip
