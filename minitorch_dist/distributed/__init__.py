@@ -19,7 +19,7 @@ Read from the ground up:
     torch_api         torch's functions on tensors
     distributed_c10d  worlds under torch's names
     device_mesh       grids of ranks
-    nested            the tensors in what a module is given or returns
+    nested_tensors    the tensors in what a module is given or returns
 
 Errors and checks:
 
@@ -34,8 +34,8 @@ Errors and checks:
 
 Choices: `backends`, `reduce_op` and `reductions`; `measuring` finds out what links cost.
 
-Upon these stand `rpc`, `autograd`, `optim`, `fsdp`, `tensor` (and `_tensor`, its old address), `nn`, `pipelining`,
-`checkpoint`, `algorithms` (with `grad_bucket`, the argument of DDP's hooks) and `_composable`. Beside them stand
+Upon these stand `ddp`, `rpc`, `autograd`, `optim`, `fsdp`, `tensor` (and `_tensor`, its old address), `nn`,
+`pipelining`, `checkpoint`, `algorithms` (with `grad_bucket`, the argument of DDP's hooks) and `_composable`. Beside them stand
 `journal` (the record of a run), `codec` (objects as bytes), and `elastic` with `run`, `launch` and `launcher` (workers
 that are started, and again).
 """
