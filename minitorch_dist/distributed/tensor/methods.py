@@ -27,8 +27,8 @@ ELEMENT_BY_ELEMENT = (
     "log1p log2 long reciprocal relu round rsqrt sigmoid sign sin sqrt square tanh"
 )
 IN_PLACE = (
-    "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ copy_ div_ exp_ fill_ lerp_ log_ mul_ neg_ pow_ reciprocal_ "
-    "relu_ round_ rsqrt_ sigmoid_ sqrt_ square_ sub_ tanh_ zero_"
+    "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ copy_ div_ exp_ fill_ lerp_ log_ mul_ neg_ pow_ relu_ "
+    "sigmoid_ sqrt_ sub_ tanh_ zero_"
 )
 RANDOM = "bernoulli_ exponential_ normal_ random_ uniform_"
 OF_SUMMANDS = {"neg_", "zero_"}  # in place, of each summand by itself
