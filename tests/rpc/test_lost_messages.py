@@ -16,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 import minitorch_dist as mtd
 from minitorch_dist.distributed import rpc, world
 from minitorch_dist.distributed.rpc.agent import current
+from minitorch_dist.distributed.rpc.retry import RememberingServer
 from tests.deep import examples, seeds
 from tests.rpc import test_rref
 from tests.rpc.test_rref import alive, forget, kept, pass_on
@@ -72,7 +73,7 @@ def lossy(program: Any, size: int, faults: Faults, timeout: float = 3000.0) -> l
         rank = world.current().rank
         options = rpc.TensorPipeRpcBackendOptions(rpc_timeout=timeout, num_worker_threads=2)
         rpc.init_rpc(f"w{rank}", rpc_backend_options=options)
-        assert current().retry is not None
+        assert isinstance(current().server, RememberingServer)
         result = program(rank)
         rpc.shutdown()
         return result

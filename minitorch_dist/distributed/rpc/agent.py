@@ -27,10 +27,9 @@ from minitorch_dist.distributed.rpc.message import (
     REQUEST,
     STATE,
     LostNotice,
-    RpcMessage,
 )
 from minitorch_dist.distributed.rpc.pool import WorkerPool
-from minitorch_dist.distributed.rpc.retry import Retry
+from minitorch_dist.distributed.rpc.retry import RememberingServer, RetryingCaller
 from minitorch_dist.distributed.rpc.serve import RequestServer
 from minitorch_dist.distributed.rpc.worker import Job, RpcWorker
 from transports.clock import PICO
@@ -59,17 +58,19 @@ class RpcAgent(RpcWorker):
         self._parts: dict[Any, Any] = {}
         self._parts_lock = Lock()
         self.pool = WorkerPool(self, threads)
-        self.retry = Retry(self, self.pool) if transport.may_lose else None
-        if self.retry is None:
-            self.caller, self.server = Caller(self, self.pool), RequestServer(self)
-        else:
-            self.caller, self.server = self.retry.caller, self.retry.server
+        self.caller, self.server = Caller(self, self.pool), RequestServer(self)
+        self.takers |= dict.fromkeys((PROBE, STATE, DONE), lambda _: None)
+        if transport.may_lose:
+            caller, server = RetryingCaller(self, self.pool), RememberingServer(self)
+            self.caller, self.server = caller, server
+            self.takers |= {
+                PROBE: server.answer_probe, STATE: caller.hear_state, DONE: server.drop_answer,
+            }  # fmt: skip
         self.call, self.ask, self.tell = self.caller.call, self.caller.ask, self.caller.tell
         self.when_closed = self.caller.close
         self.takers |= {
             REQUEST: self.server.take, ANSWER: self.caller.take, FAILURE: self.caller.take, LOST: self._lose,
         }  # fmt: skip
-        self.takers |= dict.fromkeys((PROBE, STATE, DONE), self._retry)
 
     def begin(self, workers: WorkerTable) -> None:
         """All workers are there: take part."""
@@ -90,13 +91,8 @@ class RpcAgent(RpcWorker):
 
     def is_stale(self, src: int, kind: int, id: int) -> bool:
         if kind == REQUEST:
-            return self.retry is not None and self.retry.server.is_over(src, id)
+            return self.server.is_over(src, id)
         return id not in self.caller.calls
-
-    def _retry(self, message: RpcMessage) -> None:
-        """A message about one that may have been lost."""
-        if self.retry is not None:
-            self.retry.take(message)
 
     def _lose(self, lost: LostNotice) -> Job | None:
         """A worker is gone: its calls fail at once."""
@@ -104,8 +100,7 @@ class RpcAgent(RpcWorker):
         if src in self.lost_workers:
             return None
         self.lost_workers[src] = reason
-        if self.retry is not None:
-            self.retry.server.forget(src)
+        self.server.forget(src)
         for listener in list(self.when_lost):
             listener(src, reason)
         return self.caller.lose(src, reason)

@@ -7,8 +7,8 @@
               PROBE ─────────────────────►         its answer again
               DONE ──────────────────────►         the answer need not be kept
 
-The classes here add this to those of `call` and `serve`. A worker has a `Retry` only if its transport may
-lose messages (`may_lose`).
+The classes here add this to those of `call` and `serve`. A worker has them only if its transport may lose messages
+(`may_lose`).
 """
 
 from __future__ import annotations
@@ -39,26 +39,6 @@ from transports.clock import PICO
 from transports.errors import PeerLost, TransportClosed
 
 RETRY: Final = round(0.25 * PICO)  # without an answer, after which the caller asks for it
-
-
-class Retry:
-    """The caller and the server of a worker whose transport may lose messages."""
-
-    def __init__(self, worker: RpcWorker, pool: WorkerPool) -> None:
-        self.caller = RetryingCaller(worker, pool)
-        self.server = RememberingServer(worker)
-
-    def take(self, message: RpcMessage) -> None:
-        """A message about a request or an answer that may have been lost."""
-        if message.kind == STATE:
-            self.caller.hear_state(message)
-        elif message.kind == PROBE:
-            self.server.answer_probe(message)
-        elif message.kind == DONE:
-            self.server.drop_answer(message)
-
-    def __repr__(self) -> str:
-        return f"<Retry: {self.caller!r}, {self.server!r}>"
 
 
 class RetriedCall(PendingCall):

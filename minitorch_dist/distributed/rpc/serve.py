@@ -173,6 +173,19 @@ class RequestServer:
     def _send_reply(self, message: RpcMessage, kind: int, parts: list[Any]) -> None:
         self._sender.send_if_there(message.src, kind, message.id, parts)
 
+    # ------------------------------------------------------- of requests that may come twice: `retry`
+
+    def is_over(self, src: int, id: int) -> bool:
+        """Whether a request was begun here, or is so old that its caller wants no answer."""
+        return False
+
+    def owes(self) -> bool:
+        """Whether a caller has not confirmed its answer yet."""
+        return False
+
+    def forget(self, src: int) -> None:
+        """A worker is gone."""
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.served.total()} requests served>"
 

@@ -131,7 +131,7 @@ class Ending:
         """Stay for a while where messages may get lost: a caller may ask again for its answer."""
         agent = self._agent
         deadline = agent.clock.deadline(LINGER)
-        while agent.retry is not None and agent.retry.server.owes() and not deadline.is_over():
+        while agent.server.owes() and not deadline.is_over():
             agent.clock.sleep(0.05)
 
     def _be_quiet(self) -> None:

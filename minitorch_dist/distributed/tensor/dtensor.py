@@ -112,8 +112,12 @@ class DTensor(TensorPart):
         """A DTensor that lies as this one does."""
         if array.shape != self._local_array().shape:
             return super().companion(array)
-        own = base.new(Tensor, array, self.device)
-        return made(DTensor, array, self._mesh, self._placements, self._whole, own.storage)
+        return self.alike(array)
+
+    def alike(self, array: Array, storage: Any = None, cls: Any = None) -> Any:
+        """A tensor of another part that lies as this one does: on memory that has a `storage`, or on this one's device."""
+        lying = self._mesh, self._placements, self._whole
+        return made(cls or DTensor, array, *lying, storage, self.device)
 
     def lying_alike(self, part: Tensor) -> Any:
         """A new part of the same shape as a DTensor. It has no summands: each rank has it all."""
@@ -124,8 +128,7 @@ class DTensor(TensorPart):
 
     def as_parameter(self, requires_grad: bool) -> Any:
         """A parameter on the same memory, distributed as this is."""
-        own, storage = self._local_array(), self.storage
-        out = made(DParameter, own, self._mesh, self._placements, self._whole, storage)
+        out = self.alike(self._local_array(), self.storage, DParameter)
         out.requires_grad = requires_grad
         return out
 
@@ -159,8 +162,7 @@ class DTensor(TensorPart):
                     "moment. detach() the tensor first."
                 )
             cls = DParameter if isinstance(self, Parameter) else DTensor
-            own, device = row_major(self._local_array()).copy(), self.device
-            out = made(cls, own, self._mesh, self._placements, self._whole, device=device)
+            out = self.alike(row_major(self._local_array()).copy(), cls=cls)
             out.requires_grad = self.requires_grad
             if self._grad is not None:
                 out._grad = self._grad.__deepcopy__(memo)
@@ -175,36 +177,30 @@ class DTensor(TensorPart):
             return grad
         if grad.array.shape != self._local_array().shape:
             return grad  # whole, or collected in no_sync: an ordinary tensor
-        return made(DTensor, grad.array, self._mesh, self._placements, self._whole, grad.storage)
+        return self.alike(grad.array, grad.storage)
 
     @grad.setter
     def grad(self, value: Any) -> None:
         Tensor.grad.fset(self, value)  # type: ignore[attr-defined]
 
     def detach(self) -> Any:
-        array = self._local_array()
-        return made(DTensor, array, self._mesh, self._placements, self._whole, self.storage)
+        return self.alike(self._local_array(), self.storage)
 
     @property
     def data(self) -> Any:
         """The same memory outside of the graph, distributed as this is."""
-        own, storage = self._local_array(), self.storage.alias()
-        return made(DTensor, own, self._mesh, self._placements, self._whole, storage)
+        return self.alike(self._local_array(), self.storage.alias())
 
     @data.setter
     def data(self, value: Tensor) -> None:
         copying.set_data(self, value)
 
     def clone(self, **_: Any) -> Any:
-        array = self._local_array().copy()
-        return made(DTensor, array, self._mesh, self._placements, self._whole, device=self.device)
+        return self.alike(self._local_array().copy())
 
     def cpu(self, memory_format: Any = None) -> Any:
-        return self.detach() if self.device.type == "cpu" else self.clone_to("cpu")
-
-    def clone_to(self, device: str) -> Any:
-        local = self.to_local().to(device)
-        return made(DTensor, local.array, self._mesh, self._placements, self._whole, local.storage)
+        local = self.to_local().cpu()
+        return self.alike(local.array, local.storage)
 
     def norm_across(self, own: Array, order: float) -> Array:
         """The norm of the whole, from this rank's part of it. Collective."""

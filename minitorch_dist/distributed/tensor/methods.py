@@ -21,20 +21,17 @@ OPERATORS = {
     "pow": operator.pow, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
     "ge": operator.ge,
 }  # fmt: skip
-BY_NAME = ["pow eq ne lt le gt ge maximum minimum"]
-ELEMENT_BY_ELEMENT = [
-    "abs absolute acos asin atan bfloat16 bool ceil clamp clamp_max clamp_min clip cos",
-    "double erf exp exp2 expm1 float floor half int isfinite isinf isnan log log10",
-    "log1p log2 logical_not long nan_to_num reciprocal relu round rsqrt sigmoid sign sin",
-    "sqrt square tan tanh trunc",
-]
-IN_PLACE = [
-    "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ clip_ copy_ div_",
-    "divide_ exp_ fill_ lerp_ log_ mul_ multiply_ neg_ negative_ pow_ relu_",
-    "sigmoid_ sqrt_ sub_ subtract_ tanh_ true_divide_ zero_",
-]
-RANDOM = ["bernoulli_ exponential_ normal_ random_ uniform_"]
-OF_SUMMANDS = {"neg_", "negative_", "zero_"}  # in place, of each summand by itself
+BY_NAME = "pow eq ne lt le gt ge maximum minimum"
+ELEMENT_BY_ELEMENT = (
+    "abs bfloat16 bool ceil clamp clamp_max clamp_min cos double exp float floor half int isfinite isinf isnan log log10 "
+    "log1p log2 long reciprocal relu round rsqrt sigmoid sign sin sqrt square tanh"
+)
+IN_PLACE = (
+    "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ copy_ div_ exp_ fill_ lerp_ log_ mul_ neg_ pow_ relu_ "
+    "sigmoid_ sqrt_ sub_ tanh_ zero_"
+)
+RANDOM = "bernoulli_ exponential_ normal_ random_ uniform_"
+OF_SUMMANDS = {"neg_", "zero_"}  # in place, of each summand by itself
 
 
 def _operator(operation: Callable[..., Any]) -> tuple[Any, Any]:
@@ -119,9 +116,9 @@ def _random(name: str) -> Any:
 def _may_write_summands(name: str, args: Any) -> bool:
     if name in OF_SUMMANDS or name == "copy_":
         return True
-    if name in ("mul_", "multiply_", "div_", "divide_", "true_divide_"):
+    if name in ("mul_", "div_"):
         return not any(isinstance(each, TensorBase) for each in args)
-    return name in ("add_", "sub_", "subtract_") and isinstance(args[0], DTensor)
+    return name in ("add_", "sub_") and isinstance(args[0], DTensor)
 
 
 def _add(self: DTensor, other: Any, *, alpha: float = 1) -> Any:
@@ -158,9 +155,8 @@ def _to(self: DTensor, *args: Any, **options: Any) -> Any:
 
 
 METHODS: dict[str, Any] = {
-    "add": _add, "sub": _sub, "subtract": _sub, **dict.fromkeys(("mul", "multiply"), _operator(operator.mul)[0]),
-    **dict.fromkeys(("div", "divide", "true_divide"), _operator(operator.truediv)[0]),
-    "neg": _negative, "negative": _negative, "__neg__": _negative, "__abs__": _element_by_element("abs"),
+    "add": _add, "sub": _sub, "mul": _operator(operator.mul)[0], "div": _operator(operator.truediv)[0],
+    "neg": _negative, "__neg__": _negative, "__abs__": _element_by_element("abs"),
     "sum": arithmetic.total, "item": _item, "to": _to, "backward": _backward,
     "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()),
 }  # fmt: skip
@@ -175,7 +171,7 @@ def attach() -> None:
         if name not in COMPARISONS:
             setattr(DTensor, f"__r{name}__", reflected)
     for names, make in ((BY_NAME, _by_name), (ELEMENT_BY_ELEMENT, _element_by_element), (IN_PLACE, _in_place), (RANDOM, _random)):  # fmt: skip
-        for name in " ".join(names).split():
+        for name in names.split():
             setattr(DTensor, name, make(name))
     for name, written in (("add", "add_"), ("sub", "sub_"), ("mul", "mul_"), ("truediv", "div_"), ("pow", "pow_")):  # fmt: skip
         setattr(DTensor, f"__i{name}__", _in_place(written))
