@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed.tensor import arithmetic, factories
+from minitorch_dist.distributed.tensor import arithmetic
 from minitorch_dist.distributed.tensor.dtensor import DTensor
 from minitorch_dist.distributed.tensor.part import here
+from minitorch_dist.distributed.tensor.random_numbers import drawn_like
 from minitorch_dist.tensors.core import base, grad_mode
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor
@@ -106,7 +107,7 @@ def _random(name: str) -> Any:
                 f"{name}() of a DTensor takes no generator: seed all ranks alike"
             )
         self.copy_(
-            factories.drawn_like(
+            drawn_like(
                 self, lambda whole, source: getattr(whole, name)(*args, generator=source, **options)
             )
         )
