@@ -44,6 +44,7 @@ of the textbooks' formulas, in whole picoseconds.
     two_level_bounds     what no schedule can beat
     exploring            many seeds
     chaos  hardship      the faults, and the delays, that a seed stands for
+    leaf_lots            which of several complete gradients is collected first
     exhausting  choices  every schedule of a small program
     matches              the order of messages that explains a wrong value
     failure              what went wrong, in the fewest faults

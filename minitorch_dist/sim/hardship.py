@@ -26,7 +26,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from minitorch_dist.distributed.world import World
-from minitorch_dist.tensors.autograd import attended
+from minitorch_dist.sim import leaf_lots
 from transports.faults import plans
 from transports.faults.rules import chance
 from transports.quantities import span
@@ -87,14 +87,14 @@ class Hardship:
         medium.reads_late = "l" in self.letters
 
     def around_the_run(self) -> AbstractContextManager[None]:
-        return attended.lots_are_drawn() if "g" in self.letters else nullcontext()
+        return leaf_lots.lots_are_drawn() if "g" in self.letters else nullcontext()
 
     def visit(self, here: World) -> None:
         """A rank has made its world."""
         if "a" in self.letters:
             here.mailbox.choose_source = lambda sources: self._choose(here.rank, sources)
         if "g" in self.letters:
-            attended.order_leaves(lambda: self._lot(here.rank))
+            leaf_lots.order_leaves(lambda: self._lot(here.rank))
         if "h" in self.letters:
             here.answers = lambda is_over: is_over() and not self._hesitates(here.rank)
 
