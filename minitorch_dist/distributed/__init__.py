@@ -35,8 +35,8 @@ Errors and checks:
 Choices: `backends`, `reduce_op` and `reductions`; `measuring` finds out what links cost.
 
 Upon these stand `rpc`, `autograd`, `optim`, `fsdp`, `tensor` (and `_tensor`, its old address), `nn`, `pipelining`,
-`checkpoint`, `algorithms` (with `grad_bucket`, the argument of DDP's hooks) and `_composable`. Beside them stand
-`journal` (the record of a run), `codec` (objects as bytes), and `elastic` with `run`, `launch` and `launcher` (workers
+`checkpoint`, and `algorithms` (with `grad_bucket`, the argument of DDP's hooks). Beside them stand
+`journal` (the record of a run), `codec` (objects as bytes), and `elastic` with `run` and `launch` (workers
 that are started, and again).
 """
 
