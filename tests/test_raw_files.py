@@ -33,7 +33,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "transports/stores/file.py": ({"ftruncate"}, "of a file that is proved to be a store's"),
     "minitorch_dist/distributed/journal/sheets.py": ({"ftruncate"}, "of a file that is proved to be a journal"),
     "minitorch_dist/distributed/elastic/multiprocessing/entry.py": (
-        {"open w", "open wb", "replace"},
+        {"open w", "replace"},
         "in its agent's folder; it imports nothing of ours",
     ),
     "minitorch_dist/distributed/elastic/multiprocessing/errors.py": (

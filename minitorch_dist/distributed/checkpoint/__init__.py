@@ -13,11 +13,8 @@ From the ground up:
     attendance         waiting for other ranks, no longer than they live
     agreement          one checkpoint for ranks that load together, without waiting
     metadata           names, shapes and chunks, known without reading tensors
-    planner            plans as torch has them
-    default_planner    the usual one
-    storage            what a place for checkpoints offers
-    filesystem         a folder as such a place
-    planned            a plan carried out
+    default_planner    options of saving and loading under torch's names
+    filesystem         a folder under torch's names
     api                torch's functions
     state_dict_saver   torch's address of `save`
     state_dict_loader  torch's address of `load`
@@ -48,16 +45,4 @@ from minitorch_dist.distributed.checkpoint.metadata import (
     Metadata as Metadata,
     TensorStorageMetadata as TensorStorageMetadata,
 )
-from minitorch_dist.distributed.checkpoint.planner import (
-    LoadPlan as LoadPlan,
-    LoadPlanner as LoadPlanner,
-    ReadItem as ReadItem,
-    SavePlan as SavePlan,
-    SavePlanner as SavePlanner,
-    WriteItem as WriteItem,
-)
 from minitorch_dist.distributed.checkpoint.stateful import Stateful as Stateful
-from minitorch_dist.distributed.checkpoint.storage import (
-    StorageReader as StorageReader,
-    StorageWriter as StorageWriter,
-)

@@ -25,11 +25,6 @@ from transports import keeper
 from transports.errors import StoreTimeout
 from transports.stores.store import Store
 
-
-class Mine(dcp.DefaultSavePlanner):
-    """Sends a save the long way."""
-
-
 PHASES = {
     "plan": (values, "packed"),
     "copy": (state, "snapshot"),
@@ -45,17 +40,16 @@ def mine(turn: int) -> dict[str, Any]:
 
 
 def save(folder: Path, turn: int, way: str) -> None:
-    planner = Mine() if way == "planner" else None
     if way == "async":
         dcp.async_save(mine(turn), checkpoint_id=folder).result()
     else:
-        dcp.save(mine(turn), checkpoint_id=folder, planner=planner)
+        dcp.save(mine(turn), checkpoint_id=folder)
 
 
 CASES = [
     (phase, way, size, victim)
     for phase in PHASES
-    for way in ("plain", "async", "planner")
+    for way in ("plain", "async")
     for size, victim in ((1, 0), (2, 0), (3, 2), (5, 0))
     if victim == 0 or phase not in ("index", "lock", "sweep")  # only rank 0 does these
     if way == "async" or phase != "copy"
@@ -67,8 +61,6 @@ def test_all_ranks_hear_why(
     phase: str, way: str, size: int, victim: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, function = PHASES[phase]
-    if (way, phase) == ("planner", "plan"):
-        module, function = Mine, "create_local_plan"
     right = getattr(module, function)
     armed = [False]
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 
 import minitorch_dist as mt
 import minitorch_dist.distributed as dist
 import minitorch_dist.distributed.checkpoint as dcp
+from minitorch_dist.distributed.checkpoint import writing
 from minitorch_dist.distributed.checkpoint.format_utils import dcp_to_torch_save
 from minitorch_dist.distributed.device_mesh import init_device_mesh
 from minitorch_dist.distributed.tensor import Shard, distribute_tensor, zeros
@@ -79,3 +81,30 @@ def test_what_a_planner_saved_is_read(size: int, tmp_path: Path) -> None:
     assert launch(load, size) == [expected] * size
     dcp_to_torch_save(tmp_path, tmp_path / "one.pt")
     assert mt.load(tmp_path / "one.pt")["w"].flatten().tolist() == expected[0]
+
+
+def test_a_chunk_may_have_a_key_of_its_own(tmp_path: Path) -> None:
+    """So a planner of before kept two chunks of one tensor in one file."""
+    arrays = {"x": np.arange(2.0), "x@2": np.arange(2.0, 5.0)}
+    writing.write_part(tmp_path, "g-00000-of-00001.safetensors", arrays).close()
+    chunks = [
+        {
+            "file": "g-00000-of-00001.safetensors",
+            "offsets": [begin],
+            "sizes": [array.size],
+            "key": key,
+        }
+        for begin, (key, array) in zip((0, 2), arrays.items(), strict=True)
+    ]
+    tensors = {"x": {"shape": [5], "dtype": "float64", "chunks": chunks}}
+    index = {
+        "format": "minitorch_dist checkpoint 1",
+        "generation": "g",
+        "tensors": tensors,
+        "values": {},
+        "paths": {},
+    }
+    (tmp_path / "index.json").write_text(json.dumps(index))
+    found = {"x": mt.zeros(5, dtype=mt.float64)}
+    dcp.load(found, checkpoint_id=tmp_path)
+    assert found["x"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
