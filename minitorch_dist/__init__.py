@@ -25,9 +25,7 @@ from minitorch_dist import (
 )
 from minitorch_dist.amp.autocast_mode import (
     autocast as autocast,
-    clear_autocast_cache as clear_autocast_cache,
     get_autocast_dtype as get_autocast_dtype,
-    is_autocast_cache_enabled as is_autocast_cache_enabled,
     is_autocast_enabled as is_autocast_enabled,
 )
 from minitorch_dist.compiler import compile as compile
@@ -90,21 +88,15 @@ from minitorch_dist.tensors.extras.counting import (
     unique as unique,
 )
 from minitorch_dist.tensors.extras.elementwise import (
-    bitwise_not as bitwise_not,
     exp2 as exp2,
-    greater as greater,
-    greater_equal as greater_equal,
     isinf as isinf,
     isneginf as isneginf,
-    isposinf as isposinf,
     less as less,
-    less_equal as less_equal,
     log2 as log2,
     log10 as log10,
     logical_and as logical_and,
     logical_not as logical_not,
     logical_or as logical_or,
-    logical_xor as logical_xor,
     nan_to_num as nan_to_num,
     nan_to_num_ as nan_to_num_,
     not_equal as not_equal,
@@ -541,20 +533,14 @@ newaxis = None  # torch has numpy's name for a new axis in an index
 
 if TYPE_CHECKING:
     from minitorch_dist import (
-        ao as ao,
         datasets as datasets,
         distributed as distributed,
         distributions as distributions,
-        export as export,
         func as func,
         futures as futures,
-        fx as fx,
-        hub as hub,
-        jit as jit,
         models as models,
         multiprocessing as multiprocessing,
         nn as nn,
-        onnx as onnx,
         optim as optim,
         profiler as profiler,
         testing as testing,
@@ -569,22 +555,14 @@ if TYPE_CHECKING:
     )
 
 _ROOMS = {
-    "_dynamo",
-    "_inductor",
-    "ao",
     "datasets",
     "distributed",
     "distributions",
-    "export",
     "func",
-    "fx",
     "futures",
-    "hub",
-    "jit",
     "models",
     "multiprocessing",
     "nn",
-    "onnx",
     "optim",
     "profiler",
     "testing",
@@ -609,7 +587,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"minitorch_dist.{_FROM[name]}"), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'minitorch_dist' has no attribute {name!r}")
+    raise not_offered.no_name(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -1,16 +1,18 @@
-"""Modules of torch that are not here: an import of one says where its names are, or what to do instead.
+"""Names and modules of torch that are not here: asking for one says so, and says how to have it.
 
     import minitorch_dist.overrides
     ModuleNotFoundError: No module named 'minitorch_dist.overrides'. Wrap the tensor in a class of your own …
 
-It is a ModuleNotFoundError, so a program that tries one import and then another goes on. A sentence holds for
-all modules under its name, unless a longer name has one of its own.
+A module's sentence stands in `INSTEAD`. It holds for all modules under its name, unless a longer name has one of its own.
+Single names that were here stand in `gone.txt`, which is read when one of them is asked for.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
 from typing import Any, Final
 
 _QUANTIZED = "Lower the precision with `autocast`, or quantize the saved weights in PyTorch."
@@ -19,6 +21,8 @@ _COMPILER = "Nothing is compiled here: call the model as it is."
 _PROFILER = "Take `profiler.profile`."
 
 INSTEAD: Final = {
+    "_dynamo": "Nothing is compiled here, so a compiler has no settings: leave the line out.",
+    "_inductor": "Nothing is compiled here, so a compiler has no settings: leave the line out.",
     "accelerator": "Its functions are in `accelerator` itself.",
     "ao": _QUANTIZED,
     "autograd": "Its functions and classes are in `autograd` itself.",
@@ -29,21 +33,23 @@ INSTEAD: Final = {
     "autograd.profiler_util": _PROFILER,
     "backends": "Numpy computes everything, so there is nothing to choose.",
     "compiler": _COMPILER,
-    "contrib": "Take `utils.tensorboard` for curves.",
-    "cpu": "Its functions are in `cpu` itself; for mixed precision take `amp.autocast` and `amp.GradScaler`.",
+    "contrib": "Take the package tensorboardX for curves.",
+    "cpu": "For mixed precision take `amp.autocast` and `amp.GradScaler`.",
     "cuda": _DEVICES,
     "distributed": "Its functions and classes are in `distributed` itself.",
+    "distributed.elastic": "The launcher `distributed.run`, its agents and `distributed.elastic.multiprocessing.errors.record` are here; news are in the logs of the workers and in a journal.",
     "distributed.tensor": "Its classes are in `distributed.tensor` itself, and its styles in `distributed.tensor.parallel`.",
     "distributed.tensor.debug": "Where CommDebugMode counts collectives, `mtd run --journal FILE` writes each of them down.",
-    "distributions": "The classes are in `distributions` itself.",
-    "export": _COMPILER,
-    "fft": "PyTorch has Fourier transforms; numpy.fft has them for arrays, which `from_numpy` takes.",
+    "distributions": "Take `distributions.Normal`, `distributions.Bernoulli` or `distributions.Categorical`, and transform what they draw.",
+    "export": "Call the model, save its `state_dict`, or cut it into a pipeline's stages by hand.",
+    "fft": "Take numpy.fft for arrays, and `from_numpy`.",
     "functional": "Its functions, such as `einsum` and `norm`, are in `minitorch_dist` itself.",
     "fx": "Call the model; `nn.Module.register_forward_hook` shows what its layers get and give.",
-    "jit": _COMPILER,
+    "hub": "Nothing is downloaded: build the model (`models` has some), and read weights that you have with `load`.",
+    "jit": "Functions and modules run as they are written: leave the decorator out, and save a model's `state_dict`.",
     "library": "Write an operation with its gradient as an `autograd.Function`.",
     "masked": "Take `where` or `Tensor.masked_fill`, and a sum over the mask.",
-    "monitor": "Count in your own program, and draw with `utils.tensorboard`.",
+    "monitor": "Count in your own program, and draw with the package tensorboardX.",
     "mps": _DEVICES,
     "mtia": _DEVICES,
     "multiprocessing": "Take `multiprocessing.spawn`, or Python's own multiprocessing.",
@@ -54,6 +60,7 @@ INSTEAD: Final = {
     "nn.qat": _QUANTIZED,
     "nn.quantizable": _QUANTIZED,
     "nn.quantized": _QUANTIZED,
+    "nn.utils.parametrizations": "Take `nn.utils.weight_norm` or `nn.utils.spectral_norm`.",
     "nn.utils.parametrize": "Compute the weight in `forward`, or take `nn.utils.weight_norm` or `nn.utils.spectral_norm`.",
     "nn.utils.prune": "Multiply the weight with a mask in `forward`, or set its zeros again under `no_grad` after each step.",
     "numa": "Start the processes with the system's numactl.",
@@ -68,18 +75,20 @@ INSTEAD: Final = {
     "serialization": "Take `save` and `load`.",
     "signal": "Take numpy's windows, such as numpy.hanning, and `from_numpy`.",
     "sparse": "PyTorch has sparse tensors. A dense one with zeros gives the same numbers.",
-    "special": "PyTorch has the special functions; scipy.special has them for arrays, which `from_numpy` takes.",
+    "special": "Take scipy.special for arrays, and `from_numpy`.",
     "storage": "Take `Tensor.untyped_storage`.",
     "testing": "Take `testing.assert_close`.",
     "torch_version": "Take `__version__`.",
     "types": "Take Python's own types: `int | float | bool` is torch's Number.",
     "utils": "It is not needed here, or belongs to compilers and extensions.",
+    "utils.dlpack": "Take `from_dlpack` and `to_dlpack`.",
     "utils.benchmark": "Take Python's timeit, or `profiler.profile`.",
     "utils.collect_env": "Take `__version__` and numpy.show_config.",
     "utils.deterministic": "Take `use_deterministic_algorithms`.",
     "utils.hooks": "The hooks are in `nn.Module`; the handle that they return has `remove`.",
     "utils.model_zoo": "Nothing is downloaded: read weights that you have with `load`.",
     "utils.module_tracker": "Take `utils.flop_counter.FlopCounterMode`.",
+    "utils.tensorboard": "The package tensorboardX has a SummaryWriter, which takes numbers and arrays.",
     "utils.viz": "Take `profiler.profile` with `profile_memory=True`.",
     "xpu": _DEVICES,
 }  # fmt: skip
@@ -105,7 +114,53 @@ def instead_of(name: str) -> str:
         return f"It is `{MOVED[name]}` now."
     while name and name not in INSTEAD:
         name = name.rpartition(".")[0]
-    return INSTEAD.get(name, "")
+    words = INSTEAD.get(name, "")
+    return f"{words} PyTorch has it." if words and "PyTorch" not in words else words
+
+
+LEFT: Final = "It was left out, so that this library stays small enough to be read. PyTorch has it."
+
+
+@cache
+def gone() -> dict[str, frozenset[str]]:
+    """The names that were here, by module; those of the package itself stand under "", those of tensors under `Tensor`."""
+    lines = resources.files(__package__).joinpath("gone.txt").read_text("utf-8").splitlines()
+    told = (line.partition(":") for line in lines if not line.startswith("#"))
+    return {module: frozenset(names.split()) for module, _, names in told}
+
+
+def words_for(path: str) -> str:
+    """The sentence for a name that is not there; "" if torch has no such name, or we never had it."""
+    if path in INSTEAD or path in MOVED:
+        return instead_of(path)
+    module, _, name = path.rpartition(".")
+    return LEFT if name in gone().get(module, ()) else ""
+
+
+def no_name(module: str, name: str) -> AttributeError:
+    """The error for a name that a module does not have."""
+    words = words_for(f"{module}.{name}".partition(".")[2])
+    told = f"module {module!r} has no attribute {name!r}{words and '. '}{words}"
+    return AttributeError(told, name=name)
+
+
+def no_method(self: object, name: str) -> Any:
+    """Raise for an attribute that a tensor does not have: it may be torch's."""
+    words = words_for(f"Tensor.{name}")
+    if not words:
+        return object.__getattribute__(self, name)  # raises as before
+    told = f"{type(self).__name__!r} object has no attribute {name!r}. {words}"
+    raise AttributeError(told, name=name, obj=self)
+
+
+def guard(namespace: dict[str, Any]) -> None:
+    """Let a module, whose `globals()` these are, tell of names and modules that are not in it."""
+
+    def find(name: str) -> Any:
+        raise no_name(namespace["__name__"], name)
+
+    namespace["__getattr__"] = find
+    namespace.setdefault("__path__", [])  # so that Python asks for modules beneath it
 
 
 class LastFinder:
@@ -113,9 +168,10 @@ class LastFinder:
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> None:
         package, _, name = fullname.partition(".")
-        if package == __package__ and (words := instead_of(name)):
+        words = words_for(name) or instead_of(name)
+        if package == __package__ and words:
             # `from nn.utils import prune` would swallow an error with the module's name in it.
-            named = None if name in INSTEAD else fullname
+            named = None if words_for(name) else fullname
             raise ModuleNotFoundError(f"No module named {fullname!r}. {words}", name=named)
 
 

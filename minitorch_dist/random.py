@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from minitorch_dist import not_offered
 from minitorch_dist.tensors import generator
 from minitorch_dist.tensors.generator import (
     get_rng_state as get_rng_state,
@@ -20,7 +21,7 @@ def __getattr__(name: str) -> Any:
     """`default_generator` is that of whoever asks: each rank that is a thread has its own."""
     if name == "default_generator":
         return generator.current()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise not_offered.no_name(__name__, name)
 
 
 __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]

@@ -12,10 +12,10 @@ HOUSE = Path(__file__).parent.parent
 SHARED = {
     "Event": "torch.cuda.Event; a line of a journal",
     "Gather": "torch.nn.parallel._functions.Gather; an order of a class, which is a word on the wire",
-    "GradScaler": "torch.amp, torch.cpu.amp, torch.cuda.amp",
+    "GradScaler": "torch.amp, torch.cuda.amp",
     "Lost": "why a peer is gone; what a pupil says to its class, which is a word on the wire",
     "WorkerInfo": "torch.distributed.rpc, torch.utils.data",
-    "autocast": "torch.amp, torch.cpu.amp, torch.cuda.amp",
+    "autocast": "torch.amp, torch.cuda.amp",
     "device": "torch.device, torch.cuda.device",
     "PeerLost": "what a transport raises; the same with torch's type among its bases",
     "Store": "what a transport needs of a store; torch's Store, which has it",

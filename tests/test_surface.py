@@ -7,12 +7,9 @@ is empty, or the failure lists what is not there.
 from __future__ import annotations
 
 import importlib
-import re
 from functools import reduce
 
 import pytest
-
-from minitorch_dist import not_offered
 
 TENSOR = """
 LongTensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor IntTensor ShortTensor CharTensor
@@ -28,7 +25,7 @@ logsumexp erf meshgrid unique Tensor.repeat Tensor.expand allclose equal from_nu
 nn.functional.one_hot nn.functional.pad from_dlpack Tensor.__dlpack__ Tensor.__array__
 Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.retain_grad Tensor.detach
 autograd.backward autograd.grad autograd.Function autograd.gradcheck autograd.set_detect_anomaly
-utils.checkpoint.checkpoint utils.checkpoint.checkpoint_sequential get_default_dtype
+utils.checkpoint.checkpoint get_default_dtype
 set_default_dtype get_rng_state set_rng_state finfo iinfo arange linspace eye matmul mm stack chunk
 accelerator.is_available accelerator.device_count accelerator.current_accelerator
 cuda.memory_allocated cuda.max_memory_allocated cuda.memory_summary cuda.OutOfMemoryError
@@ -89,7 +86,7 @@ utils.data.distributed.DistributedSampler utils.data.DistributedSampler
 """
 
 
-def _exists(path: str) -> bool:
+def exists(path: str) -> bool:
     """Whether `minitorch_dist.path` is there: attributes, and modules that must be imported."""
     parts = path.split(".")
     found: object = importlib.import_module("minitorch_dist")
@@ -109,13 +106,13 @@ def _exists(path: str) -> bool:
     "table", [TENSOR, NN, VISION, PARALLEL], ids=["tensor", "nn", "vision", "parallel"]
 )
 def test_no_name_of_the_tables_is_missing(table: str) -> None:
-    missing = [name for name in table.split() if not _exists(name)]
+    missing = [name for name in table.split() if not exists(name)]
     assert missing == []
 
 
 def test_the_table_itself_can_fail() -> None:
-    assert not _exists("nn.NoSuchLayer")
-    assert not _exists("no_such_package.thing")
+    assert not exists("nn.NoSuchLayer")
+    assert not exists("no_such_package.thing")
 
 
 @pytest.mark.parity
@@ -131,11 +128,3 @@ def test_torch_knows_these_names_too(table: str) -> None:
                 continue  # modules that torch does not import by itself
             unknown.append(name)
     assert unknown == []
-
-
-@pytest.mark.parametrize(("old", "new"), not_offered.MOVED.items())
-def test_a_module_that_has_moved_says_where_it_is(old: str, new: str) -> None:
-    for name in (old, f"{old}.within"):
-        with pytest.raises(ModuleNotFoundError, match=re.escape(f"It is `{new}` now.")):
-            importlib.import_module(f"minitorch_dist.{name}")
-    importlib.import_module(new)

@@ -16,10 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minitorch_dist.tensors import devices, dtypes, pools
-from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.autocasting import DEFAULTS, Casting
-from minitorch_dist.tensors.ops.elementwise.conversion import move
 
 
 class autocast:
@@ -96,11 +94,6 @@ def _is_possible(device: str, dtype: dtypes.dtype) -> bool:
 # ------------------------------------------------------------------------------------- what is asked for
 
 
-def is_autocast_available(device_type: str) -> bool:
-    """Whether `autocast` knows this kind of device."""
-    return device_type in DEFAULTS
-
-
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether a block for this kind of device is open in this thread."""
     asked = autocasting.present.get()
@@ -111,72 +104,3 @@ def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     """The lower type: of the innermost block (even if it is off), else the one that a block would take."""
     asked = autocasting.present.get()
     return (DEFAULTS if asked is None else asked.named).get(device_type, dtypes.float16)
-
-
-def is_autocast_cache_enabled() -> bool:
-    """Whether a parameter is cast once per block."""
-    asked = autocasting.present.get()
-    return asked is None or asked.cache is not None
-
-
-def clear_autocast_cache() -> None:
-    """Forget the parameters that were cast; their next use casts them again."""
-    asked = autocasting.present.get()
-    if asked is not None and asked.cache is not None:
-        asked.cache.clear()
-
-
-# -------------------------------------------------------------------------- users' own autograd functions
-
-
-def custom_fwd(
-    fwd: Callable[..., Any] | None = None,
-    *,
-    device_type: str,
-    cast_inputs: dtypes.dtype | None = None,
-) -> Any:
-    """For `forward` of an `autograd.Function`: with `cast_inputs`, it takes its inputs in this type and runs
-    without autocast; else as the block says, and `custom_bwd` does backward likewise."""
-    if fwd is None:
-        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
-    function = fwd
-
-    @functools.wraps(function)
-    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        ctx._autocast = enabled = is_autocast_enabled(device_type)
-        ctx._autocast_dtype = get_autocast_dtype(device_type)
-        if cast_inputs is None or not enabled:
-            return function(ctx, *args, **kwargs)
-        ctx._autocast = False
-        with autocast(device_type, enabled=False):
-            cast = [_cast(one, device_type, cast_inputs) for one in args]
-            return function(
-                ctx, *cast, **{k: _cast(v, device_type, cast_inputs) for k, v in kwargs.items()}
-            )
-
-    return decorated
-
-
-def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
-    """For `backward` of the same: it runs as forward did."""
-    if bwd is None:
-        return functools.partial(custom_bwd, device_type=device_type)
-    function = bwd
-
-    @functools.wraps(function)
-    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        with autocast(device_type, ctx._autocast_dtype, ctx._autocast):
-            return function(ctx, *args, **kwargs)
-
-    return decorated
-
-
-def _cast(value: Any, device_type: str, dtype: dtypes.dtype) -> Any:
-    if isinstance(value, TensorBase) and value.storage.device.type == device_type:
-        if autocasting.is_castable(value):
-            return move(value, dtype, value.storage.device)
-    elif isinstance(value, (list, tuple)):
-        return type(value)([_cast(one, device_type, dtype) for one in value])
-    elif isinstance(value, dict):
-        return {key: _cast(one, device_type, dtype) for key, one in value.items()}
-    return value

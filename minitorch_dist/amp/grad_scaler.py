@@ -160,27 +160,6 @@ class GradScaler:
     def get_scale(self) -> float:
         return self._scale if self._enabled else 1.0
 
-    def get_growth_factor(self) -> float:
-        return self._growth_factor
-
-    def set_growth_factor(self, new_factor: float) -> None:
-        self._growth_factor = new_factor
-
-    def get_backoff_factor(self) -> float:
-        return self._backoff_factor
-
-    def set_backoff_factor(self, new_factor: float) -> None:
-        self._backoff_factor = new_factor
-
-    def get_growth_interval(self) -> int:
-        return self._growth_interval
-
-    def set_growth_interval(self, new_interval: int) -> None:
-        self._growth_interval = new_interval
-
-    def _get_growth_tracker(self) -> int:
-        return self._growth_tracker if self._enabled else 0
-
     def state_dict(self) -> dict[str, Any]:
         """The state that a checkpoint has to keep; empty if it is not enabled."""
         if not self._enabled:

@@ -7,6 +7,7 @@ anomaly_mode       which operation's gradient raised, or became nan
 variable           the name that tensors once had
 """
 
+from minitorch_dist import not_offered
 from minitorch_dist.autograd import (
     anomaly_mode as anomaly_mode,
     function as function,
@@ -33,3 +34,5 @@ from minitorch_dist.tensors.autograd.grad_modes import (
 )
 from minitorch_dist.tensors.core import grad_mode as grad_mode
 from minitorch_dist.tensors.ops.gradients import backward as backward, grad as grad
+
+not_offered.guard(globals())

@@ -1,4 +1,4 @@
-"""Looking at the graph: `Node`, and where a tensor's gradient goes.
+"""Looking at the graph: `Node`, and hooks that wait for the gradients of several tensors.
 
 `saved_tensors_hooks` and `save_on_cpu` are not offered: what an operation keeps stands in its
 closures, not in a list that could be packed elsewhere. `utils.checkpoint` gives back the memory.
@@ -7,37 +7,14 @@ closures, not in a list that could be packed elsewhere. `utils.checkpoint` gives
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+from minitorch_dist import not_offered
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle
 from minitorch_dist.tensors.core import engine, graph
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.graph import Node as Node
 from minitorch_dist.tensors.ops.gradients import register_hook
-
-
-class GradientEdge(NamedTuple):
-    """The output of a node that a gradient arrives at."""
-
-    node: Node
-    output_nr: int
-    ownership_token: Any = None
-
-
-def get_gradient_edge(tensor: TensorBase) -> GradientEdge:
-    """Where the gradient of `tensor` goes; for a leaf that is its AccumulateGrad node."""
-    edge = graph.edge_of(tensor)
-    if edge is None:
-        raise RuntimeError(
-            "It is not possible to get the gradient edge for a Tensor that does not require gradients"
-        )
-    return GradientEdge(*edge)
-
-
-def increment_version(tensor: TensorBase | Sequence[TensorBase]) -> None:
-    """Say that the memory of these tensors was written by other means than their operations."""
-    for one in (tensor,) if isinstance(tensor, TensorBase) else tensor:
-        one.storage.version += 1
 
 
 class MultiHandle:
@@ -68,7 +45,12 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    nodes = [get_gradient_edge(tensor).node for tensor in tensors]
+    edges = [graph.edge_of(tensor) for tensor in tensors]
+    nodes = [edge[0] for edge in edges if edge is not None]
+    if len(nodes) < len(edges):
+        raise AssertionError(
+            f"Expected gradient function to be set. Tensor {edges.index(None)} does not require gradients"
+        )
     key = object()
 
     def arrived(index: int) -> Callable[[Any], None]:
@@ -91,3 +73,6 @@ def register_multi_grad_hook(
         return hook
 
     return MultiHandle([register_hook(t, arrived(i)) for i, t in enumerate(tensors)])
+
+
+not_offered.guard(globals())

@@ -1,7 +1,5 @@
 """Apple's accelerators: never here."""
 
-from __future__ import annotations
-
 
 def is_available() -> bool:
     return False

@@ -1,8 +1,8 @@
 """`torch.cuda` for simulated accelerators. Without any, it answers like a CPU-only PyTorch."""
 
+from minitorch_dist import not_offered
 from minitorch_dist.cuda import amp as amp, nccl as nccl
 from minitorch_dist.cuda.current import (
-    can_device_access_peer as can_device_access_peer,
     current_device as current_device,
     device as device,
     device_count as device_count,
@@ -20,8 +20,6 @@ from minitorch_dist.cuda.current import (
 )
 from minitorch_dist.cuda.memory import (
     empty_cache as empty_cache,
-    get_per_process_memory_fraction as get_per_process_memory_fraction,
-    ipc_collect as ipc_collect,
     max_memory_allocated as max_memory_allocated,
     max_memory_reserved as max_memory_reserved,
     mem_get_info as mem_get_info,
@@ -29,10 +27,7 @@ from minitorch_dist.cuda.memory import (
     memory_reserved as memory_reserved,
     memory_stats as memory_stats,
     memory_summary as memory_summary,
-    reset_accumulated_memory_stats as reset_accumulated_memory_stats,
-    reset_max_memory_allocated as reset_max_memory_allocated,
     reset_peak_memory_stats as reset_peak_memory_stats,
-    set_per_process_memory_fraction as set_per_process_memory_fraction,
 )
 from minitorch_dist.cuda.random import (
     get_rng_state as get_rng_state,
@@ -40,8 +35,6 @@ from minitorch_dist.cuda.random import (
     initial_seed as initial_seed,
     manual_seed as manual_seed,
     manual_seed_all as manual_seed_all,
-    seed as seed,
-    seed_all as seed_all,
     set_rng_state as set_rng_state,
     set_rng_state_all as set_rng_state_all,
 )
@@ -57,3 +50,5 @@ from minitorch_dist.cuda.streams import (
 from minitorch_dist.tensors import ledger as ledger
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
 from minitorch_dist.tensors.pools import simulated as simulated
+
+not_offered.guard(globals())

@@ -126,11 +126,6 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return is_available()
 
 
-def can_device_access_peer(device: Device | str | int, peer_device: Device | str | int) -> bool:
-    """Any two simulated devices can copy to each other."""
-    return index_of(device) != index_of(peer_device)
-
-
 def get_arch_list() -> list[str]:
     return []
 

@@ -38,40 +38,14 @@ def reset_peak_memory_stats(device: Which = None) -> None:
     book(device).reset_peak()
 
 
-reset_max_memory_allocated = reset_peak_memory_stats
-
-
-def reset_accumulated_memory_stats(device: Which = None) -> None:
-    book(device).reset_totals()
-
-
 def empty_cache() -> None:
     """Nothing to do: freed memory is never kept back."""
-
-
-def ipc_collect() -> None:
-    book()
 
 
 def mem_get_info(device: Which = None) -> tuple[int, int]:
     """Free and total bytes of a device."""
     found = book(device)
     return found.capacity - found.snapshot().live, found.capacity
-
-
-def set_per_process_memory_fraction(fraction: float, device: Which = None) -> None:
-    """Lower the budget of a device to a part of its capacity."""
-    if not isinstance(fraction, float):
-        raise TypeError("Invalid type for fraction argument, must be `float`")
-    if not 0 <= fraction <= 1:
-        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
-    found = book(device)
-    found.budget = int(found.capacity * fraction)
-
-
-def get_per_process_memory_fraction(device: Which = None) -> float:
-    found = book(device)
-    return found.budget / found.capacity
 
 
 def memory_stats(device: Which = None) -> dict[str, Any]:

@@ -23,15 +23,6 @@ def manual_seed(seed: int) -> None:
 manual_seed_all = manual_seed
 
 
-def seed() -> None:
-    """Seed from the operating system."""
-    if devices.count():
-        generator.seed()
-
-
-seed_all = seed
-
-
 def initial_seed() -> int:
     index_of()
     return generator.initial_seed()

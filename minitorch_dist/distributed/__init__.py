@@ -19,7 +19,7 @@ Read from the ground up:
     torch_api         torch's functions on tensors
     distributed_c10d  worlds under torch's names
     device_mesh       grids of ranks
-    nested            the tensors in what a module is given or returns
+    nested_tensors    the tensors in what a module is given or returns
 
 Errors and checks:
 
@@ -34,7 +34,7 @@ Errors and checks:
 
 Choices: `backends`, `reduce_op` and `reductions`; `measuring` finds out what links cost.
 
-Upon these stand `rpc`, `autograd`, `optim`, `fsdp`, `tensor` (and `_tensor`, its old address), `nn`, `pipelining`,
+Upon these stand `ddp`, `rpc`, `autograd`, `optim`, `fsdp`, `tensor` (and `_tensor`, its old address), `nn`, `pipelining`,
 `checkpoint`, and `algorithms` (with `grad_bucket`, the argument of DDP's hooks). Beside them stand
 `journal` (the record of a run), `codec` (objects as bytes), and `elastic` with `run` and `launch` (workers
 that are started, and again).
@@ -44,6 +44,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.backends import Backend as Backend, BackendConfig as BackendConfig
 from minitorch_dist.distributed.device_mesh import (
@@ -179,7 +180,7 @@ def __getattr__(name: str) -> ModuleType:
         import minitorch_dist.distributed.rpc
 
         return minitorch_dist.distributed.rpc
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise not_offered.no_name(__name__, name)
 
 
 def _open_floors_above_rpc() -> None:

@@ -5,7 +5,7 @@ normal        Gauss's bell, which passes gradients on to its parameters
 discrete      Bernoulli and Categorical: coins and dice
 """
 
-from minitorch_dist.absent import absent
+from minitorch_dist import not_offered
 from minitorch_dist.distributions.discrete import (
     Bernoulli as Bernoulli,
     Categorical as Categorical,
@@ -16,13 +16,4 @@ from minitorch_dist.distributions.distribution import (
 )
 from minitorch_dist.distributions.normal import Normal as Normal
 
-__getattr__ = absent(
-    "distributions",
-    "Beta Binomial Cauchy Chi2 ContinuousBernoulli Dirichlet Exponential ExponentialFamily FisherSnedecor Gamma "
-    "GeneralizedPareto Geometric Gumbel HalfCauchy HalfNormal Independent InverseGamma Kumaraswamy LKJCholesky Laplace "
-    "LogNormal LogisticNormal LowRankMultivariateNormal MixtureSameFamily Multinomial MultivariateNormal NegativeBinomial "
-    "OneHotCategorical OneHotCategoricalStraightThrough Pareto Poisson RelaxedBernoulli RelaxedOneHotCategorical StudentT "
-    "TransformedDistribution Uniform VonMises Weibull Wishart",
-    "Normal, Bernoulli and Categorical are: draw from one of these and transform it, write a Distribution of your own, "
-    "or take PyTorch.",
-)
+not_offered.guard(globals())

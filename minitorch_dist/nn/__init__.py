@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from minitorch_dist import not_offered
 from minitorch_dist.nn import (
     attention as attention,
     functional as functional,
@@ -188,7 +189,7 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("minitorch_dist.nn.parallel"), name)
     if name == "parallel":
         return importlib.import_module("minitorch_dist.nn.parallel")
-    raise AttributeError(f"module 'minitorch_dist.nn' has no attribute {name!r}")
+    raise not_offered.no_name(__name__, name)
 
 
 _PARALLEL = ("DataParallel", "SyncBatchNorm")

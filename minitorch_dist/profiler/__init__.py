@@ -13,11 +13,13 @@ schedules    which steps are recorded
 profile      `profile` itself
 """
 
+from minitorch_dist import not_offered
 from minitorch_dist.profiler.profile import (
     ProfilerActivity as ProfilerActivity,
     profile as profile,
-    supported_activities as supported_activities,
     tensorboard_trace_handler as tensorboard_trace_handler,
 )
 from minitorch_dist.profiler.recording import record_function as record_function
 from minitorch_dist.profiler.schedules import ProfilerAction as ProfilerAction, schedule as schedule
+
+not_offered.guard(globals())

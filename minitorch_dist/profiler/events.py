@@ -41,9 +41,6 @@ class TimedEvent:
 class Average:
     """All events of one name."""
 
-    device_time_total = self_device_time_total = 0.0
-    cpu_memory_usage = self_cpu_memory_usage = 0
-
     def __init__(self, key: str, shapes: list[list[int]] | None = None) -> None:
         self.key, self.input_shapes = key, shapes or []
         self.count, self.flops = 0, 0
@@ -67,29 +64,11 @@ class Average:
 class Averages(list[Average]):
     """The averages of a recording."""
 
-    def total_average(self) -> Average:
-        whole = Average("Total")
-        for one in self:
-            whole.count += one.count
-            whole.flops += one.flops
-            whole.self_cpu_time_total += one.self_cpu_time_total
-        whole.cpu_time_total = whole.self_cpu_time_total
-        return whole
-
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_src_column_width: int = 75,
-        max_name_column_width: int = 55,
-        max_shapes_column_width: int = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-    ) -> str:
-        """Lines of text, the largest `sort_by` first. Its column is named as an attribute is."""
+    def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
+        """Lines of text, the largest `sort_by` first. Its column is named as an attribute is; all time is that of the CPU."""
         rows: list[Average] = list(self)
         if sort_by is not None:
-            column = sort_by.replace("cuda", "device")
+            column = sort_by.replace("cuda", "cpu")
             if rows and not isinstance(getattr(rows[0], column, None), (int, float)):
                 raise AttributeError(
                     f"there is no column {sort_by!r} to sort by; take cpu_time_total, "
@@ -97,23 +76,27 @@ class Averages(list[Average]):
                 )
             rows.sort(key=lambda row: -getattr(row, column))
         total = sum(row.self_cpu_time_total for row in rows)
-        shaped, counted = any(r.input_shapes for r in rows), any(r.flops for r in rows)
-        lines = [["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg",
-                  "# of Calls", *(["Input Shapes"] if shaped else []),
-                  *(["Total FLOPs"] if counted else [])]]  # fmt: skip
+        lines = [
+            [
+                "Name",
+                "Self CPU %",
+                "Self CPU",
+                "CPU total",
+                "CPU time avg",
+                "# of Calls",
+                "Input Shapes",
+                "Total FLOPs",
+            ]
+        ]
         lines += [
             [
-                _cut(row.key, max_name_column_width),
-                _share(row.self_cpu_time_total, total), spell(row.self_cpu_time_total),
-                _share(row.cpu_time_total, total), spell(row.cpu_time_total), spell(row.cpu_time),
-                str(row.count),
-                *([_cut(str(row.input_shapes), max_shapes_column_width)] if shaped else []),
-                *([str(row.flops or "--")] if counted else []),
+                row.key, _share(row.self_cpu_time_total, total), spell(row.self_cpu_time_total),
+                spell(row.cpu_time_total), spell(row.cpu_time), str(row.count),
+                str(row.input_shapes or ""), str(row.flops or ""),
             ]
             for row in (rows if row_limit < 0 else rows[:row_limit])
         ]  # fmt: skip
-        words = [] if header is None else [header]
-        return "\n".join([*words, *_aligned(lines), f"Self CPU time total: {spell(total)}", ""])
+        return "\n".join([*_aligned(lines), f"Self CPU time total: {spell(total)}", ""])
 
 
 def averaged(events: Iterable[TimedEvent], by_shape: bool = False) -> Averages:
@@ -127,9 +110,7 @@ def averaged(events: Iterable[TimedEvent], by_shape: bool = False) -> Averages:
     return Averages(found.values())
 
 
-def write_trace(
-    path: str, events: Iterable[TimedEvent], rank: int, metadata: dict[str, Any] | None = None
-) -> None:
+def write_trace(path: str, events: Iterable[TimedEvent], rank: int) -> None:
     """Chrome's trace format. A rank is a process in it, so that the traces of several ranks can be put together; its
     collectives are a line of their own below its program."""
     spans: list[dict[str, Any]] = [
@@ -147,7 +128,7 @@ def write_trace(
         }
         for event in events
     ]  # fmt: skip
-    whole = {"displayTimeUnit": "ms", "traceEvents": spans, **(metadata or {})}
+    whole = {"displayTimeUnit": "ms", "traceEvents": spans}
     with replacing(path) as file:
         file.write(json.dumps(whole).encode())
 
@@ -160,10 +141,6 @@ def spell(microseconds: float) -> str:
 
 def _share(part: float, whole: float) -> str:
     return f"{part / whole:.2%}" if whole else "NaN"
-
-
-def _cut(text: str, width: int | None) -> str:
-    return text if width is None or len(text) <= width else text[: width - 3] + "..."
 
 
 def _aligned(lines: list[list[str]]) -> list[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable
 from enum import Enum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from minitorch_dist.distributed import world
 from minitorch_dist.profiler.events import Averages, TimedEvent, averaged, write_trace
@@ -21,15 +20,7 @@ class ProfilerActivity(Enum):
     """The kind of processor that computes. Here it is always the CPU."""
 
     CPU = 0
-    XPU = 1
-    MTIA = 2
     CUDA = 3
-    HPU = 4
-    PrivateUse1 = 5
-
-
-def supported_activities() -> set[ProfilerActivity]:
-    return {ProfilerActivity.CPU}
 
 
 class profile:
@@ -49,17 +40,10 @@ class profile:
         profile_memory: bool = False,
         with_stack: bool = False,
         with_flops: bool = False,
-        with_modules: bool = False,
-        experimental_config: Any = None,
-        execution_trace_observer: Any = None,
-        acc_events: bool = False,
-        use_cuda: bool | None = None,
-        custom_trace_id_callback: Any = None,
     ) -> None:
-        if profile_memory or with_stack or with_modules:
+        if profile_memory or with_stack:
             raise NotImplementedError(
-                "profile_memory, with_stack and with_modules are not offered. cuda.memory_snapshot "
-                "and utils.flop_counter.FlopCounterMode tell of memory and of modules"
+                "profile_memory and with_stack are not offered: cuda.memory_summary tells of memory. PyTorch has both"
             )
         self._schedule, self.on_trace_ready = schedule, on_trace_ready
         self.record_shapes, self.with_flops = record_shapes, with_flops
@@ -67,7 +51,6 @@ class profile:
         self._recorder: CallRecorder | None = None
         self._is_on = False
         self._step: record_function | None = None
-        self._metadata: dict[str, Any] = {}
 
     # ------------------------------------------------------------------------------- from, to, step
 
@@ -135,18 +118,13 @@ class profile:
             raise RuntimeError("the profiler has recorded nothing yet")
         return sorted(self._recorder.events, key=lambda event: event.start)
 
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-    ) -> Averages:
+    def key_averages(self, group_by_input_shape: bool = False) -> Averages:
         """The events of each name together, and of each name and shape if asked for."""
         return averaged(self.events(), group_by_input_shape)
 
     def export_chrome_trace(self, path: str) -> None:
         """Write the events for ui.perfetto.dev or chrome://tracing."""
-        write_trace(str(path), self.events(), self._rank(), self._metadata)
+        write_trace(str(path), self.events(), self._rank())
 
     def _rank(self) -> int:
         """The rank in the world that was recorded, or in that of now; else the one that the launcher gave."""
@@ -156,21 +134,9 @@ class profile:
             recorded = here.rank
         return int(os.environ.get("RANK", "0")) if recorded is None else recorded
 
-    def add_metadata(self, key: str, value: str) -> None:
-        self._metadata[key] = str(value)
-
-    def add_metadata_json(self, key: str, value: str) -> None:
-        self._metadata[key] = json.loads(value)
-
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> NoReturn:
-        raise NotImplementedError("export_stacks is not offered; export_chrome_trace is")
-
-    def export_memory_timeline(self, path: str, device: str | None = None) -> NoReturn:
-        raise NotImplementedError("export_memory_timeline is not offered; see cuda.memory_snapshot")
-
 
 def tensorboard_trace_handler(
-    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+    dir_name: str, worker_name: str | None = None
 ) -> Callable[[profile], None]:
     """For `on_trace_ready`: a trace in `dir_name` for each time the profiler hands over."""
 

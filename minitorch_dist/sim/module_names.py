@@ -1,6 +1,6 @@
 """The modules that an operation belongs to: those being called, and backwards those in which it was recorded.
 
-Each thread has its own modules. A module is named as in `utils.flop_counter`: the class of the outermost module that was
+Each thread has its own modules. A module is named as PyTorch names it: the class of the outermost module that was
 called, and the attributes from there, such as `Sequential.0`.
 """
 

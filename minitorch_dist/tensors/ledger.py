@@ -188,12 +188,6 @@ class Ledger:
             self.most_arrays = len(self._entries)
             self._mark_peaks()
 
-    def reset_totals(self) -> None:
-        """Count the entered bytes anew; live bytes count as entered."""
-        with self._lock:
-            self._settle()
-            self.entered, self.entered_bytes, self.refused = len(self._entries), self.live, 0
-
     def snapshot(self) -> Snapshot:
         with self._lock:
             self._settle()

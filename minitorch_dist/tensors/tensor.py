@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from minitorch_dist import not_offered
 from minitorch_dist.tensors import ledger_observer, printing
 from minitorch_dist.tensors.autograd import attended as attended, view_notes as view_notes
 from minitorch_dist.tensors.autograd.nodes import TorchNode
@@ -72,6 +73,9 @@ from minitorch_dist.tensors.ops.statistics import counting, differences
 class Tensor(ExtraMethods):
     def __new__(cls, *args: Any, **options: Any) -> Self:
         return legacy.new(cls, *args, **options)
+
+    if not TYPE_CHECKING:  # to mypy, a name that is not here is an error
+        __getattr__ = not_offered.no_method
 
     # gradients
     backward = gradients.backward_from
@@ -233,8 +237,6 @@ class Tensor(ExtraMethods):
     erf = error_function.erf
     erfinv = error_function.erfinv
 
-    # gamma
-
     # softmaxes
     softmax = softmaxes.softmax
     log_softmax = softmaxes.log_softmax
@@ -262,8 +264,6 @@ class Tensor(ExtraMethods):
     addcdiv_ = mixtures.addcdiv_
     lerp = mixtures.lerp
     lerp_ = mixtures.lerp_
-
-    # covariance
 
     # operators
     __array_priority__ = 1000  # numpy's scalars leave `scalar * tensor` to the tensor
@@ -461,10 +461,6 @@ class Tensor(ExtraMethods):
     take = flat_indexing.take
     put = flat_indexing.put
     put_ = flat_indexing.put_
-
-    # scatter reduction
-
-    # replacing
 
     # printing
     __repr__ = printing.to_text

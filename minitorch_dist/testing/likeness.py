@@ -53,7 +53,7 @@ def compare(name: str, theirs: Any, ours: Any) -> Likeness:
     """The names of `theirs` that are in `ours`."""
     found = Likeness(name)
     for public in names_of(theirs):
-        if not getattr(getattr(ours, public, None), "is_offered", hasattr(ours, public)):
+        if not hasattr(ours, public):
             found.missing.append(public)
             continue
         found.shared.append(public)

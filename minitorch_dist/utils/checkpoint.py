@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from minitorch_dist import not_offered
 from minitorch_dist.autograd.function import Function
 from minitorch_dist.tensors import generator
 from minitorch_dist.tensors.autograd import grad_modes
@@ -89,50 +90,6 @@ def checkpoint(
         determinism_check == "default",
         preserve,
     )
-
-
-def checkpoint_sequential(
-    functions: Iterable[Callable[..., Any]],
-    segments: int,
-    input: Any,
-    use_reentrant: bool | None = None,
-    **kwargs: Any,
-) -> Any:
-    """Run `functions` one after the other in `segments` checkpoints; the last is remembered."""
-    if use_reentrant is None:
-        warnings.warn(
-            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
-            "passed explicitly. In version 2.9 we will raise an exception if use_reentrant is not "
-            "passed. use_reentrant=False is recommended, but if you need to preserve the current "
-            "default behavior, you can pass use_reentrant=True. Refer to docs for more details on "
-            "the differences between the two variants.",
-            stacklevel=2,
-        )
-        use_reentrant = True
-    preserve = kwargs.pop("preserve_rng_state", True)
-    if kwargs:
-        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    steps = list(functions)
-    size = len(steps) // segments
-    if size == 0:
-        raise ValueError(f"{len(steps)} functions cannot be cut into {segments} segments")
-    for first in range(0, size * (segments - 1), size):
-        input = checkpoint(
-            _chain(steps[first : first + size]),
-            input,
-            use_reentrant=use_reentrant,
-            preserve_rng_state=preserve,
-        )
-    return _chain(steps[size * (segments - 1) :])(input)
-
-
-def _chain(steps: list[Callable[..., Any]]) -> Callable[[Any], Any]:
-    def run(input: Any) -> Any:
-        for step in steps:
-            input = step(input)
-        return input
-
-    return run
 
 
 @contextmanager
@@ -222,3 +179,6 @@ class CheckpointFunction(Function):
             )
         backward([out for out, _ in pairs], [grad for _, grad in pairs])
         return None, None, *[a.grad if isinstance(a, TensorBase) else None for a in args]
+
+
+not_offered.guard(globals())

@@ -1,11 +1,11 @@
-"""`mtd dev build`, `mtd dev check`: for authors of lessons. `mtd dev count`: the lines of code."""
+"""`mtd dev build`, `mtd dev check`: for authors of lessons. `mtd dev count`: the lines of code, and their budgets."""
 
 from __future__ import annotations
 
 import argparse
 import os
 
-from mtd.cli import code_lines
+from mtd.cli import budgets, code_lines
 from mtd.cli.census import command as census
 from mtd.cli.page import Page, marked, refuse
 from mtd.course import building, judging, notebooks
@@ -24,7 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--lesson", action="append", metavar="N", help="only this one (may be given again)"
         )
     count = "lines of code in each package, without blank lines, comments and docstrings"
-    tasks.add_parser("count", help=count, description=count)
+    counting = tasks.add_parser("count", help=count, description=count)
+    counting.add_argument(
+        "--budget", action="store_true", help="compare each room with its budget; 1 if one is over"
+    )
     counted = "which functions lessons, programs, notebooks, wires and launchers enter"
     census.configure(tasks.add_parser("census", help=counted, description=counted))
     parser.set_defaults(run=run, epilog="mtd dev check --lesson 13")
@@ -32,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.task == "count":
-        return count()
+        return compare_with_budgets() if options.budget else count()
     if options.task == "census":
         return census.run(options)
     try:
@@ -49,6 +52,17 @@ def count() -> int:
         page.say(f"{lines:8,}  {name}")
     page.say(f"{found.total():8,}  lines of code")
     return 0
+
+
+def compare_with_budgets() -> int:
+    page = Page()
+    found = [*budgets.rooms(), *budgets.loaded()]
+    page.say("   lines  at most     goal  room, or what an import loads")
+    for one in found:
+        most, goal = one.budget.most, one.budget.goal
+        over = f": {one.lines - most:,} lines too many" if one.is_over else ""
+        page.say(f"{one.lines:8,} {most:8,} {goal:8,}  {one.budget.name}{over}")
+    return int(any(one.is_over for one in found))
 
 
 def build(lessons: list[Lesson] | None) -> int:

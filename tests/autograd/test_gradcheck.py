@@ -54,30 +54,11 @@ def test_a_wrong_gradient_is_named() -> None:
         gradcheck(lambda k, x: WrongAtOne.apply(x), (2.0, leaf(2, 3)))
     assert "element (1, 2) of the output and element (1, 2) of the input" in str(caught.value)
     assert "1 of 36 differ" in str(caught.value)
-    assert not gradcheck(WrongAtOne.apply, leaf(2, 3), raise_exception=False)
 
 
 def test_an_output_without_gradient_must_not_depend_on_the_input() -> None:
     with pytest.raises(GradcheckError, match="expected to be zero"):
         gradcheck(lambda x: (x * x).detach(), leaf(2))
-
-
-def test_gradients_that_change_from_run_to_run() -> None:
-    class Noisy(Function):
-        runs = 0
-
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 1
-
-        @staticmethod
-        def backward(ctx: Any, grad: Any) -> Any:
-            Noisy.runs += 1
-            return grad * (1 + 1e-9 * Noisy.runs)
-
-    with pytest.raises(GradcheckError, match="not reentrant"):
-        gradcheck(Noisy.apply, leaf(2))
-    assert gradcheck(Noisy.apply, leaf(2), nondet_tol=1e-3)
 
 
 def test_undefined_gradients_must_be_understood() -> None:
@@ -98,5 +79,8 @@ def test_undefined_gradients_must_be_understood() -> None:
 def test_what_it_asks_for() -> None:
     with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
         gradcheck(lambda x: x, mtd.ones(2))
-    with pytest.warns(UserWarning, match="not a double precision"):
-        gradcheck(lambda x: x * 2, mtd.ones(2).requires_grad_(), raise_exception=False)
+    with (
+        pytest.warns(UserWarning, match="not a double precision"),
+        pytest.raises(GradcheckError, match="Jacobian mismatch"),
+    ):
+        gradcheck(lambda x: x * 2, mtd.ones(2).requires_grad_())

@@ -132,9 +132,6 @@ def blocks(t: Any) -> list[Any]:
         said.append((t.is_autocast_enabled("cpu"), str(t.get_autocast_dtype("cpu"))))
 
     look()
-    said.append(t.is_autocast_cache_enabled())
-    with t.autocast("cpu", cache_enabled=False):
-        said.append(t.is_autocast_cache_enabled())
     with t.autocast("cpu"):
         look()
         with t.autocast("cpu", dtype=t.float16):
@@ -147,27 +144,11 @@ def blocks(t: Any) -> list[Any]:
         look()
     look()
 
-    class Twice(t.autograd.Function):  # type: ignore[misc]
-        @staticmethod
-        @t.amp.custom_fwd(device_type="cpu", cast_inputs=t.float32)
-        def forward(ctx: Any, x: Any) -> Any:
-            look()
-            said.append(str(x.dtype))
-            return x * 2
-
-        @staticmethod
-        @t.amp.custom_bwd(device_type="cpu")
-        def backward(ctx: Any, grad: Any) -> Any:
-            look()
-            return grad * 2
-
-    with t.autocast("cpu"):
-        Twice.apply(t.ones(2, dtype=t.bfloat16, requires_grad=True)).sum().backward()
     for wrong in (3, "toaster"):
         with pytest.raises((ValueError, RuntimeError)) as caught:
             t.autocast(wrong)
         said.append(type(caught.value).__name__)
-    for odd in (lambda: t.autocast("cpu", dtype=t.float32), lambda: t.cpu.amp.autocast(), lambda: t.cuda.amp.GradScaler()):  # fmt: skip
+    for odd in (lambda: t.autocast("cpu", dtype=t.float32), lambda: t.cuda.amp.GradScaler()):  # fmt: skip
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             odd()
@@ -226,20 +207,18 @@ def test_wrong_turns() -> None:
             assert ours == theirs
 
 
-def casts(t: Any, uses_cache: bool, clears: bool = False) -> int:
+def casts(t: Any, uses_cache: bool) -> int:
     """How often a weight that is used twice is cast."""
     weight = t.ones(2, 2, requires_grad=True)
     with t.autocast("cpu", cache_enabled=uses_cache):
         once = weight @ t.ones(2, 2)
-        if clears:
-            t.clear_autocast_cache()
         twice = weight @ t.ones(2, 2)
     return len({id(out.grad_fn.next_functions[0][0]) for out in (once, twice)})
 
 
 def test_a_parameter_is_cast_once_per_block() -> None:
-    for cached, clears in ((True, False), (True, True), (False, False)):
-        assert casts(minitorch_dist, cached, clears) == casts(torch, cached, clears)
+    for cached in (True, False):
+        assert casts(minitorch_dist, cached) == casts(torch, cached)
 
 
 @pytest.mark.parametrize("reentrant", [True, False])

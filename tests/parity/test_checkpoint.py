@@ -154,21 +154,8 @@ def keyword(t: Any, **how: Any) -> Any:
     return x.grad, w.grad
 
 
-def sequential(t: Any, **how: Any) -> Any:
-    x = leaf(t, 3)
-    steps = [
-        lambda a: a.sin(),
-        lambda a: a * a,
-        lambda a: a.exp(),
-        lambda a: a * 2,
-        lambda a: a.cos(),
-    ]
-    t.utils.checkpoint.checkpoint_sequential(steps, 2, x, **how).sum().backward()
-    return x.grad
-
-
 PROGRAMS = [gradients, closure, selected, twice(False), twice(True), written_between, hooks, nested,
-            several, custom_function, in_place_inside, without_grad, keyword, sequential]  # fmt: skip
+            several, custom_function, in_place_inside, without_grad, keyword]  # fmt: skip
 CHECKED = [other_shape, fewer]  # only the form without re-entry compares the two runs
 
 

@@ -182,7 +182,7 @@ def test_read_only_arrays() -> None:
 def test_dlpack_and_buffers() -> None:
     for call in (
         "np.from_dlpack(x.detach()).sum().item()", "x.__dlpack__()", "[int(n) for n in x.__dlpack_device__()]", "t.from_dlpack(np.ones(3))",
-        "t.from_dlpack(x.detach()).data_ptr() == x.data_ptr()", "t.utils.dlpack.from_dlpack(t.utils.dlpack.to_dlpack(x.detach()))",
+        "t.from_dlpack(x.detach()).data_ptr() == x.data_ptr()", "t.from_dlpack(t.to_dlpack(x.detach()))",
         "t.frombuffer(bytearray(b'abcdefgh'), dtype=t.int32)", "t.frombuffer(b'abcd', dtype=t.uint8)",
         "t.frombuffer(bytearray(b'abcdefgh'), dtype=t.int32, count=1, offset=4)", "t.frombuffer(bytearray(b'abc'), dtype=t.int32)",
         "t.frombuffer(bytearray(b''), dtype=t.int32)", "t.frombuffer(bytearray(b'abcdefgh'), dtype=t.int32, count=5)",

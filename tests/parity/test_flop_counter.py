@@ -25,7 +25,7 @@ def _counts(make: Any, shape: tuple[int, ...], grad: bool) -> tuple[Counts, Coun
         with mode(display=False) as counter:
             function(x).sum().backward()
         found = counter.get_flop_counts()
-        return {name: {str(k): n for k, n in each.items()} for name, each in found.items()}
+        return {"Global": {str(kind): number for kind, number in found["Global"].items()}}
 
     with sdpa_kernel(SDPBackend.MATH):  # the one whose products torch can see
         theirs = count(torch, Theirs)

@@ -342,14 +342,3 @@ def test_the_mask_of_what_comes_later(dtype: str | None) -> None:
                 size, dtype=None if dtype is None else getattr(t, dtype)
             )
         )
-
-
-def test_the_switch_of_the_fast_path() -> None:
-    def program(t: Any) -> Any:
-        before = t.backends.mha.get_fastpath_enabled()
-        t.backends.mha.set_fastpath_enabled(False)
-        inside = t.backends.mha.get_fastpath_enabled()
-        t.backends.mha.set_fastpath_enabled(before)
-        return before, inside
-
-    agree(program)

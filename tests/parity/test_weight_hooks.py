@@ -89,7 +89,3 @@ def test_refusals() -> None:
         mtd.nn.utils.remove_weight_norm(mtd.nn.Linear(1, 1))
     with pytest.raises(ValueError, match="n_power_iterations"):
         mtd.nn.utils.spectral_norm(mtd.nn.Linear(1, 1), n_power_iterations=0)
-    from minitorch_dist.nn.utils import parametrizations
-
-    with pytest.raises(NotImplementedError, match=r"nn\.utils\.weight_norm"):
-        parametrizations.weight_norm(mtd.nn.Linear(1, 1))

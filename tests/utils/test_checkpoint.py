@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minitorch_dist as mtd
-from minitorch_dist.utils.checkpoint import checkpoint, checkpoint_sequential
+from minitorch_dist.utils.checkpoint import checkpoint
 
 BOTH = pytest.mark.parametrize("reentrant", [False, True])
 
@@ -158,8 +158,3 @@ def test_determinism_check_can_be_left_out() -> None:
     checkpoint(function, leaf(4), use_reentrant=False, determinism_check="none").sum()
     with pytest.raises(ValueError, match="determinism_check should be one of"):
         checkpoint(function, leaf(4), use_reentrant=False, determinism_check="some")
-
-
-def test_too_many_segments() -> None:
-    with pytest.raises(ValueError):
-        checkpoint_sequential([mtd.sin], 2, leaf(2), use_reentrant=False)

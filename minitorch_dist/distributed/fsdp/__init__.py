@@ -17,6 +17,7 @@ saving                       the model's state: whole or sharded
 optim_state                  the optimizer's state, from flat to named and back
 """
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.fsdp.fully_shard import (
     CPUOffloadPolicy as CPUOffloadPolicy,
     FSDPModule as FSDPModule,
@@ -43,3 +44,5 @@ from minitorch_dist.distributed.fsdp.options import (
     StateDictType as StateDictType,
 )
 from minitorch_dist.distributed.fsdp.unit import FlatParameter as FlatParameter
+
+not_offered.guard(globals())

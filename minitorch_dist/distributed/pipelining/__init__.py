@@ -5,6 +5,7 @@ what it costs), `pictures`. Then read `microbatch` (a batch in parts), `stage` (
 `wires` (what is sent), `runtime` (an order carried out), and `schedules` (torch's classes).
 """
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.pipelining.schedules import (
     PipelineScheduleMulti as PipelineScheduleMulti,
     PipelineScheduleSingle as PipelineScheduleSingle,
@@ -16,3 +17,5 @@ from minitorch_dist.distributed.pipelining.schedules import (
     get_schedule_class as get_schedule_class,
 )
 from minitorch_dist.distributed.pipelining.stage import PipelineStage as PipelineStage
+
+not_offered.guard(globals())

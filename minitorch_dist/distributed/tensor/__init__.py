@@ -1,5 +1,6 @@
 """Tensors that lie on several ranks: cut, copied, or in summands, along the axes of a mesh."""
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.device_mesh import (
     DeviceMesh as DeviceMesh,
     init_device_mesh as init_device_mesh,
@@ -7,11 +8,6 @@ from minitorch_dist.distributed.device_mesh import (
 from minitorch_dist.distributed.tensor.dtensor import (
     DTensor as DTensor,
     distribute_tensor as distribute_tensor,
-)
-from minitorch_dist.distributed.tensor.factories import (
-    empty as empty,
-    ones as ones,
-    zeros as zeros,
 )
 from minitorch_dist.distributed.tensor.methods import attach as _attach
 from minitorch_dist.distributed.tensor.placements import (
@@ -22,3 +18,5 @@ from minitorch_dist.distributed.tensor.placements import (
 )
 
 _attach()
+
+not_offered.guard(globals())

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from minitorch_dist import not_offered
 from minitorch_dist.nn.parallel.data_parallel import (
     DataParallel as DataParallel,
     data_parallel as data_parallel,
@@ -34,4 +35,4 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in ("DistributedDataParallel", "SyncBatchNorm"):
         return getattr(importlib.import_module("minitorch_dist.distributed.ddp"), name)
-    raise AttributeError(f"module 'minitorch_dist.nn.parallel' has no attribute {name!r}")
+    raise not_offered.no_name(__name__, name)

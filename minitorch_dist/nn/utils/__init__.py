@@ -1,6 +1,6 @@
 """Functions that change a network's gradients and parameters from outside of it."""
 
-from minitorch_dist.nn.utils import parametrizations as parametrizations, rnn as rnn
+from minitorch_dist.nn.utils import rnn as rnn
 from minitorch_dist.nn.utils.clip_grad import (
     clip_grad_norm as clip_grad_norm,
     clip_grad_norm_ as clip_grad_norm_,

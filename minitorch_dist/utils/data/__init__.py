@@ -6,17 +6,16 @@ dataloader  iteration             what to load; one pass of it
 pool  worker                      processes that load: the parent's view, and theirs
 """
 
+from minitorch_dist import not_offered
 from minitorch_dist.utils.data.collate import (
     default_collate as default_collate,
     default_convert as default_convert,
 )
 from minitorch_dist.utils.data.dataloader import DataLoader as DataLoader
 from minitorch_dist.utils.data.dataset import (
-    ChainDataset as ChainDataset,
     ConcatDataset as ConcatDataset,
     Dataset as Dataset,
     IterableDataset as IterableDataset,
-    StackDataset as StackDataset,
     Subset as Subset,
     TensorDataset as TensorDataset,
     random_split as random_split,
@@ -27,7 +26,8 @@ from minitorch_dist.utils.data.sampler import (
     RandomSampler as RandomSampler,
     Sampler as Sampler,
     SequentialSampler as SequentialSampler,
-    SubsetRandomSampler as SubsetRandomSampler,
     WeightedRandomSampler as WeightedRandomSampler,
 )
 from minitorch_dist.utils.data.worker import get_worker_info as get_worker_info
+
+not_offered.guard(globals())

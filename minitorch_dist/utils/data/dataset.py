@@ -43,9 +43,6 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
-    def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
-        return ChainDataset([self, other])
-
 
 def size(dataset: Any) -> int:
     """len(dataset), for datasets of which only the caller knows that they have one."""
@@ -67,50 +64,6 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     def __len__(self) -> int:
         return len(self.tensors[0].array)
-
-
-class StackDataset(Dataset[Any]):
-    """Sample i is the tuple, or the dict, of sample i of every dataset."""
-
-    datasets: tuple[Any, ...] | dict[str, Any]
-
-    def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
-        if args and kwargs:
-            raise ValueError(
-                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
-                "input/output, but both types are given."
-            )
-        if not args and not kwargs:
-            raise ValueError("At least one dataset should be passed")
-        self.datasets = args or kwargs
-        sizes = [size(d) for d in self._each()]
-        if len(set(sizes)) > 1:
-            raise ValueError(f"Size mismatch between datasets: {sizes}")
-        self._length = sizes[0]
-
-    def _each(self) -> list[Any]:
-        return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
-
-    def _joined(self, samples: Sequence[Any]) -> Any:
-        if isinstance(self.datasets, dict):
-            return dict(zip(self.datasets, samples, strict=True))
-        return tuple(samples)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._joined([dataset[index] for dataset in self._each()])
-
-    def __getitems__(self, indices: list[int]) -> list[Any]:
-        columns = [several(dataset, indices) for dataset in self._each()]
-        for column in columns:
-            if len(column) != len(indices):
-                raise ValueError(
-                    "Nested dataset's output size mismatch. "
-                    f"Expected {len(indices)}, got {len(column)}"
-                )
-        return [self._joined(samples) for samples in zip(*columns, strict=True)]
-
-    def __len__(self) -> int:
-        return self._length
 
 
 def several(dataset: Any, indices: Sequence[Any]) -> list[Any]:
@@ -145,26 +98,6 @@ class ConcatDataset(Dataset[T_co]):
             raise IndexError(f"index {idx} is out of range: there are {len(self)} samples")
         before = self.cumulative_sizes[which - 1] if which else 0
         return cast("T_co", self.datasets[which][idx - before])
-
-
-class ChainDataset(IterableDataset[T_co]):
-    """The stream of the first dataset, then that of the second, and so on."""
-
-    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
-        self.datasets = datasets
-
-    def _each(self) -> Iterator[Any]:
-        for dataset in self.datasets:
-            if not isinstance(dataset, IterableDataset):
-                raise AssertionError("ChainDataset only supports IterableDataset")
-            yield dataset
-
-    def __iter__(self) -> Iterator[T_co]:
-        for dataset in self._each():
-            yield from dataset
-
-    def __len__(self) -> int:
-        return sum(size(dataset) for dataset in self._each())
 
 
 class Subset(Dataset[T_co]):

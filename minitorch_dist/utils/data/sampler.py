@@ -91,20 +91,6 @@ class RandomSampler(Sampler[int]):
         return self.num_samples
 
 
-class SubsetRandomSampler(Sampler[int]):
-    """The given sample numbers in random order."""
-
-    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
-        self.indices, self.generator = indices, generator
-
-    def __iter__(self) -> Iterator[int]:
-        for i in randperm(len(self.indices), generator=self.generator).array.tolist():
-            yield self.indices[i]
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-
 class WeightedRandomSampler(Sampler[int]):
     """`num_samples` numbers, each drawn with its weight; the weights need not add up to 1."""
 

@@ -18,7 +18,7 @@ import minitorch_dist.distributed.checkpoint as dcp
 from minitorch_dist.distributed.checkpoint import writing
 from minitorch_dist.distributed.checkpoint.format_utils import dcp_to_torch_save
 from minitorch_dist.distributed.device_mesh import init_device_mesh
-from minitorch_dist.distributed.tensor import Shard, distribute_tensor, zeros
+from minitorch_dist.distributed.tensor import Shard, distribute_tensor
 from minitorch_dist.launching import launch
 
 FROZEN = json.loads((Path(__file__).parent / "frozen.json").read_text())
@@ -26,10 +26,8 @@ FROZEN = json.loads((Path(__file__).parent / "frozen.json").read_text())
 
 def state(fill: float) -> dict[str, Any]:
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
-    whole = mt.arange(21.0).reshape(7, 3)
-    sharded = distribute_tensor(whole, mesh, [Shard(0)]) if fill else zeros(
-        7, 3, device_mesh=mesh, placements=[Shard(0)]
-    )  # fmt: skip
+    whole = mt.arange(21.0).reshape(7, 3) * bool(fill)
+    sharded = distribute_tensor(whole, mesh, [Shard(0)])
     return {
         "w": sharded, "b": mt.ones(4, dtype=mt.bfloat16) * fill, "s": mt.tensor(2.5 * fill), "none": None,
         "step": 7 * fill, "deep": {"list": [{"x": mt.full((2,), 3.0 * fill)}], "pair": (1, fill)},

@@ -7,7 +7,10 @@ powerSGD_hook             products of two thin matrices
 deferred                  a future whose value is computed by the thread that waits for it
 """
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks import (
     default_hooks as default_hooks,
     powerSGD_hook as powerSGD_hook,
 )
+
+not_offered.guard(globals())

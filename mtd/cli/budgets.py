@@ -1,0 +1,97 @@
+"""How many lines of code each room may have, and how many may be loaded by an import: `mtd dev count --budget`.
+
+A budget is what a reader of the room has to read at most. Raising one is a commit of its own, which says why. Where a room is
+still larger than its goal, its budget is its size of the day, so that it can only become smaller.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mtd.cli.code_lines import GROUNDS, HOUSE, code_lines
+
+LIBRARY: Final = "minitorch_dist"
+
+
+class Budget(NamedTuple):
+    """The lines that a room may have, and those that it shall have at most in the end."""
+
+    name: str
+    most: int
+    goal: int
+    folders: tuple[str, ...]  # or modules; of the library, or of the whole house
+
+
+BUDGETS: Final = (
+    Budget("tensors", 16_900, 9_500, ("tensors", "distributions", "func", "linalg.py", "random.py")),
+    Budget("nn, optim", 7_650, 4_500, ("nn", "optim")),
+    Budget("distributed", 26_750, 19_500, ("distributed", "run.py")),
+    Budget("sim", 7_150, 4_500, ("sim",)),
+    Budget("small rooms", 6_000, 4_500, ("autograd", "serialization", "futures.py", "launching", "multiprocessing", "utils", "cuda", "amp", "profiler")),
+    Budget("for tests, pictures, models, data", 2_950, 2_500, ("testing", "pictures", "models", "datasets", "transforms.py")),
+    Budget("faces", 850, 1_000, ("__init__.py", "accelerator.py", "backends", "compiler.py", "cpu.py", "not_offered.py", "version.py")),
+    Budget("transports", 13_650, 11_000, ("transports",)),
+    Budget("mtd", 22_200, 22_000, ("mtd",)),
+)  # fmt: skip
+WHOLE: Final = Budget("the whole library", 68_000, 45_000, (LIBRARY,))
+
+LOADED: Final = (
+    Budget("import minitorch_dist", 16_700, 12_000, ()),
+    Budget("from minitorch_dist.nn.parallel import DistributedDataParallel", 48_300, 28_000, ()),
+)
+
+
+class Counted(NamedTuple):
+    """A budget and the lines of code that were counted."""
+
+    budget: Budget
+    lines: int
+
+    @property
+    def is_over(self) -> bool:
+        return self.lines > self.budget.most
+
+
+@cache
+def _lines_of(path: Path) -> int:
+    return code_lines(path.read_text("utf-8"))
+
+
+def files_of(budget: Budget) -> Iterator[Path]:
+    """The modules of a room."""
+    for name in budget.folders:
+        path = HOUSE / name if name in GROUNDS else HOUSE / LIBRARY / name
+        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path] * path.exists()
+
+
+def rooms() -> list[Counted]:
+    """Each room, and the library as a whole."""
+    return [Counted(one, sum(map(_lines_of, files_of(one)))) for one in (*BUDGETS, WHOLE)]
+
+
+def loaded() -> list[Counted]:
+    """The lines that a fresh interpreter has read of the library and the wires, after each statement."""
+    return [Counted(one, sum(map(_lines_of, modules_after(one.name)))) for one in LOADED]
+
+
+def modules_after(statement: str) -> list[Path]:
+    """The files of the modules that a statement imports."""
+    program = (
+        f"import sys\n{statement}\n"
+        f"ours = [m for n, m in sys.modules.items() if n.partition('.')[0] in {GROUNDS!r}]\n"
+        "print(*{m.__file__ for m in ours if getattr(m, '__file__', None)}, sep='\\n')"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(HOUSE)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return [Path(line) for line in said.splitlines()]
