@@ -31,7 +31,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     ),
     "transports/shared_file/rings.py": ({"ftruncate", "posix_fallocate"}, "makes the signed file larger"),
     "transports/stores/file.py": ({"ftruncate"}, "of a file that is proved to be a store's"),
-    "minitorch_dist/distributed/journal/sheets.py": ({"ftruncate"}, "of a file that is proved to be a journal"),
+    "minitorch_dist/distributed/journal/files.py": ({"ftruncate"}, "of a file that is proved to be a journal"),
     "minitorch_dist/distributed/elastic/multiprocessing/entry.py": (
         {"open w", "replace"},
         "in its agent's folder; it imports nothing of ours",

@@ -13,9 +13,9 @@ import minitorch_dist.distributed as dist
 import minitorch_dist.distributed.checkpoint as dcp
 from minitorch_dist.distributed.checkpoint import (
     CheckpointException,
-    attendance,
     state,
     values,
+    waiting,
     writing,
 )
 from minitorch_dist.distributed.checkpoint.folder import INDEX
@@ -156,7 +156,7 @@ def test_a_wait_that_ends_says_how_long_it_was(
         store = group.get_group_store()
         if dist.get_rank() == 1:
             with pytest.raises(StoreTimeout, match=r"waited 7.0 s .* had still to write the index"):
-                attendance.hear(group, store, {"never": 0}, "to write the index")
+                waiting.hear(group, store, {"never": 0}, "to write the index")
         dist.barrier()
 
     monkeypatch.setattr(Store, "timeout", property(lambda self: timedelta(seconds=7)))

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d, world
-from minitorch_dist.distributed.checkpoint import fresh, state, values, writing
+from minitorch_dist.distributed.checkpoint import first_step, state, values, writing
 from minitorch_dist.distributed.checkpoint.agreement import JointLoad
-from minitorch_dist.distributed.checkpoint.attendance import ENDING, attempt, hear
 from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
     DefaultSavePlanner,
@@ -34,6 +33,7 @@ from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Vanished
 from minitorch_dist.distributed.checkpoint.index import CheckpointException, check_cover
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers
 from minitorch_dist.distributed.checkpoint.stateful import Stateful
+from minitorch_dist.distributed.checkpoint.waiting import ENDING, attempt, hear
 from minitorch_dist.distributed.checkpoint.writing import Written
 from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.torch_api import object_collectives
@@ -195,7 +195,7 @@ def _looked_at(
 ) -> Found:
     """All is looked at before anything is written to."""
     names = [*checkpoint.tensors, *checkpoint.values]
-    fresh.initialise_where_saved(state_dict, names)
+    first_step.initialise_where_saved(state_dict, names)
     told = state.asked(state_dict)
     wanted: list[state.Leaf] = []
     missing: list[state.Leaf] = []
@@ -203,7 +203,7 @@ def _looked_at(
         there = checkpoint.tensors if isinstance(leaf.value, Tensor) else checkpoint.values
         if leaf.name in there:
             wanted.append(leaf)
-        elif not fresh.asks_for_nothing(leaf.name, leaf.value, names):
+        elif not first_step.asks_for_nothing(leaf.name, leaf.value, names):
             missing.append(leaf)
     if missing and not (planner is not None and planner.allow_partial_load):
         raise CheckpointException(
