@@ -36,7 +36,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it in
 def pytest_collection_finish(session: pytest.Session) -> None:
     """A simulated run looks for `sleep` and its kin in all modules of its user. Here these are all tests,
     six hundred files, which took longer than most runs. Only those that have such a name are looked at."""
-    from minitorch_dist.launching import outside, standard_locks
+    from minitorch_dist.launching import replacements, standard_locks
 
     owners = (time, random, np.random, uuid)
     taken = {id(found) for owner in owners for found in vars(owner).values() if callable(found)}
@@ -46,7 +46,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for module in {item.module for item in session.items if isinstance(item, pytest.Function)}:
         held = vars(module).values()
         if taken.isdisjoint(map(id, held)) and standard_locks.KINDS.isdisjoint(map(type, held)):
-            outside.pass_over(module)
+            replacements.pass_over(module)
 
 
 def pytest_sessionfinish() -> None:

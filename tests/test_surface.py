@@ -81,7 +81,6 @@ nn.parallel.DistributedDataParallel._register_builtin_comm_hook
 distributed.GradBucket distributed.BuiltinCommHookType distributed.algorithms.Join
 distributed.algorithms.join.Join distributed.algorithms.join.Joinable
 distributed.algorithms.join.JoinHook distributed.optim.ZeroRedundancyOptimizer
-distributed.optim._apply_optimizer_in_backward
 distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_wrapper
 utils.data.distributed.DistributedSampler utils.data.DistributedSampler
 """

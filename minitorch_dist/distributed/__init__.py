@@ -35,8 +35,8 @@ Errors and checks:
 Choices: `backends`, `reduce_op` and `reductions`; `measuring` finds out what links cost.
 
 Upon these stand `ddp`, `rpc`, `autograd`, `optim`, `fsdp`, `tensor` (and `_tensor`, its old address), `nn`, `pipelining`,
-`checkpoint`, `algorithms` (with `grad_bucket`, the argument of DDP's hooks) and `_composable`. Beside them stand
-`journal` (the record of a run), `codec` (objects as bytes), and `elastic` with `run`, `launch` and `launcher` (workers
+`checkpoint`, and `algorithms` (with `grad_bucket`, the argument of DDP's hooks). Beside them stand
+`journal` (the record of a run), `codec` (objects as bytes), and `elastic` with `run` and `launch` (workers
 that are started, and again).
 """
 
@@ -73,8 +73,6 @@ from minitorch_dist.distributed.distributed_c10d import (
     is_mpi_available as is_mpi_available,
     is_nccl_available as is_nccl_available,
     is_torchelastic_launched as is_torchelastic_launched,
-    is_ucc_available as is_ucc_available,
-    is_xccl_available as is_xccl_available,
     new_group as new_group,
     new_subgroups as new_subgroups,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
@@ -134,18 +132,6 @@ from minitorch_dist.distributed.torch_api.object_collectives import (
     gather_object as gather_object,
     monitored_barrier as monitored_barrier,
     scatter_object_list as scatter_object_list,
-)
-from minitorch_dist.distributed.torch_api.options import (
-    AllgatherOptions as AllgatherOptions,
-    AllreduceCoalescedOptions as AllreduceCoalescedOptions,
-    AllreduceOptions as AllreduceOptions,
-    AllToAllOptions as AllToAllOptions,
-    BarrierOptions as BarrierOptions,
-    BroadcastOptions as BroadcastOptions,
-    GatherOptions as GatherOptions,
-    ReduceOptions as ReduceOptions,
-    ReduceScatterOptions as ReduceScatterOptions,
-    ScatterOptions as ScatterOptions,
 )
 from minitorch_dist.distributed.torch_api.process_group import (
     GroupMember as GroupMember,

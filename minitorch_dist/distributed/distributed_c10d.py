@@ -14,8 +14,6 @@ from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.torch_api.membership import (
     _get_default_group as _get_default_group,
     _get_default_store as _get_default_store,
-    _get_process_group_name as _get_process_group_name,
-    _get_process_group_store as _get_process_group_store,
     get_backend as get_backend,
     get_backend_config as get_backend_config,
     get_default_backend_for_device as get_default_backend_for_device,
@@ -33,8 +31,6 @@ from minitorch_dist.distributed.torch_api.membership import (
     is_mpi_available as is_mpi_available,
     is_nccl_available as is_nccl_available,
     is_torchelastic_launched as is_torchelastic_launched,
-    is_ucc_available as is_ucc_available,
-    is_xccl_available as is_xccl_available,
 )
 from minitorch_dist.distributed.torch_api.process_group import (
     GroupMember,
@@ -149,9 +145,6 @@ def abort(group: ProcessGroup | None = None) -> None:
     which.abort()
     if which is world.current().default_group:
         bootstrap.leave(world.place())
-
-
-_abort_process_group = abort
 
 
 def _set_pg_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> None:

@@ -59,7 +59,7 @@ OPTIONS: list[tuple[str, str, type, Any, str]] = [
     ("monitor-interval", "", float, 0.1, "seconds between two looks at the workers"),
     ("shutdown-timeout", "", int, None, "seconds between asking workers to end and killing them (30)"),
     ("signals-to-handle", "", str, ",".join(SIGNALS), "signals that are passed on to the workers"),
-    ("start-method", "", str, "spawn", "for functions; scripts always get a fresh interpreter"),
+    ("start-method", "", str, "spawn", "torch's option for functions; scripts always get a fresh interpreter"),
     ("role", "", str, "default", "what the workers of this node are called"),
     ("module", "m", bool, False, "run a module, as python -m does"),
     ("no-python", "", bool, False, "run a program that is no Python script"),

@@ -13,7 +13,7 @@ random generator; in virtual time, where nobody has seeded that, with one that f
     ranks                       one rank: make the world, call the function, end the world
     threads  processes  mpi     what a rank is
     cores  collector            what ranks of one host share: its cores, and Python's collector
-    outside  wall_clock  chance     what would come from outside of a simulated run
+    replacements  wall_clock  chance     what would come from outside of a simulated run
     standard_locks  standard_locals  what the standard library has for threads, for simulated ranks
     real_time  callers          what of it is refused, since it takes real time, and who called it
     output                      what a simulated rank prints and logs
@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.distributed.journal import files
 from minitorch_dist.launching import mpi, processes, threads
 from transports import registry
 from transports.clock import SYSTEM, Clock
@@ -64,7 +64,7 @@ def launch(
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
     patience = timedelta(minutes=30) if seconds is None else timedelta(seconds=seconds)
     kind = registry.find(transport)
-    path = sheets.wanted(journal)
+    path = files.wanted(journal)
     if kind.ranks_are == "threads":
         if kind.needs_virtual_time and clock is SYSTEM:
             clock = VirtualClock(endless=patience.total_seconds() / 2)  # a deadlock is told at once

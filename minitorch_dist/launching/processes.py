@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.exceptions import PeerFailed, PeerLost
-from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.distributed.journal import files
 from minitorch_dist.launching import cores, limit as limits, ranks
 from minitorch_dist.multiprocessing import ending, sigint, sources
 from minitorch_dist.multiprocessing.process_pool import ProcessPool, ProcessReport
@@ -64,7 +64,7 @@ def run(
 ) -> list[Any]:
     """The results by rank, or the exception of the first rank that failed."""
     if journal is not None:
-        sheets.begin_anew(journal)
+        files.begin_anew(journal)
     where = "" if journal is None else str(journal)
     begun = SYSTEM.now()
     call = pickle.dumps((sources.portable(fn, (args, kwargs)), tuple(args), dict(kwargs)))
@@ -97,7 +97,7 @@ def run(
             pool.close()
         store.close()
         if journal is not None:
-            sheets.merge(journal)
+            files.merge(journal)
 
 
 def _collect(pool: ProcessPool, size: int, transport: str, limit: float | None) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from minitorch_dist.cuda import memory
 from minitorch_dist.distributed import bootstrap, codec, world
-from minitorch_dist.distributed.journal.sheets import Sheet
+from minitorch_dist.distributed.journal.files import Sheet
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors import devices, generator
 from transports.clock import Clock

@@ -11,15 +11,15 @@ from types import MethodType
 from typing import Any
 
 from minitorch_dist.distributed import world
-from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.distributed.journal import files
 from minitorch_dist.launching import (
     callers,
     chance,
     collector,
     cores,
     limit as limits,
-    outside,
     ranks,
+    replacements,
     standard_locks,
 )
 from minitorch_dist.multiprocessing import lines
@@ -41,11 +41,11 @@ def run(
 ) -> list[Any]:
     """The results by rank, or the exception of the first rank that failed."""
     if journal is not None:
-        sheets.begin_anew(journal)
-    sheet = None if journal is None else sheets.Sheet(journal)
+        files.begin_anew(journal)
+    sheet = None if journal is None else files.Sheet(journal)
     at_once = world_size if clock is SYSTEM else 1  # in virtual time one rank runs at a time
     try:
-        kept_out = nullcontext() if clock is SYSTEM else outside.kept_out()
+        kept_out = nullcontext() if clock is SYSTEM else replacements.kept_out()
         locks = (
             nullcontext() if clock is SYSTEM
             else standard_locks.given((fn, *args, *kwargs.values()), callers.is_users)
@@ -60,7 +60,7 @@ def run(
 
 def _run(
     fn: Callable[..., Any], world_size: int, transport: str, args: Sequence[Any],
-    kwargs: Mapping[str, Any], timeout: timedelta, clock: Clock, sheet: sheets.Sheet | None,
+    kwargs: Mapping[str, Any], timeout: timedelta, clock: Clock, sheet: files.Sheet | None,
     limit: float | None,
 ) -> list[Any]:  # fmt: skip
     store = HashStore(clock, timeout)

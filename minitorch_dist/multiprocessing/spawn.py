@@ -129,14 +129,6 @@ class ProcessContext:
         return f"<ProcessContext of {self._pool!r}>"
 
 
-class SpawnContext(ProcessContext):
-    """The name of ProcessContext before torch 1.4."""
-
-    def __init__(self, pool: ProcessPool) -> None:
-        warnings.warn("SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2)
-        super().__init__(pool)
-
-
 def _act(order: tuple[Any, int, tuple[Any, ...]], at_end: ExitStack) -> None:
     fn, index, args = order
     fn(index, *args)

@@ -7,7 +7,7 @@ The program runs twice here, then once in each of two new processes, whose strin
 whom, with what (its bytes, too) and from which lines. The first entry that differs is shown from both runs. The
 cause of the difference comes shortly before it. Two runs of one process differ by what outlives a run:
 counters, caches, files. Processes differ by the order of sets, addresses, process numbers, and by
-whatever else `launching.outside` cannot replace.
+whatever else `launching.replacements` cannot replace.
 """
 
 from __future__ import annotations

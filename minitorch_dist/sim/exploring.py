@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from minitorch_dist.launching import outside
+from minitorch_dist.launching import replacements
 from minitorch_dist.sim import cases
 from minitorch_dist.sim.cases import FailureCase
 from minitorch_dist.sim.chaos import Chaos, chaos
@@ -147,7 +147,7 @@ def survey(
     setting = ProgramSetup(fn, args, kwargs or {}, net, timeout, events, check, allowed)
     found = Survey(0, None, Counter(), Counter())
     sizes = list(dict.fromkeys((world_size, *world_sizes)))
-    with outside.kept_out():  # once for all runs
+    with replacements.kept_out():  # once for all runs
         _survey(found, setting, sizes, seeds, faults, hardships)
     return found
 

@@ -12,7 +12,7 @@ from types import MethodType
 from typing import Any, TypeVar
 
 from minitorch_dist.distributed import world
-from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.distributed.journal import files
 from minitorch_dist.distributed.world import World
 from minitorch_dist.launching import collector, launch
 from minitorch_dist.sim import nets, topologies
@@ -111,7 +111,7 @@ def run_all(
         ]
         used = ", ".join([clock.engine, *together.used()])
         report = Report(results, ranks, moving.digest, clock.switches, used, moving.crossings)
-        fields: dict[str, Any] = {"recorded": sheets.wanted(stage.journal)}
+        fields: dict[str, Any] = {"recorded": files.wanted(stage.journal)}
         for part in parts:
             fields |= part.of_run()
         return replace(report, **fields)

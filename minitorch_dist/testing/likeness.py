@@ -23,8 +23,8 @@ MODULES = (
     "distributed.pipelining", "distributed.tensor",
     "distributed.tensor.parallel", "distributed.tensor.placement_types",
     "distributed.checkpoint", "distributed.checkpoint.state_dict",
-    "distributed.checkpoint.format_utils", "distributed.checkpoint.planner",
-    "distributed.checkpoint.default_planner", "distributed.checkpoint.storage",
+    "distributed.checkpoint.format_utils",
+    "distributed.checkpoint.default_planner",
     "distributed.checkpoint.filesystem", "distributed.checkpoint.metadata",
     "distributed.nn.functional",
     "distributed.algorithms.join", "distributed.algorithms.ddp_comm_hooks.default_hooks",
@@ -32,8 +32,6 @@ MODULES = (
     "distributed.elastic.multiprocessing",
     "distributed.elastic.multiprocessing.errors", "distributed.elastic.rendezvous",
     "distributed.elastic.agent.server",
-
-    "distributed.launcher",
 )  # fmt: skip
 
 

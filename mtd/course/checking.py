@@ -235,14 +235,14 @@ def failed_run(
 @contextmanager
 def journaling(path: Path) -> Iterator[Path]:
     """Within the block each run of this process is written down there, instead of the one before."""
-    before = os.environ.get(journal.sheets.VARIABLE)
-    os.environ[journal.sheets.VARIABLE] = str(path)
+    before = os.environ.get(journal.files.VARIABLE)
+    os.environ[journal.files.VARIABLE] = str(path)
     try:
         yield path
     finally:
-        os.environ.pop(journal.sheets.VARIABLE)
+        os.environ.pop(journal.files.VARIABLE)
         if before is not None:
-            os.environ[journal.sheets.VARIABLE] = before
+            os.environ[journal.files.VARIABLE] = before
 
 
 def truth(

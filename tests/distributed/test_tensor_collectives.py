@@ -203,9 +203,7 @@ def test_the_methods_of_a_group() -> None:
         me, n = dist.get_rank(), dist.get_world_size()
         group = dist.group.WORLD
         x = torch.tensor([float(me + 1)])
-        options = dist.AllreduceOptions()
-        options.reduceOp = dist.ReduceOp.MAX
-        group.allreduce([x], options).wait()
+        group.allreduce([x], dist.ReduceOp.MAX).wait()
         assert x.item() == n
         group.allreduce(x).wait()
         assert x.item() == n * n
@@ -213,9 +211,7 @@ def test_the_methods_of_a_group() -> None:
         group.allgather(outs, [torch.tensor([float(me)])]).wait()
         assert [t.item() for t in outs[0]] == list(range(n))
         y = torch.full((1,), float(me))
-        options = dist.BroadcastOptions()
-        options.rootRank = 2
-        group.broadcast([y], options).wait()
+        group.broadcast([y], 2).wait()
         assert y.item() == 2
         out = torch.zeros(n)
         group.alltoall_base(out, torch.full((n,), float(me)), [], []).wait()

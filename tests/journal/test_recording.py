@@ -13,7 +13,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, launch, sim
 from minitorch_dist.distributed import journal, world
 from minitorch_dist.distributed.exceptions import DistMismatch
-from minitorch_dist.distributed.journal import JournalError, sheets
+from minitorch_dist.distributed.journal import JournalError, files
 from minitorch_dist.launching import processes
 from minitorch_dist.launching.ranks import RankFailed
 from tests.journal.programs import everything, one_is_killed, ring, twice
@@ -161,7 +161,7 @@ def test_a_killed_rank_leaves_what_it_did(tmp_path: Path, monkeypatch: pytest.Mo
     assert [e.what for e in run.of(1)][-1] == "end"
     ends = {e.rank: e.error for e in run.events if e.what == "end" and e.sequence == 1}
     assert set(ends) == {0, 2} and all("PeerLost: rank 1 is lost" in e for e in ends.values())
-    assert not sheets.pieces(tmp_path / "run.mtd")
+    assert not files.pieces(tmp_path / "run.mtd")
 
 
 def test_pieces_are_read_as_one(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_pieces_are_read_as_one(tmp_path: Path) -> None:
     (tmp_path / "other.mtd.txt").write_text("not a piece")
     pieces = journal.read(tmp_path / "other.mtd")
     assert pieces.is_same_order(whole) and pieces.torn == 1 and "1 torn" in repr(pieces)
-    sheets.merge(tmp_path / "other.mtd")
+    files.merge(tmp_path / "other.mtd")
     merged = journal.read(tmp_path / "other.mtd")
     assert merged.events == pieces.events and merged.torn == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other.mtd", "other.mtd.txt", "run.mtd"]
@@ -187,7 +187,7 @@ def test_a_program_of_its_own_leaves_nothing_of_an_earlier_run(
     """As torchrun starts it: nobody but the variable says that there is a journal."""
     launch(ring, 3, journal=tmp_path / "run.mtd")
     for rank in (0, 4):
-        (tmp_path / f"run.mtd.{rank}").write_text(f"{sheets.FIRST}old")
+        (tmp_path / f"run.mtd.{rank}").write_text(f"{files.FIRST}old")
     monkeypatch.setenv(journal.VARIABLE, str(tmp_path / "run.mtd"))
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     dist.barrier()
@@ -237,10 +237,10 @@ def test_a_journal_follows_no_links_and_waits_for_no_fifo(
         os.mkfifo(path)
     else:
         path.mkdir()
-    sheets.Sheet(tmp_path / "run.mtd.1").close()
+    files.Sheet(tmp_path / "run.mtd.1").close()
     whole = tmp_path / "run.mtd"
     if whole.is_dir() and not whole.is_symlink():  # a folder is asked for the run.mtd in it
-        path = whole / sheets.NAME
+        path = whole / files.NAME
         path.mkdir()
     with pytest.raises(JournalError, match="cannot be a journal: it is a"):
         launch(ring, 2, journal=whole)
@@ -252,14 +252,14 @@ def test_a_journal_follows_no_links_and_waits_for_no_fifo(
 
 def test_a_journal_that_another_run_is_writing_is_left_to_it(tmp_path: Path) -> None:
     path = tmp_path / "run.mtd"
-    other = sheets.Sheet(path)
+    other = files.Sheet(path)
     other.write('{"what":"compute"}\n')
     with pytest.raises(JournalError, match="just being written by another run"):
         launch(ring, 2, journal=path)
-    again = sheets.Sheet(path, more=True)  # a second world of the same run adds to it
+    again = files.Sheet(path, more=True)  # a second world of the same run adds to it
     again.close()
     other.close()
-    assert path.read_text() == sheets.FIRST + '{"what":"compute"}\n'
+    assert path.read_text() == files.FIRST + '{"what":"compute"}\n'
     launch(ring, 2, journal=path)
     assert journal.read(path).messages
 
@@ -276,34 +276,34 @@ def test_pieces_are_not_merged_over_a_file_of_others(
 ) -> None:
     path = tmp_path / "run.mtd"
     for rank in (0, 1):
-        sheets.Sheet(sheets.piece(path, rank)).close()
-    for place in (path, sheets.piece(path, 2)):
+        files.Sheet(files.piece(path, rank)).close()
+    for place in (path, files.piece(path, 2)):
         place.write_text("mine")
-        sheets.merge(path)
+        files.merge(path)
         assert "stay pieces" in caplog.text and place.read_text() == "mine"
-        assert sheets.piece(path, 0).exists() and sheets.piece(path, 1).exists()
+        assert files.piece(path, 0).exists() and files.piece(path, 1).exists()
         place.unlink()
-    sheets.merge(path)
+    files.merge(path)
     assert [each.name for each in tmp_path.iterdir()] == ["run.mtd"]
 
 
 @pytest.mark.parametrize("name", ["a*b.mtd", "[r]un.mtd", "ru?.mtd", "ränk 1.mtd"])
 def test_odd_names_are_names(name: str, tmp_path: Path) -> None:
     for rank in (0, 1):
-        sheets.Sheet(sheets.piece(tmp_path / name, rank)).close()
+        files.Sheet(files.piece(tmp_path / name, rank)).close()
         (tmp_path / f"axb.mtd.{rank}").write_text("another's")
-    assert sheets.pieces(tmp_path / name) == [tmp_path / f"{name}.0", tmp_path / f"{name}.1"]
-    sheets.begin_anew(tmp_path / name)
+    assert files.pieces(tmp_path / name) == [tmp_path / f"{name}.0", tmp_path / f"{name}.1"]
+    files.begin_anew(tmp_path / name)
     assert {path.name for path in tmp_path.iterdir()} == {"axb.mtd.0", "axb.mtd.1"}
 
 
 def test_after_a_torn_line_a_new_one_begins(tmp_path: Path) -> None:
     path = tmp_path / "run.mtd"
-    sheet = sheets.Sheet(path)
+    sheet = files.Sheet(path)
     sheet.write('{"what":"comp')
     sheet.close()
     sheet.close()
-    more = sheets.Sheet(path, more=True)
+    more = files.Sheet(path, more=True)
     more.write('{"what":"compute","rank":0,"at":1}\n')
     assert "open" in repr(more)
     more.close()
@@ -324,7 +324,7 @@ def test_a_full_disk_ends_the_journal_and_not_the_program(
         room[0] -= half
         return write(file, octets[:half])
 
-    monkeypatch.setattr(sheets.os, "write", almost)
+    monkeypatch.setattr(files.os, "write", almost)
     with caplog.at_level(logging.WARNING):
         assert launch(everything, 2, journal=tmp_path / "run.mtd") == [4.0, 4.0]
     assert "the journal" in caplog.text and "No space left" in caplog.text

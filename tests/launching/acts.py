@@ -45,19 +45,3 @@ def ignore(index: int) -> None:
 def wait(index: int, folder: str) -> None:
     Path(folder, f"pid{index}").write_text(str(os.getpid()), encoding="ascii")
     time.sleep(1000)
-
-
-def who(text: str) -> tuple[str, ...]:
-    names = ("RANK", "WORLD_SIZE", "ROLE_NAME")
-    return text, *(os.environ[name] for name in names)
-
-
-def divide(by: int) -> float:
-    return 1 / by
-
-
-def succeed_at(count: int) -> int:
-    now = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
-    if now < count:
-        sys.exit(1)
-    return now

@@ -12,7 +12,6 @@ import pytest
 
 from minitorch_dist.distributed.elastic.multiprocessing.logs import PREFIX, LogFolder, Wishes
 from tests.launching.waiting import until
-from transports import keeper
 from transports.shared_file import signed_file
 
 ROOT = Path(__file__).parents[2]
@@ -30,16 +29,12 @@ if __name__ == "__main__":
     how, place, room = sys.argv[1:]
     if how == "launch":
         mtd.launch(work, 2, place, (place, room))
-    elif how == "elastic":
-        from minitorch_dist.distributed.launcher.api import LaunchConfig, elastic_launch
-        elastic_launch(LaunchConfig(1, 1, 2, max_restarts=0), work)(place, room)
     else:
         work(place, room)
 """
 STARTS = {
     "run": ["-m", "minitorch_dist.distributed.run", "--standalone", "--nproc-per-node=2", "job.py", "run"],
     "launch": ["job.py", "launch"],
-    "elastic": ["job.py", "elastic"],
 }  # fmt: skip
 
 
@@ -70,10 +65,6 @@ def left_by(tmp_path: Path, how: str, options: str, blow: str) -> list[str]:
     def there() -> list[str]:
         return [path.name for room in (memory, temporary) for path in room.iterdir()]
 
-    if how == "elastic" and blow == "SIGKILL":  # the next one takes its function away
-        until(lambda: len(there()) < 2)
-        with keeper.temporary_folder(PREFIX, temporary):
-            pass
     until(lambda: not there())  # a warden may be at it
     return there()
 
@@ -83,7 +74,7 @@ def left_by(tmp_path: Path, how: str, options: str, blow: str) -> list[str]:
 @pytest.mark.parametrize(
     ("how", "options", "blow"),
     [
-        ("run", SHORT, "SIGTERM"), ("launch", SHORT, "SIGKILL"), ("elastic", SHORT, "SIGKILL"), ("launch", "", "rank"),
+        ("run", SHORT, "SIGTERM"), ("launch", SHORT, "SIGKILL"), ("run", SHORT, "SIGKILL"), ("launch", "", "rank"),
     ],
 )  # fmt: skip
 def test_a_job_that_is_ended_leaves_nothing(

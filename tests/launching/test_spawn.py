@@ -93,11 +93,6 @@ def test_a_lambda_is_refused_in_words() -> None:
         mp.spawn(lambda index: None)
 
 
-def test_a_context_of_old() -> None:
-    with pytest.warns(UserWarning, match="renamed"):
-        mp.SpawnContext(mp.spawn.__globals__["ProcessPool"](acts.write, [], "fork"))
-
-
 ORPHANS = """
 import sys
 import minitorch_dist.multiprocessing as mp
@@ -130,10 +125,3 @@ def test_words_for_ends() -> None:
     assert ending.words(-9) == "was ended by SIGKILL"
     assert ending.words(-99) == "was ended by signal 99"
     assert ending.words(None) == "is still running"
-
-
-def test_sharing_strategies_are_names_only() -> None:
-    assert mp.get_sharing_strategy() in mp.get_all_sharing_strategies()
-    mp.set_sharing_strategy("file_system")
-    with pytest.raises(AssertionError):
-        mp.set_sharing_strategy("telepathy")

@@ -9,13 +9,9 @@ import pytest
 
 import minitorch_dist as mtd
 from minitorch_dist import cuda, nn, optim
-from minitorch_dist.distributed.optim import (
-    ZeroRedundancyOptimizer,
-    _apply_optimizer_in_backward,
-    _get_in_backward_optimizers,
-)
+from minitorch_dist.distributed.optim import ZeroRedundancyOptimizer
 from minitorch_dist.tensors import ledger
-from tests.parallel.models import DDP, on_ranks, scalar, weights
+from tests.parallel.models import on_ranks, scalar, weights
 
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "sgd": (optim.SGD, {"lr": 0.05, "momentum": 0.9}),
@@ -173,24 +169,3 @@ def test_each_rank_holds_its_part_of_the_state_only() -> None:
     whole = 4 * 2 * 16 * 16 * 4  # two numbers for each of four matrices
     for size in (1, 2, 4):
         assert on_ranks(size, act) == [whole // size] * size
-
-
-# ------------------------------------------------------------------------- steps within backward
-
-
-@pytest.mark.parametrize("size", [1, 2, 4])
-@pytest.mark.parametrize("wrap", [False, True])
-def test_optimizers_of_single_parameters(size: int, wrap: bool) -> None:
-    def act(rank: int, size: int) -> Any:
-        model = network()
-        _apply_optimizer_in_backward(optim.Adam, model.parameters(), {"lr": 0.01})
-        wrapped = DDP(model) if wrap else model
-        for number in range(4):
-            mtd.manual_seed(number)
-            wrapped(mtd.randn(6, 4)).square().mean().backward()
-        assert all(p.grad is None for p in model.parameters())
-        assert len(_get_in_backward_optimizers(model)) == 4
-        return weights(model)
-
-    for found in on_ranks(size, act):
-        assert equal(found, expected("adam"))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from minitorch_dist import distributed as dist, sim
-from minitorch_dist.launching.outside import Outside
+from minitorch_dist.launching.replacements import Outside
 
 both = pytest.mark.parametrize("engine", ["threads", "greenlet"])
 sizes = pytest.mark.parametrize("size", [1, 2, 3, 5])

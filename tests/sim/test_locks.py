@@ -18,7 +18,7 @@ import pytest
 
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed import rpc
-from minitorch_dist.launching import outside
+from minitorch_dist.launching import replacements
 from transports.errors import Deadlock
 from transports.virtual import watch
 
@@ -151,7 +151,7 @@ def test_runs_that_last_at_the_same_time_share_the_locks_of_a_module(engine: str
         times.extend(sorted(rank.time for rank in report.ranks))
 
     thread = threading.Thread(target=second)
-    with outside.kept_out():
+    with replacements.kept_out():
         thread.start()
         os.read(begun[0], 1)
     os.write(first_is_over[1], b"x")

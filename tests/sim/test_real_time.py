@@ -16,7 +16,7 @@ import pytest
 
 import minitorch_dist as torch
 from minitorch_dist import sim
-from minitorch_dist.launching.outside import Outside
+from minitorch_dist.launching.replacements import Outside
 from minitorch_dist.utils.data import DataLoader, TensorDataset
 
 both = pytest.mark.parametrize("engine", ["threads", "greenlet"])

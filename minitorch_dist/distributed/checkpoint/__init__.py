@@ -2,36 +2,28 @@
 
 From the ground up:
 
-    pieces             boxes of tensors, and which rank writes which
-    cover              whether boxes cover a tensor exactly once
-    stateful           what a checkpoint asks for its state
-    state              a nested state as a flat table
-    values             entries that are no tensors
-    index              the file that makes a checkpoint valid
-    folder             the files, to read
-    writing            the files, written and swept
-    attendance         waiting for other ranks, no longer than they live
-    agreement          one checkpoint for ranks that load together, without waiting
-    metadata           names, shapes and chunks, known without reading tensors
-    planner            plans as torch has them
-    default_planner    the usual one
-    storage            what a place for checkpoints offers
-    filesystem         a folder as such a place
-    planned            a plan carried out
-    api                torch's functions
-    state_dict_saver   torch's address of `save`
-    state_dict_loader  torch's address of `load`
-    state_dict         states under the bare model's names, whatever wraps it
-    optimizer_names    an optimizer's state by names instead of numbers
-    fresh              state that an optimizer makes at its first step only
-    format_utils       a checkpoint of many ranks as one file, and back
+    pieces              boxes of tensors, and which rank writes which
+    exact_cover         whether boxes cover a tensor exactly once
+    stateful            what a checkpoint asks for its state
+    state               a nested state as a flat table
+    values              entries that are no tensors
+    index               the file that makes a checkpoint valid
+    folder              the files, to read
+    writing             the files, written and swept
+    waiting             waiting for other ranks, no longer than they live
+    agreement           one checkpoint for ranks that load together, without waiting
+    metadata            names, shapes and chunks, known without reading tensors
+    default_planner     options of saving and loading under torch's names
+    filesystem          a folder under torch's names
+    saving_and_loading  torch's functions
+    state_dict_saver    torch's address of `save`
+    state_dict_loader   torch's address of `load`
+    state_dict          states under the bare model's names, whatever wraps it
+    optimizer_names     an optimizer's state by names instead of numbers
+    first_step          state that an optimizer makes at its first step only
+    format_utils        a checkpoint of many ranks as one file, and back
 """
 
-from minitorch_dist.distributed.checkpoint.api import (
-    async_save as async_save,
-    load as load,
-    save as save,
-)
 from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner as DefaultLoadPlanner,
     DefaultSavePlanner as DefaultSavePlanner,
@@ -48,16 +40,9 @@ from minitorch_dist.distributed.checkpoint.metadata import (
     Metadata as Metadata,
     TensorStorageMetadata as TensorStorageMetadata,
 )
-from minitorch_dist.distributed.checkpoint.planner import (
-    LoadPlan as LoadPlan,
-    LoadPlanner as LoadPlanner,
-    ReadItem as ReadItem,
-    SavePlan as SavePlan,
-    SavePlanner as SavePlanner,
-    WriteItem as WriteItem,
+from minitorch_dist.distributed.checkpoint.saving_and_loading import (
+    async_save as async_save,
+    load as load,
+    save as save,
 )
 from minitorch_dist.distributed.checkpoint.stateful import Stateful as Stateful
-from minitorch_dist.distributed.checkpoint.storage import (
-    StorageReader as StorageReader,
-    StorageWriter as StorageWriter,
-)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist import serialization
-from minitorch_dist.distributed.checkpoint import api, values
+from minitorch_dist.distributed.checkpoint import saving_and_loading, values
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint
 from minitorch_dist.distributed.checkpoint.index import CheckpointException
 from minitorch_dist.distributed.checkpoint.pieces import Box
@@ -45,7 +45,7 @@ def torch_save_to_dcp(torch_save_path: Path_, dcp_checkpoint_dir: Path_) -> None
         raise ValueError(
             f"{Path(torch_save_path)} holds a {type(state).__name__}; a checkpoint is made of a dict"
         )
-    api.save(dict(state), checkpoint_id=dcp_checkpoint_dir, no_dist=True)
+    saving_and_loading.save(dict(state), checkpoint_id=dcp_checkpoint_dir, no_dist=True)
 
 
 class _List(dict[int, Any]):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,37 +46,8 @@ class BytesStorageMetadata:
 
 
 @dataclass
-class StorageMeta:
-    """Which checkpoint this is."""
-
-    checkpoint_id: str | os.PathLike[str] | None = None
-    save_id: str | None = None
-    load_id: str | None = None
-    modules: list[str] = field(default_factory=list)
-
-
-@dataclass
 class Metadata:
     """A checkpoint's table of contents."""
 
     state_dict_metadata: dict[str, TensorStorageMetadata | BytesStorageMetadata]
-    planner_data: Any = None  # of DefaultSavePlanner: the keys that lead to each name
-    storage_data: Any = None
-    storage_meta: StorageMeta | None = None
-    version: str | None = None
-
-
-@dataclass(frozen=True)
-class MetadataIndex:
-    """One entry of a state: a name, and which chunk of it. `index` is a hint where to look first."""
-
-    fqn: str
-    offset: Size | None = None
-    index: int | None = field(hash=False, compare=False, default=None)
-
-    def __init__(
-        self, fqn: str, offset: Sequence[int] | None = None, index: int | None = None
-    ) -> None:
-        object.__setattr__(self, "fqn", fqn)
-        object.__setattr__(self, "offset", None if offset is None else Size(offset))
-        object.__setattr__(self, "index", index)
+    planner_data: Any = None  # the keys that lead to each name

@@ -21,7 +21,7 @@ from typing import Any
 
 from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.checkpoint import optimizer_names
-from minitorch_dist.distributed.checkpoint.fresh import initialise
+from minitorch_dist.distributed.checkpoint.first_step import initialise
 from minitorch_dist.distributed.ddp.module import DistributedDataParallel
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, options as fsdp_options
 from minitorch_dist.distributed.fsdp.saving import INNER

@@ -1,3 +1,3 @@
 """torch's address of `load`."""
 
-from minitorch_dist.distributed.checkpoint.api import load as load
+from minitorch_dist.distributed.checkpoint.saving_and_loading import load as load

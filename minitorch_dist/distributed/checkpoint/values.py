@@ -42,24 +42,6 @@ def _refusal(place: str, error: codec.Unsendable) -> str:
     )
 
 
-def wrapped(octets: bytes) -> dict[str, str]:
-    """A value as a planner has made it: a file of `save`."""
-    return {"saved": base64.b64encode(octets).decode()}
-
-
-def octets(name: str, value: Any) -> bytes:
-    """The bytes of a value, as a file of `save`."""
-    found = unpacked(name, value)
-    if isinstance(value, dict) and "saved" in value:
-        return base64.b64decode(value["saved"])
-    file = io.BytesIO()
-    try:
-        serialization.save(found, file)
-    except TypeError as error:
-        raise CheckpointException(f"{name} cannot be given to a planner: {error}") from None
-    return file.getvalue()
-
-
 def unpacked(name: str, value: Any) -> Any:
     """The value again; CheckpointException names the entry whose bytes are none."""
     try:

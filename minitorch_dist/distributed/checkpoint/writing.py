@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -42,10 +42,7 @@ class Written(NamedTuple):
 
     file: str
     boxes: dict[str, Box]
-    more: Sequence[
-        tuple[str, Box, str]
-    ] = ()  # chunks whose key in the file is not the tensor's name
-    checks: Mapping[str, int] = {}  # the checksum of each, by its key
+    checks: Mapping[str, int]  # the checksum of each
 
 
 class HeldPart:
@@ -126,13 +123,9 @@ def write_index(
     """From now on this is the checkpoint."""
     chunks: dict[str, list[Any]] = {name: [] for name in tensors}
     for part in parts:
-        for name, box, key in (
-            *((name, box, name) for name, box in part.boxes.items()),
-            *part.more,
-        ):
+        for name, box in part.boxes.items():
             chunk: dict[str, Any] = {"file": part.file, "offsets": box.offsets, "sizes": box.sizes}
-            chunk |= {"key": key} if key != name else {}
-            chunk |= {"crc32": part.checks[key]} if key in part.checks else {}
+            chunk |= {"crc32": part.checks[name]} if name in part.checks else {}
             chunks[name].append(chunk)
     index = {
         "format": FORMAT,

@@ -7,7 +7,7 @@ Numbers, texts, containers, arrays (`arrays`), tensors, dtypes, devices and exce
 byte by byte (`kinds`) and rebuilt without running anything. Functions and classes travel by name (`names`), if they
 were registered (`registry`). Nothing else is sent, unless a caller trusts the other side in full (`trust`). Then
 any name that can be imported is found, and a value without a form is pickled (`pickled`). RPC and the calls that
-send objects trust their peers so, unless MINITORCH_DIST_ALLOW_PICKLE=0. `faces` says what a family of values
+send objects trust their peers so, unless MINITORCH_DIST_ALLOW_PICKLE=0. `interfaces` says what a family of values
 needs of the writer and the reader. `packing` puts meta and buffers in a row. `errors` has the errors.
 """
 

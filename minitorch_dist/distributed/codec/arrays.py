@@ -21,7 +21,7 @@ import numpy as np
 
 from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import DamagedEncoding, Unsendable, shown
-from minitorch_dist.distributed.codec.faces import Reading, Writing
+from minitorch_dist.distributed.codec.interfaces import Reading, Writing
 from minitorch_dist.distributed.codec.registry import register_name
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array

@@ -18,7 +18,7 @@ from typing import Any, Final
 from minitorch_dist.distributed import exceptions
 from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, UnknownName, shown
-from minitorch_dist.distributed.codec.faces import Reading, Writing
+from minitorch_dist.distributed.codec.interfaces import Reading, Writing
 from minitorch_dist.distributed.codec.registry import register_name
 from transports.plain_text import clean
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from minitorch_dist.distributed.codec import arrays, kinds
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, Unsendable
-from minitorch_dist.distributed.codec.faces import Reading, Writing, others
+from minitorch_dist.distributed.codec.interfaces import Reading, Writing, others
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.core.base import TensorBase
 

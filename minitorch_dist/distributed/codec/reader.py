@@ -17,7 +17,7 @@ import numpy as np
 
 from minitorch_dist.distributed.codec import arrays, failures, kinds, names, pickled
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, shown
-from minitorch_dist.distributed.codec.faces import by_number
+from minitorch_dist.distributed.codec.interfaces import by_number
 from minitorch_dist.distributed.codec.trust import Trust
 from minitorch_dist.serialization import alike
 from minitorch_dist.serialization.alike import Alike

@@ -13,7 +13,7 @@ import numpy as np
 
 from minitorch_dist.distributed.codec import arrays, failures, kinds, names, pickled
 from minitorch_dist.distributed.codec.errors import Unsendable
-from minitorch_dist.distributed.codec.faces import by_number, others
+from minitorch_dist.distributed.codec.interfaces import by_number, others
 from minitorch_dist.distributed.codec.trust import Trust
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.tensors.core.base import TensorBase

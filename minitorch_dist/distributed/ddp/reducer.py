@@ -42,7 +42,6 @@ from minitorch_dist.distributed.ddp import advice, buckets
 from minitorch_dist.distributed.ddp.buckets import Bucket, Caps, assign
 from minitorch_dist.distributed.ddp.measured import MANY, StepTimes, TotalTimes
 from minitorch_dist.distributed.ddp.unused import Usage, arrived_twice, warn_of_late_sync
-from minitorch_dist.distributed.optim.apply_optimizer_in_backward import step_at_once
 from minitorch_dist.distributed.prepared import NOW, How, PreparedCall
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import broadcast
@@ -99,8 +98,7 @@ class Reducer:
         self.build(assign(parameters, caps.at_first(not usage.rebuilds)))
         self.first_sizes = [bucket.nbytes for bucket in self.buckets]
         self.has_rebuilt = False
-        self._steps_at_once = any("_in_backward_optimizers" in p.__dict__ for p in parameters)
-        is_plain = not self.as_views and self.dtype is None and not self._steps_at_once
+        is_plain = not self.as_views and self.dtype is None
         self._stays = self.size == 1 and is_plain  # each gradient is its own average, where it is
         self.failure: str | None = None  # the last error of a pass
         self.may_be_static = True  # so far the same parameters were used in every pass
@@ -108,9 +106,6 @@ class Reducer:
             assert p.requires_grad, "parameters of a reducer require grad"
             arrived = _weakly(weakref.WeakMethod(self._arrived), number)
             RemovableHandle(hooks_of(graph.node_of_leaf(p)).kept, arrived)
-            handle = p.__dict__.pop("_in_backward_handle", None)
-            if handle is not None:  # its own optimizers step when the average is there
-                handle.remove()
 
     def build(self, assignment: list[list[int]]) -> None:
         """Make these buckets."""
@@ -323,8 +318,6 @@ class Reducer:
         for number, p, view in zip(bucket.numbers, bucket.parameters, bucket.views, strict=True):
             if number not in nowhere:
                 buckets.give(p, view, self.as_views)
-                if self._steps_at_once and "_in_backward_optimizers" in p.__dict__:
-                    step_at_once(p)
         bucket.is_averaged = True
 
     # ------------------------------------------------------------------------- better buckets

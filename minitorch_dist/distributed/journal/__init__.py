@@ -10,7 +10,7 @@
 The same program writes the same journal over queue, tcp, file, mqtt and in simulation: not the same
 times, but the same events in the same partial order.
 
-    events  sheets  recording     a line; the file; the recorder that writes it
+    events  files  recording      a line; the file; the recorder that writes it
     reading  matching  order      from files to events; pairs of events; the order of events
     run  comparing                a journal that was read; two of them
     scene  chunks                 as a picture; the chunks that each rank held
@@ -18,6 +18,7 @@ times, but the same events in the same partial order.
 
 from minitorch_dist.distributed.journal.comparing import Divergence as Divergence
 from minitorch_dist.distributed.journal.events import Event as Event, JournalError as JournalError
+from minitorch_dist.distributed.journal.files import VARIABLE as VARIABLE
 from minitorch_dist.distributed.journal.matching import Message as Message, Operation as Operation
 from minitorch_dist.distributed.journal.run import (
     Journal as Journal,
@@ -25,4 +26,3 @@ from minitorch_dist.distributed.journal.run import (
     from_lines as from_lines,
     read as read,
 )
-from minitorch_dist.distributed.journal.sheets import VARIABLE as VARIABLE

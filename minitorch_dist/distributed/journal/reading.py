@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.distributed.journal import files
 from minitorch_dist.distributed.journal.events import MAX_RANK, VERSION, Event, JournalError, parse
 from transports import keeper
 from transports.clock import PICO
@@ -43,14 +43,14 @@ def read(path: str | os.PathLike[str]) -> JournalContents:
     """The events of a journal file, of its pieces, or of all journals in a folder of one run."""
     given = Path(path)
     if given.is_dir():
-        given = given / sheets.NAME
-    files = [given] if given.is_file() else sheets.pieces(given)
-    if not files:
+        given = given / files.NAME
+    found = [given] if given.is_file() else files.pieces(given)
+    if not found:
         raise FileNotFoundError(
             f"there is no journal {given}, nor {given.name}.0 and so on beside it. A run writes one "
-            f"where launch(…, journal={str(given)!r}) or {sheets.VARIABLE}={given} says so"
+            f"where launch(…, journal={str(given)!r}) or {files.VARIABLE}={given} says so"
         )
-    return _gather(file_lines for file in files for file_lines in _lines(file))
+    return _gather(file_lines for file in found for file_lines in _lines(file))
 
 
 def parse_lines(lines: Iterable[str | bytes], name: str = "journal") -> JournalContents:

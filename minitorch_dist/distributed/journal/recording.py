@@ -19,8 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from minitorch_dist.distributed.journal import sheets
-from minitorch_dist.distributed.journal.sheets import Sheet, encoded
+from minitorch_dist.distributed.journal import files
+from minitorch_dist.distributed.journal.files import Sheet, encoded
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.recorder import Arriving, DoingLike, Received
 from minitorch_dist.distributed.mail.wire import Fingerprint
@@ -39,13 +39,13 @@ def begin(transport: Transport, identity: str, given: Mapping[str, Any]) -> Rank
     sheet = given.get("journal")
     if isinstance(sheet, Sheet):
         return RankRecorder(transport, identity, sheet, is_shared=True)
-    path = sheets.wanted(sheet)
+    path = files.wanted(sheet)
     if path is None:
         return None
     is_first = identity in ("", "1")
     if is_first and transport.rank == 0 and sheet is None:  # nobody launched us who would do it
-        sheets.begin_anew(path, transport.world_size)
-    own = Sheet(sheets.piece(path, transport.rank), more=not is_first)
+        files.begin_anew(path, transport.world_size)
+    own = Sheet(files.piece(path, transport.rank), more=not is_first)
     return RankRecorder(transport, identity, own, is_shared=False)
 
 

@@ -1,6 +1,5 @@
-"""Collectives that gradients pass through, and modules that live on other workers."""
+"""Collectives that gradients pass through."""
 
-from minitorch_dist.distributed.nn.api.remote_module import RemoteModule as RemoteModule
 from minitorch_dist.distributed.nn.functional import (
     all_gather as all_gather,
     all_reduce as all_reduce,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minitorch_dist import optim
+from minitorch_dist import nn, optim
 from minitorch_dist.distributed import autograd, rpc
 from minitorch_dist.distributed.rpc.agent import current
 from minitorch_dist.tensors.core.base import TensorBase
@@ -51,9 +51,17 @@ class _LocalOptimizer:
         return f"<local part of a DistributedOptimizer, {len(self._params)} parameters: {self._optimizer!r}>"
 
 
-for _kind in (*vars(optim).values(), optim.Optimizer):
-    if isinstance(_kind, type) and issubclass(_kind, optim.Optimizer):
-        rpc.functions.register(_kind)
+def _register_ours() -> None:
+    """Let peers make modules of `nn` and optimizers here, and call their methods."""
+    for kind in (*vars(nn).values(), *vars(optim).values(), optim.Optimizer):
+        if isinstance(kind, type) and issubclass(kind, (nn.Module, optim.Optimizer)):
+            for parent in kind.__mro__:  # in which its methods are written
+                if parent.__module__.startswith("minitorch_dist."):
+                    rpc.functions.register(parent)
+
+
+_register_ours()
+rpc.functions.register(rpc.get_worker_info)
 
 
 class DistributedOptimizer:

@@ -41,14 +41,6 @@ is_mpi_available = backends.is_mpi_available
 is_backend_available = backends.is_backend_available
 
 
-def is_ucc_available() -> bool:
-    return False
-
-
-def is_xccl_available() -> bool:
-    return False
-
-
 def _get_default_group() -> ProcessGroup:
     return or_default(None)
 
@@ -157,11 +149,3 @@ def warn_not_in_group(operation: str, depth: int = 1) -> Work | None:
         stacklevel=2 + depth,
     )
     return None
-
-
-def _get_process_group_store(group: ProcessGroup) -> Store:
-    return group.get_group_store()
-
-
-def _get_process_group_name(group: ProcessGroup) -> str:
-    return group.group_name

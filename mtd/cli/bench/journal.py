@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from minitorch_dist.distributed import collectives, point_to_point, world
-from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.distributed.journal import files
 from minitorch_dist.distributed.journal.recording import RankRecorder
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.launching import launch
@@ -90,7 +90,7 @@ def seconds_of(case: Callable[[], None], times: int) -> float:
 def measure(case: Callable[[], None], times: int, path: str, rounds: int) -> list[Any]:
     """On each rank: checks per operation, and pairs of seconds per operation, off and on."""
     here = world.current()
-    sheet = sheets.Sheet(Path(f"{path}.{here.rank}"))
+    sheet = files.Sheet(Path(f"{path}.{here.rank}"))
     recorder = RankRecorder(here.transport, "1", sheet, is_shared=False)
     seconds_of(case, times // 10)
     pairs = []

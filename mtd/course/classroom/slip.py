@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from minitorch_dist.distributed.journal.sheets import Sheet
+from minitorch_dist.distributed.journal.files import Sheet
 from transports.clock import SYSTEM
 
 MOST: Final = 80 << 10  # letters of a step; a picture of more could not be read

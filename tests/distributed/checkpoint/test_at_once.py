@@ -15,7 +15,7 @@ import minitorch_dist.distributed as dist
 import minitorch_dist.distributed.checkpoint as dcp
 from minitorch_dist.distributed.checkpoint import CheckpointException, folder, format_utils, writing
 from minitorch_dist.launching import launch
-from tests.distributed.checkpoint.test_folders import Mine, MyLoads, load, parts, save
+from tests.distributed.checkpoint.test_folders import load, parts, save
 from transports import keeper
 
 
@@ -66,9 +66,8 @@ def test_a_save_that_fails_does_not_stop_the_next(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["write_part", "write_index"])
-@pytest.mark.parametrize("planner", [None, Mine])
 def test_a_whole_save_within_another(
-    step: str, planner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if another job saved three times while this one writes."""
     save(tmp_path, 1)
@@ -83,7 +82,7 @@ def test_a_whole_save_within_another(
         return done or right(*args)
 
     monkeypatch.setattr(writing, step, between)
-    save(tmp_path, 5, planner and planner())
+    save(tmp_path, 5)
     assert load(tmp_path) == 5
     save(tmp_path, 6)
     assert load(tmp_path) == 6 and len(parts(tmp_path)) == 2
@@ -95,8 +94,8 @@ def test_threads_that_save_into_one_folder(tmp_path: Path) -> None:
     def work(number: int) -> None:
         try:
             for turn in range(4):
-                save(tmp_path, 10 * number + turn, Mine() if number % 2 else None)
-                load(tmp_path, MyLoads() if number % 2 else None)
+                save(tmp_path, 10 * number + turn)
+                load(tmp_path)
         except BaseException as error:
             errors.append(error)
 
@@ -113,7 +112,7 @@ def test_threads_that_save_into_one_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("saves", [1, 2, 3])
-@pytest.mark.parametrize("way", ["plain", "planner", "one file"])
+@pytest.mark.parametrize("way", ["plain", "one file"])
 def test_a_reader_that_has_read_the_index_when_others_save(
     saves: int, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,25 +132,24 @@ def test_a_reader_that_has_read_the_index_when_others_save(
         format_utils.dcp_to_torch_save(tmp_path, tmp_path / "one.pt")
         turn = int(mt.load(tmp_path / "one.pt")["turn"])
     else:
-        turn = load(tmp_path, MyLoads() if way == "planner" else None)
+        turn = load(tmp_path)
     assert turn == (1 if saves == 1 else 1 + saves)  # one old generation is there, two are not
 
 
 def test_a_reader_that_has_its_files_open_when_others_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for planner in (None, MyLoads):
-        save(tmp_path, 1)
-        check = folder.Checkpoint.check_bytes
+    save(tmp_path, 1)
+    check = folder.Checkpoint.check_bytes
 
-        def late(self: folder.Checkpoint, *args: Any, check: Any = check) -> None:
-            check(self, *args)
-            monkeypatch.setattr(folder.Checkpoint, "check_bytes", check)
-            for turn in (2, 3, 4):
-                save(tmp_path, turn)
+    def late(self: folder.Checkpoint, *args: Any, check: Any = check) -> None:
+        check(self, *args)
+        monkeypatch.setattr(folder.Checkpoint, "check_bytes", check)
+        for turn in (2, 3, 4):
+            save(tmp_path, turn)
 
-        monkeypatch.setattr(folder.Checkpoint, "check_bytes", late)
-        assert load(tmp_path, planner and planner()) in (1, 4)
+    monkeypatch.setattr(folder.Checkpoint, "check_bytes", late)
+    assert load(tmp_path) in (1, 4)
 
 
 WORKER = """

@@ -18,7 +18,7 @@ import minitorch_dist.distributed.checkpoint as dcp
 from minitorch_dist import nn, optim
 from minitorch_dist.distributed.checkpoint import CheckpointException
 from minitorch_dist.distributed.device_mesh import init_device_mesh
-from minitorch_dist.distributed.tensor import Replicate, Shard, distribute_tensor, zeros
+from minitorch_dist.distributed.tensor import Replicate, Shard, distribute_tensor
 from minitorch_dist.launching import launch
 
 X = np.arange(7 * 3, dtype=np.float64).reshape(7, 3)
@@ -26,9 +26,7 @@ X = np.arange(7 * 3, dtype=np.float64).reshape(7, 3)
 
 def state(size: int, placement: Any, fill: bool) -> dict[str, Any]:
     mesh = init_device_mesh("cpu", (size,))
-    tensor = distribute_tensor(mt.tensor(X), mesh, [placement]) if fill else zeros(
-        7, 3, device_mesh=mesh, placements=[placement], dtype=mt.float64
-    )  # fmt: skip
+    tensor = distribute_tensor(mt.tensor(X) * bool(fill), mesh, [placement])
     return {
         "model": {"weight": tensor, "bias": mt.full((2,), 5.0 if fill else 0.0)},
         "step": 12 if fill else None,

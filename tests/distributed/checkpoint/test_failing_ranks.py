@@ -13,9 +13,9 @@ import minitorch_dist.distributed as dist
 import minitorch_dist.distributed.checkpoint as dcp
 from minitorch_dist.distributed.checkpoint import (
     CheckpointException,
-    attendance,
     state,
     values,
+    waiting,
     writing,
 )
 from minitorch_dist.distributed.checkpoint.folder import INDEX
@@ -24,11 +24,6 @@ from tests.odd_files import snapshot
 from transports import keeper
 from transports.errors import StoreTimeout
 from transports.stores.store import Store
-
-
-class Mine(dcp.DefaultSavePlanner):
-    """Sends a save the long way."""
-
 
 PHASES = {
     "plan": (values, "packed"),
@@ -45,17 +40,16 @@ def mine(turn: int) -> dict[str, Any]:
 
 
 def save(folder: Path, turn: int, way: str) -> None:
-    planner = Mine() if way == "planner" else None
     if way == "async":
         dcp.async_save(mine(turn), checkpoint_id=folder).result()
     else:
-        dcp.save(mine(turn), checkpoint_id=folder, planner=planner)
+        dcp.save(mine(turn), checkpoint_id=folder)
 
 
 CASES = [
     (phase, way, size, victim)
     for phase in PHASES
-    for way in ("plain", "async", "planner")
+    for way in ("plain", "async")
     for size, victim in ((1, 0), (2, 0), (3, 2), (5, 0))
     if victim == 0 or phase not in ("index", "lock", "sweep")  # only rank 0 does these
     if way == "async" or phase != "copy"
@@ -67,8 +61,6 @@ def test_all_ranks_hear_why(
     phase: str, way: str, size: int, victim: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, function = PHASES[phase]
-    if (way, phase) == ("planner", "plan"):
-        module, function = Mine, "create_local_plan"
     right = getattr(module, function)
     armed = [False]
 
@@ -164,7 +156,7 @@ def test_a_wait_that_ends_says_how_long_it_was(
         store = group.get_group_store()
         if dist.get_rank() == 1:
             with pytest.raises(StoreTimeout, match=r"waited 7.0 s .* had still to write the index"):
-                attendance.hear(group, store, {"never": 0}, "to write the index")
+                waiting.hear(group, store, {"never": 0}, "to write the index")
         dist.barrier()
 
     monkeypatch.setattr(Store, "timeout", property(lambda self: timedelta(seconds=7)))

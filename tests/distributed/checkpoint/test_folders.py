@@ -21,23 +21,15 @@ from tests.odd_files import snapshot
 from transports import keeper
 
 
-class Mine(dcp.DefaultSavePlanner):
-    """Sends a save the long way."""
-
-
-class MyLoads(dcp.DefaultLoadPlanner):
-    pass
-
-
-def save(path: Path, turn: int, planner: Any = None) -> None:
+def save(path: Path, turn: int) -> None:
     state = {"x": mt.full((5, 3), float(turn)), "deep": {"y": mt.full((), turn)}, "turn": turn}
-    dcp.save(state, checkpoint_id=path, no_dist=True, planner=planner)
+    dcp.save(state, checkpoint_id=path, no_dist=True)
 
 
-def load(path: Path, planner: Any = None) -> int:
+def load(path: Path) -> int:
     """The turn of the checkpoint, which has to be whole."""
     state: dict[str, Any] = {"x": mt.zeros(5, 3), "deep": {"y": mt.tensor(0)}, "turn": 0}
-    dcp.load(state, checkpoint_id=path, no_dist=True, planner=planner)
+    dcp.load(state, checkpoint_id=path, no_dist=True)
     assert state["x"].tolist() == [[float(state["turn"])] * 3] * 5
     assert state["deep"]["y"].item() == state["turn"]
     return int(state["turn"])
@@ -67,8 +59,7 @@ def place(tmp_path: Path) -> Path:
 # ---------------------------------------------------------------------------------- what others have there
 
 
-@pytest.mark.parametrize("planner", [None, Mine])
-def test_files_of_others_survive(planner: Any, place: Path) -> None:
+def test_files_of_others_survive(place: Path) -> None:
     for name in (
         "model-00001-of-00002",
         "model-00002-of-00002",
@@ -89,37 +80,35 @@ def test_files_of_others_survive(planner: Any, place: Path) -> None:
         (place / name).write_text("{}")
     before = snapshot(place.parent)
     for turn in range(1, 5):
-        save(place, turn, planner and planner())
+        save(place, turn)
         assert load(place) == turn
     after = snapshot(place.parent)
     assert {name: after.get(name) for name in before} == before
     assert len(after) == len(before) + 3  # the index, this generation, and the one before
 
 
-@pytest.mark.parametrize("planner", [None, Mine])
 @pytest.mark.parametrize(
     "text", ["", "{}", '{"format": "of others"}', "[" * 10**5, "\0" * 100], ids=range(5)
 )
-def test_an_index_of_others_is_not_replaced(text: str, planner: Any, place: Path) -> None:
+def test_an_index_of_others_is_not_replaced(text: str, place: Path) -> None:
     (place / INDEX).write_text(text)
     before = snapshot(place.parent)
     with pytest.raises(CheckpointException, match="save into another folder, or remove it"):
-        save(place, 1, planner and planner())
+        save(place, 1)
     assert snapshot(place.parent) == before
     with pytest.raises(CheckpointException):
         load(place)
 
 
-@pytest.mark.parametrize("planner", [None, Mine])
-def test_a_damaged_index_of_ours_is_replaced(planner: Any, place: Path) -> None:
+def test_a_damaged_index_of_ours_is_replaced(place: Path) -> None:
     for cut in (60, 200, -2):
-        save(place, 1, planner and planner())
+        save(place, 1)
         text = (place / INDEX).read_bytes()
         (place / INDEX).write_bytes(text[:cut])
         with pytest.raises(CheckpointException):
             load(place)
         there = parts(place)
-        save(place, 2, planner and planner())
+        save(place, 2)
         assert load(place) == 2
         assert all(part.exists() for part in there)  # nobody knows which of them it named
 
@@ -136,16 +125,15 @@ def test_something_odd_in_the_place_of_our_files(kind: str, name: str, place: Pa
         load(place)
 
 
-@pytest.mark.parametrize("planner", [None, MyLoads])
 @pytest.mark.parametrize("kind", odd_files.KINDS)
-def test_something_odd_in_the_place_of_a_part(kind: str, planner: Any, place: Path) -> None:
+def test_something_odd_in_the_place_of_a_part(kind: str, place: Path) -> None:
     save(place, 1)
     (part,) = parts(place)
     part.unlink()
     odd_files.put(kind, part)
     before = snapshot(place.parent)
     with pytest.raises(CheckpointException, match=part.name):
-        load(place, planner and planner())
+        load(place)
     assert snapshot(place.parent) == before
     save(place, 2)
     save(place, 3)
@@ -176,38 +164,36 @@ def test_a_file_that_shrinks_between_the_looks(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A mapping of it would end the process."""
-    for planner in (None, MyLoads):
-        save(place, 1)
-        check = Checkpoint.check_bytes
+    save(place, 1)
+    check = Checkpoint.check_bytes
 
-        def shrinking(self: Checkpoint, name: str, chunk: Any, check: Any = check) -> None:
-            check(self, name, chunk)
-            os.truncate(self.folder / chunk.file, 300)
+    def shrinking(self: Checkpoint, name: str, chunk: Any, check: Any = check) -> None:
+        check(self, name, chunk)
+        os.truncate(self.folder / chunk.file, 300)
 
-        with monkeypatch.context() as patched:
-            patched.setattr(Checkpoint, "check_bytes", shrinking)
-            with pytest.raises(CheckpointException, match=r"cannot be read from .*safetensors"):
-                load(place, planner and planner())
-        save(place, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "check_bytes", shrinking)
+        with pytest.raises(CheckpointException, match=r"cannot be read from .*safetensors"):
+            load(place)
+    save(place, 2)
 
 
 def test_a_file_that_vanishes_while_it_is_read(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for planner in (None, MyLoads):
-        save(place, 1)
-        check = Checkpoint.check_bytes
+    save(place, 1)
+    check = Checkpoint.check_bytes
 
-        def vanishing(self: Checkpoint, name: str, chunk: Any, check: Any = check) -> None:
-            check(self, name, chunk)
-            (self.folder / chunk.file).unlink(missing_ok=True)
+    def vanishing(self: Checkpoint, name: str, chunk: Any, check: Any = check) -> None:
+        check(self, name, chunk)
+        (self.folder / chunk.file).unlink(missing_ok=True)
 
-        with monkeypatch.context() as patched:
-            patched.setattr(Checkpoint, "check_bytes", vanishing)
-            assert load(place, planner and planner()) == 1  # we have it open
-        with pytest.raises(CheckpointException, match="is missing, which the index"):
-            load(place)
-        save(place, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "check_bytes", vanishing)
+        assert load(place) == 1  # we have it open
+    with pytest.raises(CheckpointException, match="is missing, which the index"):
+        load(place)
+    save(place, 2)
 
 
 def test_an_index_without_end(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,10 +206,9 @@ def test_an_index_without_end(place: Path, monkeypatch: pytest.MonkeyPatch) -> N
 # ------------------------------------------------------------------------------------------ flipped bits
 
 
-@pytest.mark.parametrize("planner", [None, MyLoads])
-def test_one_bit_of_each_byte(planner: Any, place: Path) -> None:
+def test_one_bit_of_each_byte(place: Path) -> None:
     """An error, or the values that were saved. An error leaves the state as it was."""
-    save(place, 7, Mine())
+    save(place, 7)
     for path in (place / INDEX, *parts(place)):
         data = path.read_bytes()
         for at in range(0, len(data), 5):
@@ -232,7 +217,7 @@ def test_one_bit_of_each_byte(planner: Any, place: Path) -> None:
             path.write_bytes(bent)
             state: dict[str, Any] = {"x": mt.zeros(5, 3), "deep": {"y": mt.tensor(0)}, "turn": 0}
             try:
-                dcp.load(state, checkpoint_id=place, no_dist=True, planner=planner and planner())
+                dcp.load(state, checkpoint_id=place, no_dist=True)
                 expected = 7
             except CheckpointException:
                 expected = 0
@@ -315,7 +300,7 @@ def test_checkpoints_of_before_load_and_are_replaced(place: Path) -> None:
     save(place, 1)
     make_old(place)
     (old,) = parts(place)
-    assert load(place) == load(place, MyLoads()) == 1
+    assert load(place) == 1
     save(place, 2)
     assert old.exists()
     save(place, 3)
@@ -355,10 +340,9 @@ def test_without_locks_nothing_grows_and_nothing_unproved_goes(
     assert orphan.path.exists() and len(parts(place)) == 3
 
 
-@pytest.mark.parametrize("planner", [None, Mine])
 @pytest.mark.parametrize("step", ["write_part", "write_index"])
 def test_a_save_that_fails_leaves_nothing(
-    step: str, planner: Any, place: Path, monkeypatch: pytest.MonkeyPatch
+    step: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(place, 1)
     before = snapshot(place.parent)
@@ -370,9 +354,9 @@ def test_a_save_that_fails_leaves_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(target, "write" if step == "write_part" else "replacing", failing)
         with pytest.raises(CheckpointException, match="No space left on device"):
-            save(place, 2, planner and planner())
+            save(place, 2)
     assert snapshot(place.parent) == before
-    save(place, 3, planner and planner())
+    save(place, 3)
     assert load(place) == 3
 
 

@@ -13,14 +13,14 @@ import minitorch_dist.distributed.checkpoint as dcp
 from minitorch_dist import sim
 from minitorch_dist.distributed.checkpoint import CheckpointException
 from minitorch_dist.launching import launch
-from tests.distributed.checkpoint.test_folders import Mine, MyLoads, save
+from tests.distributed.checkpoint.test_folders import save
 
 WORLDS = [("queue://", 2), ("queue://", 3), ("queue://", 5), ("sim://", 3)]
 
 
-def load(place: Path, planner: Any = None, **more: Any) -> int:
+def load(place: Path, **more: Any) -> int:
     state: dict[str, Any] = {"x": mt.zeros(5, 3), "deep": {"y": mt.tensor(0)}, "turn": 0}
-    dcp.load(state, checkpoint_id=place, planner=planner, **more)
+    dcp.load(state, checkpoint_id=place, **more)
     assert state["x"].tolist() == [[float(state["turn"])] * 3] * 5
     return int(state["turn"])
 
@@ -121,44 +121,6 @@ def test_a_rank_that_has_opened_the_old_one_takes_the_new_one(
         return found
 
     assert launch(rank, size) == [3] * size
-
-
-@pytest.mark.parametrize("size", [2, 3, 5])
-@pytest.mark.parametrize("saves", [1, 3])
-def test_with_a_planner(
-    size: int, saves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rank 0 has opened the folder before the others do; then they make a plan together."""
-    from minitorch_dist.distributed.checkpoint import FileSystemReader
-
-    save(tmp_path, 1, Mine())
-    right = FileSystemReader.read_metadata
-    turns = iter(range(2, 100))
-
-    def between(self: Any) -> Any:
-        me, store = dist.get_rank(), dist.distributed_c10d._get_default_store()
-        found = right(self)
-        if me == 0:
-            for _ in range(saves):
-                save(tmp_path, next(turns), Mine())
-            store.set("read", "")
-        return found
-
-    monkeypatch.setattr(FileSystemReader, "read_metadata", between)
-
-    def rank() -> Any:
-        me, store = dist.get_rank(), dist.distributed_c10d._get_default_store()
-        if me:
-            store.get("read")
-        try:
-            return load(tmp_path, MyLoads())
-        except CheckpointException as error:
-            return str(error)
-
-    if saves == 1:
-        assert launch(rank, size) == [1] * size
-    else:
-        assert all("Rank 0 loads" in found for found in launch(rank, size))
 
 
 # ---------------------------------------------------------------------------------- right programs

@@ -31,13 +31,6 @@ def plainly(path: Path) -> None:
     dcp.load({"x": mtd.zeros(2), "n": 0}, checkpoint_id=path)
 
 
-def by_a_planner(path: Path) -> None:
-    class Mine(dcp.DefaultLoadPlanner):
-        pass
-
-    dcp.load({"x": mtd.zeros(2), "n": 0}, checkpoint_id=path, planner=Mine())
-
-
 def as_one_file(path: Path) -> None:
     format_utils.dcp_to_torch_save(path, path / "one.pt")
 
@@ -51,7 +44,7 @@ def environment(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ran.clear()
 
 
-@pytest.mark.parametrize("door", [plainly, by_a_planner, as_one_file])
+@pytest.mark.parametrize("door", [plainly, as_one_file])
 @pytest.mark.parametrize("value", [Bomb(), [1, {"deep": (Bomb(),)}], os.getcwd, ValueError(Bomb())])
 @pytest.mark.usefixtures("environment")
 def test_a_pickle_or_a_name_in_the_index(
@@ -70,14 +63,11 @@ def test_a_pickle_or_a_name_in_the_index(
     assert not ran
 
 
-@pytest.mark.parametrize("planner", [None, dcp.DefaultSavePlanner(dedup_save_to_lowest_rank=True)])
 @pytest.mark.parametrize("value", [Bomb(), Pair(1, 2), os.getcwd, object(), [1, [Bomb()]]])
 @pytest.mark.usefixtures("environment")
-def test_what_would_be_pickled_is_refused_when_it_is_saved(
-    value: Any, planner: Any, tmp_path: Path
-) -> None:
+def test_what_would_be_pickled_is_refused_when_it_is_saved(value: Any, tmp_path: Path) -> None:
     with pytest.raises((codec.Unsendable, TypeError), match=r"n|obj"):
-        dcp.save({"deep": {"n": (value, 2)}}, checkpoint_id=tmp_path, planner=planner)
+        dcp.save({"deep": {"n": (value, 2)}}, checkpoint_id=tmp_path)
     assert not ran and not (tmp_path / "index.json").exists()
 
 
@@ -109,6 +99,6 @@ def test_a_value_that_is_none(value: Any, tmp_path: Path) -> None:
     index = json.loads((tmp_path / "index.json").read_text())
     index["values"]["n"] = value
     (tmp_path / "index.json").write_text(json.dumps(index))
-    for door in (plainly, by_a_planner, as_one_file):
+    for door in (plainly, as_one_file):
         with pytest.raises(CheckpointException, match="value n cannot be loaded"):
             door(tmp_path)

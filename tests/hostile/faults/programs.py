@@ -18,7 +18,7 @@ import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import checkpoint as dcp, journal
 from minitorch_dist.distributed.checkpoint.folder import CheckpointException
-from minitorch_dist.distributed.journal import sheets
+from minitorch_dist.distributed.journal import files
 from tests.hostile.faults import blows, nursery
 from tests.hostile.faults.blows import LIMITS, SIGNALS, Blow
 from tests.hostile.faults.nursery import End, Fell
@@ -111,7 +111,7 @@ def counting(rank: int, size: int, begun: Begun, kind: str, place: str, acknowle
 
 def recorded(rank: int, size: int, begun: Begun, meeting_place: str, folder: str) -> int:
     """A run that writes its journal."""
-    os.environ[sheets.VARIABLE] = f"{folder}/run.mtd"
+    os.environ[files.VARIABLE] = f"{folder}/run.mtd"
     return collectives(rank, size, begun, "tcp", meeting_place)
 
 

@@ -19,14 +19,6 @@ MODEL = "model.pt"
 OLD, NEW = 1.0, 2.0
 
 
-class Mine(dcp.DefaultSavePlanner):
-    """Sends a save the long way."""
-
-
-class MyLoads(dcp.DefaultLoadPlanner):
-    pass
-
-
 def state(fill: float) -> dict[str, Any]:
     return {"w": mtd.full((40, 30), fill), "deep": {"b": mtd.full((5,), fill), "n": fill}}
 
@@ -41,15 +33,15 @@ def save_checkpoint(place: Path, fill: float = OLD) -> None:
     dcp.save(state(fill), checkpoint_id=place, no_dist=True)
 
 
-def load_checkpoint(place: Path, planner: Any = None) -> None:
+def load_checkpoint(place: Path) -> None:
     found = state(np.nan)
-    dcp.load(found, checkpoint_id=place, no_dist=True, planner=planner)
+    dcp.load(found, checkpoint_id=place, no_dist=True)
     check(found)
 
 
 def save_twice(place: Path) -> None:
     save_checkpoint(place, NEW)
-    dcp.save(state(NEW), checkpoint_id=place, no_dist=True, planner=Mine())
+    dcp.save(state(NEW), checkpoint_id=place, no_dist=True)
 
 
 def save_file(place: Path) -> None:
@@ -67,7 +59,6 @@ def visits() -> list[Visit]:
     not_links = tuple(kind for kind in KINDS if kind not in links)
     return [
         Visit("checkpoint-load", save_checkpoint, load_checkpoint, broken, ours),
-        Visit("checkpoint-plan", save_checkpoint, lambda place: load_checkpoint(place, MyLoads()), broken, ours),
         Visit("checkpoint-save", save_checkpoint, save_twice, broken, ours),
         Visit("load", save_file, load_file, (SerializationError,), (MODEL,)),
         Visit("save", save_file, save_file, (OSError,), (MODEL,), not_links),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from minitorch_dist.distributed import journal
-from minitorch_dist.distributed.journal import JournalError, sheets
+from minitorch_dist.distributed.journal import JournalError, files
 from tests.hostile.folders.place import Visit
 from transports.errors import DistStoreError, TrustError
 from transports.stores.file import FileStore
@@ -37,16 +37,16 @@ def come_late(place: Path) -> None:
 
 def record(place: Path) -> None:
     """What three processes and their launcher do."""
-    path = sheets.wanted(place / RUN)
+    path = files.wanted(place / RUN)
     assert path is not None
-    sheets.begin_anew(path)
+    files.begin_anew(path)
     for rank in range(3):
-        sheet = sheets.Sheet(sheets.piece(path, rank))
+        sheet = files.Sheet(files.piece(path, rank))
         try:
             sheet.write(LINE % rank)
         finally:
             sheet.close()
-    sheets.merge(path)
+    files.merge(path)
 
 
 def read(place: Path) -> None:

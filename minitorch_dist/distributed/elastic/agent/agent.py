@@ -63,7 +63,6 @@ class ElasticAgent:
         self.node = JobNode(
             f"{place}:{os.getpid()}", host, job.workers, job.role, rank=job.node_rank
         )
-        self.results: dict[int, bytes] = {}  # of functions, by rank, when all is done
         self._drawn = self._draw()  # what the workers are told of their job
         self._signals: list[signal.Signals] = []  # that have come
         self._store: TCPStore | None = None
@@ -228,8 +227,6 @@ class ElasticAgent:
                 has_told = True
             if not is_done and workers.are_done():
                 is_done = True
-                found = {worker.rank: worker.result() for worker in workers.all}
-                self.results = {rank: said for rank, said in found.items() if said is not None}
                 self.membership.report_success(generation)
             state = self.membership.read_state()
             if state.phase != states.WORKING or state.generation != generation:

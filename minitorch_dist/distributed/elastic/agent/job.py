@@ -39,8 +39,7 @@ class Job:
     def script(self) -> str:
         """The name of its program."""
         is_file = self.program.kind in ("script", "command")
-        name = Path(self.program.target).name if is_file else self.program.target
-        return jobs.script_name() if self.program.kind == "function" else name
+        return Path(self.program.target).name if is_file else self.program.target
 
     def namespace(self, generation: int | None = None) -> str:
         """The prefix of this job's keys in the store, or of one generation's workers."""

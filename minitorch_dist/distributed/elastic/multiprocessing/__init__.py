@@ -6,7 +6,4 @@ from __future__ import annotations
 from minitorch_dist.distributed.elastic.multiprocessing.errors import (
     ProcessFailure as ProcessFailure,
 )
-from minitorch_dist.distributed.elastic.multiprocessing.logs import (
-    DefaultLogsSpecs as DefaultLogsSpecs,
-    Std as Std,
-)
+from minitorch_dist.distributed.elastic.multiprocessing.logs import Std as Std

@@ -4,7 +4,6 @@ it ended.
     python -u entry.py PARENT script train.py --lr 0.1
     python -u entry.py PARENT module package.train --lr 0.1
     python -u entry.py PARENT command ./train.sh
-    python -u entry.py PARENT function pickled
 
 The file named by TORCHELASTIC_ERROR_FILE gets the traceback, in torch's form, without the script
 being decorated; `extraInfo` says moreover which classes the exception has and how far the script had
@@ -50,8 +49,6 @@ def main() -> None:
         try:
             if kind == "module":
                 run_module(target, arguments)
-            elif kind == "function":
-                run_function(target)
             else:
                 run_script(target, arguments)
         except SystemExit as leaving:
@@ -177,19 +174,6 @@ def run_module(name: str, arguments: list[str]) -> None:
     fresh_main()
     run = vars(runpy)["_run_module_as_main"]  # what `-m` itself calls
     run(name)
-
-
-def run_function(path: str) -> None:
-    """The file that `elastic_launch` has written: how to find modules, a function and its arguments."""
-    import pickle
-    from multiprocessing import spawn
-
-    with open(path, "rb") as file:
-        spawn.prepare(pickle.load(file))
-        function, arguments = pickle.load(file)
-    result = pickle.dumps(function(*arguments))
-    with open(os.environ["TORCHELASTIC_ERROR_FILE"] + ".result", "wb") as file:
-        file.write(result)
 
 
 def part() -> None:

@@ -63,20 +63,6 @@ class Wishes:
         return self.log_dir is not None or any(wanted)
 
 
-class DefaultLogsSpecs(Wishes):
-    """The same by torch's name and arguments, for `LaunchConfig(logs_specs=…)`."""
-
-    def __init__(
-        self,
-        log_dir: str | None = None,
-        redirects: Std | Mapping[int, Std] = Std.NONE,
-        tee: Std | Mapping[int, Std] = Std.NONE,
-        local_ranks_filter: Iterable[int] | None = None,
-    ) -> None:
-        chosen = None if local_ranks_filter is None else frozenset(local_ranks_filter)
-        super().__init__(log_dir, redirects, tee, chosen)
-
-
 PREFIX = "mtdrun_"  # of folders that go with their agents
 
 

@@ -29,7 +29,7 @@ GRACE = 1.0  # seconds for what a worker leaves behind, then it is asked, then k
 
 @dataclass(frozen=True)
 class WorkerProgram:
-    """The program of every worker. `kind` is `script`, `module`, `command` or `function`; see `entry`."""
+    """The program of every worker. `kind` is `script`, `module` or `command`; see `entry`."""
 
     kind: str
     target: str
@@ -117,11 +117,6 @@ class WorkerProcess:
 
     def _failure(self, code: int) -> ProcessFailure:
         return ProcessFailure(self.local_rank, self.pid, code, self.error_file, rank=self.rank)
-
-    def result(self) -> bytes | None:
-        """The result of its function, pickled; scripts return nothing."""
-        path = Path(f"{self.error_file}.result")
-        return path.read_bytes() if path.exists() else None
 
     def close(self) -> None:
         self.streams.close()

@@ -17,20 +17,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d, world
-from minitorch_dist.distributed.checkpoint import fresh, planned, state, values, writing
+from minitorch_dist.distributed.checkpoint import first_step, state, values, writing
 from minitorch_dist.distributed.checkpoint.agreement import JointLoad
-from minitorch_dist.distributed.checkpoint.attendance import ENDING, attempt, hear
 from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
     DefaultSavePlanner,
+    demand_usual,
 )
-from minitorch_dist.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from minitorch_dist.distributed.checkpoint.filesystem import (
+    FileSystemReader,
+    FileSystemWriter,
+    Path_,
+)
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Vanished
 from minitorch_dist.distributed.checkpoint.index import CheckpointException, check_cover
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers
-from minitorch_dist.distributed.checkpoint.planner import LoadPlanner, SavePlanner
 from minitorch_dist.distributed.checkpoint.stateful import Stateful
-from minitorch_dist.distributed.checkpoint.storage import Path_, StorageReader, StorageWriter
+from minitorch_dist.distributed.checkpoint.waiting import ENDING, attempt, hear
 from minitorch_dist.distributed.checkpoint.writing import Written
 from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.torch_api import object_collectives
@@ -59,19 +62,14 @@ def save(
     state_dict: dict[str, Any],
     *,
     checkpoint_id: Path_ | None = None,
-    storage_writer: StorageWriter | None = None,
-    planner: SavePlanner | None = None,
+    storage_writer: FileSystemWriter | None = None,
+    planner: DefaultSavePlanner | None = None,
     process_group: ProcessGroup | None = None,
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Any:
     """Save the state of all ranks in one place. Collective; returns what is there when it is complete."""
-    if not _is_plain(storage_writer, planner):
-        if storage_writer is None:
-            storage_writer = FileSystemWriter(_path(checkpoint_id, None))
-        storage_writer.reset(checkpoint_id)
-        planner = planner or DefaultSavePlanner()
-        return planned.save(state_dict, storage_writer, planner, process_group, no_dist)
+    demand_usual(storage_writer, planner)
     plan, flat = _planned(state_dict, checkpoint_id, storage_writer, process_group, no_dist)
     earlier = _running().get(plan.folder.absolute())
     if earlier is not None:
@@ -84,8 +82,8 @@ def async_save(
     state_dict: dict[str, Any],
     *,
     checkpoint_id: Path_ | None = None,
-    storage_writer: StorageWriter | None = None,
-    planner: SavePlanner | None = None,
+    storage_writer: FileSystemWriter | None = None,
+    planner: DefaultSavePlanner | None = None,
     process_group: ProcessGroup | None = None,
     async_checkpointer_type: Any = None,
     async_stager: Any = None,
@@ -94,17 +92,9 @@ def async_save(
 ) -> Saving:
     """As `save`, but the files are written beside the training; the state is copied first.
 
-    A save into a folder begins when the one before has ended. With a planner or a place of one's own it is written at once.
+    A save into a folder begins when the one before has ended.
     """
-    if not _is_plain(storage_writer, planner):
-        done = Saving()
-        done.set_result(
-            save(
-                state_dict, checkpoint_id=checkpoint_id, storage_writer=storage_writer,
-                planner=planner, process_group=process_group, no_dist=no_dist,
-            )
-        )  # fmt: skip
-        return done
+    demand_usual(storage_writer, planner)
     plan, flat = _planned(state_dict, checkpoint_id, storage_writer, process_group, no_dist)
     copied, trouble = attempt(
         lambda: {name: state.snapshot(flat[name]) for name in plan.boxes[plan.rank]}
@@ -161,25 +151,18 @@ def load(
     state_dict: dict[str, Any],
     *,
     checkpoint_id: Path_ | None = None,
-    storage_reader: StorageReader | None = None,
-    planner: LoadPlanner | None = None,
+    storage_reader: FileSystemReader | None = None,
+    planner: DefaultLoadPlanner | None = None,
     process_group: ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> None:
-    """Fill what is in `state_dict` from a checkpoint, in place. No rank waits for another, unless there
-    is a planner or a place of one's own.
+    """Fill what is in `state_dict` from a checkpoint, in place. No rank waits for another.
 
     Ranks that load together load one checkpoint, also while another job saves there. If a rank comes too late for it,
     that rank raises CheckpointException. A rank that loads alone says `no_dist=True`; otherwise its loads count as the first, second …
     load of all ranks since the group's latest collective (see `agreement`).
     """
-    if not _is_plain(storage_reader, planner):
-        if storage_reader is None:
-            storage_reader = FileSystemReader(_path(checkpoint_id, None))
-        storage_reader.reset(checkpoint_id)
-        planner = planner or DefaultLoadPlanner()
-        planned.load(state_dict, storage_reader, planner, process_group, no_dist)
-        return
+    demand_usual(storage_reader, planner)
     place = _path(checkpoint_id, storage_reader)
     together, checkpoint = JointLoad(place, process_group, no_dist), Checkpoint(place)
     while True:
@@ -208,11 +191,11 @@ class Found(NamedTuple):
 
 
 def _looked_at(
-    state_dict: dict[str, Any], checkpoint: Checkpoint, planner: LoadPlanner | None
+    state_dict: dict[str, Any], checkpoint: Checkpoint, planner: DefaultLoadPlanner | None
 ) -> Found:
     """All is looked at before anything is written to."""
     names = [*checkpoint.tensors, *checkpoint.values]
-    fresh.initialise_where_saved(state_dict, names)
+    first_step.initialise_where_saved(state_dict, names)
     told = state.asked(state_dict)
     wanted: list[state.Leaf] = []
     missing: list[state.Leaf] = []
@@ -220,9 +203,9 @@ def _looked_at(
         there = checkpoint.tensors if isinstance(leaf.value, Tensor) else checkpoint.values
         if leaf.name in there:
             wanted.append(leaf)
-        elif not fresh.asks_for_nothing(leaf.name, leaf.value, names):
+        elif not first_step.asks_for_nothing(leaf.name, leaf.value, names):
             missing.append(leaf)
-    if missing and not (isinstance(planner, DefaultLoadPlanner) and planner.allow_partial_load):
+    if missing and not (planner is not None and planner.allow_partial_load):
         raise CheckpointException(
             f"Missing key in checkpoint state_dict: {', '.join(leaf.name for leaf in missing[:5])}"
             f"{' …' if len(missing) > 5 else ''}. {checkpoint!r} has for example "
@@ -268,15 +251,6 @@ def _flat(state_dict: MutableMapping[str, Any]) -> tuple[dict[str, Any], dict[st
     return {leaf.name: leaf.value for leaf in found}, paths
 
 
-def _is_plain(storage: Any, planner: Any) -> bool:
-    """Whether nobody has anything to say about what is saved, and where: then the short way will do."""
-    own = storage is not None and type(storage) not in (FileSystemWriter, FileSystemReader)
-    if planner is None or own:
-        return not own
-    usual = type(planner) in (DefaultSavePlanner, DefaultLoadPlanner) and planner.flatten_state_dict
-    return bool(usual and not getattr(planner, "dedup_save_to_lowest_rank", False))
-
-
 def _path(given: Path_ | None, storage: Any) -> Path:
     if given is None and storage is None:
         raise ValueError("say where: checkpoint_id=folder (or a FileSystemWriter or -Reader)")
@@ -298,7 +272,7 @@ def _planned(
 
     def mine() -> tuple[dict[str, Any], Any]:
         if isinstance(storage, FileSystemWriter):
-            storage.check_overwriting()
+            storage.check_overwriting(target)
         flat, paths = _flat(state_dict)
         table = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
         others = {n: values.packed(n, v) for n, v in flat.items() if not isinstance(v, Tensor)}

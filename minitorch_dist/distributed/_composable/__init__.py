@@ -1,1 +1,0 @@
-"""Former addresses of what stands in `distributed.fsdp`; many scripts still import them."""

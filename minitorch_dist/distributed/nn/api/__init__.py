@@ -1,1 +1,0 @@
-"""Where torch keeps its RemoteModule."""
