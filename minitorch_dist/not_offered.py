@@ -97,6 +97,8 @@ INSTEAD: Final = {
 MOVED: Final = {
     "cli": "mtd.cli",
     "course": "mtd.course",
+    "pictures.bars": "mtd.cli.bars",
+    "pictures.player": "mtd.cli.player",
     "sim.calibration": "mtd.calibration",
     "sim.device_calibration": "mtd.device_calibration",
     "sim.estimates": "mtd.estimates",
@@ -104,6 +106,7 @@ MOVED: Final = {
     "sim.planning": "mtd.planning",
     "sim.traces": "mtd.traces",
     "sim.zoo": "mtd.zoo",
+    "testing.likeness": "mtd.cli.comparison",
 }
 
 
