@@ -15,8 +15,10 @@ can never end is told so at once: `Deadlock` says which rank waits for which, in
 Only `compute`, sleeping, and the network (see `transports.virtual.topology`) cost time. So times are those
 of the textbooks' formulas, in whole picoseconds.
 
-    runner               `sim.run`
+    runner               `sim.run`: its keywords, and what attaches to a run
     run_arguments        its arguments, looked at before anything runs
+    attachments          devices, memory, timelines, faults, a journal, tensors without numbers
+    running              the run itself
     stage                what a run happens on: crashes and restarts are carried out here
     report               what a run did
     inside               what a program calls
@@ -55,6 +57,16 @@ of the textbooks' formulas, in whole picoseconds.
     forking              what if this message had come first?
 """
 
+from minitorch_dist.sim.attachments import (
+    OnDevice,
+    RunPart as RunPart,
+    WithFaults,
+    WithFolding,
+    WithJournal,
+    WithMemory,
+    WithShapes,
+    WithTimelines,
+)
 from minitorch_dist.sim.chaos import Chaos as Chaos, chaos as chaos
 from minitorch_dist.sim.determinism import (
     NotDeterministic as NotDeterministic,
@@ -132,3 +144,12 @@ from transports.virtual.topology import (
     two_level as two_level,
     uniform as uniform,
 )
+
+# These attach to a run, in `sim.run(…, with_=[…])`.
+devices = OnDevice
+faults = WithFaults
+folded = WithFolding
+journal = WithJournal
+memory = WithMemory
+shapes = WithShapes
+timelines = WithTimelines

@@ -11,6 +11,7 @@ theirs, which is what elastic training does: a function that begins with it serv
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -79,6 +80,10 @@ class SimulationStage:
         self.hardship = hardship
         self.entered: list[Callable[[World], None]] = [hardship.visit]  # called with each new world
         self.injector: FaultInjector | None = None
+        self.memory: Callable[[int], int | str | None] | None = None  # of each rank's accelerator
+        self.journal: str | os.PathLike[str] | None = (
+            None  # where the ranks write down what they do
+        )
         self.worlds: dict[int, World] = {}  # of each rank, the latest
         self.returned: dict[int, int] = {}  # when
         self.raised: dict[int, BaseException] = {}

@@ -1,0 +1,238 @@
+"""Things that attach to a run: devices, memory, timelines, faults, tensors without numbers, a journal.
+
+    sim.run(fn, 8, net=net, with_=[sim.gpu("H100-SXM"), sim.timelines()])
+
+An attachment is called with the stage before anything happens on it. It may change the stage. It may also return a
+`RunPart`, which stands around the run and around each rank, and writes into the report. So a function of the stage is
+an attachment, too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
+
+from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.world import World
+from minitorch_dist.sim.device import Device
+from minitorch_dist.sim.device_time import Devices, DeviceTime
+from minitorch_dist.sim.fold.folding import Fold
+from minitorch_dist.sim.stage import SimulationStage
+from minitorch_dist.sim.timelines import Timelines
+from minitorch_dist.sim.timelines.recorder import TimelineRecorder
+from minitorch_dist.sim.timelines.timeline import RankTimeline
+from minitorch_dist.tensors import ledger, pools
+from minitorch_dist.tensors.shape_arrays import mode
+from transports.faults import plans
+from transports.faults.plans import Fault
+from transports.virtual.fault_injector import FaultInjector, Plan
+
+T = TypeVar("T")
+
+
+class RunPart:
+    """The part of an attachment in one run. It redefines the methods that it needs."""
+
+    def around_run(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def around_rank(self, rank: int) -> AbstractContextManager[None]:
+        """Around all that a rank does, also after restarts."""
+        return nullcontext()
+
+    def called(self, function: Callable[[], T]) -> Callable[[], T]:
+        """The rank's function, as it is to be called."""
+        return function
+
+    def of_rank(self, rank: int, time: int) -> dict[str, Any]:
+        """Fields of the rank's report; it ended at `time`."""
+        return {}
+
+    def of_run(self) -> dict[str, Any]:
+        """Fields of the report."""
+        return {}
+
+
+Attachment: TypeAlias = "Device | WithFolding | Callable[[SimulationStage], RunPart | None]"
+
+
+def attach(attachments: Sequence[Attachment], stage: SimulationStage) -> list[RunPart]:
+    """Their parts, in this order."""
+    acts: list[Any] = [OnDevice(each) if isinstance(each, Device) else each for each in attachments]
+    return [part for act in acts if (part := act(stage)) is not None]
+
+
+def demand_one_of_each(attachments: Sequence[Attachment]) -> None:
+    """TypeError for what cannot attach, and ValueError for two of a kind."""
+    found = Counter[str]()
+    for each in attachments:
+        if isinstance(each, Device | OnDevice):
+            found["device"] += 1
+        elif isinstance(
+            each, WithMemory | WithTimelines | WithJournal | WithFaults | WithShapes | WithFolding
+        ):
+            found[type(each).__name__.removeprefix("With").lower()] += 1
+        elif not callable(each):
+            raise TypeError(
+                f"with_= lists what attaches to a run, such as sim.gpu(…), sim.timelines() or a function of the stage, "
+                f"not {each!r}"
+            )
+    if found["timelines"] and found["journal"]:
+        raise ValueError(
+            "timelines and a journal are two ways to write a run down; say one of them"
+        )
+    if twice := [name for name, count in found.items() if count > 1]:
+        raise ValueError(
+            f"one {twice[0]} attaches to a run, but {found[twice[0]]} were given, in with_= or by a keyword"
+        )
+
+
+# ----------------------------------------------------------------------- devices and memory
+
+
+@dataclass(frozen=True)
+class OnDevice:
+    """Each operation on tensors takes the time that this device needs, and its memory is each rank's `cuda`.
+    `devices` is a device, a name, a list of one for each rank, or a function of the rank."""
+
+    devices: Devices
+
+    def __call__(self, stage: SimulationStage) -> RunPart:
+        return DevicePart(stage, self.devices)
+
+
+class DevicePart(RunPart):
+    def __init__(self, stage: SimulationStage, devices: Devices) -> None:
+        self.time = DeviceTime(stage.clock, devices, stage.world_size)
+        stage.medium.carried = self.time.carried
+        if stage.memory is None:
+            stage.memory = lambda rank: self.time.streams[rank].device.memory
+
+    def around_run(self) -> AbstractContextManager[None]:
+        return self.time.attached()
+
+    def of_rank(self, rank: int, time: int) -> dict[str, Any]:
+        return {"device": self.time.streams[rank].use(time)}
+
+
+@dataclass(frozen=True)
+class WithMemory:
+    """Each rank has an accelerator of its own, `cuda`, with so much ("80GB"). An array that does not fit is refused."""
+
+    room: int | str
+
+    def __call__(self, stage: SimulationStage) -> None:
+        stage.memory = lambda rank: self.room
+
+
+class RoomPart(RunPart):
+    """The accelerator of each rank, if anything has said how much it holds, and the peak."""
+
+    def __init__(self, stage: SimulationStage) -> None:
+        self.stage, self.peaks = stage, dict[int, int]()
+
+    @contextmanager
+    def around_rank(self, rank: int) -> Iterator[None]:
+        room = None if self.stage.memory is None else self.stage.memory(rank)
+        if room is None:
+            yield
+            return
+        with pools.simulated(1, room):
+            try:
+                yield
+            finally:
+                self.peaks[rank] = ledger.of("cuda").snapshot().peak
+
+    def of_rank(self, rank: int, time: int) -> dict[str, Any]:
+        return {"peak_bytes": self.peaks.get(rank)}
+
+
+# ------------------------------------------------------------------------------ what is noted
+
+
+@dataclass(frozen=True)
+class WithTimelines:
+    """The report has what each rank did and when (`Report.timelines`, `Report.save_page`)."""
+
+    def __call__(self, stage: SimulationStage) -> RunPart:
+        return TimelinePart(stage)
+
+
+class TimelinePart(RunPart):
+    def __init__(self, stage: SimulationStage) -> None:
+        self.clock = stage.clock
+        self.lines = tuple(RankTimeline(rank) for rank in range(stage.world_size))
+        stage.entered.append(self.enter)
+
+    def enter(self, here: World) -> None:
+        devices = self.clock.devices
+        here.mailbox.recorder = TimelineRecorder(self.lines[here.rank], here.clock.now, devices)
+
+    @contextmanager
+    def around_rank(self, rank: int) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.lines[rank].end = self.clock.now()
+
+    def of_run(self) -> dict[str, Any]:
+        return {"timelines": Timelines(self.lines)}
+
+
+@dataclass(frozen=True)
+class WithJournal:
+    """The ranks write down what they do, into this file (see `distributed.journal`)."""
+
+    path: str | os.PathLike[str]
+
+    def __call__(self, stage: SimulationStage) -> None:
+        stage.journal = self.path  # `launch` opens it
+
+
+# ------------------------------------------------------------------------- faults and shapes
+
+
+@dataclass(frozen=True)
+class WithFaults:
+    """Faults as `drop`, `delay`, `partition`, `crash` and others make them, or their texts, or a `Plan`."""
+
+    planned: Sequence[Fault | str] | Plan
+
+    def __call__(self, stage: SimulationStage) -> None:
+        given, hardship = self.planned, stage.hardship
+        plan = given if isinstance(given, Plan) else Plan(tuple(given))  # type: ignore[arg-type]
+        checked = tuple(plans.check(plan.faults, stage.world_size))
+        plan = replace(plan, faults=checked + hardship.faults(), unsaid=hardship.faults())
+        if plan.faults:
+            stage.injector = FaultInjector(stage.medium, plan, stage.clock.chance_seed)
+            stage.injector.match = lambda header: header[: wire.MATCH.size]
+
+
+@dataclass(frozen=True)
+class WithShapes:
+    """All tensors that the program makes have a shape and no numbers, and messages a length and no bytes. Times,
+    bytes and peaks are the same."""
+
+    def __call__(self, stage: SimulationStage) -> RunPart:
+        return ShapesPart()
+
+
+class ShapesPart(RunPart):
+    def called(self, function: Callable[[], T]) -> Callable[[], T]:
+        def without_numbers() -> T:
+            with mode.without_numbers():
+                return function()
+
+        return without_numbers
+
+
+@dataclass(frozen=True)
+class WithFolding:
+    """One rank runs the program for all that do the same (see `sim.fold`). It needs shapes, and it takes devices,
+    memory and timelines beside itself."""
+
+    by: Fold = True
