@@ -19,7 +19,7 @@ Read from the ground up:
     torch_api         torch's functions on tensors
     distributed_c10d  worlds under torch's names
     device_mesh       grids of ranks
-    nested            the tensors in what a module is given or returns
+    nested_tensors    the tensors in what a module is given or returns
 
 Errors and checks:
 

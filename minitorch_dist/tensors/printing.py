@@ -32,21 +32,11 @@ class PrintOptions:
 _options = PrintOptions()
 
 
-def set_printoptions(
-    precision: int | None = None,
-    threshold: float | None = None,
-    edgeitems: int | None = None,
-    linewidth: int | None = None,
-    *,
-    sci_mode: bool | None = None,
-) -> None:
-    """Change how tensors are printed from now on."""
+def set_printoptions(**changes: Any) -> None:
+    """Change how tensors are printed from now on: what `PrintOptions` has, where it is not None."""
     global _options
-    given: dict[str, Any] = {
-        "precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth,
-    }  # fmt: skip
-    changes = {name: value for name, value in given.items() if value is not None}
-    _options = replace(_options, sci_mode=sci_mode, **changes)
+    given = {name: value for name, value in changes.items() if value is not None}
+    _options = replace(_options, **{"sci_mode": None, **given})
 
 
 def to_text(self: TensorBase, *, name: str = "tensor") -> str:

@@ -146,15 +146,10 @@ def not_a_tensor(value: object, name: str = "input") -> NotAnOperand:
 def scaled(input: Any, other: Any, alpha: Number) -> Any:
     """alpha * other, where `alpha` fits the type of the sum."""
     category = result_type(input, other).category
-    if isinstance(alpha, bool) and category != dtypes.BOOL:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, complex) and category != dtypes.COMPLEX:
+    kind = dtypes.of_scalar(alpha).category
+    if kind > max(category, dtypes.INTEGRAL) or (kind == dtypes.BOOL and category != dtypes.BOOL):
         raise RuntimeError(
-            "For non-complex input tensors, argument alpha must not be a complex number."
-        )
-    if isinstance(alpha, float) and category < dtypes.FLOATING:
-        raise RuntimeError(
-            "For integral input tensors, argument alpha must not be a floating point number."
+            f"alpha = {alpha!r} does not fit the result's type: it would change that type"
         )
     return other * alpha
 

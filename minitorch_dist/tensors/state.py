@@ -65,7 +65,7 @@ class TensorState(TensorBase):
             )
         if value and self.array.dtype.kind in "iub":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if value and self._inference and not grad_mode.mode.get() == grad_mode.INFERENCE:
+        if value and self._inference and grad_mode.mode.get() != grad_mode.INFERENCE:
             raise RuntimeError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
             )
@@ -74,9 +74,6 @@ class TensorState(TensorBase):
     def is_inference(self) -> bool:
         """Whether it was made in `inference_mode`, and can therefore never enter a graph."""
         return self._inference
-
-    def _is_view(self) -> bool:
-        return self._base is not None
 
     @property
     def grad(self: S) -> S | None:
@@ -101,15 +98,11 @@ class TensorState(TensorBase):
                 )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            if value.array.shape != self.array.shape:
+            mine, theirs = self.array, value.array
+            if (theirs.shape, theirs.dtype) != (mine.shape, mine.dtype):
                 raise RuntimeError(
-                    f"assigned grad has data of a different size: {list(value.array.shape)} for a "
-                    f"tensor of size {list(self.array.shape)}"
-                )
-            if value.array.dtype != self.array.dtype:
-                raise RuntimeError(
-                    f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with "
-                    f"dtype '{self.dtype}'. The gradient must match the tensor's type."
+                    f"attempting to assign a gradient of size {list(theirs.shape)} and type {value.dtype} "
+                    f"to a tensor of size {list(mine.shape)} and type {self.dtype}"
                 )
             if value.storage.device is not self.storage.device:
                 raise RuntimeError(

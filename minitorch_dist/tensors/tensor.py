@@ -237,8 +237,6 @@ class Tensor(ExtraMethods):
     erf = error_function.erf
     erfinv = error_function.erfinv
 
-    # gamma
-
     # softmaxes
     softmax = softmaxes.softmax
     log_softmax = softmaxes.log_softmax
@@ -266,8 +264,6 @@ class Tensor(ExtraMethods):
     addcdiv_ = mixtures.addcdiv_
     lerp = mixtures.lerp
     lerp_ = mixtures.lerp_
-
-    # covariance
 
     # operators
     __array_priority__ = 1000  # numpy's scalars leave `scalar * tensor` to the tensor
@@ -465,10 +461,6 @@ class Tensor(ExtraMethods):
     take = flat_indexing.take
     put = flat_indexing.put
     put_ = flat_indexing.put_
-
-    # scatter reduction
-
-    # replacing
 
     # printing
     __repr__ = printing.to_text

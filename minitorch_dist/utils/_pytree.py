@@ -5,7 +5,7 @@ tree_unflatten(leaves, spec)                               {"a": 1, "b": (2, [3]
 tree_map(lambda x: x + 1, tree)                            the same structure with other leaves
 
 A node is a list, tuple, namedtuple, dict or OrderedDict. All else is a leaf, also None and, as in torch, an object of a
-subclass of list or dict. (`distributed.nested` looks into those, too.)
+subclass of list or dict. (`distributed.nested_tensors` looks into those, too.)
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ MODULES = (
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook",
     "distributed.elastic.multiprocessing",
     "distributed.elastic.multiprocessing.errors", "distributed.elastic.rendezvous",
-    "distributed.elastic.agent.server", "distributed.elastic.events", "distributed.elastic.metrics",
-    "distributed.elastic.timer", "distributed.elastic.utils", "distributed.elastic.utils.data",
+    "distributed.elastic.agent.server",
+
     "distributed.launcher",
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ import ast
 import difflib
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -101,29 +101,34 @@ def assemble(folder: Path, workspace: Workspace | None, room: Path = ROOM) -> As
             f"Python imports the folder by its name, and {folder.name!r} is no name; for example: mtd assemble --into mystack"
         )
     _refuse(folder)
-    face = room / FACE
-    if not face.is_dir():
-        raise AssembleError(f"there is no {face}: these lessons have no face to stand on")
     parts = modules_of(workspace, room)
-    given = {
-        path.name: path.read_text("utf-8") for path in sorted(face.iterdir()) if path.is_file()
-    }
+    texts = texts_of(parts, room)
     try:
         (folder / FACE).mkdir(parents=True, exist_ok=True)
         _clear(folder)
-        for part in parts:
-            _write(folder / part.lesson.file, part.text)
-        for name, text in given.items():
-            _write(folder / FACE / name, text)
-        _write(folder / "__init__.py", _docstring(parts))
-        _write(folder / "__main__.py", MAIN)
-        _write(folder / MADE, json.dumps(_whose(parts), indent=1, ensure_ascii=False) + "\n")
+        for name, text in texts.items():
+            _write(folder / name, text)
     except OSError as error:
         raise AssembleError(
             f"{error.filename or folder} cannot be written: {error.strerror}"
         ) from error
-    lines = sum(code_lines(text) for name, text in given.items() if name.endswith(".py"))
-    return Assembled(folder, parts, lines)
+    given = [name for name in texts if name.startswith(f"{FACE}/") and name.endswith(".py")]
+    return Assembled(folder, parts, sum(code_lines(texts[name]) for name in given))
+
+
+def texts_of(parts: Sequence[StackModule], room: Path = ROOM) -> dict[str, str]:
+    """Each file of the stack by its name in the folder."""
+    face = room / FACE
+    if not face.is_dir():
+        raise AssembleError(f"there is no {face}: these lessons have no face to stand on")
+    given = [path for path in sorted(face.iterdir()) if path.is_file()]
+    return {
+        **{part.lesson.file: part.text for part in parts},
+        **{f"{FACE}/{path.name}": path.read_text("utf-8") for path in given},
+        "__init__.py": _docstring(parts),
+        "__main__.py": MAIN,
+        MADE: json.dumps(_whose(parts), indent=1, ensure_ascii=False) + "\n",
+    }
 
 
 MAIN = """\

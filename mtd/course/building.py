@@ -6,6 +6,7 @@ notebooks/00_which_layout.ipynb   from a model to its fastest layout, from lesso
 lessons/README.md           the lessons in a table
 docs/museum.md              bugs that people had (see `museum`)
 docs/whole_stack.md         what our solutions assemble to (see `stack_page`)
+mystack/                    the same as a package that runs (see `assembling`)
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from mtd.course import museum, notebooks, stack_page
+from mtd.course import assembling, museum, notebooks, stack_page
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.lesson import ROOM, Lesson, all_lessons
 from mtd.course.sizes import SIZES, lines_to_write
 
 Make = Callable[[], str]
+STACK = ROOM.parent / "mystack"
 
 TOP = """# The lessons
 
@@ -43,6 +45,8 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
         yield ROOM / "README.md", index
         yield ROOM.parent / "docs" / "museum.md", museum_page
         yield ROOM.parent / "docs" / "whole_stack.md", stack_page.stack_page
+        for name, text in assembling.texts_of(assembling.modules_of(None)).items():
+            yield STACK / name, lambda text=text: text  # type: ignore[misc]
 
 
 def tour() -> str:
@@ -58,9 +62,9 @@ def which_layout() -> str:
 
 
 def stray() -> list[Path]:
-    """Notebooks of lessons that are no more."""
+    """Notebooks and modules of lessons that are no more."""
     made = {path for path, _ in generated()}
-    return sorted(set(notebooks.FOLDER.glob("*.ipynb")) - made)
+    return sorted({*notebooks.FOLDER.glob("*.ipynb"), *STACK.rglob("*.py")} - made)
 
 
 def index(lessons: Sequence[Lesson] | None = None) -> str:
@@ -127,6 +131,6 @@ def build(path: Path, make: Make) -> bool:
     text = make()
     if path.exists() and path.read_text("utf-8") == text:
         return False
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return True

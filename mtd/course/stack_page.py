@@ -12,12 +12,11 @@ TOP = """# The whole stack, from top to bottom
 
 This is a distributed training stack in {lines:,} lines of plain code. It needs numpy and Python's standard library. It has tensors, autograd,
 an optimizer, messages, wires, collectives, data parallel and sharded training, remote calls, pipelines and checkpoints. In the
-[course](course.md) you write its heart yourself. Made by `mtd dev build` from our solutions.
+[course](course.md) you write its heart yourself. Made by `mtd dev build` from our solutions, as is the same code in [mystack](../mystack).
 
 The page has {page:,} lines, with explanations and empty lines: {sheets} pages of 60 lines. Around them are {given:,} more lines of
 code, which are given and not shown here.
 
-    mtd assemble --reference --into mystack
     python -m mystack train --ranks 4              # reads digits, in four processes over TCP
     python -m mystack train --ranks 3 --wire file --kill 1@20
     python -m mystack train --wire mqtt --broker 127.0.0.1:1883     # mtd broker --open --port 1883

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import minitorch_dist as torch
-from minitorch_dist.distributed.tensor.parallel.layouts import enter
+from minitorch_dist.distributed.tensor.parallel.activations import enter
 from minitorch_dist.distributed.tensor.placements import Shard
 from minitorch_dist.tensors import flops
 from minitorch_dist.tensors.autograd.joint import record_joint

@@ -20,7 +20,7 @@ from minitorch_dist.distributed.tensor.parallel import (
     SequenceParallel,
     parallelize_module,
 )
-from minitorch_dist.distributed.tensor.parallel.layouts import enter
+from minitorch_dist.distributed.tensor.parallel.activations import enter
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.transformer import TransformerPart

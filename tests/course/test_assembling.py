@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mtd.cli import main
-from mtd.course import assembling, lesson, workspace
+from mtd.course import assembling, building, lesson, workspace
 from mtd.course.assembling import AssembleError
 from mtd.course.workspace import Workspace
 from tests.transports.hosts import Hosts, why_not
@@ -363,3 +363,28 @@ def test_the_command_says_what_it_took_and_what_it_cannot_do(
     assert "there is no course in" in capsys.readouterr().err
     assert main([*into, "--reference"]) == 0
     assert "yours" not in capsys.readouterr().out
+
+
+def test_the_kept_stack_needs_numpy_alone_and_trains() -> None:
+    """`mystack` of the repository. That it is what the lessons assemble to, the test of all generated files says."""
+    files = sorted(building.STACK.rglob("*.py"))
+    assert len(files) > 40
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            for name in names:
+                root = name.partition(".")[0]
+                assert root == "numpy" or root in sys.stdlib_module_names, f"{path}: {name}"
+    command = [sys.executable, "-P", "-m", "mystack", "train", "--ranks", "2"]
+    said = subprocess.run(
+        command,
+        cwd=building.STACK.parent,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": "."},
+        timeout=300,
+    )
+    assert said.returncode == 0, said.stderr
+    assert "one rank alone has the same weights, bit for bit" in said.stdout

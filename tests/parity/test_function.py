@@ -173,7 +173,7 @@ def returned_as_is(t: Any) -> Any:
     x = leaf(t, 2)
     out = function(t, lambda ctx, x: x, lambda ctx, g: g * 5).apply(x)
     out.sum().backward()
-    return out is x, out._is_view(), out._base is x, x.grad
+    return out is x, out._base is not None, out._base is x, x.grad
 
 
 def written_after(result: Callable[[Any], Any]) -> Callable[[Any], Any]:

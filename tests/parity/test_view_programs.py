@@ -77,7 +77,7 @@ def run(t: Any, steps: list[Step], with_grad: bool = True) -> Any:
         log.append([p._version for p in pool])
     if not any(name.removeprefix("quietly ") in VIEWS for name, _, _ in steps if " " in name):
         log.append([(p.requires_grad, p.is_leaf) for p in pool])
-    log.append([p._is_view() for p in pool])
+    log.append([p._base is not None for p in pool])
     loss = t.zeros(())
     for p in pool:
         loss = loss + (p * p).sum()

@@ -13,7 +13,7 @@ import pytest
 
 import minitorch_dist as mtd
 from minitorch_dist.distributed import codec, rpc, world
-from minitorch_dist.distributed.rpc import api
+from minitorch_dist.distributed.rpc.agent import current
 from tests.rpc import worlds
 from tests.rpc.worlds import Refused, Tools, add, add_later, fibonacci, me, name, refuse, run, same
 
@@ -410,7 +410,7 @@ def test_leaving_at_once_fails_the_calls_of_others() -> None:
             rpc.shutdown(graceful=False)
         else:
             events["leave"].wait(30)
-            agent = api.current()
+            agent = current()
             agent.transport.close()
             rpc.shutdown(graceful=False)
 
@@ -461,7 +461,7 @@ def test_nonsense_from_a_peer_does_not_end_a_worker(caplog: pytest.LogCaptureFix
 
     def program(rank: int) -> None:
         if rank == 0:
-            agent = api.current()
+            agent = current()
             for kind in (
                 message.REQUEST,
                 message.ANSWER,

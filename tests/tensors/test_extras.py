@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,13 +41,16 @@ def used_names(tree: ast.AST) -> Iterator[str]:
 
 def test_the_house_uses_no_extras() -> None:
     extras = names_of_extras()
-    assert len(extras) > 50
+    assert len(extras) > 30
+    word = re.compile(rf"\b({'|'.join(extras)})\b")  # few files have one of the words at all
     used = {
         f"{path.relative_to(HOUSE)}: {name}"
         for ground in ("minitorch_dist", "transports", "lessons", "programs")
         for path in (HOUSE / ground).rglob("*.py")
         if path not in LISTS and EXTRAS not in path.parents
-        for name in used_names(ast.parse(path.read_text("utf-8")))
+        for text in [path.read_text("utf-8")]
+        if word.search(text)
+        for name in used_names(ast.parse(text))
         if name in extras
     }
     assert used == set(), "move these operations from tensors/extras to tensors/ops"

@@ -9,10 +9,7 @@ from minitorch_dist.distributed.tensor import (
     Replicate as Replicate,
     Shard as Shard,
     distribute_tensor as distribute_tensor,
-    empty as empty,
     init_device_mesh as init_device_mesh,
-    ones as ones,
-    zeros as zeros,
 )
 
 not_offered.guard(globals())

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from minitorch_dist.distributed import distributed_c10d, nested
+from minitorch_dist.distributed import distributed_c10d, nested_tensors
 from minitorch_dist.distributed.algorithms.ddp_comm_hooks import default_hooks
 from minitorch_dist.distributed.algorithms.join import Join, Joinable, JoinHook
 from minitorch_dist.distributed.ddp import agreement, arguments, comm_hooks, logging_data, unused
@@ -238,7 +238,7 @@ class DistributedDataParallel(Module, Joinable):
                 says_whether_it_syncs(self, self.require_backward_grad_sync)
         if self.device_ids:
             target = devices.device(self.device_type, self.device_ids[0])
-            return nested.moved(inputs, target), nested.moved(kwargs, target)
+            return nested_tensors.moved(inputs, target), nested_tensors.moved(kwargs, target)
         return inputs, kwargs
 
     def _after_forward(self, output: Any) -> Any:
@@ -247,7 +247,7 @@ class DistributedDataParallel(Module, Joinable):
         if not grad_modes.is_grad_enabled():
             self.require_forward_param_sync = False
             return output
-        tensors = list(nested.tensors_in(output))
+        tensors = list(nested_tensors.tensors_in(output))
         if self._low is not None:
             self._low.watch(tensors)
         self.require_forward_param_sync = self.require_backward_grad_sync

@@ -18,8 +18,6 @@ from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from minitorch_dist.tensors.tensor import Tensor
 
-SUM, MAX = ReduceOp.SUM, ReduceOp.MAX
-
 
 def clip(module: Module, units: Sequence[Unit], max_norm: float, kind: float) -> Tensor:
     """Scale all gradients by max_norm / norm if that is below 1; returns the norm.
@@ -27,36 +25,30 @@ def clip(module: Module, units: Sequence[Unit], max_norm: float, kind: float) ->
     Each shard counts once: powers of its elements are summed here, then over the ranks that share
     the unit. A gradient that is not sharded is equal on all ranks, and counts as it is.
     """
-    flat = [unit for unit in units if unit.reduced is not None]
+    cut: list[Array] = []
+    whole: list[Array] = []
+    for unit in units:
+        if unit.reduced is not None:
+            (cut if unit.layout.ranks > 1 else whole).append(unit.reduced.array)
     known = {id(p) for unit in units for p in (unit.flat, *unit.originals)}
-    whole = [p for p in module.parameters() if id(p) not in known and p._grad is not None]
-    total = _power_of([p._grad.array for p in whole if p._grad is not None], kind)
-    groups: dict[int, tuple[Unit, list[Array]]] = {}
-    for unit in units:  # all of them, so that all ranks do the same
-        groups.setdefault(id(unit.settings.group) if unit.layout.ranks > 1 else 0, (unit, []))
-    for unit in flat:
-        key = id(unit.settings.group) if unit.layout.ranks > 1 else 0
-        assert unit.reduced is not None
-        groups[key][1].append(unit.reduced.array)
-    for key, (unit, arrays) in groups.items():
-        part = _power_of(arrays, kind)
-        if key:
-            sent = base.new(Tensor, np.array([part]))
-            op = MAX if math.isinf(kind) else SUM
-            tensor_collectives.all_reduce(sent, op, unit.settings.group)
-            part = float(sent.array[0])
-        total = max(total, part) if math.isinf(kind) else total + part
-    norm = total if math.isinf(kind) else total ** (1.0 / kind)
+    others = [p._grad for p in module.parameters() if id(p) not in known]
+    whole += [grad.array for grad in others if grad is not None]
+    total = _power_of(whole, kind)
+    is_largest = math.isinf(kind)
+    sharded = [unit for unit in units if unit.layout.ranks > 1]
+    if sharded:  # also where none has a gradient here, so that all ranks do the same
+        sent = base.new(Tensor, np.array([_power_of(cut, kind)]))
+        op = ReduceOp.MAX if is_largest else ReduceOp.SUM
+        tensor_collectives.all_reduce(sent, op, sharded[0].settings.group)
+        part = float(sent.array[0])
+        total = max(total, part) if is_largest else total + part
+    norm = total if is_largest else total ** (1.0 / kind)
     factor = min(1.0, max_norm / (norm + 1e-6))
     if factor < 1.0:
-        for unit in flat:
-            assert unit.reduced is not None
-            unit.reduced.array *= unit.reduced.array.dtype.type(factor)
-        for p in whole:
-            assert p._grad is not None
-            p._grad.array *= p._grad.array.dtype.type(factor)
+        for array in (*cut, *whole):
+            array *= array.dtype.type(factor)
     device = units[0].settings.device if units else devices.CPU
-    dtype = flat[0].flat.array.dtype if flat else np.dtype(np.float32)
+    dtype = units[0].flat.array.dtype if units else np.dtype(np.float32)
     return base.new(Tensor, mode.settled(np.asarray(norm, dtype), device), device)
 
 

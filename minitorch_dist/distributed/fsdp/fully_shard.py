@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import distributed_c10d, nested
+from minitorch_dist.distributed import distributed_c10d, nested_tensors
 from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.fsdp import setup
 from minitorch_dist.distributed.fsdp.gathering import Settings
@@ -27,9 +27,7 @@ from minitorch_dist.distributed.fsdp.options import BackwardPrefetch, ShardingSt
 from minitorch_dist.distributed.fsdp.prefetch import Prefetcher
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
-from minitorch_dist.distributed.tensor.part import without_history
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
-from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, dtypes
@@ -85,8 +83,7 @@ class ShardedParameter(DParameter):
         unit = self._unit
         if unit.settings.device is devices.META:
             return self.array  # see `materialise`
-        piece = unit.layout.piece(self._number, unit.rank)
-        array = unit.flat.array[piece.offset : piece.offset + piece.length]
+        array = unit.piece_in(unit.flat.array, self._number)
         return array.reshape(unit.layout.shape_of(self._number, unit.rank))
 
 
@@ -220,11 +217,8 @@ def fully_shard(
     device = mesh.device_for(setup.device_of(module, None))  # `meta`, if it has no numbers yet
     setup.move(module, device, FSDPModule)
     params = [getattr(shared[0].module, shared[0].name) for shared in places]
-    for p in params:
-        for each in (group, replicas):
-            sends = device is not devices.META and src_data_rank is not None
-            if sends and each is not None and each.size() > 1:
-                tensor_collectives.broadcast(without_history(p), group=each, group_src=0)
+    if device is not devices.META and src_data_rank is not None:
+        setup.spread(params, (group, replicas))
     unit = None
     if places:
         keeps = reshard_after_forward is False
@@ -316,7 +310,7 @@ def _before(module: Any, args: Any, kwargs: Any) -> Any:
         state.prefetcher.before_forward(state.unit)
         device = state.unit.settings.device
         dtype = state.policy.param_dtype if state.policy.cast_forward_inputs else None
-        args, kwargs = nested.moved((args, kwargs), device, dtype)
+        args, kwargs = nested_tensors.moved((args, kwargs), device, dtype)
     return args, kwargs
 
 
@@ -325,7 +319,7 @@ def _after(module: Any, _: Any, outputs: Any) -> Any:
     if state.unit is not None:
         dtype = state.policy.output_dtype
         if dtype is not None:
-            outputs = nested.moved(outputs, state.unit.settings.device, dtype)
+            outputs = nested_tensors.moved(outputs, state.unit.settings.device, dtype)
         state.prefetcher.after_forward(state.unit, outputs)
     if state.is_root:
         state.prefetcher.end()

@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-from minitorch_dist.distributed import nested
+from minitorch_dist.distributed import nested_tensors
 from minitorch_dist.distributed.fsdp import clipping, full_params, optim_state, saving, setup
 from minitorch_dist.distributed.fsdp.options import (
     BackwardPrefetch,
@@ -34,8 +34,6 @@ from minitorch_dist.distributed.fsdp.prefetch import Prefetcher
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.fsdp.unit import Settings, Unit
 from minitorch_dist.distributed.fsdp.wrap import Policy, wrap_children
-from minitorch_dist.distributed.tensor.part import without_history
-from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
@@ -74,7 +72,6 @@ class FullyShardedDataParallel(Module):
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         group, replicas, strategy = setup.groups_of(process_group, device_mesh, strategy)
         self.process_group, self.sharding_strategy = group, strategy
-        self._replicas = replicas
         self.mixed_precision = mixed_precision or MixedPrecision()
         self.cpu_offload = cpu_offload or CPUOffload()
         self.limit_all_gathers = limit_all_gathers  # never more than one unit ahead in any case
@@ -107,7 +104,9 @@ class FullyShardedDataParallel(Module):
         self._modules[INNER] = module
         places = setup.own_places(module, FullyShardedDataParallel)
         if sync_module_states:
-            self._synchronise([getattr(p[0].module, p[0].name) for p in places])
+            params = [getattr(p[0].module, p[0].name) for p in places]
+            buffers = setup.own_buffers(module, FullyShardedDataParallel)
+            setup.spread([*params, *buffers], (group, replicas))
         precision = self.mixed_precision
         self.__dict__["_unit"] = (
             Unit(
@@ -149,20 +148,6 @@ class FullyShardedDataParallel(Module):
     def __getitem__(self, key: Any) -> Any:
         return self.module[key]  # type: ignore[index]
 
-    def _synchronise(self, params: list[Parameter]) -> None:
-        """All ranks begin with the values of rank 0."""
-        buffers = [
-            b
-            for _, m in setup.own_modules(self.module, FullyShardedDataParallel)
-            for b in m._buffers.values()
-            if b is not None
-        ]
-        groups = [g for g in (self.process_group, self._replicas) if g is not None]
-        for tensor in (*params, *buffers):
-            for group in groups:
-                if group.size() > 1:
-                    tensor_collectives.broadcast(without_history(tensor), group=group, group_src=0)
-
     # --------------------------------------------------------------------------------------- forward
 
     def _settle_root(self) -> None:
@@ -190,7 +175,7 @@ class FullyShardedDataParallel(Module):
         if self._is_root:
             self._prefetcher.begin()
         if self._is_root or dtype is not None:
-            args, kwargs = nested.moved((args, kwargs), self.compute_device, dtype)
+            args, kwargs = nested_tensors.moved((args, kwargs), self.compute_device, dtype)
         if self._unit is not None:
             self._prefetcher.before_forward(self._unit)
         outputs = self._modules[INNER](*args, **kwargs)

@@ -13,7 +13,7 @@ This module uses only the public collectives, like any user's code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -127,8 +127,7 @@ class Gathered:
         kept = devices.CPU if self.settings.offload else device
         shard = np.zeros(self.layout.shard, self.originals[0].array.dtype)
         for number, p in enumerate(self.originals):
-            piece = self.layout.piece(number, self.rank)
-            shard[piece.offset : piece.offset + piece.length] = p.array.reshape(-1)
+            self.piece_in(shard, number)[...] = p.array.reshape(-1)
         self.flat.array, self.flat.storage = shard, Storage(shard, kept)
         if self.settings.replicas is not None:
             tensor_collectives.broadcast(
@@ -231,8 +230,7 @@ class Gathered:
             self.unshard()  # the shard is the whole: nothing to hide
             return
         for number, p in enumerate(self.originals):
-            piece = self.layout.piece(number, self.rank)
-            array = self.flat.array[piece.offset : piece.offset + piece.length]
+            array = self.piece_in(self.flat.array, number)
             shape = self.layout.shape_of(number, self.rank)
             self._point(p, array.reshape(shape), self.flat.storage)
         self._show_as(0)
@@ -281,13 +279,14 @@ class Gathered:
             self.flat.array[...] = own
         self.flat.storage.version += 1
 
-    # ---------------------------------------------------------------------------- for those who look
+    def piece_in(self, shard: Array, number: int) -> Array:
+        """This rank's piece of a parameter, in a vector like the shard."""
+        piece = self.layout.piece(number, self.rank)
+        return shard[piece.offset : piece.offset + piece.length]
 
-    def pieces(self) -> Iterator[tuple[str, Parameter, Array]]:
-        """For each parameter its name, and this rank's part of it."""
-        for number, (name, p) in enumerate(zip(self.names, self.originals, strict=True)):
-            piece = self.layout.piece(number, self.rank)
-            yield name, p, self.flat.array[piece.offset : piece.offset + piece.length]
+    def held(self) -> Sequence[Parameter]:
+        """The parameters that an optimizer is given."""
+        return self.originals if self.settings.keep_originals else [self.flat]
 
     def __repr__(self) -> str:
         state = "whole" if self.is_whole else "sharded"

@@ -82,38 +82,33 @@ def whole(model: Module, optimizer: Optimizer) -> State:
 
 def _whole_of_unit(prefix: str, unit: Unit, state: Any) -> State:
     """The state of one unit's parameters, gathered key by key."""
-    held = [unit.flat] if not unit.settings.keep_originals else unit.originals
-    known = [state.get(p, {}) for p in held]
-    keys = sorted({key for one in known for key in one})
+    known = [state.get(p, {}) for p in unit.held()]
     found: dict[str, State] = {prefix + name: {} for name in unit.names}
-    for key in keys:
+    for key in sorted({key for one in known for key in one}):
         example = next(one[key] for one in known if key in one)
-        if not isinstance(example, Tensor) or example.ndim == 0:
-            for name in found:
-                found[name][key] = example.clone() if isinstance(example, Tensor) else example
+        if not _has_shape(example):
+            for entry in found.values():
+                entry[key] = _copied(example)
             continue
-        gathered = _gather(unit, _shard_vector(unit, known, key, example))
-        for number, name in enumerate(found):
-            piece = gathered[unit.layout.span(number)].reshape(unit.layout.shapes[number])
-            found[name][key] = base.new(Tensor, piece.copy(), example.device)
+        shard = example.array
+        if unit.settings.keep_originals:
+            shard = np.zeros(unit.layout.shard, example.array.dtype, like=example.array)
+            for number, one in enumerate(known):
+                if key in one:
+                    unit.piece_in(shard, number)[...] = one[key].array.reshape(-1)
+        gathered = shard if unit.layout.ranks == 1 else unit.put_together(shard)
+        for number, entry in enumerate(found.values()):
+            piece = gathered[unit.spans[number]].reshape(unit.layout.shapes[number])
+            entry[key] = base.new(Tensor, piece.copy(), example.device)
     return {name: entry for name, entry in found.items() if entry}
 
 
-def _shard_vector(unit: Unit, known: Sequence[State], key: str, example: Tensor) -> Array:
-    if not unit.settings.keep_originals:
-        return example.array
-    vector = np.zeros(unit.layout.shard, example.array.dtype, like=example.array)
-    for number, one in enumerate(known):
-        if key in one:
-            piece = unit.layout.piece(number, unit.rank)
-            vector[piece.offset : piece.offset + piece.length] = one[key].array.reshape(-1)
-    return vector
+def _has_shape(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.ndim > 0
 
 
-def _gather(unit: Unit, shard: Array) -> Array:
-    if unit.layout.ranks == 1:
-        return shard
-    return unit.put_together(shard)
+def _copied(value: Any) -> Any:
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 # -------------------------------------------------------------------------------------------- shards
@@ -129,64 +124,47 @@ def to_load(model: Module, optimizer: Optimizer, saved: State) -> State:
         }
         for name, entry in saved["state"].items()
     }
+    own: dict[int, State] = {}
+    for prefix, unit in units_of(model):
+        own |= _shards_of_unit(unit, [entries.get(prefix + name, {}) for name in unit.names])
     state: dict[int, State] = {}
-    number = 0
     groups = []
-    by_flat = {id(unit.flat): (prefix, unit) for prefix, unit in units_of(model)}
-    by_name = {
-        prefix + name: (unit, place)
-        for prefix, unit in units_of(model)
-        for place, name in enumerate(unit.names)
-    }
+    count = 0
     for group, old in zip(optimizer.param_groups, saved["param_groups"], strict=True):
-        ids = []
-        for p in group["params"]:
-            if id(p) in by_flat:
-                entry = _flat_entry(*by_flat[id(p)], entries)
-            else:
-                entry = _piece_entry(names[id(p)][0], by_name, entries)
+        ids = list(range(count, count + len(group["params"])))
+        count += len(ids)
+        for number, p in zip(ids, group["params"], strict=True):
+            entry = own[id(p)] if id(p) in own else dict(entries.get(names[id(p)][0], {}))
             if entry:
                 state[number] = entry
-            ids.append(number)
-            number += 1
         groups.append({**{k: v for k, v in old.items() if k != "params"}, "params": ids})
     return {"state": state, "param_groups": groups}
 
 
-def _flat_entry(prefix: str, unit: Unit, entries: State) -> State:
-    names = [prefix + name for name in unit.names]
-    first = next((entries[name] for name in names if name in entries), None)
-    if first is None:
-        return {}
-    found: State = {}
-    for key, example in first.items():
-        if not isinstance(example, Tensor) or example.ndim == 0:
-            found[key] = example.clone() if isinstance(example, Tensor) else example
-            continue
-        flat = np.zeros(unit.layout.length, example.array.dtype, like=example.array)
-        for number, name in enumerate(names):
-            if name in entries:
-                flat[unit.layout.span(number)] = entries[name][key].array.reshape(-1)
-        own = unit.layout.part(flat, unit.rank).copy()
-        found[key] = base.new(Tensor, own, unit.flat.device)
+def _shards_of_unit(unit: Unit, given: Sequence[State]) -> dict[int, State]:
+    """This rank's part of the states of a unit's parameters, by what the optimizer knows."""
+    found: dict[int, State] = {id(p): {} for p in unit.held()}
+    for number, p in enumerate(unit.held()):
+        of_p = [given[number]] if unit.settings.keep_originals else [one for one in given if one]
+        for key, value in of_p[0].items() if of_p else ():
+            if not _has_shape(value):
+                found[id(p)][key] = _copied(value)
+                continue
+            shard = _shard(unit, given, key, value)
+            if unit.settings.keep_originals:
+                shape = unit.layout.shape_of(number, unit.rank)
+                shard = unit.piece_in(shard, number).reshape(shape).copy()
+            found[id(p)][key] = base.new(Tensor, shard, unit.flat.device)
     return found
 
 
-def _piece_entry(name: str, by_name: dict[str, tuple[Unit, int]], entries: State) -> State:
-    entry = entries.get(name, {})
-    if name not in by_name:
-        return dict(entry)
-    unit, number = by_name[name]
-    piece = unit.layout.piece(number, unit.rank)
-    found: State = {}
-    for key, value in entry.items():
-        if isinstance(value, Tensor) and value.ndim > 0:
-            own = value.array.reshape(-1)[piece.start : piece.stop].copy()
-            own = own.reshape(unit.layout.shape_of(number, unit.rank))
-            found[key] = base.new(Tensor, own, unit.flat.device)
-        else:
-            found[key] = value.clone() if isinstance(value, Tensor) else value
-    return found
+def _shard(unit: Unit, given: Sequence[State], key: str, example: Tensor) -> Array:
+    """This rank's part of the vector of all parameters' values under a key."""
+    whole = np.zeros(unit.layout.length, example.array.dtype, like=example.array)
+    for number, one in enumerate(given):
+        if key in one:
+            whole[unit.spans[number]] = one[key].array.reshape(-1)
+    return unit.layout.part(whole, unit.rank).copy()
 
 
 # ---------------------------------------------------------------------------------- torch's functions

@@ -17,7 +17,7 @@ from typing import Any
 
 from minitorch_dist.distributed.fsdp.options import BackwardPrefetch
 from minitorch_dist.distributed.fsdp.unit import PendingReduction, Unit
-from minitorch_dist.distributed.nested import tensors_in
+from minitorch_dist.distributed.nested_tensors import tensors_in
 from minitorch_dist.tensors.autograd import passes
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
 from minitorch_dist.tensors.core import graph

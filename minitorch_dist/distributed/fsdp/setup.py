@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from minitorch_dist.distributed.fsdp.gathering import ParameterSlot
 from minitorch_dist.distributed.fsdp.options import ShardingStrategy
+from minitorch_dist.distributed.tensor.part import without_history
+from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors.tensor import Tensor
 
 
 def refuse(**options: Any) -> None:
@@ -74,6 +77,19 @@ def device_of(module: Module, device_id: int | str | devices.device | None) -> d
     for p in module.parameters():
         return p.device
     return devices.CPU
+
+
+def own_buffers(root: Module, boundary: type[Module]) -> list[Tensor]:
+    each = (b for _, m in own_modules(root, boundary) for b in m._buffers.values())
+    return [b for b in each if b is not None]
+
+
+def spread(tensors: Sequence[Tensor], groups: Sequence[ProcessGroup | None]) -> None:
+    """All ranks of these groups begin with the values of the first one."""
+    for tensor in tensors:
+        for group in groups:
+            if group is not None and group.size() > 1:
+                tensor_collectives.broadcast(without_history(tensor), group=group, group_src=0)
 
 
 def move(module: Module, device: devices.device, boundary: type[Module]) -> None:

@@ -103,7 +103,7 @@ class Unit(Gathered):
 
         The gradients of an earlier pass (in no_sync) stay, unless they were set to None since.
         """
-        shown = [p._grad for p in self._shown()]
+        shown = [p._grad for p in self.held() if p.requires_grad]
         if all(grad is None for grad in shown):
             self.reduced = None
             self._give_back()
@@ -126,18 +126,11 @@ class Unit(Gathered):
             zeros = np.zeros_like(self.flat.array)
             self.reduced = base.new(Tensor, zeros, self.flat.storage.device)
         for number, p in enumerate(self.originals):
-            piece = self.layout.piece(number, self.rank)
-            own = self.reduced.array[piece.offset : piece.offset + piece.length]
+            own = self.piece_in(self.reduced.array, number)
             if p._grad is None:
                 own[...] = 0
             elif p._grad.storage is not self.reduced.storage:
                 own[...] = p._grad.array.reshape(-1)
-
-    def _shown(self) -> Sequence[Parameter]:
-        """The parameters that the user and the optimizer see."""
-        if self.settings.keep_originals:
-            return [p for p in self.originals if p.requires_grad]
-        return [self.flat]
 
     @property
     def is_collecting(self) -> bool:
@@ -232,8 +225,7 @@ class Unit(Gathered):
             return
         assert reduced is not None
         for number, p in enumerate(self.originals):
-            piece = self.layout.piece(number, self.rank)
-            array = reduced.array[piece.offset : piece.offset + piece.length]
+            array = self.piece_in(reduced.array, number)
             if p.requires_grad:
                 shape = self.layout.shape_of(number, self.rank)
                 view = base.new(Tensor, array.reshape(shape), reduced.device)

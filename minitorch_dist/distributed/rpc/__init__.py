@@ -2,7 +2,7 @@
 
 Read `plain` first: a call and its reply over send and recv. Then the road of one call:
 
-api            torch's functions, such as rpc_sync
+remote_calls   torch's functions, such as rpc_sync
 call           the caller's side
 message        the form of a message; how it is written, sent and read
 worker         what all parts of a worker share, and the messages that arrive
@@ -32,7 +32,13 @@ from minitorch_dist.distributed.rpc import (
     constants as constants,
     functions as functions,
 )
-from minitorch_dist.distributed.rpc.api import (
+from minitorch_dist.distributed.rpc.members import WorkerInfo as WorkerInfo
+from minitorch_dist.distributed.rpc.options import (
+    BackendType as BackendType,
+    RpcBackendOptions as RpcBackendOptions,
+    TensorPipeRpcBackendOptions as TensorPipeRpcBackendOptions,
+)
+from minitorch_dist.distributed.rpc.remote_calls import (
     _get_worker_infos as _get_worker_infos,
     _set_rpc_timeout as _set_rpc_timeout,
     get_rpc_timeout as get_rpc_timeout,
@@ -42,12 +48,6 @@ from minitorch_dist.distributed.rpc.api import (
     rpc_async as rpc_async,
     rpc_sync as rpc_sync,
     shutdown as shutdown,
-)
-from minitorch_dist.distributed.rpc.members import WorkerInfo as WorkerInfo
-from minitorch_dist.distributed.rpc.options import (
-    BackendType as BackendType,
-    RpcBackendOptions as RpcBackendOptions,
-    TensorPipeRpcBackendOptions as TensorPipeRpcBackendOptions,
 )
 from minitorch_dist.distributed.rpc.rref import (
     RRef as RRef,

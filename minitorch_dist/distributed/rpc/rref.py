@@ -19,12 +19,12 @@ from minitorch_dist.distributed.codec.errors import shown
 from minitorch_dist.distributed.exceptions import RpcTimeout
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import current, is_here
-from minitorch_dist.distributed.rpc.api import in_words, request
 from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.constants import UNSET_RPC_TIMEOUT
 from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.message import RpcReader, RpcWriter
 from minitorch_dist.distributed.rpc.options import seconds_of
+from minitorch_dist.distributed.rpc.remote_calls import in_words, request
 from minitorch_dist.distributed.rpc.rref_context import Id, OwnerRRef, UserRRef, context_of
 from minitorch_dist.distributed.rpc.rref_owner import backward
 

@@ -9,11 +9,6 @@ from minitorch_dist.distributed.tensor.dtensor import (
     DTensor as DTensor,
     distribute_tensor as distribute_tensor,
 )
-from minitorch_dist.distributed.tensor.factories import (
-    empty as empty,
-    ones as ones,
-    zeros as zeros,
-)
 from minitorch_dist.distributed.tensor.methods import attach as _attach
 from minitorch_dist.distributed.tensor.placements import (
     Partial as Partial,

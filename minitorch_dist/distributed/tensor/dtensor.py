@@ -31,6 +31,7 @@ from minitorch_dist.distributed.tensor.placements import (
     local_ranges,
 )
 from minitorch_dist.distributed.torch_api import tensor_collectives
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, size as sizes
 from minitorch_dist.tensors.core import base, grad_mode
@@ -363,9 +364,9 @@ def moved(
             cuts = tuple(earlier.get(k, Replicate()) for k in range(mesh.ndim))
             ranges = local_ranges(whole, mesh.shape, at, cuts)
             length = ranges[placement.dim].stop - ranges[placement.dim].start
-            array = _gathered(array, placement.dim, length, mesh, axis)
+            array = joined(array, placement.dim, length, mesh.get_group(axis))
         elif isinstance(placement, Partial):
-            array = _summed(array, placement, mesh, axis)
+            array = summed(array, mesh.get_group(axis), OPERATIONS[placement.reduce_op])
     for axis, placement in wanted[same:]:
         if isinstance(placement, Shard):
             part = cut(array.shape[placement.dim], mesh.shape[axis], at[axis])
@@ -378,26 +379,23 @@ def moved(
     return row_major(array)
 
 
-def _gathered(array: Array, dim: int, length: int, mesh: DeviceMesh, axis: int) -> Array:
-    """The parts of one line of the mesh, joined along `dim`; padded to equal size on their way."""
-    count = mesh.shape[axis]
+def joined(array: Array, dim: int, length: int, group: ProcessGroup) -> Array:
+    """Everybody's part along `dim`, in the order of ranks. Parts are padded to one size on their way."""
+    count = group.size()
     if count == 1:
         return array
-    rows = row_major(np.moveaxis(array, dim, 0))
+    rows = np.moveaxis(array, dim, 0)
     size = -(-length // count)
     sent = np.zeros((size, *rows.shape[1:]), array.dtype, like=array)
     sent[: len(rows)] = rows
     got = np.empty((count * size, *rows.shape[1:]), array.dtype, like=array)
-    tensor_collectives.all_gather_into_tensor(
-        base.new(Tensor, got), base.new(Tensor, sent), mesh.get_group(axis)
-    )
-    return np.moveaxis(got[:length], 0, dim)
+    tensor_collectives.all_gather_into_tensor(base.new(Tensor, got), base.new(Tensor, sent), group)
+    return row_major(np.moveaxis(got[:length], 0, dim))
 
 
-def _summed(array: Array, placement: Partial, mesh: DeviceMesh, axis: int) -> Array:
+def summed(array: Array, group: ProcessGroup, op: Any = ReduceOp.SUM) -> Array:
     out = array.copy(order="C")
-    op = OPERATIONS[placement.reduce_op]
-    tensor_collectives.all_reduce(base.new(Tensor, out), op, mesh.get_group(axis))
+    tensor_collectives.all_reduce(base.new(Tensor, out), op, group)
     return out
 
 

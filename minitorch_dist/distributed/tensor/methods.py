@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed.tensor import arithmetic, factories
+from minitorch_dist.distributed.tensor import arithmetic
 from minitorch_dist.distributed.tensor.dtensor import DTensor
 from minitorch_dist.distributed.tensor.part import here
+from minitorch_dist.distributed.tensor.random_numbers import drawn_like
 from minitorch_dist.tensors.core import base, grad_mode
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor
@@ -28,9 +29,9 @@ ELEMENT_BY_ELEMENT = [
     "sqrt square tan tanh trunc",
 ]
 IN_PLACE = [
-    "abs_ add_ addcdiv_ addcmul_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ copy_ cos_ div_",
-    "divide_ exp_ fill_ floor_ lerp_ log_ mul_ multiply_ neg_ negative_ pow_ reciprocal_ relu_",
-    "round_ rsqrt_ sigmoid_ sin_ sqrt_ square_ sub_ subtract_ tanh_ true_divide_ trunc_ zero_",
+    "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ clip_ copy_ div_",
+    "divide_ exp_ fill_ lerp_ log_ mul_ multiply_ neg_ negative_ pow_ relu_",
+    "sigmoid_ sqrt_ sub_ subtract_ tanh_ true_divide_ zero_",
 ]
 RANDOM = ["bernoulli_ exponential_ normal_ random_ uniform_"]
 OF_SUMMANDS = {"neg_", "negative_", "zero_"}  # in place, of each summand by itself
@@ -106,7 +107,7 @@ def _random(name: str) -> Any:
                 f"{name}() of a DTensor takes no generator: seed all ranks alike"
             )
         self.copy_(
-            factories.drawn_like(
+            drawn_like(
                 self, lambda whole, source: getattr(whole, name)(*args, generator=source, **options)
             )
         )

@@ -164,16 +164,17 @@ def checked(hook: Callable[..., Any], old: TensorBase | None, new: Any) -> Tenso
     """The tensor that a hook returned in place of `old`, if it may replace it."""
     if not isinstance(new, TensorBase):
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
-    if old is not None:
-        if new.array.dtype != old.array.dtype:
+    for what, was, got in (
+        ()
+        if old is None
+        else (
+            ("type", old.dtype, new.dtype),
+            ("size", list(old.array.shape), list(new.array.shape)),
+        )
+    ):
+        if was != got:
             raise RuntimeError(
-                f"hook '{_name(hook)}' has changed the type of value "
-                f"(was {old.dtype} got {new.dtype})"
-            )
-        if new.array.shape != old.array.shape:
-            raise RuntimeError(
-                f"hook '{_name(hook)}' has changed the size of value "
-                f"(was {list(old.array.shape)} got {list(new.array.shape)})"
+                f"hook '{_name(hook)}' has changed the {what} of value (was {was} got {got})"
             )
     return new
 

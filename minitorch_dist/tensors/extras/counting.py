@@ -58,8 +58,7 @@ def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: in
     w = weights.array
     if w.shape != x.shape:
         raise RuntimeError(
-            f"weights should be 1-d and have the same length as input: {list(w.shape)} and "
-            f"{list(x.shape)}"
+            f"input and weights should have the same length: {x.shape} and {w.shape}"
         )
     sums = np.bincount(x.astype(np.int64), w.astype(np.float64), minlength)
     return result(input, sums.astype(np.float32 if w.dtype == np.float32 else np.float64))

@@ -12,15 +12,14 @@ from minitorch_dist.tensors.core.operations import compute
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.limits import finfo
-from minitorch_dist.tensors.ops.elementwise.comparison import ge, gt, le, lt, ne
+from minitorch_dist.tensors.ops.elementwise.comparison import lt, ne
 from minitorch_dist.tensors.ops.elementwise.exponentials import exp, log, sigmoid
-from minitorch_dist.tensors.ops.elementwise.powers import reciprocal, rsqrt, sqrt, square
-from minitorch_dist.tensors.ops.elementwise.rounding import abs, ceil, floor, round, sign, trunc
-from minitorch_dist.tensors.ops.elementwise.trigonometry import cos, sin, tanh
+from minitorch_dist.tensors.ops.elementwise.powers import sqrt
+from minitorch_dist.tensors.ops.elementwise.rounding import abs, sign
+from minitorch_dist.tensors.ops.elementwise.trigonometry import tanh
 from minitorch_dist.tensors.promotion import (
     floating,
     not_a_tensor,
-    not_implemented,
     on_result_device,
     one_number,
 )
@@ -75,11 +74,6 @@ def logical_or(input: T, other: T) -> T:
     return _logical(np.logical_or, input, other)
 
 
-def logical_xor(input: T, other: T) -> T:
-    """Whether exactly one of the elements is not 0"""
-    return _logical(np.logical_xor, input, other)
-
-
 def _logical(ufunc: np.ufunc, input: T, other: T) -> T:
     if not isinstance(other, TensorBase):
         raise not_a_tensor(other)
@@ -91,25 +85,12 @@ def logical_not(input: T) -> T:
     return result(input, np.logical_not(input.array))
 
 
-def bitwise_not(input: T) -> T:
-    """~input"""
-    x = input.array
-    if x.dtype.kind not in "iub":
-        raise not_implemented("bitwise_not_cpu", x)
-    return result(input, np.invert(x))
-
-
 # ------------------------------------------------------------------------------------- infinity
 
 
 def isinf(input: T) -> T:
     """Which elements are infinite"""
     return result(input, np.isinf(input.array))
-
-
-def isposinf(input: T) -> T:
-    """Which elements are +inf"""
-    return result(input, np.asanyarray(input.array == np.inf))
 
 
 def isneginf(input: T) -> T:
@@ -139,9 +120,6 @@ def nan_to_num(
 
 # --------------------------------------------------------------------- second names, in-place forms
 
-greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
+less, not_equal = lt, ne
 exp_, log_, sigmoid_, tanh_ = inplace(exp), inplace(log), inplace(sigmoid), inplace(tanh)
-square_, sqrt_, rsqrt_ = inplace(square), inplace(sqrt), inplace(rsqrt)
-reciprocal_, sin_, cos_ = inplace(reciprocal), inplace(sin), inplace(cos)
-abs_, sign_, floor_, ceil_ = inplace(abs), inplace(sign), inplace(floor), inplace(ceil)
-round_, trunc_, nan_to_num_ = inplace(round), inplace(trunc), inplace(nan_to_num)
+sqrt_, abs_, sign_, nan_to_num_ = inplace(sqrt), inplace(abs), inplace(sign), inplace(nan_to_num)

@@ -14,17 +14,11 @@ class ExtraMethods(TensorState):
     tan = elementwise.tan
     logical_and = elementwise.logical_and
     logical_or = elementwise.logical_or
-    logical_xor = elementwise.logical_xor
     logical_not = elementwise.logical_not
-    bitwise_not = elementwise.bitwise_not
     isinf = elementwise.isinf
-    isposinf = elementwise.isposinf
     isneginf = elementwise.isneginf
     nan_to_num = elementwise.nan_to_num
-    greater = elementwise.greater
-    greater_equal = elementwise.greater_equal
     less = elementwise.less
-    less_equal = elementwise.less_equal
     not_equal = elementwise.not_equal
 
     # in place
@@ -32,18 +26,9 @@ class ExtraMethods(TensorState):
     log_ = elementwise.log_
     sigmoid_ = elementwise.sigmoid_
     tanh_ = elementwise.tanh_
-    square_ = elementwise.square_
     sqrt_ = elementwise.sqrt_
-    rsqrt_ = elementwise.rsqrt_
-    reciprocal_ = elementwise.reciprocal_
-    sin_ = elementwise.sin_
-    cos_ = elementwise.cos_
     abs_ = elementwise.abs_
     sign_ = elementwise.sign_
-    floor_ = elementwise.floor_
-    ceil_ = elementwise.ceil_
-    round_ = elementwise.round_
-    trunc_ = elementwise.trunc_
     nan_to_num_ = elementwise.nan_to_num_
 
     # products, rearranging, counting

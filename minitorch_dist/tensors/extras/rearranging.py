@@ -126,12 +126,7 @@ def _counts(repeats: Any, side: int) -> Any:
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     """One grid per vector, each showing its own coordinate. Views; "xy" swaps the first two axes."""
     if indexing is None:
-        warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
-            "argument.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warnings.warn("torch.meshgrid: pass the indexing argument", UserWarning, stacklevel=2)
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(

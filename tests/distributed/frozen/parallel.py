@@ -189,7 +189,7 @@ def of_dtensors() -> dict[str, str]:
     found: dict[str, str] = {}
     for name, mesh in meshes.items():
         lying = list(product([Replicate(), Shard(0), Shard(1), Partial()], repeat=mesh.ndim))
-        for before in lying:
+        for before in lying if mesh.ndim == 1 else lying[::5]:
             parts: list[Any] = []
             for after in lying:
                 torch.manual_seed(3)

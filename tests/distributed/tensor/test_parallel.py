@@ -145,12 +145,9 @@ def test_inputs_by_name_and_patterns() -> None:
         mesh = init_device_mesh("cpu", (2,))
         two = parallelize_module(Two(), mesh, {"layers.*": ColwiseParallel()})
         assert all(isinstance(p, DTensor) for p in two.parameters())
-        style = PrepareModuleInput(
-            input_layouts=Replicate(), desired_input_layouts=Shard(0),
-            input_kwarg_layouts={"more": Replicate()}, desired_input_kwarg_layouts={"more": Shard(0)},
-        )  # fmt: skip
+        style = PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Shard(0))
         parallelize_module(two, mesh, style)
-        assert two(mt.ones(4, 2), more=mt.ones(4, 2)).shape == (2, 2)
+        assert two(mt.ones(4, 2), more=mt.ones(2, 2)).shape == (2, 2)
         with pytest.warns(UserWarning, match="could not be resolved"):
             parallelize_module(two, mesh, {"nowhere": ColwiseParallel()})
         with pytest.warns(UserWarning, match="will do nothing"):

@@ -66,18 +66,12 @@ class PowerSGDState:
         self.random_seed = random_seed
         self.error_dict: dict[int, Array] = {}
         self.q_memory_dict: dict[int, Array] = {}
-        self.iter = self.total_numel_before_compression = self.total_numel_after_compression = 0
-        self._draws = 0
+        self.iter = self._draws = 0
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
         """Count iterations: they end with the last bucket."""
         if bucket.is_last():
             self.iter += 1
-
-    def compression_stats(self) -> tuple[float, int, int]:
-        """How many times fewer numbers were sent, how many there were, how many were sent."""
-        before, after = self.total_numel_before_compression, self.total_numel_after_compression
-        return (before / after if after else 0.0), before, after
 
     def draw(self, count: int) -> Array:
         """Random numbers, the same on all ranks and others each time."""
@@ -86,10 +80,9 @@ class PowerSGDState:
         return generator.random(count) - 0.5
 
     def __repr__(self) -> str:
-        rate, _, _ = self.compression_stats()
         return (
             f"<PowerSGDState of rank {self.matrix_approximation_rank}, iteration {self.iter}, "
-            f"{len(self.q_memory_dict)} buckets compressed, {rate:.1f} times fewer numbers>"
+            f"{len(self.q_memory_dict)} buckets compressed>"
         )
 
 
@@ -102,7 +95,9 @@ class Factors:
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Any]:
     """Compress the gradient of each parameter with more than one dimension."""
-    flat, back = _workspace(bucket)
+    flat: Array = bucket.buffer().array
+    if flat.dtype not in (np.float32, np.float64):
+        raise TypeError(f"PowerSGD takes gradients in float32 and float64, not in {flat.dtype}")
     matrices, vectors, stop = [], [], 0
     for parameter in bucket.parameters():
         shape = parameter.array.shape
@@ -112,20 +107,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Any]:
             matrices.append(gradient.reshape(shape[0], -1))
         else:
             vectors.append(gradient)
-    return _compressed(state, bucket, matrices, vectors, flat, back)
-
-
-def _workspace(bucket: GradBucket) -> tuple[Array, Any]:
-    """The buffer, or a float32 copy of one in halves; and a function that writes the result back."""
-    flat = bucket.buffer().array
-    if flat.dtype in (np.float32, np.float64):
-        return flat, None
-    wide = flat.astype(np.float32)
-
-    def back() -> None:
-        flat[...] = wide
-
-    return wide, back
+    return _compressed(state, bucket, matrices, vectors, flat)
 
 
 def _is_worth_it(matrix: Array, state: PowerSGDState) -> bool:
@@ -140,7 +122,6 @@ def _compressed(
     matrices: list[Array],
     vectors: list[Array],
     whole: Array,
-    back: Any,
 ) -> Future[Any]:
     """The average of `matrices` (windows on `flat`) in two rounds, and of `vectors` in one."""
     buffer: Any = bucket.buffer()
@@ -152,10 +133,8 @@ def _compressed(
         whole += state.error_dict.setdefault(index, np.zeros_like(whole))
     mine = whole.copy() if state.use_error_feedback else None
 
-    state.total_numel_before_compression += buffer.array.size
     factors, ps, qs = _factors(state, index, matrices, whole.dtype)
     plain = np.concatenate(vectors) if vectors else np.empty(0, whole.dtype)
-    state.total_numel_after_compression += plain.size + ps.size + qs.size
     for part in factors:
         np.matmul(part.matrix, part.q, out=part.p)
     first = [_sum(group, plain), _sum(group, ps)]
@@ -181,8 +160,6 @@ def _compressed(
             for vector in vectors:  # an average is no approximation: it leaves no error
                 place = _place_of(vector, whole)
                 error[place : place + vector.size] = 0
-        if back is not None:
-            back()
         return buffer
 
     return DeferredFuture(second)

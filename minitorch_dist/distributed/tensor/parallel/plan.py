@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from fnmatch import fnmatch
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
@@ -13,7 +14,7 @@ from minitorch_dist.nn.modules.module import Module
 def parallelize_module(
     module: Module,
     device_mesh: DeviceMesh | None = None,
-    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
+    parallelize_plan: ParallelStyle | Mapping[str, ParallelStyle] | None = None,
     *,
     src_data_rank: int | None = 0,
 ) -> Module:

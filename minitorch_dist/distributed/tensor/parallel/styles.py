@@ -15,7 +15,7 @@ from typing import Any
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.tensor.dtensor import DParameter, distribute_tensor
-from minitorch_dist.distributed.tensor.parallel.layouts import convert, enter
+from minitorch_dist.distributed.tensor.parallel.activations import convert, enter
 from minitorch_dist.distributed.tensor.placements import Partial, Placement, Replicate, Shard
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.nn.modules.module import Module
@@ -68,8 +68,8 @@ def _show_parts(module: Module) -> None:
     module.register_forward_hook(after, always_call=True)
 
 
-class ColwiseParallel(ParallelStyle):
-    """Each rank has some of the outputs (of an Embedding: some of the features)."""
+class CutStyle(ParallelStyle):
+    """A layer whose weight is cut. Inputs come and outputs go as `input_layouts` and `output_layouts` say."""
 
     def __init__(
         self,
@@ -80,6 +80,10 @@ class ColwiseParallel(ParallelStyle):
     ) -> None:
         self.input_layouts, self.output_layouts = input_layouts, output_layouts
         self.use_local_output = use_local_output
+
+
+class ColwiseParallel(CutStyle):
+    """Each rank has some of the outputs (of an Embedding: some of the features)."""
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
         group, given = mesh.get_group(), self.input_layouts or Replicate()
@@ -104,21 +108,11 @@ class ColwiseParallel(ParallelStyle):
         return module
 
 
-class RowwiseParallel(ParallelStyle):
+class RowwiseParallel(CutStyle):
     """Each rank has some of the inputs (of an Embedding: some of the rows), and computes a summand of all outputs.
 
     The bias is added once, to the sum.
     """
-
-    def __init__(
-        self,
-        *,
-        input_layouts: Placement | None = None,
-        output_layouts: Placement | None = None,
-        use_local_output: bool = True,
-    ) -> None:
-        self.input_layouts, self.output_layouts = input_layouts, output_layouts
-        self.use_local_output = use_local_output
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
         if isinstance(module, Embedding):
@@ -212,37 +206,24 @@ class PrepareModuleInput(ParallelStyle):
     """Convert the inputs of a module of any kind."""
 
     def __init__(
-        self,
-        *,
-        input_layouts: Any = None,
-        desired_input_layouts: Any = None,
-        input_kwarg_layouts: dict[str, Placement] | None = None,
-        desired_input_kwarg_layouts: dict[str, Placement] | None = None,
-        use_local_output: bool = False,
+        self, *, input_layouts: Any, desired_input_layouts: Any, use_local_output: bool = False
     ) -> None:
         self.input_layouts = _as_tuple(input_layouts)
         self.desired_input_layouts = _as_tuple(desired_input_layouts)
-        self.input_kwarg_layouts = input_kwarg_layouts or {}
-        self.desired_input_kwarg_layouts = desired_input_kwarg_layouts or {}
         if len(self.input_layouts) != len(self.desired_input_layouts):
             raise AssertionError("input_layouts and desired_input_layouts should have same length!")
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
-        group = mesh.get_group()
+        has, wants, group = self.input_layouts, self.desired_input_layouts, mesh.get_group()
 
-        def before(_: Module, args: Any, kwargs: dict[str, Any]) -> Any:
-            if self.input_layouts and len(args) != len(self.input_layouts):
+        def before(_: Module, args: Any) -> Any:
+            if len(args) != len(has):
                 raise ValueError(
-                    f"module inputs and input_layouts should have same length: {len(args)} and "
-                    f"{len(self.input_layouts)}"
+                    f"module inputs and input_layouts should have same length: {len(args)} and {len(has)}"
                 )
-            args = _each(args, self.input_layouts, self.desired_input_layouts, group)
-            for name, has in self.input_kwarg_layouts.items():
-                wants = self.desired_input_kwarg_layouts.get(name, has)
-                kwargs[name] = convert(kwargs[name], has, wants, group)
-            return args, kwargs
+            return _each(args, has, wants, group)
 
-        module.register_forward_pre_hook(before, with_kwargs=True)
+        module.register_forward_pre_hook(before)
         return module
 
 
@@ -260,20 +241,18 @@ class PrepareModuleOutput(ParallelStyle):
             )
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
-        group = mesh.get_group()
+        has, wants, group = self.output_layouts, self.desired_output_layouts, mesh.get_group()
 
         def after(_: Module, __: Any, outputs: Any) -> Any:
-            row = outputs if isinstance(outputs, tuple) else (outputs,)
-            found = _each(row, self.output_layouts, self.desired_output_layouts, group)
-            return found if isinstance(outputs, tuple) else found[0]
+            if isinstance(outputs, tuple):
+                return _each(outputs, has, wants, group)
+            return _each((outputs,), has, wants, group)[0]
 
         module.register_forward_hook(after)
         return module
 
 
 def _each(values: Any, has: Any, wants: Any, group: Any) -> tuple[Any, ...]:
-    if not has:
-        return tuple(values)
     return tuple(
         value if a is None or b is None else convert(value, a, b, group)
         for value, a, b in zip(values, has, wants, strict=True)
@@ -281,8 +260,6 @@ def _each(values: Any, has: Any, wants: Any, group: Any) -> tuple[Any, ...]:
 
 
 def _as_tuple(layouts: Any) -> tuple[Any, ...]:
-    if layouts is None:
-        return ()
     return tuple(layouts) if isinstance(layouts, (tuple, list)) else (layouts,)
 
 

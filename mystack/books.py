@@ -1,0 +1,117 @@
+"""A tensor that keeps the books: memory is written down
+when it is taken, and crossed out when it is freed.
+
+                   strides
+x      (2, 3)      (3, 1) ──┐
+x.T    (3, 2)      (1, 3) ──┼──▶ Storage ──▶ 48 bytes       one entry in the ledger,
+x[1]      (3)         (1) ──┘                               however many views there are
+"""
+
+import weakref
+
+import numpy as np
+
+CATEGORIES = ("parameter", "gradient", "optimizer", "activation", "communication")
+
+
+class Ledger:
+    """How many bytes are alive, for what, and how many there were at the peak."""
+
+    def __init__(self):
+        self.by_category = dict.fromkeys(CATEGORIES, 0)
+        self.peak = 0
+
+    @property
+    def live(self):
+        return sum(self.by_category.values())
+
+    def enter(self, storage, category):
+        """Count the storage's bytes from now on, until it is freed."""
+        self.by_category[category] += storage.nbytes
+        weakref.finalize(storage, self.leave, storage.nbytes, category)
+        self.peak = max(self.peak, self.live)
+
+    def leave(self, nbytes, category):
+        self.by_category[category] -= nbytes
+
+    def __repr__(self):
+        held = ", ".join(f"{name} {n}" for name, n in self.by_category.items() if n)
+        return f"<Ledger: {self.live} bytes live ({held or 'nothing'}), {self.peak} at the peak>"
+
+
+def data_ptr(array):
+    """The address of an array's first number in this machine's memory, in bytes."""
+    return array.__array_interface__["data"][0]
+
+
+ledger = Ledger()  # of this process; later, when every rank is a process, of this rank
+
+
+class Storage:
+    """The bytes under a tensor, and under all views of it."""
+
+    def __init__(self, array, category):
+        self.array = array
+        self.category = category
+        ledger.enter(self, category)
+
+    @property
+    def nbytes(self):
+        return self.array.nbytes
+
+
+class Tensor:
+    """Numbers (`array`), and the storage in which they lie."""
+
+    def __init__(self, data, category="activation", storage=None):
+        self.array = np.asarray(data, dtype=np.float64)
+        self.storage = storage or Storage(self.array, category)
+
+    @property
+    def shape(self):
+        return self.array.shape
+
+    def __repr__(self):
+        return f"tensor({self.array.tolist()})"
+
+    # Looking at the same numbers in another way: numpy makes a view if it can, and else a copy.
+
+    def reshape(self, *shape):
+        return self.window(self.array.reshape(shape))
+
+    @property
+    def T(self):
+        return self.window(self.array.T)
+
+    def __getitem__(self, index):
+        return self.window(self.array[index])
+
+    def window(self, array):
+        """A tensor that shows `array`, which numpy made of ours."""
+        is_view = np.may_share_memory(array, self.array)
+        storage = self.storage if is_view else None
+        return Tensor(array, self.storage.category, storage)
+
+    # Where a number lies: its place in the storage is counted in numbers, from 0.
+
+    @property
+    def offset(self):
+        """The place of this tensor's first number."""
+        return (data_ptr(self.array) - data_ptr(self.storage.array)) // self.array.itemsize
+
+    @property
+    def strides(self):
+        """For each axis: how many places further the next number along it lies."""
+        return tuple(n // self.array.itemsize for n in self.array.strides)
+
+    def place(self, *index):
+        """The place of the number at `index`, one number for each axis."""
+        return self.offset + sum(i * stride for i, stride in zip(index, self.strides, strict=True))
+
+    # New numbers, so a new storage.
+
+    def __add__(self, other):
+        return Tensor(self.array + other.array)
+
+    def __mul__(self, other):
+        return Tensor(self.array * other.array)

@@ -1,0 +1,325 @@
+"""Which lesson's code is wrong? A small question to each, in their order: what a lesson stands on was asked before it.
+
+python -m mystack examine --ranks 3
+"""
+
+import socket
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from .. import (
+    across,
+    backwards,
+    books,
+    broadcasting,
+    choice,
+    doubling,
+    golden,
+    letters,
+    one_f_one_b,
+    owners,
+    sharded,
+    shift,
+    stages,
+    stream,
+    tree,
+    wires,
+    zero,
+)
+from . import distributed as dist, exact, nn, orders, remote, tensors
+from .tensors import Tensor
+
+
+def equal(found, expected, what):
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert found.shape == expected.shape and (found == expected).all(), (
+        f"{what} is {found.tolist()}, expected {expected.tolist()}"
+    )
+
+
+# ------------------------------------------------------------------------------ what one rank can answer alone
+
+
+def of_books():
+    x = books.Tensor(np.arange(6.0).reshape(2, 3))
+    assert x.T.storage is x.storage, "a view has not the storage of its tensor"
+    equal([x.T[1:].place(i, 1) for i in range(2)], [4, 5], "the places of x.T[1:, 1]")
+
+
+def of_broadcasting():
+    equal(broadcasting.broadcast_shapes((4, 2, 3), (2, 1)), [4, 2, 3], "the shape of a sum")
+    equal(
+        broadcasting.expanded_strides((2, 1), (8, 8), (4, 2, 3)),
+        [0, 8, 0],
+        "how far it is to the next number where a column is stretched",
+    )
+    equal(
+        broadcasting.sum_to(np.ones((2, 3)), (3,)),
+        [2, 2, 2],
+        "the gradient of a row that was broadcast",
+    )
+    equal(
+        broadcasting.sum_to(np.ones((2, 3)), (2, 1)),
+        [[3], [3]],
+        "the gradient of a column that was broadcast",
+    )
+
+
+def of_backwards():
+    a = backwards.Tensor([3.0], requires_grad=True)
+    b = a * a
+    (b + b * a).sum().backward()
+    equal(a.grad.array, [6 + 27], "the gradient of a² + a³ at 3")
+
+
+def of_golden():
+    p = nn.Parameter(Tensor([1.0, -2.0]))
+    optimizer = golden.SGD([p], lr=0.5, momentum=0.5)
+    for _ in range(2):
+        p.grad = Tensor([1.0, 2.0])
+        optimizer.step()
+    equal(p.array, [-0.25, -4.5], "a parameter after two steps with momentum")
+
+
+def of_letters():
+    for array in (
+        np.arange(6.0).reshape(2, 3).T,
+        np.float64(7),
+        np.zeros((0, 3)),
+        np.arange(3, dtype=">i4"),
+    ):
+        array = np.asarray(array)
+        equal(letters.decode(*letters.encode(array)), array, "an array that went as a letter")
+
+
+def of_stream():
+    near, far = socket.socketpair()
+    with near, far:
+        stream.send(near, b"header", b"payload")
+        found = stream.receive(far)
+        assert found and tuple(map(bytes, found)) == (b"header", b"payload"), (
+            f"receive returned {found}"
+        )
+
+
+def of_wires():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log"
+        writer, reader = wires.Writer(path), wires.Reader(path)
+        for body in (b"one", b"", b"three"):
+            writer.append(body)
+        found = [bytes(body) for body in reader.new()]
+        writer.close()
+        assert found == [b"one", b"", b"three"], f"a log of three records is read as {found}"
+    once = wires.Once()
+    found = [once.take(number, number) for number in (1, 0, 1, 2)]
+    assert found == [[], [0, 1], [], [2]], f"letters 1, 0, 1, 2 are read as {found}"
+
+
+def of_tree():
+    for size in (1, 2, 3, 5, 8):
+        for root in range(size):
+            for rank in range(size):
+                above = tree.parent(rank, size, root)
+                is_fit = above is None if rank == root else rank in tree.children(above, size, root)
+                assert is_fit, f"{size} ranks under root {root}: the parent of {rank} is {above}"
+
+
+def of_doubling():
+    for size in (1, 2, 3, 5, 6, 8):
+        numbers = [doubling.number_of(rank, size) for rank in range(size)]
+        for rank, number in enumerate(numbers):
+            assert number is None or doubling.rank_of(number, size) == rank, (
+                f"{size} ranks have the numbers {numbers}"
+            )
+
+
+def of_choice():
+    links = dist.LINKS
+    assert choice.choose(8, 8, links) == "recursive_doubling", (
+        "for 8 bytes the fewest rounds are the cheapest"
+    )
+    assert choice.choose(8, 10**9, links) in ("ring", "rabenseifner"), (
+        "for a gigabyte the fewest bytes are"
+    )
+
+
+def of_zero():
+    parts = zero.partition([nn.Parameter(np.zeros(n)) for n in (5, 3, 2)], 2)
+    assert [sum(p.numel() for p in part) for part in parts] == [5, 5], (
+        "5, 3 and 2 numbers for two ranks"
+    )
+
+
+def of_sharded():
+    assert [sharded.shard_length(7, size) for size in (1, 3, 8)] == [7, 3, 1], "shards of 7 numbers"
+
+
+def of_owners():
+    fork = owners.Fork(0, 1, 2, 0)
+    assert not owners.is_over(fork), "a fork that is wanted is over"
+
+
+def of_across():
+    x = across.Node(3)
+    root = (x + x) * x
+    assert across.count([root])[x] == 3, "x is used three times in (x + x) · x"
+
+
+def of_pipeline(schedule):
+    for size in (1, 2, 3, 5):
+        for rank in range(size):
+            actions = [
+                (action.kind, action.microbatch) for action in schedule(rank, orders.Pipe(size, 4))
+            ]
+            due = {(kind, k) for kind in (orders.F, orders.B) for k in range(4)}
+            is_whole = set(actions) == due and len(actions) == 8
+            assert is_whole, (
+                f"rank {rank} of {size} does not do each micro-batch once forward and once backward"
+            )
+
+
+ALONE = {
+    "books": of_books,
+    "broadcasting": of_broadcasting,
+    "backwards": of_backwards,
+    "golden": of_golden,
+    "letters": of_letters,
+    "stream": of_stream,
+    "tree": of_tree,
+    "doubling": of_doubling,
+    "choice": of_choice,
+    "zero": of_zero,
+    "sharded": of_sharded,
+    "owners": of_owners,
+    "across": of_across,
+    "stages": lambda: of_pipeline(stages.gpipe),
+    "one_f_one_b": lambda: of_pipeline(one_f_one_b.one_forward_one_backward),
+    "wires": of_wires,
+}
+
+
+# ------------------------------------------------------------------------------ what all ranks must answer
+
+
+def of_mailboxes(here):
+    """All send to all, the last tag first."""
+    for tag in (1, 0):
+        for rank in range(here.size):
+            if rank != here.rank:
+                dist.send(Tensor([here.rank + 10.0 * tag]), rank, tag)
+    for tag in (0, 1):
+        for rank in range(here.size):
+            if rank != here.rank:
+                came = tensors.zeros(1)
+                dist.recv(came, rank, tag)
+                equal(came.array, [rank + 10.0 * tag], f"what rank {rank} sent with tag {tag}")
+
+
+def of_shift(here):
+    came = shift.shift(Tensor([float(here.rank)]))
+    equal(came.array, [(here.rank - 1) % here.size], "what the left neighbour gave")
+
+
+def sums(here, name):
+    """Labels of lesson 12: the digits of a sum say who is in it."""
+    from .. import exactly_once
+
+    for count in (0, 1, here.size + 1):
+        tensor = Tensor(np.array(exactly_once.labels(here.rank, count), float))
+        dist.all_reduces()[name](tensor, dist.ReduceOp.SUM)
+        for element, total in enumerate(tensor.tolist()):
+            digits = exactly_once.counts(int(total), here.size)
+            due = count + element
+            assert digits == [due] * here.size, (
+                f"element {element} of {count} on rank {here.rank} {exactly_once.in_words(digits, due, count)}"
+            )
+
+
+def of_the_tree(here):
+    for root in range(here.size):
+        tensor = Tensor([here.rank + 1.0])
+        tree.broadcast(tensor, root)
+        equal(tensor.array, [root + 1.0], f"what rank {root} told all")
+    sums(here, "binomial")
+
+
+def of_replicas(here, ddp):
+    from .training import DDP
+
+    model = exact.Model()
+    for p in model.parameters():
+        p.detach().mul_(here.rank + 1.0)
+    shared, data = DDP[ddp](model), exact.digits()
+    own = exact.batch(data, 0)
+    whole = exact.Model()
+    exact.loss(whole(own.x), own.y).backward()
+    mine = own.share(here.rank, here.size)
+    (exact.loss(shared(mine.x), mine.y) * here.size).backward()
+    for number, (p, q) in enumerate(zip(model.parameters(), whole.parameters())):
+        assert p.grad is not None and (p.grad.array == q.grad.array).all(), (
+            f"the gradient of parameter {number} is not that of all samples"
+        )
+
+
+def same_as_one(here, how):
+    """A few steps of a program of lesson 20, 21, 26 or 27, and the same without ranks."""
+    from .programs import TRAINED
+
+    options = {"steps": 3, "every": 100, "kill": None, "schedule": "27" if how == "1f1b" else "26"}
+    found = TRAINED[{"1f1b": "pipeline", "gpipe": "pipeline"}.get(how, how)](here, options)
+    model, data = exact.Model(), exact.digits()
+    optimizer = golden.SGD(model.parameters(), lr=exact.RATE, momentum=exact.MOMENTUM)
+    for step in range(3):
+        own = exact.batch(data, step)
+        optimizer.zero_grad()
+        exact.loss(model(own.x), own.y).backward()
+        optimizer.step()
+    expected = exact.digest(exact.weights(model))
+    assert found is None or found["digest"] == expected, (
+        "after 3 steps the weights are not those of one rank"
+    )
+
+
+TOGETHER = {
+    "mailboxes": of_mailboxes,
+    "shift": of_shift,
+    "neighbour": lambda here: sums(here, "neighbour"),
+    "tree": of_the_tree,
+    "ring": lambda here: sums(here, "ring"),
+    "doubling": lambda here: (sums(here, "recursive_doubling"), sums(here, "rabenseifner")),
+    "order": lambda here: sums(here, "in_order"),
+    "replicas": lambda here: of_replicas(here, "17"),
+    "buckets": lambda here: of_replicas(here, "18"),
+    "overlap": lambda here: of_replicas(here, "19"),
+    "zero": lambda here: same_as_one(here, "zero"),
+    "sharded": lambda here: same_as_one(here, "fsdp"),
+    "calls": remote.sum_of_squares,
+    "owners": remote.reference,
+    "across": remote.gradient_across,
+    "server": lambda here: here.size == 1 or same_as_one(here, "server"),
+    "stages": lambda here: same_as_one(here, "gpipe"),
+    "one_f_one_b": lambda here: same_as_one(here, "1f1b"),
+}
+
+
+def alone():
+    """Ask each lesson; yield its module, and an error or None."""
+    for module, ask in ALONE.items():
+        try:
+            ask()
+        except Exception as error:
+            yield module, error
+        else:
+            yield module, None
+
+
+def together(here, options):
+    """Ask the lessons on all ranks. The first that is wrong ends it: those after it stand on it."""
+    for module, ask in TOGETHER.items():
+        here.own.set("asking", module)
+        ask(here)
+        here.meeting.barrier()
+    return {}
