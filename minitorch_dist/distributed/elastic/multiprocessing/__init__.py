@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.elastic.multiprocessing.errors import (
     ProcessFailure as ProcessFailure,
 )
@@ -10,3 +11,5 @@ from minitorch_dist.distributed.elastic.multiprocessing.logs import (
     DefaultLogsSpecs as DefaultLogsSpecs,
     Std as Std,
 )
+
+not_offered.guard(globals())
