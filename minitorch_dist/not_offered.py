@@ -37,7 +37,7 @@ INSTEAD: Final = {
     "cpu": "For mixed precision take `amp.autocast` and `amp.GradScaler`.",
     "cuda": _DEVICES,
     "distributed": "Its functions and classes are in `distributed` itself.",
-    "distributed.elastic": "The launcher `distributed.run`, its agents and `distributed.elastic.multiprocessing.errors.record` are here; news are in the logs of the workers and in a journal.",
+    "distributed.elastic": "The launcher, its agents and `distributed.elastic.multiprocessing.errors.record` are here; their news are in the logs of the workers and in a journal.",
     "distributed.tensor": "Its classes are in `distributed.tensor` itself, and its styles in `distributed.tensor.parallel`.",
     "distributed.tensor.debug": "Where CommDebugMode counts collectives, `mtd run --journal FILE` writes each of them down.",
     "distributions": "Take `distributions.Normal`, `distributions.Bernoulli` or `distributions.Categorical`, and transform what they draw.",
@@ -98,6 +98,8 @@ INSTEAD: Final = {
 MOVED: Final = {
     "cli": "mtd.cli",
     "course": "mtd.course",
+    "pictures.bars": "mtd.cli.bars",
+    "pictures.player": "mtd.cli.player",
     "sim.calibration": "mtd.calibration",
     "sim.device_calibration": "mtd.device_calibration",
     "sim.estimates": "mtd.estimates",
@@ -105,6 +107,7 @@ MOVED: Final = {
     "sim.planning": "mtd.planning",
     "sim.traces": "mtd.traces",
     "sim.zoo": "mtd.zoo",
+    "testing.likeness": "mtd.cli.comparison",
 }
 
 

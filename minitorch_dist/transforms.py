@@ -48,10 +48,10 @@ class ToTensor:
 class Normalize:
     """(image - mean) / std, per channel."""
 
-    def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
+    def __init__(self, mean: Sequence[float], std: Sequence[float]) -> None:
         if any(s == 0 for s in std):
             raise ValueError(f"std evaluated to zero, leading to division by zero: {tuple(std)}")
-        self.mean, self.std, self.inplace = mean, std, inplace
+        self.mean, self.std = mean, std
 
     def __call__(self, image: Tensor) -> Tensor:
         if not isinstance(image, TensorBase):
@@ -61,10 +61,6 @@ class Normalize:
         mean, std = (
             np.asarray(v, image.array.dtype).reshape(-1, 1, 1) for v in (self.mean, self.std)
         )
-        if self.inplace:
-            image.array[...] = (image.array - mean) / std
-            image.storage.version += 1
-            return image
         made: Tensor = from_numpy((image.array - mean) / std)
         return made
 

@@ -8,6 +8,4 @@ from minitorch_dist.models.resnet import (
     resnet18 as resnet18,
     resnet34 as resnet34,
     resnet50 as resnet50,
-    resnet101 as resnet101,
-    resnet152 as resnet152,
 )

@@ -118,8 +118,7 @@ class Bottleneck(Module):
 class ResNet(Module):
     """A stem, four layers of blocks, the mean over the picture, a linear classifier.
 
-    `replace_stride_with_dilation` keeps the size of the last three layers' pictures where True and
-    spreads the kernels instead. `zero_init_residual` lets every block start as the identity.
+    `zero_init_residual` lets every block start as the identity.
     """
 
     def __init__(
@@ -130,30 +129,20 @@ class ResNet(Module):
         zero_init_residual: bool = False,
         groups: int = 1,
         width_per_group: int = 64,
-        replace_stride_with_dilation: Sequence[bool] | None = None,
         norm_layer: Norm | None = None,
     ) -> None:
         super().__init__()
         self._norm_layer = norm_layer or BatchNorm2d
         self.inplanes = 64
-        self.dilation = 1
-        dilate = (
-            (False,) * 3 if replace_stride_with_dilation is None else replace_stride_with_dilation
-        )
-        if len(dilate) != 3:
-            raise ValueError(
-                "replace_stride_with_dilation should be None or a 3-element tuple, got "
-                f"{replace_stride_with_dilation}"
-            )
         self.groups, self.base_width = groups, width_per_group
         self.conv1 = Conv2d(3, self.inplanes, kernel_size=7, stride=2, padding=3, bias=False)
         self.bn1 = self._norm_layer(self.inplanes)
         self.relu = ReLU(inplace=True)
         self.maxpool = MaxPool2d(kernel_size=3, stride=2, padding=1)
         self.layer1 = self._make_layer(block, 64, layers[0])
-        self.layer2 = self._make_layer(block, 128, layers[1], 2, dilate[0])
-        self.layer3 = self._make_layer(block, 256, layers[2], 2, dilate[1])
-        self.layer4 = self._make_layer(block, 512, layers[3], 2, dilate[2])
+        self.layer2 = self._make_layer(block, 128, layers[1], 2)
+        self.layer3 = self._make_layer(block, 256, layers[2], 2)
+        self.layer4 = self._make_layer(block, 512, layers[3], 2)
         self.avgpool = AdaptiveAvgPool2d((1, 1))
         self.fc = Linear(512 * block.expansion, num_classes)
         self._initialise(zero_init_residual)
@@ -164,14 +153,9 @@ class ResNet(Module):
         planes: int,
         blocks: int,
         stride: int = 1,
-        dilate: bool = False,
     ) -> Sequential:
         """`blocks` blocks, of which the first changes the shape."""
         norm_layer = self._norm_layer
-        previous_dilation = self.dilation
-        if dilate:
-            self.dilation *= stride
-            stride = 1
         downsample = None
         if stride != 1 or self.inplanes != planes * block.expansion:
             downsample = Sequential(
@@ -179,11 +163,11 @@ class ResNet(Module):
                 norm_layer(planes * block.expansion),
             )
         first = block(self.inplanes, planes, stride, downsample, self.groups, self.base_width,
-                      previous_dilation, norm_layer)  # fmt: skip
+                      norm_layer=norm_layer)  # fmt: skip
         self.inplanes = planes * block.expansion
         others = [
             block(self.inplanes, planes, groups=self.groups, base_width=self.base_width,
-                  dilation=self.dilation, norm_layer=norm_layer)
+                  norm_layer=norm_layer)
             for _ in range(1, blocks)
         ]  # fmt: skip
         return Sequential(first, *others)
@@ -219,14 +203,6 @@ def resnet34(*, weights: None = None, progress: bool = True, **kwargs: Any) -> R
 
 def resnet50(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
     return _resnet(Bottleneck, [3, 4, 6, 3], weights, kwargs)
-
-
-def resnet101(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    return _resnet(Bottleneck, [3, 4, 23, 3], weights, kwargs)
-
-
-def resnet152(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    return _resnet(Bottleneck, [3, 8, 36, 3], weights, kwargs)
 
 
 def _resnet(

@@ -45,6 +45,11 @@ class UntypedStorage:
     def device(self) -> devices.device:
         return self.storage.device
 
+    def cuda(self, device: devices.device | str | int | None = None) -> UntypedStorage:
+        """A copy on a simulated device, as functions for `load(…, map_location=…)` make it."""
+        target = devices.resolve("cuda" if device is None else device)
+        return UntypedStorage(Storage(self.storage.array.copy(), target))
+
     def nbytes(self) -> int:
         owner = root(self.storage.array)
         return 0 if id(owner) in _given_up else int(owner.nbytes)

@@ -40,7 +40,6 @@ TOLERANCES = {
 class Closeness:
     """The arguments of `assert_close` that say when two leaves are close."""
 
-    allow_subclasses: bool
     rtol: float | None
     atol: float | None
     equal_nan: bool
@@ -72,7 +71,6 @@ def assert_close(
     actual: Any,
     expected: Any,
     *,
-    allow_subclasses: bool = True,
     rtol: float | None = None,
     atol: float | None = None,
     equal_nan: bool = False,
@@ -89,9 +87,7 @@ def assert_close(
     """
     __tracebackhide__ = True  # pytest shows the caller's line
     actual, expected = _local_parts(actual, expected)
-    how = Closeness(
-        allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_stride
-    )
+    how = Closeness(rtol, atol, equal_nan, check_device, check_dtype, check_stride)
     for pair in list(_pairs(actual, expected, (), how)):
         try:
             pair.compare()
@@ -172,7 +168,7 @@ def _comparison(actual: Any, expected: Any, how: Closeness) -> Callable[[], None
         a, b = (x.item() if isinstance(x, np.number) else x for x in (actual, expected))
         rtol, atol = how.tolerances(_dtype_of(a), _dtype_of(b))
         return lambda: _compare_numbers(a, b, rtol, atol, how)
-    tensors = _as_tensors(actual, expected, how)
+    tensors = _as_tensors(actual, expected)
     if tensors is None:
         raise TypeError(
             f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
@@ -193,10 +189,9 @@ def _dtype_of(number: Number) -> dtypes.dtype:
     return dtypes.int64 if isinstance(number, int) else dtypes.float64
 
 
-def _as_tensors(actual: Any, expected: Any, how: Closeness) -> tuple[Tensor, Tensor] | None:
+def _as_tensors(actual: Any, expected: Any) -> tuple[Tensor, Tensor] | None:
     """Both as tensors, if one's type is the other's or a subclass of it."""
-    is_related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
-    if not is_related or (not how.allow_subclasses and type(actual) is not type(expected)):
+    if not (isinstance(actual, type(expected)) or isinstance(expected, type(actual))):
         return None
     try:
         return as_tensor(actual), as_tensor(expected)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from minitorch_dist.pictures import player, spacetime
+from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Arrow, Scene
 from minitorch_dist.pictures.terminal import sayable
+from mtd.cli import player
 from mtd.cli.page import Page, marked, refuse
 from mtd.course import achievements, levels, network_game, rank_game
 from mtd.course.network_game import GameState, Impossible, Level, NoLevel

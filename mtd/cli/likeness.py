@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from minitorch_dist.testing import likeness
-from minitorch_dist.testing.likeness import Likeness
+from mtd.cli import comparison
+from mtd.cli.comparison import Likeness
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,15 +34,15 @@ def run(options: argparse.Namespace) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if options.module is not None:
-            theirs = likeness.find("torch", options.module)
+            theirs = comparison.find("torch", options.module)
             if theirs is None:
                 print(f"mtd likeness: there is no torch.{options.module}", file=sys.stderr)
                 return 2
-            ours = likeness.find("minitorch_dist", options.module)
-            found = likeness.compare(options.module, theirs, object() if ours is None else ours)
+            ours = comparison.find("minitorch_dist", options.module)
+            found = comparison.compare(options.module, theirs, object() if ours is None else ours)
             print("\n".join(in_full(found)))
             return 0
-        survey = likeness.survey()
+        survey = comparison.survey()
     lines = markdown(survey, torch.__version__) if options.markdown else table(survey)
     print("\n".join(lines))
     return 0

@@ -17,12 +17,12 @@ from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.distributed.journal.chunks import chunk_matrices
 from minitorch_dist.distributed.journal.run import page_of
-from minitorch_dist.pictures import bars, page as page_drawn, player, spacetime, svg, trace
+from minitorch_dist.pictures import page as page_drawn, spacetime, svg, trace
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
 from minitorch_dist.sim import forking, whole_files
-from mtd.cli import page
+from mtd.cli import bars, page, player
 from mtd.cli.lessons import picture
 from mtd.traces import read_chrome
 

@@ -114,11 +114,6 @@ def test_large_and_many_batches_travel_whole() -> None:
     assert [int(batch[-1]) for batch in wide] == [59_999, 119_999]  # tasks larger than a pipe
 
 
-def test_out_of_order_nothing_is_lost() -> None:
-    loader = DataLoader(Numbers(23), 4, num_workers=2, in_order=False)
-    assert sorted(i for batch in lists(loader) for i in batch) == list(range(23))
-
-
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 @pytest.mark.slow
 def test_other_start_methods(method: str) -> None:

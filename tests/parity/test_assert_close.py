@@ -107,7 +107,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "inside": lambda t: closeness(t, [t.ones(())], [1.0]),
     "texts": lambda t: closeness(t, "a", "a"),
     "sets": lambda t: closeness(t, {1}, {1}),
-    "subclasses": lambda t: closeness(t, t.nn.Parameter(t.ones(1)), t.ones(1), allow_subclasses=False),
+    "subclasses": lambda t: closeness(t, t.nn.Parameter(t.ones(1)), t.ones(1)),
     "msg": lambda t: closeness(t, [1.0], [2.0], msg="mine"),
     "msg of the text": lambda t: closeness(t, [1.0], [2.0], msg=lambda text: f"Mine\n{text}"),
     "msg of the structure": lambda t: closeness(t, [1.0], [], msg="mine"),

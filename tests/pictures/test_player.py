@@ -17,11 +17,11 @@ from rich.console import Console
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed import journal
-from minitorch_dist.pictures import player
-from minitorch_dist.pictures.player import Player
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd import cli
+from mtd.cli import player
+from mtd.cli.player import Player
 from tests.journal.programs import everything, ring
 from tests.pictures.scenes import empty, ping
 

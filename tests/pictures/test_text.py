@@ -9,9 +9,10 @@ from rich.cells import cell_len
 
 from minitorch_dist import sim
 from minitorch_dist.distributed import journal
-from minitorch_dist.pictures import bars, spacetime
+from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import OPERATION, LaneSpan, Scene
 from mtd import cli
+from mtd.cli import bars
 from tests.journal.programs import ring, sum_by
 from tests.pictures.scenes import empty, ping
 

@@ -76,8 +76,6 @@ def test_a_rank_that_ended_early_is_named(size: int) -> None:
 
 
 def test_sixty_four_ranks_are_told_at_once() -> None:
-    """How fast that is, `mtd bench faults` measures."""
-
     def program() -> None:
         dist.recv(torch.zeros(1), (dist.get_rank() + 1) % 64)
 

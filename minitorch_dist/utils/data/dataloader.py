@@ -65,8 +65,6 @@ class DataLoader(Generic[T_co]):
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
-        pin_memory_device: str = "",
-        in_order: bool = True,
     ) -> None:
         self.dataset = dataset
         self._is_stream = isinstance(dataset, IterableDataset)
@@ -75,9 +73,8 @@ class DataLoader(Generic[T_co]):
             _check_stream(shuffle, sampler, batch_sampler)
         self.num_workers, self.timeout = num_workers, timeout
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
-        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
-        self.worker_init_fn, self.in_order = worker_init_fn, in_order
-        self.multiprocessing_context = multiprocessing_context
+        self.pin_memory, self.worker_init_fn = pin_memory, worker_init_fn
+        self.multiprocessing_context = _context(multiprocessing_context, num_workers)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -105,7 +102,7 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers = persistent_workers
         self._announced: int | None = None  # what len() said of a stream
         self._is_complete = True
-        self.check_worker_number_rationality()
+        _warn_of_many(num_workers)
 
     def _default_sampler(self, shuffle: bool | None, generator: Generator | None) -> Sampler[Any]:
         if self._is_stream:
@@ -153,11 +150,10 @@ class DataLoader(Generic[T_co]):
                 self.num_workers,
                 base_seed,
                 self.worker_init_fn,
-                self._multiprocessing_context,
+                self.multiprocessing_context,
             ),
             self.prefetch_factor,
             self.timeout,
-            self.in_order,
             self.persistent_workers,
         )
         if self.persistent_workers:
@@ -183,48 +179,42 @@ class DataLoader(Generic[T_co]):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_iterator": None}  # processes stay here
 
-    # -------------------------------------------------------------------------------------- workers
 
-    @property
-    def multiprocessing_context(self) -> BaseContext | None:
-        return self._multiprocessing_context
+def _context(context: str | BaseContext | None, num_workers: int) -> BaseContext | None:
+    """How worker processes are started, by Python's name for it."""
+    if context is not None and num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading "
+            f"(num_workers > 0), but got num_workers={num_workers}"
+        )
+    methods = multiprocessing.get_all_start_methods()
+    if isinstance(context, str) and context not in methods:
+        raise ValueError(
+            "multiprocessing_context option should specify a valid start method in "
+            f"{methods!r}, but got multiprocessing_context={context!r}"
+        )
+    made = multiprocessing.get_context(context) if isinstance(context, str) else context
+    if not isinstance(made, BaseContext | None):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string "
+            f"specifying the start method, but got multiprocessing_context={context}"
+        )
+    return made
 
-    @multiprocessing_context.setter
-    def multiprocessing_context(self, context: str | BaseContext | None) -> None:
-        if context is not None:
-            if self.num_workers == 0:
-                raise ValueError(
-                    "multiprocessing_context can only be used with multi-process loading "
-                    f"(num_workers > 0), but got num_workers={self.num_workers}"
-                )
-            if isinstance(context, str):
-                methods = multiprocessing.get_all_start_methods()
-                if context not in methods:
-                    raise ValueError(
-                        "multiprocessing_context option should specify a valid start method in "
-                        f"{methods!r}, but got multiprocessing_context={context!r}"
-                    )
-                context = multiprocessing.get_context(context)
-            if not isinstance(context, BaseContext):
-                raise TypeError(
-                    "multiprocessing_context option should be a valid context object or a string "
-                    f"specifying the start method, but got multiprocessing_context={context}"
-                )
-        self._multiprocessing_context = context
 
-    def check_worker_number_rationality(self) -> None:
-        """Warn about more workers than processors."""
-        count = getattr(os, "sched_getaffinity", None)
-        processors = len(count(0)) if count else os.cpu_count() or 1
-        if self.num_workers > processors:
-            warnings.warn(
-                f"This DataLoader will create {self.num_workers} worker processes in total. Our "
-                f"suggested max number of worker in current system is {processors}. Please be "
-                "aware that excessive worker creation might get DataLoader running slow or even "
-                "freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
-                UserWarning,
-                stacklevel=3,
-            )
+def _warn_of_many(num_workers: int) -> None:
+    """Warn about more workers than processors."""
+    count = getattr(os, "sched_getaffinity", None)
+    processors = len(count(0)) if count else os.cpu_count() or 1
+    if num_workers > processors:
+        warnings.warn(
+            f"This DataLoader will create {num_workers} worker processes in total. Our "
+            f"suggested max number of worker in current system is {processors}. Please be "
+            "aware that excessive worker creation might get DataLoader running slow or even "
+            "freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _check_workers(

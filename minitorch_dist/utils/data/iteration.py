@@ -68,12 +68,10 @@ class ParallelPass(LoaderIterator):
         start_pool: Callable[[], LoaderWorkers],
         prefetch: int,
         timeout: float,
-        in_order: bool,
         keep: bool,
     ) -> None:
         super().__init__(numbers, recipe, announced)
-        self._prefetch, self._timeout = prefetch, timeout
-        self._in_order, self._keep = in_order, keep
+        self._prefetch, self._timeout, self._keep = prefetch, timeout, keep
         self._turn = -1
         self._pool = start_pool()
         self.restart(announced)
@@ -88,7 +86,7 @@ class ParallelPass(LoaderIterator):
         self._numbers = iter(self._index_sampler)
         self._turn += 1
         workers = len(self._pool.processes)
-        self._open = dict.fromkeys(range(workers), 0)  # worker with samples left: its open tasks
+        self._open = set(range(workers))  # the workers that have samples left
         self._round = itertools.cycle(range(workers))
         self._asked = itertools.count()
         self._waiting: dict[int, int] = {}  # number of an open task: its worker
@@ -99,7 +97,7 @@ class ParallelPass(LoaderIterator):
     def _ask(self) -> None:
         """Hand out the next task, if there is one, and somebody to do it."""
         for worker in itertools.islice(self._round, len(self._pool.processes)):
-            if worker in self._open and (self._in_order or self._open[worker] < self._prefetch):
+            if worker in self._open:
                 break
         else:
             return
@@ -109,7 +107,6 @@ class ParallelPass(LoaderIterator):
             return
         number = next(self._asked)
         self._waiting[number] = worker
-        self._open[worker] += 1
         self._pool.ask(worker, self._turn, number, wanted)
 
     def _next_data(self) -> Any:
@@ -119,7 +116,7 @@ class ParallelPass(LoaderIterator):
                 kind, data = self._arrived.pop(due)
             else:
                 number, kind, data = self._listen()
-                if self._in_order and number != due:
+                if number != due:
                     self._arrived[number] = kind, data
                     continue
             if kind == END:
@@ -149,8 +146,6 @@ class ParallelPass(LoaderIterator):
                 continue
             del self._waiting[number]
             if kind == END:
-                self._open.pop(worker, None)
-            elif worker in self._open:
-                self._open[worker] -= 1
+                self._open.discard(worker)
             self._ask()
             return number, kind, data

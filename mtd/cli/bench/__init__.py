@@ -10,7 +10,5 @@ rpc         calls, beside torch's (`rpc_worker`, `rpc_pipeline`)
 sim         how fast virtual time passes, beside SimGrid (`simgrid`)
 plan        training steps of this machine, predicted and then measured (`plan_model`: how; `plan_quiet`: which turns count)
 reach       how long steps of large models take to simulate
-faults      how fast a program runs while things go wrong
-journal     what it costs to write down what happens
 lessons     what each lesson's check takes, in yardsticks
 """

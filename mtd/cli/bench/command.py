@@ -13,8 +13,6 @@ import sys
 TARGETS = {
     "nn": "mtd.cli.bench.nn",
     "comm": "mtd.cli.bench.comm",
-    "faults": "mtd.cli.bench.faults",
-    "journal": "mtd.cli.bench.journal",
     "lessons": "mtd.cli.bench.lessons",
     "plan": "mtd.cli.bench.plan",
     "sim": "mtd.cli.bench.sim",

@@ -6,8 +6,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from minitorch_dist.pictures import page as pages, player, svg
+from minitorch_dist.pictures import page as pages, svg
 from minitorch_dist.sim import whole_files
+from mtd.cli import player
 from mtd.cli.lessons import report
 from mtd.cli.page import Page, refuse
 from mtd.course.examination import Examination

@@ -15,7 +15,7 @@ from dataclasses import replace
 from rich.table import Table
 from rich.text import Text
 
-from minitorch_dist.pictures import player
+from mtd.cli import player
 from mtd.cli.lessons import hint, listing, predict, report, reset, solution, text
 from mtd.cli.lessons.desk import CHECK, PICTURE, STEP, DeskResult, LessonDesk
 from mtd.cli.lessons.keyboard import Closed, Keyboard

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.elastic.multiprocessing.errors import (
     ProcessFailure as ProcessFailure,
 )
 from minitorch_dist.distributed.elastic.multiprocessing.logs import Std as Std
+
+not_offered.guard(globals())
