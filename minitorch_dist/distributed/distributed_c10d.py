@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed import backends, bootstrap, groups, rendezvous, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.torch_api.membership import (
@@ -150,3 +151,6 @@ def abort(group: ProcessGroup | None = None) -> None:
 def _set_pg_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> None:
     bootstrap.check_timeout(timeout)
     or_default(group).set_timeout(timeout)
+
+
+not_offered.guard(globals())

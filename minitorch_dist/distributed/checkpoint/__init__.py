@@ -24,6 +24,7 @@ From the ground up:
     format_utils        a checkpoint of many ranks as one file, and back
 """
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner as DefaultLoadPlanner,
     DefaultSavePlanner as DefaultSavePlanner,
@@ -46,3 +47,5 @@ from minitorch_dist.distributed.checkpoint.saving_and_loading import (
     save as save,
 )
 from minitorch_dist.distributed.checkpoint.stateful import Stateful as Stateful
+
+not_offered.guard(globals())

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from minitorch_dist import not_offered
+
 
 class DefaultSavePlanner:
     """Everything is saved, once; entries of nested dicts get names of their own. torch's other options choose which rank
@@ -45,3 +47,6 @@ def demand_usual(*given: Any) -> None:
                 f"{type(one).__name__} is a class of your own. minitorch_dist plans a checkpoint itself and keeps it in a folder: give "
                 "checkpoint_id=folder, and change what is saved in the state_dict. PyTorch carries out planners and storages"
             )
+
+
+not_offered.guard(globals())
