@@ -37,7 +37,7 @@ INSTEAD: Final = {
     "cpu": "For mixed precision take `amp.autocast` and `amp.GradScaler`.",
     "cuda": _DEVICES,
     "distributed": "Its functions and classes are in `distributed` itself.",
-    "distributed.elastic": "The launcher, its agents and `record` are here; their news are in the logs of the workers and in a journal.",
+    "distributed.elastic": "The launcher, its agents and `distributed.elastic.multiprocessing.errors.record` are here; their news are in the logs of the workers and in a journal.",
     "distributed.tensor": "Its classes are in `distributed.tensor` itself, and its styles in `distributed.tensor.parallel`.",
     "distributed.tensor.debug": "Where CommDebugMode counts collectives, `mtd run --journal FILE` writes each of them down.",
     "distributions": "Take `distributions.Normal`, `distributions.Bernoulli` or `distributions.Categorical`, and transform what they draw.",
