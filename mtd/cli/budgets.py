@@ -30,7 +30,7 @@ class Budget(NamedTuple):
 
 BUDGETS: Final = (
     Budget("tensors", 16_900, 9_500, ("tensors", "distributions", "func", "linalg.py", "random.py")),
-    Budget("nn, optim", 7_650, 4_500, ("nn", "optim")),
+    Budget("nn, optim", 6_700, 4_500, ("nn", "optim")),
     Budget("distributed", 26_750, 19_500, ("distributed", "run.py")),
     Budget("sim", 7_150, 4_500, ("sim",)),
     Budget("small rooms", 6_000, 4_500, ("autograd", "serialization", "futures.py", "launching", "multiprocessing", "utils", "cuda", "amp", "profiler")),
