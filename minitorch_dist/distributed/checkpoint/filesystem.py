@@ -53,7 +53,7 @@ class FileSystemReader(CheckpointPlace):
     """Reads from the folder `path`."""
 
     def read_metadata(self) -> Metadata:
-        """What the checkpoint holds, known without reading its tensors."""
+        """The contents of the checkpoint, known without reading its tensors."""
         found = Checkpoint(self.path)
         contents: dict[str, TensorStorageMetadata | BytesStorageMetadata] = {
             name: BytesStorageMetadata() for name in found.values

@@ -22,13 +22,14 @@ OPERATORS = {
     "ge": operator.ge,
 }  # fmt: skip
 BY_NAME = "pow eq ne lt le gt ge maximum minimum"
+CONVERSIONS = "bfloat16 bool double float half int long"
 ELEMENT_BY_ELEMENT = (
-    "abs bfloat16 bool ceil clamp clamp_max clamp_min cos double exp float floor half int isfinite isinf isnan log log10 "
-    "log1p log2 long reciprocal relu round rsqrt sigmoid sign sin sqrt square tanh"
+    "abs ceil clamp clamp_max clamp_min cos exp floor isfinite isinf isnan log log10 log1p log2 reciprocal",
+    "relu round rsqrt sigmoid sign sin sqrt square tanh",
 )
 IN_PLACE = (
-    "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ copy_ div_ exp_ fill_ lerp_ log_ mul_ neg_ pow_ relu_ "
-    "sigmoid_ sqrt_ sub_ tanh_ zero_"
+    "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ copy_ div_ exp_ fill_ lerp_ log_ mul_ neg_ pow_",
+    "relu_ sigmoid_ sqrt_ sub_ tanh_ zero_",
 )
 RANDOM = "bernoulli_ exponential_ normal_ random_ uniform_"
 OF_SUMMANDS = {"neg_", "zero_"}  # in place, of each summand by itself
@@ -170,7 +171,11 @@ def attach() -> None:
         setattr(DTensor, f"__{name}__", binary)
         if name not in COMPARISONS:
             setattr(DTensor, f"__r{name}__", reflected)
-    for names, make in ((BY_NAME, _by_name), (ELEMENT_BY_ELEMENT, _element_by_element), (IN_PLACE, _in_place), (RANDOM, _random)):  # fmt: skip
+    made = [
+        (BY_NAME, _by_name), (CONVERSIONS, _element_by_element), *((names, _element_by_element) for names in ELEMENT_BY_ELEMENT),
+        *((names, _in_place) for names in IN_PLACE), (RANDOM, _random),
+    ]  # fmt: skip
+    for names, make in made:
         for name in names.split():
             setattr(DTensor, name, make(name))
     for name, written in (("add", "add_"), ("sub", "sub_"), ("mul", "mul_"), ("truediv", "div_"), ("pow", "pow_")):  # fmt: skip

@@ -2,7 +2,6 @@
 
 tensor_arrays         between tensors and arrays: the only place where the two floors touch
 process_group         `ProcessGroup` with torch's methods
-options               the options of a group and of its backend
 membership            the ranks, sizes, groups and backends of a world
 subgroups             some of the ranks as groups of their own
 tensor_collectives    all_reduce and its kin
