@@ -17,6 +17,7 @@ from transports.broker.credentials import OWNER, OWNER_KEY, credentials, owner_p
 from transports.broker.server import BrokerServer
 from transports.broker.session import House
 from transports.errors import DistNetworkError, OtherJob
+from transports.job import JobCard
 from transports.mqtt_protocol.store import MQTTStore
 
 
@@ -192,3 +193,30 @@ def test_a_laptop_that_lost_its_network_comes_back(broker: Broker) -> None:
     asker.close()
     store.close()
     proxy.close()
+
+
+def test_of_servers_that_come_at_once_one_keeps_the_store(broker: Broker) -> None:
+    """The other one is refused, and whoever asks later is answered by the first."""
+    jobs = APART["two scripts by hand"]
+    for _ in range(20):
+        kept, refused, begin = list[MQTTStore](), list[OtherJob](), threading.Barrier(2)
+
+        def come(of: JobCard) -> None:
+            begin.wait(60)  # noqa: B023 - the threads end within the turn
+            try:
+                kept.append(MQTTStore(broker.address, 0, timeout=60, of=of))  # noqa: B023
+            except OtherJob as error:
+                refused.append(error)  # noqa: B023
+
+        threads = [threading.Thread(target=come, args=(of,)) for of in jobs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        assert (len(kept), len(refused)) == (1, 1)
+        winner = next(of for of in jobs if str(of) not in str(refused[0]).partition(" This is ")[2])
+        asker = MQTTStore(broker.address, 1, timeout=60, of=winner)
+        kept[0].set("k", "v")
+        assert asker.get("k") == b"v"
+        asker.close()
+        kept[0].close()

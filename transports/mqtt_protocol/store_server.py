@@ -102,6 +102,10 @@ class MqttStoreServer:
         self._silent: Timers[int] = Timers(clock)
         self._on_the_way = 0  # bytes of answers
         self._is_alone = self._is_closed = False
+        self._is_known = (
+            False  # the broker has passed on our claim, so whoever comes later hears of it
+        )
+        self._turned_away = 0  # the mark of the server that claimed our place last
         self._has_rival = False  # another one was here, or is
         self._why_down = "it passes on nothing that we say"
         self._calls = 0  # how often the broker has passed on our question whether it lives
@@ -119,7 +123,7 @@ class MqttStoreServer:
         """Return once the broker has us as the only store server of this name."""
         self._connection.start()
         with self.changed:
-            while not self._is_alone and not self._problem:
+            while not self._is_known and not self._problem:
                 if deadline.is_over():
                     self._problem = (
                         f"waited {deadline.elapsed():.1f} s for the broker at {self.address.shown}: "
@@ -221,7 +225,8 @@ class MqttStoreServer:
 
         We greet before we claim it. A retained frame comes before the echo of our greeting, and may be of a
         server that is long gone. A server that lives claims its place again when it hears us. So we ask it some
-        times, and each question counts from its echo: then the other server has it, too.
+        times, and each question counts from its echo: then the other server has it, too. Of two that claim
+        it at the same time the broker passes on one first, to both.
         """
         is_ours = frame.mark == self.mark
         if frame.kind == frames.HELLO and is_ours and not self._has_rival:
@@ -236,6 +241,15 @@ class MqttStoreServer:
             else:
                 self._has_rival = True
                 self._post_life(frames.HELLO)
+        elif frame.kind == frames.PRESENT and is_ours:
+            self._is_known = True
+        elif frame.kind == frames.PRESENT and not self._is_known:
+            self._problem, self._is_others = self._why_rival(bytes(frame.body))
+        elif frame.kind == frames.PRESENT and frame.mark != self._turned_away:
+            self._turned_away = (
+                frame.mark
+            )  # it gives up, and its claim must not be the one that is retained
+            self._post_life(frames.PRESENT)
         self.changed.notify_all()
 
     def _why_rival(self, card: bytes) -> tuple[str, bool]:
