@@ -1,4 +1,4 @@
-"""What torch has and this library has not: asking for it raises, and says how to have it."""
+"""Names that torch has and this library has not: asking for one raises, and says how to have it."""
 
 from __future__ import annotations
 

@@ -76,6 +76,10 @@ def demand_one_of_each(attachments: Sequence[Attachment]) -> None:
             each, WithMemory | WithTimelines | WithJournal | WithFaults | WithShapes | WithFolding
         ):
             found[type(each).__name__.removeprefix("With").lower()] += 1
+        elif isinstance(each, type):
+            raise TypeError(
+                f"with_= lists things, not classes: make one of {each.__name__}, as sim.timelines() does"
+            )
         elif not callable(each):
             raise TypeError(
                 f"with_= lists what attaches to a run, such as sim.gpu(…), sim.timelines() or a function of the stage, "

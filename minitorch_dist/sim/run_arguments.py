@@ -17,6 +17,7 @@ KINDS: Final[Mapping[str, tuple[tuple[Any, ...], str]]] = {
     "world_size": ((SupportsIndex,), "a whole number of ranks"),
     "args": ((Iterable,), "a tuple of what fn is called with"),
     "kwargs": ((Mapping, NONE), "a dictionary of what fn is called with"),
+    "with_": ((list, tuple), "a list of what attaches, like [sim.timelines()]"),
     "seed": ((SupportsIndex, NONE), "a whole number"),
     "timeout": ((Real, timedelta, NONE), "a number of seconds"),
     "endless": ((Real, NONE), "a number of seconds"),

@@ -100,7 +100,7 @@ def run(
     run_arguments.check(
         fn,
         {
-            "world_size": world_size, "args": args, "kwargs": kwargs, "seed": seed, "timeout": timeout,
+            "world_size": world_size, "args": args, "kwargs": kwargs, "with_": with_, "seed": seed, "timeout": timeout,
             "endless": endless, "limit": limit, "events": events, "flops": flops, "speeds": speeds,
             "journal": journal, "faults": faults, "hardships": hardships,
         },

@@ -1,4 +1,4 @@
-"""What attaches to a run: the same as by its keyword, one of a kind, and parts that a user writes."""
+"""Things that attach to a run: the same as by its keyword, one of a kind, and parts that a user writes."""
 
 from __future__ import annotations
 
@@ -98,6 +98,8 @@ def test_a_part_stands_around_the_run_and_each_rank() -> None:
         ({"with_": [sim.memory(1), sim.memory(2)]}, ValueError, "one memory attaches"),
         ({"with_": [sim.gpu("H100-SXM")], "device": "A100-80-SXM"}, ValueError, "one device"),
         ({"with_": [sim.timelines(), 3]}, TypeError, "not 3"),
+        ({"with_": [sim.timelines]}, TypeError, r"make one of WithTimelines"),
+        ({"with_": sim.timelines()}, TypeError, r"with_ is a list of what attaches"),
         ({"with_": [sim.timelines()], "journal": "x.mtd"}, ValueError, "say one of them"),
         ({"with_": [sim.folded()]}, ValueError, "needs shapes=True"),
         ({"with_": [sim.folded(), sim.shapes(), sim.journal("x")]}, ValueError, "a journal"),

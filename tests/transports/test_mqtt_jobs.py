@@ -196,7 +196,7 @@ def test_a_laptop_that_lost_its_network_comes_back(broker: Broker) -> None:
 
 
 def test_of_servers_that_come_at_once_one_keeps_the_store(broker: Broker) -> None:
-    """The other one is refused, and whoever asks later is answered by the first."""
+    """The other one is refused, and a later asker is answered by the first."""
     jobs = APART["two scripts by hand"]
     for _ in range(20):
         kept, refused, begin = list[MQTTStore](), list[OtherJob](), threading.Barrier(2)

@@ -102,9 +102,7 @@ class MqttStoreServer:
         self._silent: Timers[int] = Timers(clock)
         self._on_the_way = 0  # bytes of answers
         self._is_alone = self._is_closed = False
-        self._is_known = (
-            False  # the broker has passed on our claim, so whoever comes later hears of it
-        )
+        self._is_known = False  # the broker has passed on our claim: later ones hear of it
         self._turned_away = 0  # the mark of the server that claimed our place last
         self._has_rival = False  # another one was here, or is
         self._why_down = "it passes on nothing that we say"

@@ -53,7 +53,7 @@ def test_the_bytes_are_those_of_before(
 
 
 def write_old(folder: Path) -> None:
-    """What two ranks saved by a planner: values as files of `save`, and a key of its own for a second chunk."""
+    """Two ranks' files as a planner saved them: values as files of `save`, and a key of its own for a second chunk."""
     for name, octets in FROZEN["planned"].items():
         (folder / name).write_bytes(base64.b64decode(octets))
 

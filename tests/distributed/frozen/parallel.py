@@ -1,4 +1,4 @@
-"""What is frozen of training in parallel: losses, gradients and parameters, bit for bit, as digests.
+"""The frozen results of training in parallel: losses, gradients and parameters, bit for bit, as digests.
 
 Each rank of a simulated world trains the same small models in all the usual ways: FSDP, fully_shard, tensor
 parallelism, pipelines, remote calls. `python -m tests.distributed.frozen.parallel` writes the digests anew.

@@ -1,4 +1,4 @@
-"""What a DTensor is asked speaks of the whole; and what would compute with a part alone is refused."""
+"""Questions to a DTensor are answered for the whole, and operations that would compute with a part alone are refused."""
 
 from __future__ import annotations
 
