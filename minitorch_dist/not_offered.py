@@ -103,6 +103,12 @@ MOVED: Final = {
     "sim.calibration": "mtd.calibration",
     "sim.device_calibration": "mtd.device_calibration",
     "sim.estimates": "mtd.estimates",
+    "sim.caching_allocator": "mtd.planning.caching_allocator",
+    "sim.fold": "mtd.planning.fold",
+    "sim.forking": "mtd.cli.forking",
+    "sim.hashing": "minitorch_dist.sim.determinism",
+    "sim.two_level_bounds": "mtd.two_level_bounds",
+    "sim.whole_files": "mtd.pages.whole_files",
     "sim.papers": "mtd.papers",
     "sim.planning": "mtd.planning",
     "sim.traces": "mtd.traces",
@@ -110,11 +116,21 @@ MOVED: Final = {
     "testing.likeness": "mtd.cli.comparison",
 }
 
+# Names of ours whose work another one does.
+DONE_BY: Final = {
+    "sim.check_hash_seeds": "minitorch_dist.sim.check_determinism",
+    "sim.come_first": "mtd.cli.forking.come_first",
+    "sim.fork": "mtd.cli.forking.fork",
+    "sim.link_table": "mtd.pages.link_table.link_table",
+}
+
 
 def instead_of(name: str) -> str:
     """The sentence for a module of torch's, or for one that has moved; "" if there is none."""
     if name in MOVED:
         return f"It is `{MOVED[name]}` now."
+    if name in DONE_BY:
+        return f"Take `{DONE_BY[name]}`."
     while name and name not in INSTEAD:
         name = name.rpartition(".")[0]
     words = INSTEAD.get(name, "")
@@ -134,7 +150,7 @@ def gone() -> dict[str, frozenset[str]]:
 
 def words_for(path: str) -> str:
     """The sentence for a name that is not there; "" if torch has no such name, or we never had it."""
-    if path in INSTEAD or path in MOVED:
+    if path in INSTEAD or path in MOVED or path in DONE_BY:
         return instead_of(path)
     module, _, name = path.rpartition(".")
     return LEFT if name in gone().get(module, ()) else ""

@@ -11,7 +11,8 @@ from minitorch_dist.distributed.schedules.batched_overtaking import Script
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
-from minitorch_dist.sim import declared, lockstep, payloadless, topologies, two_level_bounds
+from minitorch_dist.sim import declared, lockstep, payloadless, topologies
+from mtd import two_level_bounds
 from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import Medium
 from transports.virtual.network import FIRST_COME, MAX_MIN, Network

@@ -22,10 +22,8 @@ of the textbooks' formulas, in whole picoseconds.
     stage                what a run happens on: crashes and restarts are carried out here
     report               what a run did
     inside               what a program calls
-    whole_files          pages and traces are written whole or not at all
     power                how fast ranks compute
     device  device_time  a device that takes time: what an operation costs, and who pays
-    caching_allocator    the memory that torch would reserve
     module_names         the modules that an operation belongs to
     timelines            what each rank did and when, and the chain that a run's time is
     slowness             how long a computation takes on this very rank
@@ -40,8 +38,7 @@ of the textbooks' formulas, in whole picoseconds.
     lockstep             the clocks of all ranks, moved together
     values               what a collective puts into all ranks' arrays
     vectorised_values    the same for all ranks at once
-    fold                 ranks that do the same run the program once
-    two_level_bounds     what no schedule can beat
+    plugs                parts of runs that other packages bring, such as folding
     exploring            many seeds
     chaos  hardship      the faults, and the delays, that a seed stands for
     leaf_lots            which of several complete gradients is collected first
@@ -54,15 +51,16 @@ of the textbooks' formulas, in whole picoseconds.
     scene                what all ranks are doing
     determinism          the same run again: is it the same?
     elsewhere            the same run in other processes
-    hashing              does a program depend on the order of sets, which differs between real ranks?
-    forking              what if this message had come first?
 """
 
+from typing import Any
+
+from minitorch_dist import not_offered
+from minitorch_dist.sim import plugs
 from minitorch_dist.sim.attachments import (
     OnDevice,
     RunPart as RunPart,
     WithFaults,
-    WithFolding,
     WithJournal,
     WithMemory,
     WithShapes,
@@ -87,13 +85,7 @@ from minitorch_dist.sim.exploring import (
     test as test,
 )
 from minitorch_dist.sim.failure import Failure as Failure
-from minitorch_dist.sim.fold import CannotFold as CannotFold, Folded as Folded, Role as Role
-from minitorch_dist.sim.forking import come_first as come_first, fork as fork
 from minitorch_dist.sim.hardship import STRICTLY as STRICTLY
-from minitorch_dist.sim.hashing import (
-    DependsOnHashes as DependsOnHashes,
-    check_hash_seeds as check_hash_seeds,
-)
 from minitorch_dist.sim.inside import (
     always as always,
     compute as compute,
@@ -110,7 +102,6 @@ from minitorch_dist.sim.runner import run as run
 from minitorch_dist.sim.topologies import (
     dragonfly as dragonfly,
     fat_tree as fat_tree,
-    link_table as link_table,
     mesh as mesh,
     rails as rails,
     torus as torus,
@@ -149,8 +140,15 @@ from transports.virtual.topology import (
 # These attach to a run, in `sim.run(…, with_=[…])`.
 devices = OnDevice
 faults = WithFaults
-folded = WithFolding
 journal = WithJournal
 memory = WithMemory
 shapes = WithShapes
 timelines = WithTimelines
+
+_FOLDING = ("CannotFold", "Folded", "Role", "folded")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FOLDING:
+        return getattr(plugs.find("fold"), name)
+    raise not_offered.no_name(__name__, name)

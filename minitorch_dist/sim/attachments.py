@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
@@ -20,7 +20,7 @@ from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim.device import Device
 from minitorch_dist.sim.device_time import Devices, DeviceTime
-from minitorch_dist.sim.fold.folding import Fold
+from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.sim.timelines import Timelines
 from minitorch_dist.sim.timelines.recorder import TimelineRecorder
@@ -57,7 +57,18 @@ class RunPart:
         return {}
 
 
-Attachment: TypeAlias = "Device | WithFolding | Callable[[SimulationStage], RunPart | None]"
+class WayToRun:
+    """An attachment that makes the run in its own way, from runs without it."""
+
+    def run(
+        self, fn: Callable[..., T], world_size: int, args: Sequence[Any], kwargs: Mapping[str, Any] | None,
+        attached: Sequence[Attachment], options: dict[str, Any],
+    ) -> Report[T]:  # fmt: skip
+        """`attached` is all that attaches, and `options` are the other keywords of `sim.run`."""
+        raise NotImplementedError
+
+
+Attachment: TypeAlias = "Device | WayToRun | Callable[[SimulationStage], RunPart | None]"
 
 
 def attach(attachments: Sequence[Attachment], stage: SimulationStage) -> list[RunPart]:
@@ -73,7 +84,7 @@ def demand_one_of_each(attachments: Sequence[Attachment]) -> None:
         if isinstance(each, Device | OnDevice):
             found["device"] += 1
         elif isinstance(
-            each, WithMemory | WithTimelines | WithJournal | WithFaults | WithShapes | WithFolding
+            each, WithMemory | WithTimelines | WithJournal | WithFaults | WithShapes | WayToRun
         ):
             found[type(each).__name__.removeprefix("With").lower()] += 1
         elif not callable(each):
@@ -228,11 +239,3 @@ class ShapesPart(RunPart):
                 return function()
 
         return without_numbers
-
-
-@dataclass(frozen=True)
-class WithFolding:
-    """One rank runs the program for all that do the same (see `sim.fold`). It needs shapes, and it takes devices,
-    memory and timelines beside itself."""
-
-    by: Fold = True

@@ -19,7 +19,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from minitorch_dist.sim import whole_files
 from minitorch_dist.sim.topologies import dragonfly, fat_tree, mesh, rails, torus
 from transports.plain_text import clean
 from transports.quantities import byte_time, span
@@ -157,19 +156,8 @@ def _link(text: str) -> Link:
     return topology.link(latency, rate)
 
 
-def save(path: str | Path, latency: int, per_byte: Fraction, about: dict[str, Any]) -> None:
-    """Write down measured links, in picoseconds, for `load`."""
-    words = {
-        "format": FORMAT,
-        "latency_ps": latency,
-        "ps_per_byte": [per_byte.numerator, per_byte.denominator],
-        **about,
-    }
-    whole_files.write(path, json.dumps(words, indent=1) + "\n")
-
-
 def load(path: str | Path) -> Network:
-    """The network that `save` wrote; ValueError says what is wrong with the file."""
+    """The network that `mtd calibrate` wrote; ValueError says what is wrong with the file."""
     try:
         words = json.loads(Path(path).read_text(encoding="utf-8"))
         if words["format"] != FORMAT:
@@ -195,5 +183,4 @@ __all__ = [
     "load",
     "rate_of",
     "read",
-    "save",
 ]

@@ -31,7 +31,9 @@ def run(options: argparse.Namespace) -> int:
     except (ValueError, OSError) as error:
         return page.refuse("calibrate", error)
     path = options.out or f"links-{scheme_of(options.address)}.json"
-    nets.save(path, found.latency, found.per_byte, {"measured": options.address, **found.about()})
+    calibration.save_network(
+        path, found.latency, found.per_byte, {"measured": options.address, **found.about()}
+    )
     print(f"{'bytes':>10} {'one way':>12} {'fitted':>12}")
     for nbytes, span in found.times.items():
         fitted = found.latency + round(nbytes * found.per_byte)

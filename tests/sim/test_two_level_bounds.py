@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from minitorch_dist import sim
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
-from minitorch_dist.sim import declared, nets, two_level_bounds
-from mtd import estimates
+from minitorch_dist.sim import declared, nets
+from mtd import estimates, two_level_bounds
 from transports.virtual.topology import TwoLevel
 
 NODES = "two_level:nodes={},gpus={},intra=1us/150GB/s,inter=5us/100Gb/s"

@@ -6,7 +6,6 @@ timeline        the notes of one rank
 critical_path   the chain that nothing can shorten, backwards from the last rank's end
 words           that chain as sentences
 roles           ranks that did the same
-drawing         all of it on a page
 """
 
 from minitorch_dist.sim.timelines.roles import Timelines as Timelines

@@ -21,11 +21,11 @@ import numpy as np
 
 from minitorch_dist.distributed.schedules import batched_overtaking
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.sim.fold.acts import CallKind, CollectiveBegun, NotedMessage, ObjectsExchanged
-from minitorch_dist.sim.fold.rank_number import Table
-from minitorch_dist.sim.fold.recording import OperationTrace
 from minitorch_dist.sim.payloadless import Rows
 from minitorch_dist.sim.topologies import Rails
+from mtd.planning.fold.acts import CallKind, CollectiveBegun, NotedMessage, ObjectsExchanged
+from mtd.planning.fold.rank_number import Table
+from mtd.planning.fold.recording import OperationTrace
 from transports.virtual.topology import Topology, TwoLevel, Uniform
 
 SAME_NODE, OTHER_NODE = 0, 1  # the two kinds of ways of a message

@@ -13,9 +13,9 @@ import numpy as np
 
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.prepared import PreparedCall
-from minitorch_dist.sim.fold.acts import CallKind, NotedMessage
-from minitorch_dist.sim.fold.rank_number import Table
-from minitorch_dist.sim.fold.roles import CannotFold, RoleTable
+from mtd.planning.fold.acts import CallKind, NotedMessage
+from mtd.planning.fold.rank_number import Table
+from mtd.planning.fold.roles import CannotFold, RoleTable
 from transports.virtual.clock import VirtualClock
 
 

@@ -17,7 +17,7 @@ from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.sim.device_time import OperationsTogether
-from minitorch_dist.sim.fold.rank_number import Table
+from mtd.planning.fold.rank_number import Table
 
 Names: TypeAlias = tuple[str, ...]
 

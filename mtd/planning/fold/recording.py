@@ -32,7 +32,11 @@ from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim.device_time import ComputeStream, DeviceTime
-from minitorch_dist.sim.fold.acts import (
+from minitorch_dist.sim.timelines import owners
+from minitorch_dist.tensors import ledger, pools
+from minitorch_dist.tensors.shape_arrays import layouts
+from minitorch_dist.tensors.shape_arrays.array import has_numbers
+from mtd.planning.fold.acts import (
     CallKind,
     CollectiveBegun,
     Computed,
@@ -44,15 +48,11 @@ from minitorch_dist.sim.fold.acts import (
     ObjectsExchanged,
     TracedAct,
 )
-from minitorch_dist.sim.fold.noted_work import NotedWork
-from minitorch_dist.sim.fold.peers import PeerContents
-from minitorch_dist.sim.fold.rank_number import RankNumber, Table
-from minitorch_dist.sim.fold.recording_engine import CutCall, RecordingEngine
-from minitorch_dist.sim.fold.roles import RoleTable, refuse, uniform
-from minitorch_dist.sim.timelines import owners
-from minitorch_dist.tensors import ledger, pools
-from minitorch_dist.tensors.shape_arrays import layouts
-from minitorch_dist.tensors.shape_arrays.array import has_numbers
+from mtd.planning.fold.noted_work import NotedWork
+from mtd.planning.fold.peers import PeerContents
+from mtd.planning.fold.rank_number import RankNumber, Table
+from mtd.planning.fold.recording_engine import CutCall, RecordingEngine
+from mtd.planning.fold.roles import RoleTable, refuse, uniform
 
 OWN_ARRAYS = ("reduce", "gather", "scatter")  # whose root has other arrays than the others
 

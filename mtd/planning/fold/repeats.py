@@ -19,12 +19,12 @@ from typing import Any, Final
 
 import minitorch_dist as torch
 from minitorch_dist.distributed import world
-from minitorch_dist.sim.fold.acts import CollectiveBegun, NotedMessage, WorkAwaited
-from minitorch_dist.sim.fold.recording import OperationTrace
-from minitorch_dist.sim.fold.roles import CannotFold
 from minitorch_dist.tensors import ledger, pools
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ledger_report import MemoryWatch
+from mtd.planning.fold.acts import CollectiveBegun, NotedMessage, WorkAwaited
+from mtd.planning.fold.recording import OperationTrace
+from mtd.planning.fold.roles import CannotFold
 
 FIRST: Final = 3  # so many run, and the last one; one less where it is proved that they repeat
 Bytes = dict[str, int]  # by category

@@ -8,8 +8,8 @@ from typing import Any, NoReturn, Protocol
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.distributed.world import World
 from minitorch_dist.futures import Future
-from minitorch_dist.sim.fold.acts import WorkAwaited
-from minitorch_dist.sim.fold.roles import refuse
+from mtd.planning.fold.acts import WorkAwaited
+from mtd.planning.fold.roles import refuse
 
 
 class Notes(Protocol):

@@ -20,20 +20,20 @@ from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedS
 from minitorch_dist.distributed.prepared import PreparedCall
 from minitorch_dist.sim import nets, payloadless
 from minitorch_dist.sim.device_time import spread
-from minitorch_dist.sim.fold.acts import CallKind, GroupsMade, NotedMessage
-from minitorch_dist.sim.fold.classes import (
-    SAME_NODE,
-    CollectiveOfClasses,
-    NotAlike,
-    RankClasses,
-)
-from minitorch_dist.sim.fold.recording import OperationTrace
-from minitorch_dist.sim.fold.replaying import Replayer, own_parts
 from minitorch_dist.sim.light_collectives import LightWaiter
 from minitorch_dist.sim.pending_collective import PendingCollective
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.sim.topologies import Rails
+from mtd.planning.fold.acts import CallKind, GroupsMade, NotedMessage
+from mtd.planning.fold.classes import (
+    SAME_NODE,
+    CollectiveOfClasses,
+    NotAlike,
+    RankClasses,
+)
+from mtd.planning.fold.recording import OperationTrace
+from mtd.planning.fold.replaying import Replayer, own_parts
 from transports.sim import SimTransport
 from transports.virtual.medium import Medium, Way
 from transports.virtual.network import FIRST_COME, Network

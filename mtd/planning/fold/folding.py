@@ -14,24 +14,24 @@ from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.mail import held
 from minitorch_dist.distributed.mail.held import HeldMessages
 from minitorch_dist.sim import device_time
-from minitorch_dist.sim.fold import roles
-from minitorch_dist.sim.fold.acts import (
+from minitorch_dist.sim.report import Report
+from minitorch_dist.sim.stage import SimulationStage
+from minitorch_dist.tensors import ledger, pools
+from mtd.planning.fold import roles
+from mtd.planning.fold.acts import (
     CollectiveBegun,
     DeviceComputing,
     GroupsMade,
     NotedMessage,
     ObjectsExchanged,
 )
-from minitorch_dist.sim.fold.class_replay import ClassReplay
-from minitorch_dist.sim.fold.classes import NotAlike
-from minitorch_dist.sim.fold.peers import PeerContents
-from minitorch_dist.sim.fold.rank_number import Table
-from minitorch_dist.sim.fold.recording import NotingStream, OperationTrace, ToldBesides
-from minitorch_dist.sim.fold.replaying import Replayer
-from minitorch_dist.sim.fold.roles import CannotFold, Role, RoleTable, refuse
-from minitorch_dist.sim.report import Report
-from minitorch_dist.sim.stage import SimulationStage
-from minitorch_dist.tensors import ledger, pools
+from mtd.planning.fold.class_replay import ClassReplay
+from mtd.planning.fold.classes import NotAlike
+from mtd.planning.fold.peers import PeerContents
+from mtd.planning.fold.rank_number import Table
+from mtd.planning.fold.recording import NotingStream, OperationTrace, ToldBesides
+from mtd.planning.fold.replaying import Replayer
+from mtd.planning.fold.roles import CannotFold, Role, RoleTable, refuse
 from transports.errors import Deadlock
 from transports.quantities import in_words
 

@@ -16,7 +16,8 @@ from minitorch_dist.distributed.prepared import Engine, How, PreparedCall
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.sim import device_time, inside
-from minitorch_dist.sim.fold.acts import (
+from minitorch_dist.sim.slowness import slowed
+from mtd.planning.fold.acts import (
     CallKind,
     CollectiveBegun,
     Computed,
@@ -27,8 +28,7 @@ from minitorch_dist.sim.fold.acts import (
     ObjectsExchanged,
     WorkAwaited,
 )
-from minitorch_dist.sim.fold.recording import OperationTrace, ToldBesides
-from minitorch_dist.sim.slowness import slowed
+from mtd.planning.fold.recording import OperationTrace, ToldBesides
 from transports.virtual.clock import VirtualClock
 
 Peer = Callable[[NotedMessage, int], int]

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from minitorch_dist.sim.fold.rank_number import Table
+from mtd.planning.fold.rank_number import Table
 
 FEW: Final = 4  # a role of so many ranks is run by all of them
 

@@ -21,7 +21,15 @@ part of a role whose ranks also have equal messages, over equal links, with rank
     classes     ranks that do everything at the same instants
     class_replay  one rank of each class replays
     folding     both halves, one after the other; and the run in full where they do not fit
+    attaching   it attaches to a run
 """
 
-from minitorch_dist.sim.fold.folding import Folded as Folded, run as run
-from minitorch_dist.sim.fold.roles import CannotFold as CannotFold, Role as Role
+import sys
+
+from minitorch_dist.sim import plugs
+from mtd.planning.fold.attaching import WithFolding as WithFolding
+from mtd.planning.fold.folding import Fold as Fold, Folded as Folded
+from mtd.planning.fold.roles import CannotFold as CannotFold, Role as Role
+
+folded = WithFolding
+plugs.register("fold", sys.modules[__name__])
