@@ -16,10 +16,3 @@ def slowed(clock: VirtualClock, picos: int) -> int:
     if moving is not None and moving.witness is not None:
         moving.witness("compute", rank, picos)
     return picos
-
-
-def is_at_full_speed(clock: VirtualClock, rank: int) -> bool:
-    """Whether `slowed` changes nothing on this rank, and nobody watches it."""
-    power, moving = clock.power, clock.medium
-    is_even = power is None or power.speeds.get(rank, 1.0) == 1.0
-    return is_even and (moving is None or (moving.injector is None and moving.witness is None))

@@ -5,7 +5,7 @@ It is told of operations, not of each of their messages. So all engines go on as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import prod
 from typing import Any
@@ -22,7 +22,6 @@ from minitorch_dist.sim.timelines.timeline import (
     RankTimeline,
     ReceivedMessage,
     SentMessage,
-    Together,
 )
 from minitorch_dist.tensors import ledger, pools
 from transports.contract import Sink
@@ -129,13 +128,6 @@ class TimelineRecorder:
                 ComputedSpan(since, now, operation or f"compute at {site}", module)
             )
         self._record_memory(now)
-
-    def computed_all(
-        self, start: int, end: int, operations: Sequence[tuple[str, int, tuple[str, ...]]]
-    ) -> None:
-        """The same of operations that follow each other."""
-        if end > start:
-            self.line.program.append(Together(start, end, operations))
 
     def _record_memory(self, at: int) -> None:
         if self.records_memory and pools.pool():

@@ -17,6 +17,7 @@ part of a role whose ranks also have equal messages, over equal links, with rank
     recording   a rank that runs the program alone, and notes what it begins
     peers       what the others would have sent, where it has numbers
     replaying   a rank that does what a trace says
+    replayed_device  its device
     repeats     micro-batches that do what earlier ones did, and are noted instead of run
     classes     ranks that do everything at the same instants
     class_replay  one rank of each class replays

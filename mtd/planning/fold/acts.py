@@ -16,8 +16,8 @@ import numpy as np
 from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.sim.device_time import OperationsTogether
 from mtd.planning.fold.rank_number import Table
+from mtd.planning.fold.replayed_device import OperationsTogether
 
 Names: TypeAlias = tuple[str, ...]
 

@@ -29,6 +29,7 @@ from mtd.planning.fold.acts import (
     WorkAwaited,
 )
 from mtd.planning.fold.recording import OperationTrace, ToldBesides
+from mtd.planning.fold.replayed_device import ReplayedStream
 from transports.virtual.clock import VirtualClock
 
 Peer = Callable[[NotedMessage, int], int]
@@ -44,7 +45,9 @@ class Replayer:
         assert isinstance(here.clock, VirtualClock)
         self.clock = here.clock
         devices = device_time.of(here.clock)
-        self.stream = None if devices is None else devices.streams[here.rank]
+        self.stream: ReplayedStream | None = None
+        if devices is not None:
+            self.stream = devices.streams[here.rank] = ReplayedStream(devices.streams[here.rank])
         self.engine: Engine = here.engine
         self.groups: list[Group] = [here.default_group]
         self.works: dict[int, Work] = {}
