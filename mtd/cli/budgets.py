@@ -37,7 +37,7 @@ BUDGETS: Final = (
     Budget("for tests, pictures, models, data", 2_570, 2_500, ("testing", "pictures", "models", "datasets", "transforms.py")),
     Budget("faces", 850, 1_000, ("__init__.py", "accelerator.py", "backends", "compiler.py", "cpu.py", "not_offered.py", "version.py")),
     Budget("transports", 13_650, 11_000, ("transports",)),
-    Budget("mtd", 24_560, 22_000, ("mtd",)),
+    Budget("mtd", 25_100, 22_000, ("mtd",)),
 )  # fmt: skip
 WHOLE: Final = Budget("the whole library", 62_800, 45_000, (LIBRARY,))
 
