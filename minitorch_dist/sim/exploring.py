@@ -23,11 +23,11 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from minitorch_dist.launching import replacements
-from minitorch_dist.sim import cases
-from minitorch_dist.sim.cases import FailureCase
+from minitorch_dist.sim import replay_token
 from minitorch_dist.sim.chaos import Chaos, chaos
 from minitorch_dist.sim.failure import EVENTS, Failure, ProgramSetup, RunOutcome
 from minitorch_dist.sim.hardship import ALL, STRICT
+from minitorch_dist.sim.replay_token import FailureCase
 from minitorch_dist.sim.report import Report
 from transports.errors import Livelock, NeedsBuffering
 from transports.faults import plans
@@ -210,7 +210,7 @@ def replay(
 ) -> Report[Any]:
     """Make the run of a token again: it raises what was raised then, at the same event. Where the
     program has changed since, and fails elsewhere, a note says so."""
-    case = cases.parse(token)
+    case = replay_token.parse(token)
     events = EVENTS if case.limit is None else case.limit
     outcome = ProgramSetup(fn, args, kwargs or {}, net, timeout, events, check).play(case)
     if outcome.error is None:

@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from minitorch_dist.sim import runner, scene
-from minitorch_dist.sim.cases import FailureCase
 from minitorch_dist.sim.choices import Choices, Following
+from minitorch_dist.sim.failure_identity import identity
 from minitorch_dist.sim.hardship import NAMES
-from minitorch_dist.sim.identity import identity
+from minitorch_dist.sim.replay_token import FailureCase
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.shrinking import simpler
 from minitorch_dist.sim.stage import Fall, SimulationStage

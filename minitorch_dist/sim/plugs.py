@@ -1,6 +1,7 @@
 """Parts of runs that other packages bring, by name. They register themselves, or have an entry point, which is asked for once.
 
 fold    one rank runs the program for all that do the same; the planner brings it (`mtd.planning.fold`)
+    timelines   what each rank did and when, and the chain that a run's time is (`mtd.timelines`)
     pages   a report is written as a page, or as a trace; the command brings it (`mtd.pages`)
 """
 
@@ -10,7 +11,11 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 GROUP: Final = "minitorch_dist.sim"
-BROUGHT_BY: Final = {"fold": "mtd.planning.fold", "pages": "mtd.pages"}
+BROUGHT_BY: Final = {
+    "fold": "mtd.planning.fold",
+    "pages": "mtd.pages",
+    "timelines": "mtd.timelines",
+}
 _registered: dict[str, Any] = {}
 
 

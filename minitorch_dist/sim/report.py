@@ -13,7 +13,6 @@ from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.pictures.words import preformatted
 from minitorch_dist.sim import plugs
 from minitorch_dist.sim.device_time import DeviceUse
-from minitorch_dist.sim.timelines import Timelines
 from transports.quantities import in_words
 
 T = TypeVar("T")
@@ -53,9 +52,7 @@ class Report(Generic[T]):
 
     recorded: Path | None = field(default=None, compare=False)  # where its journal is
     folded: Any = field(default=None, compare=False)  # how, if it was (see `mtd.planning.fold`)
-    timelines: Timelines | None = field(
-        default=None, compare=False, repr=False
-    )  # of timelines=True
+    timelines: Any = field(default=None, compare=False, repr=False)  # of timelines=True
 
     @property
     def journal(self) -> Journal:

@@ -16,7 +16,6 @@ from minitorch_dist.sim.attachments import (
     WithJournal,
     WithMemory,
     WithShapes,
-    WithTimelines,
 )
 from minitorch_dist.sim.device_time import Devices
 from minitorch_dist.sim.report import Report
@@ -115,7 +114,7 @@ def run(
     if device is not None:
         attached.append(OnDevice(device))
     if timelines:
-        attached.append(WithTimelines())
+        attached.append(plugs.find("timelines").WithTimelines())
     if shapes:
         attached.append(WithShapes())
     if fold:

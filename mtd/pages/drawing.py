@@ -16,9 +16,9 @@ from minitorch_dist.pictures.step_page import (
     StepPage,
     StepSpan,
 )
-from minitorch_dist.sim.timelines import critical_path, words
-from minitorch_dist.sim.timelines.roles import Timelines
-from minitorch_dist.sim.timelines.timeline import AwaitedSpan, ComputedSpan, Key, RankTimeline
+from mtd.timelines import critical_path, words
+from mtd.timelines.roles import Timelines
+from mtd.timelines.timeline import AwaitedSpan, ComputedSpan, Key, RankTimeline
 from transports.quantities import in_words
 
 MOST_ROLES: Final = 16

@@ -10,7 +10,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from minitorch_dist.nn.parallel import DistributedDataParallel
-from minitorch_dist.sim import cases
+from minitorch_dist.sim import replay_token
 from minitorch_dist.sim.hardship import ALL
 from minitorch_dist.tensors.core import observers
 
@@ -110,7 +110,7 @@ def test_planted_bugs_are_found_made_small_and_replayed(
     assert len(small.case.hardships) + len(small.faults) == needed <= small.tries
     for failure in (bug, small):
         token = failure.replay_token
-        assert cases.parse(token) == failure.case and str(cases.parse(token)) == token
+        assert replay_token.parse(token) == failure.case and str(replay_token.parse(token)) == token
         with pytest.raises(AssertionError) as caught:
             sim.replay(token, program)
         assert str(caught.value) == str(failure.error)

@@ -18,7 +18,7 @@ import pytest
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed.schedules import BUILT_IN, choice
-from minitorch_dist.sim import declared, nets
+from minitorch_dist.sim import nets, topology_links
 from mtd import estimates
 from mtd.cli import main
 from mtd.pages.link_table import link_rows, link_table
@@ -242,7 +242,7 @@ def test_a_slow_rank_is_slow_on_rails_as_well(sharing: str) -> None:
 def test_on_rails_large_vectors_go_through_the_nodes_first() -> None:
     """NCCL's choice: for few bytes few rounds, for many bytes NVLink first and then each rail."""
     net = sim.rails(4, 8, sim.link("1us", "450GB/s"), sim.link("5us", "400Gb/s"))
-    links = declared.links_of(net)
+    links = topology_links.links_of(net)
     small, large = (
         choice.choose("all_reduce", 32, nbytes, links).algorithm for nbytes in (256, 1 << 28)
     )

@@ -13,13 +13,13 @@ from minitorch_dist.sim.attachments import (
     WithFaults,
     WithMemory,
     WithShapes,
-    WithTimelines,
 )
 from minitorch_dist.sim.device import Device
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.runner import run as run_all
 from mtd.planning.fold import folding
 from mtd.planning.fold.folding import Fold
+from mtd.timelines import WithTimelines
 
 T = TypeVar("T")
 FOLDS: Final = (
@@ -33,6 +33,7 @@ class WithFolding(WayToRun):
     """One rank runs the program for all that do the same. It needs shapes, and it takes devices, memory and timelines
     beside itself."""
 
+    kind = "folding"
     by: Fold = True
 
     def run(

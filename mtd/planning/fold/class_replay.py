@@ -18,10 +18,10 @@ from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.mail.held import HeldMessages
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.prepared import PreparedCall
-from minitorch_dist.sim import nets, payloadless
+from minitorch_dist.sim import nets
 from minitorch_dist.sim.device_time import spread
-from minitorch_dist.sim.light_collectives import LightWaiter
-from minitorch_dist.sim.pending_collective import PendingCollective
+from minitorch_dist.sim.fast import payloadless
+from minitorch_dist.sim.fast.light_collectives import LightCollectives
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.sim.topologies import Rails
@@ -34,7 +34,6 @@ from mtd.planning.fold.classes import (
 )
 from mtd.planning.fold.recording import OperationTrace
 from mtd.planning.fold.replaying import Replayer, own_parts
-from transports.sim import SimTransport
 from transports.virtual.medium import Medium, Way
 from transports.virtual.network import FIRST_COME, Network
 from transports.virtual.topology import Route, Topology, TwoLevel, Uniform
@@ -84,8 +83,7 @@ class ClassReplay:
         if len(self.classes.first) == session.size:
             raise NotAlike("every rank is of a class of its own")
         self.speeds = {number: speeds[rank] for number, rank in enumerate(self.classes.first) if rank in speeds}  # fmt: skip
-        self._pending: dict[tuple[int, int], PendingCollective] = {}
-        self._under_way: set[PendingCollective] = set()
+        self.light: LightCollectives | None = None
         self.medium: Any = None
 
     def run(self, run_all: Callable[..., Report[Any]]) -> Report[Any]:
@@ -103,6 +101,7 @@ class ClassReplay:
 
     def _prepare(self, stage: SimulationStage) -> None:
         self.medium = stage.medium
+        self.light = LightCollectives(stage.clock, stage.medium, set())
         stage.medium.make_way = partial(self._way, stage.medium)
 
     def _replay(self) -> None:
@@ -138,29 +137,10 @@ class ClassReplay:
         self, call: PreparedCall, of: CollectiveOfClasses, operation: CollectiveOperation, arrays: Any,
         own: Any,
     ) -> None:  # fmt: skip
-        if not of.rows.source:
-            return
-        channel, rank, clock = operation.channel, call.rank, self.medium.clock
-        key = channel.number, operation.sequence
-        pending = self._pending.get(key)
-        if pending is None:
-            pending = self._pending[key] = PendingCollective(
-                channel.size, operation, self._under_way
-            )
+        if of.rows.source:
+            assert self.light is not None
             kind = partial(TrafficOfClasses, of.ways, len(self.classes.first))
-            pending.begin(self.medium, of.rows, channel.ranks, kind)
-        else:
-            pending.compare(operation)
-        if len(pending.came) == pending.size - 1:
-            del self._pending[key]
-            for end in pending.ends.values():
-                end.need_no_news()
-        pending.came[rank] = operation
-        assert pending.traffic is not None
-        pending.traffic.enter(rank)
-        transport = call.group.world.transport
-        assert isinstance(transport, SimTransport)
-        LightWaiter(pending, operation, rank, clock).wait(transport)
+            self.light.carry_out(call, operation, of.rows, kind)
 
     def __repr__(self) -> str:
         return f"<ClassReplay by {self.classes!r}>"

@@ -21,7 +21,7 @@ import numpy as np
 
 from minitorch_dist.distributed.schedules import batched_overtaking
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.sim.payloadless import Rows
+from minitorch_dist.sim.fast.payloadless import Rows
 from minitorch_dist.sim.topologies import Rails
 from mtd.planning.fold.acts import CallKind, CollectiveBegun, NotedMessage, ObjectsExchanged
 from mtd.planning.fold.rank_number import Table

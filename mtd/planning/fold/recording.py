@@ -32,7 +32,6 @@ from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim.device_time import ComputeStream, DeviceTime
-from minitorch_dist.sim.timelines import owners
 from minitorch_dist.tensors import ledger, pools
 from minitorch_dist.tensors.shape_arrays import layouts
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
@@ -53,6 +52,7 @@ from mtd.planning.fold.peers import PeerContents
 from mtd.planning.fold.rank_number import RankNumber, Table
 from mtd.planning.fold.recording_engine import CutCall, RecordingEngine
 from mtd.planning.fold.roles import RoleTable, refuse, uniform
+from mtd.timelines import owners
 
 OWN_ARRAYS = ("reduce", "gather", "scatter")  # whose root has other arrays than the others
 

@@ -8,8 +8,8 @@ from minitorch_dist.distributed import world
 from minitorch_dist.sim.device_time import ComputeStream, DeviceUse
 from minitorch_dist.sim.module_names import Names
 from minitorch_dist.sim.slowness import slowed
-from minitorch_dist.sim.timelines.recorder import TimelineRecorder
-from minitorch_dist.sim.timelines.timeline import Together
+from mtd.timelines.recorder import TimelineRecorder
+from mtd.timelines.timeline import Together
 from transports.quantities import in_words
 from transports.virtual.clock import VirtualClock
 

@@ -15,7 +15,7 @@ from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedS
 from minitorch_dist.distributed.prepared import Engine, How, PreparedCall
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.distributed.work import Work
-from minitorch_dist.sim import device_time, inside
+from minitorch_dist.sim import device_time, program_calls
 from minitorch_dist.sim.slowness import slowed
 from mtd.planning.fold.acts import (
     CallKind,
@@ -54,7 +54,7 @@ class Replayer:
         self._prepared: dict[int, tuple[PreparedCall, dict[Any, Any]]] = {}
         self._doing: dict[type, Callable[[Any], None]] = {
             DeviceComputing: self.compute, Computed: self.be_busy, CollectiveBegun: self.collective,
-            InstantMarked: lambda act: inside.mark(act.name), WorkAwaited: self.wait, NotedMessage: self.message, ObjectsExchanged: self.objects, GroupsMade: self.make,
+            InstantMarked: lambda act: program_calls.mark(act.name), WorkAwaited: self.wait, NotedMessage: self.message, ObjectsExchanged: self.objects, GroupsMade: self.make,
         }  # fmt: skip
 
     def replay(self) -> None:

@@ -114,9 +114,9 @@ def step() -> float:
 
 
 def of_report(report: Any) -> str:
-    """A digest of all that a report says."""
+    """A digest of all that a report says but for the engine's name."""
     said = [
-        str(report), report.digest, report.switches, repr(report.ranks), repr(report.results),
+        str(report).replace(f"engine {report.engine_used}", ""), report.digest, report.switches, repr(report.ranks), repr(report.results),
         [[repr(each.device), repr(each.marks)] for each in report.ranks],
     ]  # fmt: skip
     if report.timelines is not None:

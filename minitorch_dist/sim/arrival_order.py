@@ -20,7 +20,7 @@ from transports.virtual.deadlock import listed
 SHOWN = 30  # of the latest
 
 
-class Matches:
+class ArrivalOrder:
     """Of one run."""
 
     def __init__(self, clock: VirtualClock) -> None:
@@ -30,7 +30,7 @@ class Matches:
 
     def enter(self, here: World) -> None:
         """Look on in a rank's new world."""
-        own = MatchesOfRank(self, here.rank, here.answers or bool_of)
+        own = ArrivalsOfRank(self, here.rank, here.answers or bool_of)
         here.mailbox.pairing.noted, here.answers = own.taken, own.answered
 
     def note(self, words: str) -> None:
@@ -48,18 +48,18 @@ class Matches:
         )
 
     def __repr__(self) -> str:
-        return f"<Matches, {self._count} so far>"
+        return f"<ArrivalOrder, {self._count} so far>"
 
 
-class MatchesOfRank:
+class ArrivalsOfRank:
     """The part of one rank. `answer` is what `is_completed()` asked before."""
 
-    __slots__ = ("answer", "matches", "rank")
+    __slots__ = ("answer", "order", "rank")
 
     def __init__(
-        self, matches: Matches, rank: int, answer: Callable[[Callable[[], bool]], bool]
+        self, order: ArrivalOrder, rank: int, answer: Callable[[Callable[[], bool]], bool]
     ) -> None:
-        self.matches, self.rank, self.answer = matches, rank, answer
+        self.order, self.rank, self.answer = order, rank, answer
 
     def taken(self, source: int, receive: PostedReceive | None, there: Sequence[int]) -> None:
         """A receive from anybody took what came from `source`; messages of `there` were there."""
@@ -67,16 +67,14 @@ class MatchesOfRank:
         others = sorted(set(there) - {source})
         rest = f"; {listed(others)} had sent one, too" if others else ""
         where = f" at {site}" if site else ""
-        self.matches.note(
+        self.order.note(
             f"rank {self.rank} received from rank {source}{where}, where it takes from anybody{rest}"
         )
 
     def answered(self, is_over: Callable[[], bool]) -> bool:
         found = self.answer(is_over)
         said = "yes" if found else "no" if not is_over() else "no, though it was over (a hardship)"
-        self.matches.note(
-            f"rank {self.rank} asked is_completed() at {callsite()}, and heard {said}"
-        )
+        self.order.note(f"rank {self.rank} asked is_completed() at {callsite()}, and heard {said}")
         return found
 
 

@@ -13,8 +13,9 @@ from typing import Any
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.recorder import Arriving, DoingLike, Received
 from minitorch_dist.sim.device_time import DeviceTime
-from minitorch_dist.sim.timelines import owners
-from minitorch_dist.sim.timelines.timeline import (
+from minitorch_dist.tensors import ledger, pools
+from mtd.timelines import owners
+from mtd.timelines.timeline import (
     AwaitedSpan,
     CollectiveSpan,
     ComputedSpan,
@@ -23,7 +24,6 @@ from minitorch_dist.sim.timelines.timeline import (
     ReceivedMessage,
     SentMessage,
 )
-from minitorch_dist.tensors import ledger, pools
 from transports.contract import Sink
 
 

@@ -25,16 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minitorch_dist.distributed.exceptions import DistMismatch
-from minitorch_dist.distributed.execution import planner
 from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
+from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.prepared import (
     OVER_TRANSPORT,
     Algorithm,
-    Execute,
     MakeVector,
     PreparedCall,
     links_of,
@@ -42,10 +40,11 @@ from minitorch_dist.distributed.prepared import (
 from minitorch_dist.distributed.schedules import arrivals, batched_overtaking, choice, domain
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.sim import declared, lockstep, payloadless, values
-from minitorch_dist.sim.light_collectives import LightCollectives
-from minitorch_dist.sim.pending_collective import CollectiveWaiter, PendingCollective
-from minitorch_dist.sim.stepwise import Stepwise
+from minitorch_dist.sim import topology_links
+from minitorch_dist.sim.fast import collective_results, lockstep, payloadless
+from minitorch_dist.sim.fast.light_collectives import LightCollectives
+from minitorch_dist.sim.fast.pending_collective import CollectiveWaiter, PendingCollective
+from minitorch_dist.sim.message_engine import MessageEngine, sees_messages
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.sim import SimTransport
 from transports.virtual.clock import VirtualClock
@@ -53,29 +52,21 @@ from transports.virtual.medium import Medium
 from transports.virtual.network import FIRST_COME
 
 TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
-MANY = 64  # ranks of a group, from which on `auto` does not send its messages one by one
 
 Integers = NDArray[np.int64]
 
 
-class BatchedEngine:
+class BatchedEngine(MessageEngine):
     """The collectives of all ranks of one simulated world. Groups of `many` and more ranks carry out
     a collective together; None means that no group does. `adding` is the time to combine one byte."""
 
-    is_shared = True
-
     def __init__(self, clock: VirtualClock, moving: Medium, adding: int, many: int | None) -> None:
-        self.clock, self.medium, self.adding, self.many = clock, moving, adding, many
-        network = moving.network
-        limits = network.eager, network.window, network.rendezvous
-        self.is_eager = limits == (None, None, None)
-        self.operations = dict.fromkeys(
-            ("messages", "lockstep", "closed", "one by one", "light"), 0
-        )
+        super().__init__(clock, moving, adding, many)
+        self.operations = dict.fromkeys(("lockstep", "closed", "one by one", "light"), 0)
         self._chosen: dict[Any, tuple[Schedule, Fingerprint]] = {}
         self._by_rank: set[Schedule] = set()  # that cannot say their steps for all ranks at once
         self._pending: dict[tuple[int, int], PendingCollective] = {}
-        self._wires: dict[int, declared.DeclaredLinks | None] = {}
+        self._wires: dict[int, topology_links.DeclaredLinks | None] = {}
         self._links: dict[int, Links] = {}  # by group, as its choices see them
         self._nodes: dict[int, Integers | None] = {}  # by group: each rank's node, if they differ
         self._last: dict[int, int] = {}  # by rank: when the last message of a meeting reached it
@@ -87,7 +78,7 @@ class BatchedEngine:
 
     def used(self) -> list[str]:
         """In which ways collectives were done together."""
-        return [how for how, times in self.operations.items() if times and how != "messages"]
+        return [how for how, times in self.operations.items() if times]
 
     # ------------------------------------------------------------------------ for the collectives
 
@@ -113,30 +104,19 @@ class BatchedEngine:
             found = self._links[number] = links_of(group)
         return found
 
-    def bind(self, call: PreparedCall, vector: MakeVector) -> Execute:
-        return BoundCollective(self, call, vector).execute
-
-    def go_alone(
+    def carry_out(
         self, call: PreparedCall, vector: MakeVector, operation: CollectiveOperation,
         arrays: Mapping[Any, Array],
     ) -> None:  # fmt: skip
-        """The part of one rank, which begins when it comes: nobody waits until all have come."""
-        group, schedule = call.group, call.schedule
-        cut = vector(schedule)
+        if self.may_meet(call):
+            self.meet(call, operation, arrays)
+            return
+        cut = vector(call.schedule)
         if self._may_be_light(call, cut, arrays):
             self.operations["light"] += call.rank == 0
             self._light.run(call, cut, operation)
-            return
-        self.operations["messages"] += call.rank == 0
-        steps = Stepwise(operation, schedule, call.root, cut, arrays, call.combine)
-        is_plain = self.is_eager and not self.adding and not self.medium.is_disturbed
-        if is_plain and not _sees_messages(group):
-            steps.run_by_arrivals(group.world.transport, self.clock)
         else:
-            wanted = None
-            if _sees_messages(group):
-                wanted = planner.plan(schedule, call.rank, call.size, call.root, cut)
-            steps.run_by_itself(self.clock.pause, self.adding, wanted)
+            super().carry_out(call, lambda _: cut, operation, arrays)
 
     # ------------------------------------------------------------------------------ all together
 
@@ -148,7 +128,7 @@ class BatchedEngine:
             and call.schedule.collective in TOGETHER
             and call.schedule not in self._by_rank
             and self.is_eager
-            and not _sees_messages(group)
+            and not sees_messages(group)
             and not self.medium.is_disturbed
             and self._wires_of(group) is not None
         )
@@ -165,17 +145,19 @@ class BatchedEngine:
             and call.schedule not in self._by_rank
             and self.is_eager
             and not self.adding
-            and not _sees_messages(call.group)
+            and not sees_messages(call.group)
             and not self.medium.is_disturbed
             and len(self._light.rows(call, vector).source) <= payloadless.MOST
         )
 
-    def _wires_of(self, group: Group) -> declared.DeclaredLinks | None:
+    def _wires_of(self, group: Group) -> topology_links.DeclaredLinks | None:
         number = group.channel.number
         if number not in self._wires:
             network, ranks = self.medium.network, group.channel.ranks
             is_fifo = network.sharing == FIRST_COME
-            wires = declared.wires_of(network.topology, ranks, self.adding) if is_fifo else None
+            wires = (
+                topology_links.wires_of(network.topology, ranks, self.adding) if is_fifo else None
+            )
             self._wires[number] = wires
         return self._wires[number]
 
@@ -222,8 +204,8 @@ class BatchedEngine:
         group, schedule, size = call.group, call.schedule, pending.size
         ranks = group.channel.ranks
         arrays = [pending.arrays[rank] for rank in range(size)]
-        sizes = values.sizes_of(call, arrays)
-        values.compute(schedule, sizes, arrays, call.combine)
+        sizes = collective_results.sizes_of(call, arrays)
+        collective_results.compute(schedule, sizes, arrays, call.combine)
         some = next(iter(arrays[0].values()), None)
         pending.arrays.clear()  # a rank that still waits here shall not keep these for all
         nbytes = sizes * (some.itemsize if some is not None else 1)
@@ -319,7 +301,7 @@ class BatchedEngine:
         """Messages are under way, which those of the first to come may meet."""
         size = pending.size
         try:
-            sizes = values.sizes_of(call, [arrays] * size)
+            sizes = collective_results.sizes_of(call, [arrays] * size)
         except DistMismatch:  # rows of an all_to_all are not alike: the others' are not known yet
             return
         some = next(iter(arrays.values()), None)
@@ -351,34 +333,3 @@ class BatchedEngine:
 
     def __repr__(self) -> str:
         return f"<BatchedEngine, {self.operations}, {len(self._pending)} are gathering>"
-
-
-class BoundCollective:
-    """A collective of one rank, which is bound to the engine. It takes less room than a function within `bind`."""
-
-    __slots__ = ("call", "engine", "vector")
-
-    def __init__(self, engine: BatchedEngine, call: PreparedCall, vector: MakeVector) -> None:
-        self.engine, self.call, self.vector = engine, call, vector
-
-    def execute(
-        self, operation: CollectiveOperation, arrays: Mapping[Any, Array], own: PostponedCopy | None
-    ) -> None:
-        engine, call = self.engine, self.call
-        if own is not None:
-            own.into[...] = own.of
-        if call.size == 1:
-            return
-        if engine.may_meet(call):
-            engine.meet(call, operation, arrays)
-        else:
-            engine.go_alone(call, self.vector, operation, arrays)
-
-    def __repr__(self) -> str:
-        return f"<BoundCollective of {self.call!r}>"
-
-
-def _sees_messages(group: Group) -> bool:
-    """Whether somebody writes down each message of this group."""
-    recorder = group.world.mailbox.recorder
-    return recorder is not None and recorder.sees_messages

@@ -18,7 +18,7 @@ from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.prepared import PreparedCall
 from minitorch_dist.distributed.reductions import CombineFunction
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.sim import vectorised_values
+from minitorch_dist.sim.fast import vectorised_values
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 Integers = NDArray[np.int64]

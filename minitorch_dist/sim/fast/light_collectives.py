@@ -9,6 +9,7 @@ the same, whatever passes beside them and on every network.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -18,8 +19,8 @@ from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.prepared import PreparedCall
 from minitorch_dist.distributed.schedules import batched_overtaking
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.sim import payloadless
-from minitorch_dist.sim.pending_collective import CollectiveWaiter, PendingCollective
+from minitorch_dist.sim.fast import payloadless
+from minitorch_dist.sim.fast.pending_collective import CollectiveWaiter, PendingCollective
 from transports.sim import SimTransport
 from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import Medium
@@ -37,7 +38,14 @@ class LightCollectives:
 
     def run(self, call: PreparedCall, vector: Vector, operation: CollectiveOperation) -> None:
         """Carry out the part of one rank. It returns when that is over."""
-        pending, rank = self._met(call, vector, operation), call.rank
+        self.carry_out(call, operation, self.rows(call, vector))
+
+    def carry_out(
+        self, call: PreparedCall, operation: CollectiveOperation, rows: payloadless.Rows,
+        kind: Callable[..., payloadless.Traffic] = payloadless.Traffic,
+    ) -> None:  # fmt: skip
+        """The same with given rows of acts."""
+        pending, rank = self._met(operation, rows, kind), call.rank
         assert pending.traffic is not None
         pending.came[rank] = operation
         pending.traffic.enter(rank)
@@ -46,15 +54,16 @@ class LightCollectives:
         LightWaiter(pending, operation, rank, self.clock).wait(end)
 
     def _met(
-        self, call: PreparedCall, vector: Vector, operation: CollectiveOperation
-    ) -> PendingCollective:
+        self, operation: CollectiveOperation, rows: payloadless.Rows,
+        kind: Callable[..., payloadless.Traffic],
+    ) -> PendingCollective:  # fmt: skip
         """The operation of this group and number; the first to come makes it."""
         channel = operation.channel
         key = channel.number, operation.sequence
         pending = self._pending.get(key)
         if pending is None:
             pending = PendingCollective(channel.size, operation, self.under_way)
-            pending.begin(self.medium, self.rows(call, vector), channel.ranks)
+            pending.begin(self.medium, rows, channel.ranks, kind)
             self._pending[key] = pending
         else:
             pending.compare(operation)

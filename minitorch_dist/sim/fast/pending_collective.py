@@ -12,7 +12,7 @@ from minitorch_dist.distributed.exceptions import DistTimeout, PeerLost
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.schedules import arrivals
-from minitorch_dist.sim import payloadless
+from minitorch_dist.sim.fast import payloadless
 from transports.sim import SimTransport
 from transports.virtual.clock import VirtualClock
 from transports.virtual.inboxes import Waiting

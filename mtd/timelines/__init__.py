@@ -6,6 +6,13 @@ timeline        the notes of one rank
 critical_path   the chain that nothing can shorten, backwards from the last rank's end
 words           that chain as sentences
 roles           ranks that did the same
+attaching       it attaches to a run
 """
 
-from minitorch_dist.sim.timelines.roles import Timelines as Timelines
+import sys
+
+from minitorch_dist.sim import plugs
+from mtd.timelines.attaching import WithTimelines as WithTimelines
+from mtd.timelines.roles import Timelines as Timelines
+
+plugs.register("timelines", sys.modules[__name__])

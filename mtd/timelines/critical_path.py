@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from minitorch_dist.sim.timelines.timeline import (
+from mtd.timelines.timeline import (
     CollectiveSpan,
     ComputedSpan,
     Key,

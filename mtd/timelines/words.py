@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from minitorch_dist.sim.timelines.critical_path import (
+from mtd.timelines.critical_path import (
     COLLECTIVE,
     COMPUTING,
     MESSAGE,

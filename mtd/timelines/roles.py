@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from minitorch_dist.sim.timelines.critical_path import CriticalPath
-from minitorch_dist.sim.timelines.timeline import RankTimeline
+from mtd.timelines.critical_path import CriticalPath
+from mtd.timelines.timeline import RankTimeline
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,6 @@ class Timelines:
         return CriticalPath.of(self.ranks)
 
     def __str__(self) -> str:
-        from minitorch_dist.sim.timelines import words  # it draws on this
+        from mtd.timelines import words  # it draws on this
 
         return "\n".join(words.told(self.critical_path))
