@@ -132,6 +132,7 @@ DONE_BY: Final = {
     "sim.check_hash_seeds": "minitorch_dist.sim.check_determinism",
     "sim.come_first": "mtd.cli.forking.come_first",
     "sim.fork": "mtd.cli.forking.fork",
+    "sim.test": "minitorch_dist.sim.explore",
     "sim.link_table": "mtd.pages.link_table.link_table",
 }
 

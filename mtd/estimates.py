@@ -53,11 +53,11 @@ def least_time(
     network = network_of(net)
     net = network.topology
     if network.sharing == MAX_MIN:  # latencies do not keep a port busy, and bytes do
-        links = replace(topology_links.fastest(net, size, adding), alpha=0, wire=0)
+        links = replace(fastest(net, size, adding), alpha=0, wire=0)
         return bounds.least_time(collective, size, nbytes, links)
     if size > 1 and isinstance(net, TwoLevel) and net.nic == "per_gpu":
         return two_level_bounds.least_time(collective, size, nbytes, net, adding)
-    return bounds.least_time(collective, size, nbytes, topology_links.fastest(net, size, adding))
+    return bounds.least_time(collective, size, nbytes, fastest(net, size, adding))
 
 
 def time_of(
@@ -113,3 +113,17 @@ def compare(
         found = [one for one in every if domain.may_run(one, size)]
     estimates = [estimate(schedule, size, nbytes, net, adding) for schedule in found]
     return sorted(estimates, key=lambda one: one.time)
+
+
+def fastest(topology: Topology, size: int, adding: int = 0) -> Links:
+    """Equal links, none slower than any of these: for bounds, that hold whatever the placement."""
+    link = getattr(topology, "fastest", None)  # see `topologies`
+    if link is not None and size > 1:
+        beta = link.per_byte.numerator // link.per_byte.denominator
+        return Links(link.latency, beta, adding, link.wire)
+    wires = topology_links.wires_of(topology, range(size), adding)
+    if wires is None or size == 1:
+        return Links(0, 0, adding, 0)
+    alpha, wire = np.min(wires.alpha), np.min(wires.wire)
+    beta = np.min(np.array(wires.numerator) // np.array(wires.denominator))
+    return Links(int(alpha), int(beta), adding, int(wire))

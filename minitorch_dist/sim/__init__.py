@@ -22,10 +22,9 @@ of the textbooks' formulas, in whole picoseconds.
     stage                what a run happens on: crashes and restarts are carried out here
     report               what a run did
     program_calls        what a program calls
-    power                how fast ranks compute
+    power                how fast ranks compute, and how long a computation takes on this very rank
     device  device_time  a device that takes time: what an operation costs, and who pays
     module_names         the modules that an operation belongs to
-    slowness             how long a computation takes on this very rank
     nets                 networks by name, and networks in files
     topologies           networks as they are built: grids, fat trees, rails, dragonflies
     topology_links       a network as the bills of schedules see it
@@ -40,7 +39,6 @@ of the textbooks' formulas, in whole picoseconds.
     arrival_order        the order of messages that explains a wrong value
     failure              what went wrong, in the fewest faults
     failure_identity     whether two failures are the same one
-    shrinking            faults with simpler numbers
     replay_token         the token of a run, and the run of a token
     scene                what all ranks are doing
     determinism          the same run again: is it the same?
@@ -75,7 +73,6 @@ from minitorch_dist.sim.exploring import (
     explore as explore,
     replay as replay,
     survey as survey,
-    test as test,
 )
 from minitorch_dist.sim.failure import Failure as Failure
 from minitorch_dist.sim.hardship import STRICTLY as STRICTLY

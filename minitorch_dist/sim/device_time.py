@@ -34,7 +34,7 @@ from minitorch_dist.optim.optimizer import (
 )
 from minitorch_dist.sim.device import Device, Product, gpu
 from minitorch_dist.sim.module_names import ModuleNames, Names
-from minitorch_dist.sim.slowness import slowed
+from minitorch_dist.sim.power import slowed
 from minitorch_dist.tensors import dtypes, flops
 from minitorch_dist.tensors.core import grad_mode, observers
 from minitorch_dist.tensors.core.base import Array, TensorBase

@@ -21,7 +21,7 @@ from typing import Any
 
 from minitorch_dist.sim.topologies import dragonfly, fat_tree, mesh, rails, torus
 from transports.plain_text import clean
-from transports.quantities import byte_time, span
+from transports.quantities import span
 from transports.virtual import topology
 from transports.virtual.network import FIRST_COME, Network
 from transports.virtual.topology import Link, Topology, Uniform
@@ -169,18 +169,3 @@ def load(path: str | Path) -> Network:
             f"{path} holds no network ({clean(str(error))}); mtd calibrate writes one"
         ) from None
     return Network(Uniform(link))
-
-
-def rate_of(per_byte: Fraction) -> float:
-    """Bytes per second."""
-    return float(10**12 / per_byte) if per_byte else float("inf")
-
-
-__all__ = [
-    "Hockney",
-    "LogGP",
-    "byte_time",
-    "load",
-    "rate_of",
-    "read",
-]

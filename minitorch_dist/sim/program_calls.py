@@ -10,8 +10,7 @@ from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.sim import device_time, stage
 from minitorch_dist.sim.device import Product
-from minitorch_dist.sim.power import Power
-from minitorch_dist.sim.slowness import slowed
+from minitorch_dist.sim.power import Power, slowed
 from minitorch_dist.tensors.dtypes import get_default_dtype
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.clock import PICO, Thread, picoseconds

@@ -103,16 +103,12 @@ def run(
             f"speeds= names rank {strangers[0]}, but the ranks are 0 to {world_size - 1}"
         )
     attached: list[Any] = [*with_]
-    if journal is not None:
-        attached.append(WithJournal(journal))
     if faults or not any(isinstance(each, WithFaults) for each in with_):
         attached.append(WithFaults(faults))  # also without any: hardships bring their own
     if prepared is not None:
         attached.append(prepared)
-    if memory is not None:
-        attached.append(WithMemory(memory))
-    if device is not None:
-        attached.append(OnDevice(device))
+    said: Any = (journal, WithJournal), (memory, WithMemory), (device, OnDevice)
+    attached += [kind(given) for given, kind in said if given is not None]
     if timelines:
         attached.append(plugs.find("timelines").WithTimelines())
     if shapes:

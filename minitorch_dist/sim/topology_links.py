@@ -94,20 +94,6 @@ def wires_of(topology: Topology, ranks: Sequence[int], adding: int = 0) -> Decla
     return None
 
 
-def fastest(topology: Topology, size: int, adding: int = 0) -> links.Links:
-    """Equal links, none slower than any of these: for bounds, that hold whatever the placement."""
-    link = getattr(topology, "fastest", None)  # see `topologies`
-    if link is not None and size > 1:
-        beta = link.per_byte.numerator // link.per_byte.denominator
-        return links.Links(link.latency, beta, adding, link.wire)
-    wires = wires_of(topology, range(size), adding)
-    if wires is None or size == 1:
-        return links.Links(0, 0, adding, 0)
-    alpha, wire = np.min(wires.alpha), np.min(wires.wire)
-    beta = np.min(np.array(wires.numerator) // np.array(wires.denominator))
-    return links.Links(int(alpha), int(beta), adding, int(wire))
-
-
 def _wires(found: list[Link], table: Any, adding: int) -> DeclaredLinks:
     columns = [
         [link.latency for link in found],

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 
-from minitorch_dist.sim import nets
 from mtd import calibration, device_calibration
 from mtd.cli import page
+from mtd.planning.clusters import rate_of
 from transports.quantities import in_words
 from transports.registry import scheme_of
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         f"{costs.cores:.2g} cores"
     )
     print(
-        f"latency {in_words(found.latency)}, {nets.rate_of(found.per_byte) / 1e9:.3g} GB/s: "
+        f"latency {in_words(found.latency)}, {rate_of(found.per_byte) / 1e9:.3g} GB/s: "
         f"written to {path}; use it as net={path!r}"
     )
     return 0

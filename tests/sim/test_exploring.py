@@ -235,34 +235,6 @@ def test_sometimes_and_always() -> None:
     assert launched == [True, False]  # outside of a simulation they do no harm
 
 
-def test_the_decorator_says_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-
-    @sim.test(world_size=3, seeds=40)
-    def test_order(shift: int = 0) -> None:
-        calls.append(shift)
-        first_is_rank_one()
-
-    with pytest.raises(AssertionError) as caught:
-        test_order(shift=7)
-    seed, token = caught.value.__notes__[-2:]
-    number = seed.removeprefix("MTD_SEED=").partition(" ")[0]
-    assert seed == f"MTD_SEED={number} pytest -k test_order" and set(calls) == {7}
-    assert token.startswith(f"sim.replay('mtd1:seed={number};ranks=3;")
-    calls.clear()
-    monkeypatch.setenv("MTD_SEED", number)
-    with pytest.raises(AssertionError, match="came first"):
-        test_order()
-    assert len(calls) == 9  # a calm run for its length, the seed, and once more to see it again
-
-    @sim.test(world_size=2, seeds=3, tolerate=ZeroDivisionError)
-    def test_tolerated() -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.delenv("MTD_SEED")
-    test_tolerated()
-
-
 def test_endless_talk_is_a_livelock() -> None:
     runs = []
 

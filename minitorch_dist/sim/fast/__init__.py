@@ -5,8 +5,7 @@ lockstep             the clocks of all ranks, moved together
 collective_results   the numbers that a collective puts into all ranks' arrays
 vectorised_values    the same for all ranks at once
 payloadless          messages of a collective without their bytes
-light_collectives    collectives of arrays without numbers
-pending_collective   a collective for which its ranks gather
+pending_collective   a collective for which its ranks gather; those of arrays without numbers
 """
 
 import os

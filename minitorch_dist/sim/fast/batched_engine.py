@@ -42,8 +42,11 @@ from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.sim import topology_links
 from minitorch_dist.sim.fast import collective_results, lockstep, payloadless
-from minitorch_dist.sim.fast.light_collectives import LightCollectives
-from minitorch_dist.sim.fast.pending_collective import CollectiveWaiter, PendingCollective
+from minitorch_dist.sim.fast.pending_collective import (
+    CollectiveWaiter,
+    LightCollectives,
+    PendingCollective,
+)
 from minitorch_dist.sim.message_engine import MessageEngine, sees_messages
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.sim import SimTransport

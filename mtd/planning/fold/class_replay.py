@@ -21,7 +21,7 @@ from minitorch_dist.distributed.prepared import PreparedCall
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.device_time import spread
 from minitorch_dist.sim.fast import payloadless
-from minitorch_dist.sim.fast.light_collectives import LightCollectives
+from minitorch_dist.sim.fast.pending_collective import LightCollectives
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.sim.topologies import Rails

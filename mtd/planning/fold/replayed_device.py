@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from minitorch_dist.distributed import world
 from minitorch_dist.sim.device_time import ComputeStream, DeviceUse
 from minitorch_dist.sim.module_names import Names
-from minitorch_dist.sim.slowness import slowed
+from minitorch_dist.sim.power import slowed
 from mtd.timelines.recorder import TimelineRecorder
 from mtd.timelines.timeline import Together
 from transports.quantities import in_words

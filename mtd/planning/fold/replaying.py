@@ -16,7 +16,7 @@ from minitorch_dist.distributed.prepared import Engine, How, PreparedCall
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.sim import device_time, program_calls
-from minitorch_dist.sim.slowness import slowed
+from minitorch_dist.sim.power import slowed
 from mtd.planning.fold.acts import (
     CallKind,
     CollectiveBegun,
