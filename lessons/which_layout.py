@@ -76,7 +76,7 @@ found = simulated(nodes)
 # %%
 import matplotlib.pyplot as plt
 
-from minitorch_dist.sim.timelines.timeline import ComputedSpan
+from mtd.timelines.timeline import ComputedSpan
 
 pipeline = layouts["a pipeline of the nodes"]
 report = search.step(small, pipeline, nodes, layers=2, micro=4, fold=False, timelines=True)

@@ -100,14 +100,40 @@ MOVED: Final = {
     "course": "mtd.course",
     "pictures.bars": "mtd.cli.bars",
     "pictures.player": "mtd.cli.player",
+    "sim.batched_engine": "minitorch_dist.sim.fast.batched_engine",
+    "sim.caching_allocator": "mtd.planning.caching_allocator",
     "sim.calibration": "mtd.calibration",
+    "sim.cases": "minitorch_dist.sim.replay_token",
+    "sim.declared": "minitorch_dist.sim.topology_links",
     "sim.device_calibration": "mtd.device_calibration",
+    "sim.elsewhere": "minitorch_dist.sim.other_processes",
     "sim.estimates": "mtd.estimates",
+    "sim.fold": "mtd.planning.fold",
+    "sim.forking": "mtd.cli.forking",
+    "sim.hashing": "minitorch_dist.sim.determinism",
+    "sim.identity": "minitorch_dist.sim.failure_identity",
+    "sim.inside": "minitorch_dist.sim.program_calls",
+    "sim.lockstep": "minitorch_dist.sim.fast.lockstep",
+    "sim.matches": "minitorch_dist.sim.arrival_order",
     "sim.papers": "mtd.papers",
+    "sim.payloadless": "minitorch_dist.sim.fast.payloadless",
     "sim.planning": "mtd.planning",
+    "sim.timelines": "mtd.timelines",
     "sim.traces": "mtd.traces",
+    "sim.two_level_bounds": "mtd.two_level_bounds",
+    "sim.vectorised_values": "minitorch_dist.sim.fast.vectorised_values",
+    "sim.whole_files": "mtd.pages.whole_files",
     "sim.zoo": "mtd.zoo",
     "testing.likeness": "mtd.cli.comparison",
+}
+
+# Names of ours whose work another one does.
+DONE_BY: Final = {
+    "sim.check_hash_seeds": "minitorch_dist.sim.check_determinism",
+    "sim.come_first": "mtd.cli.forking.come_first",
+    "sim.fork": "mtd.cli.forking.fork",
+    "sim.test": "minitorch_dist.sim.explore",
+    "sim.link_table": "mtd.pages.link_table.link_table",
 }
 
 
@@ -115,6 +141,8 @@ def instead_of(name: str) -> str:
     """The sentence for a module of torch's, or for one that has moved; "" if there is none."""
     if name in MOVED:
         return f"It is `{MOVED[name]}` now."
+    if name in DONE_BY:
+        return f"Take `{DONE_BY[name]}`."
     while name and name not in INSTEAD:
         name = name.rpartition(".")[0]
     words = INSTEAD.get(name, "")
@@ -134,7 +162,7 @@ def gone() -> dict[str, frozenset[str]]:
 
 def words_for(path: str) -> str:
     """The sentence for a name that is not there; "" if torch has no such name, or we never had it."""
-    if path in INSTEAD or path in MOVED:
+    if path in INSTEAD or path in MOVED or path in DONE_BY:
         return instead_of(path)
     module, _, name = path.rpartition(".")
     return LEFT if name in gone().get(module, ()) else ""

@@ -9,6 +9,9 @@
     device_calibration   a device's speed, for a simulation
     traces               execution traces of other tools, read and written
     estimates            what a collective takes by the formulas
+    two_level_bounds     lower bounds where links between nodes are slower
+    timelines            the acts of each rank with their times, and the chain that a run's time is
+    pages                a simulated run as a page, a trace or a table
 
 The library does not import this package: a contract in `setup.cfg` says so.
 """

@@ -37,6 +37,7 @@ from minitorch_dist.launching import launch
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.runner import run
 from mtd import estimates
+from mtd.pages import whole_files
 from transports.plain_text import clean
 from transports.virtual.network import Network
 from transports.virtual.topology import Link, Uniform
@@ -125,12 +126,23 @@ class Fit(NamedTuple):
         return Interval(round(time), round(min(low, time)), round(max(high, time)))
 
     def about(self) -> dict[str, Any]:
-        """For the file (see `nets.save`)."""
+        """For the file (see `save_network`)."""
         return {
             "costs": list(self.costs),
             "draws": [list(each) for each in self.draws],
             "scatter": [round(each, 6) for each in self.scatter],
         }
+
+
+def save_network(path: str | Path, latency: int, per_byte: Fraction, about: dict[str, Any]) -> None:
+    """Write down measured links, in picoseconds, for `nets.load`."""
+    words = {
+        "format": nets.FORMAT,
+        "latency_ps": latency,
+        "ps_per_byte": [per_byte.numerator, per_byte.denominator],
+        **about,
+    }
+    whole_files.write(path, json.dumps(words, indent=1) + "\n")
 
 
 def load(path: str) -> Fit | None:

@@ -24,10 +24,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import minitorch_dist as torch
-from minitorch_dist.sim import whole_files
 from minitorch_dist.sim.device import Device
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.autograd import grad_modes
+from mtd.pages import whole_files
 from transports.clock import PICO, SYSTEM
 
 SIZES: Final = (16, 32, 64, 128, 256, 512)

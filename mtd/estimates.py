@@ -11,7 +11,9 @@ from minitorch_dist.distributed.schedules.batched_overtaking import Script
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
-from minitorch_dist.sim import declared, lockstep, payloadless, topologies, two_level_bounds
+from minitorch_dist.sim import topologies, topology_links
+from minitorch_dist.sim.fast import lockstep, payloadless
+from mtd import two_level_bounds
 from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import Medium
 from transports.virtual.network import FIRST_COME, MAX_MIN, Network
@@ -39,7 +41,7 @@ def estimate(
 ) -> Estimate:
     """All ranks begin together. `adding`: ps to add a byte."""
     time = time_of(schedule, size, nbytes, net, adding)
-    bill = cost(schedule, size, nbytes, declared.links_of(network_of(net).topology, adding))
+    bill = cost(schedule, size, nbytes, topology_links.links_of(network_of(net).topology, adding))
     bound = least_time(schedule.collective, size, nbytes, net, adding)
     return Estimate(schedule, bill.rounds, bill.messages, bill.max_sent, time, bound)
 
@@ -51,11 +53,11 @@ def least_time(
     network = network_of(net)
     net = network.topology
     if network.sharing == MAX_MIN:  # latencies do not keep a port busy, and bytes do
-        links = replace(declared.fastest(net, size, adding), alpha=0, wire=0)
+        links = replace(fastest(net, size, adding), alpha=0, wire=0)
         return bounds.least_time(collective, size, nbytes, links)
     if size > 1 and isinstance(net, TwoLevel) and net.nic == "per_gpu":
         return two_level_bounds.least_time(collective, size, nbytes, net, adding)
-    return bounds.least_time(collective, size, nbytes, declared.fastest(net, size, adding))
+    return bounds.least_time(collective, size, nbytes, fastest(net, size, adding))
 
 
 def time_of(
@@ -65,7 +67,7 @@ def time_of(
     network = network_of(net)
     topologies.check(network.topology, size)
     is_fifo = network.sharing == FIRST_COME
-    wires = declared.wires_of(network.topology, range(size), adding) if is_fifo else None
+    wires = topology_links.wires_of(network.topology, range(size), adding) if is_fifo else None
     if size == 1:
         return 0
     if wires is None:
@@ -103,7 +105,7 @@ def compare(
     adding: int = 0,
 ) -> list[Estimate]:
     """All algorithms (or the one that is named), the fastest first."""
-    links = declared.links_of(network_of(net).topology, adding)
+    links = topology_links.links_of(network_of(net).topology, adding)
     if algorithm not in (None, "all"):
         found = [choice.choose(collective, size, nbytes, links, algorithm)]
     else:
@@ -111,3 +113,17 @@ def compare(
         found = [one for one in every if domain.may_run(one, size)]
     estimates = [estimate(schedule, size, nbytes, net, adding) for schedule in found]
     return sorted(estimates, key=lambda one: one.time)
+
+
+def fastest(topology: Topology, size: int, adding: int = 0) -> Links:
+    """Equal links, none slower than any of these: for bounds, that hold whatever the placement."""
+    link = getattr(topology, "fastest", None)  # see `topologies`
+    if link is not None and size > 1:
+        beta = link.per_byte.numerator // link.per_byte.denominator
+        return Links(link.latency, beta, adding, link.wire)
+    wires = topology_links.wires_of(topology, range(size), adding)
+    if wires is None or size == 1:
+        return Links(0, 0, adding, 0)
+    alpha, wire = np.min(wires.alpha), np.min(wires.wire)
+    beta = np.min(np.array(wires.numerator) // np.array(wires.denominator))
+    return Links(int(alpha), int(beta), adding, int(wire))

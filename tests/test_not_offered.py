@@ -33,6 +33,18 @@ def test_names_that_are_gone_raise_and_say_how_to_have_them(module: str) -> None
                 exec(f"from minitorch_dist.{module} import {name}".replace(". ", " "))
 
 
+@pytest.mark.parametrize("name", not_offered.DONE_BY)
+def test_a_name_whose_work_another_one_does_names_it(name: str) -> None:
+    owner, _, gone = name.rpartition(".")
+    instead = not_offered.DONE_BY[name]
+    with pytest.raises(
+        AttributeError, match=rf"no attribute '{gone}'. Take `{re.escape(instead)}`"
+    ):
+        getattr(place(owner), gone)
+    module, _, there = instead.rpartition(".")
+    assert hasattr(importlib.import_module(module), there)
+
+
 def test_the_table_has_each_name_once_in_order() -> None:
     modules = list(not_offered.gone())
     assert modules == sorted(modules) and all(not_offered.gone().values())

@@ -50,7 +50,9 @@ class World:
         self.engine: Any = None  # carries out collectives instead of the transport (see `prepared`)
         self.groups_meet = True  # the ranks that make a group wait for each other
         self.extras: dict[str, Any] = {}
-        self.trace: Any = None  # notes what this rank begins, instead of doing it (see `sim.fold`)
+        self.trace: Any = (
+            None  # notes what this rank begins, instead of doing it (see `mtd.planning.fold`)
+        )
 
     def remember(self, channel: GroupChannel) -> None:
         """A new group's; the oldest is forgotten where there are too many."""

@@ -21,52 +21,41 @@ of the textbooks' formulas, in whole picoseconds.
     running              the run itself
     stage                what a run happens on: crashes and restarts are carried out here
     report               what a run did
-    inside               what a program calls
-    whole_files          pages and traces are written whole or not at all
-    power                how fast ranks compute
+    program_calls        what a program calls
+    power                how fast ranks compute, and how long a computation takes on this very rank
     device  device_time  a device that takes time: what an operation costs, and who pays
-    caching_allocator    the memory that torch would reserve
     module_names         the modules that an operation belongs to
-    timelines            what each rank did and when, and the chain that a run's time is
-    slowness             how long a computation takes on this very rank
     nets                 networks by name, and networks in files
     topologies           networks as they are built: grids, fat trees, rails, dragonflies
-    declared             a network as the bills of schedules see it
-    batched_engine       collectives: message by message, or all ranks together
-    pending_collective   a collective for which its ranks gather
-    stepwise             message by message, as the schedule is written
-    payloadless          messages of a collective without their bytes
-    light_collectives    collectives of arrays without numbers
-    lockstep             the clocks of all ranks, moved together
-    values               what a collective puts into all ranks' arrays
-    vectorised_values    the same for all ranks at once
-    fold                 ranks that do the same run the program once
-    two_level_bounds     what no schedule can beat
+    topology_links       a network as the bills of schedules see it
+    message_engine       collectives, message by message
+    stepwise             one rank in one of them, step by step
+    fast                 all ranks together, where that is exact: plugs that may be left out
+    plugs                parts of runs that other packages bring: folding, timelines, pages
     exploring            many seeds
     chaos  hardship      the faults, and the delays, that a seed stands for
     leaf_lots            which of several complete gradients is collected first
     exhausting  choices  every schedule of a small program
-    matches              the order of messages that explains a wrong value
+    arrival_order        the order of messages that explains a wrong value
     failure              what went wrong, in the fewest faults
-    identity             whether two failures are the same one
-    shrinking            faults with simpler numbers
-    cases                the token of a run, and the run of a token
+    failure_identity     whether two failures are the same one
+    replay_token         the token of a run, and the run of a token
     scene                what all ranks are doing
     determinism          the same run again: is it the same?
-    elsewhere            the same run in other processes
-    hashing              does a program depend on the order of sets, which differs between real ranks?
-    forking              what if this message had come first?
+    other_processes      the same run in other processes
 """
 
+from typing import Any
+
+from minitorch_dist import not_offered
+from minitorch_dist.sim import fast as fast, plugs
 from minitorch_dist.sim.attachments import (
     OnDevice,
     RunPart as RunPart,
     WithFaults,
-    WithFolding,
     WithJournal,
     WithMemory,
     WithShapes,
-    WithTimelines,
 )
 from minitorch_dist.sim.chaos import Chaos as Chaos, chaos as chaos
 from minitorch_dist.sim.determinism import (
@@ -84,17 +73,11 @@ from minitorch_dist.sim.exploring import (
     explore as explore,
     replay as replay,
     survey as survey,
-    test as test,
 )
 from minitorch_dist.sim.failure import Failure as Failure
-from minitorch_dist.sim.fold import CannotFold as CannotFold, Folded as Folded, Role as Role
-from minitorch_dist.sim.forking import come_first as come_first, fork as fork
 from minitorch_dist.sim.hardship import STRICTLY as STRICTLY
-from minitorch_dist.sim.hashing import (
-    DependsOnHashes as DependsOnHashes,
-    check_hash_seeds as check_hash_seeds,
-)
-from minitorch_dist.sim.inside import (
+from minitorch_dist.sim.nets import Hockney as Hockney, LogGP as LogGP
+from minitorch_dist.sim.program_calls import (
     always as always,
     compute as compute,
     mark as mark,
@@ -104,13 +87,11 @@ from minitorch_dist.sim.inside import (
     start as start,
     value as value,
 )
-from minitorch_dist.sim.nets import Hockney as Hockney, LogGP as LogGP
 from minitorch_dist.sim.report import RankReport as RankReport, Report as Report
 from minitorch_dist.sim.runner import run as run
 from minitorch_dist.sim.topologies import (
     dragonfly as dragonfly,
     fat_tree as fat_tree,
-    link_table as link_table,
     mesh as mesh,
     rails as rails,
     torus as torus,
@@ -149,8 +130,21 @@ from transports.virtual.topology import (
 # These attach to a run, in `sim.run(…, with_=[…])`.
 devices = OnDevice
 faults = WithFaults
-folded = WithFolding
 journal = WithJournal
 memory = WithMemory
 shapes = WithShapes
-timelines = WithTimelines
+
+_BROUGHT = {
+    "CannotFold": ("fold", "CannotFold"),
+    "Folded": ("fold", "Folded"),
+    "Role": ("fold", "Role"),
+    "folded": ("fold", "WithFolding"),
+    "timelines": ("timelines", "WithTimelines"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _BROUGHT:
+        raise not_offered.no_name(__name__, name)
+    plug, there = _BROUGHT[name]
+    return getattr(plugs.find(plug), there)

@@ -11,20 +11,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.world import World
 from minitorch_dist.sim.device import Device
 from minitorch_dist.sim.device_time import Devices, DeviceTime
-from minitorch_dist.sim.fold.folding import Fold
+from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import SimulationStage
-from minitorch_dist.sim.timelines import Timelines
-from minitorch_dist.sim.timelines.recorder import TimelineRecorder
-from minitorch_dist.sim.timelines.timeline import RankTimeline
 from minitorch_dist.tensors import ledger, pools
 from minitorch_dist.tensors.shape_arrays import mode
 from transports.faults import plans
@@ -57,7 +53,24 @@ class RunPart:
         return {}
 
 
-Attachment: TypeAlias = "Device | WithFolding | Callable[[SimulationStage], RunPart | None]"
+class OneOfItsKind:
+    """An attachment of which a run takes one."""
+
+    kind = ""
+
+
+class WayToRun(OneOfItsKind):
+    """An attachment that makes the run in its own way, from runs without it."""
+
+    def run(
+        self, fn: Callable[..., T], world_size: int, args: Sequence[Any], kwargs: Mapping[str, Any] | None,
+        attached: Sequence[Attachment], options: dict[str, Any],
+    ) -> Report[T]:  # fmt: skip
+        """`attached` is all that attaches, and `options` are the other keywords of `sim.run`."""
+        raise NotImplementedError
+
+
+Attachment: TypeAlias = "Device | WayToRun | Callable[[SimulationStage], RunPart | None]"
 
 
 def attach(attachments: Sequence[Attachment], stage: SimulationStage) -> list[RunPart]:
@@ -70,12 +83,10 @@ def demand_one_of_each(attachments: Sequence[Attachment]) -> None:
     """TypeError for what cannot attach, and ValueError for two of a kind."""
     found = Counter[str]()
     for each in attachments:
-        if isinstance(each, Device | OnDevice):
+        if isinstance(each, Device):
             found["device"] += 1
-        elif isinstance(
-            each, WithMemory | WithTimelines | WithJournal | WithFaults | WithShapes | WithFolding
-        ):
-            found[type(each).__name__.removeprefix("With").lower()] += 1
+        elif isinstance(each, OneOfItsKind):
+            found[each.kind] += 1
         elif isinstance(each, type):
             raise TypeError(
                 f"with_= lists things, not classes: make one of {each.__name__}, as sim.timelines() does"
@@ -99,9 +110,11 @@ def demand_one_of_each(attachments: Sequence[Attachment]) -> None:
 
 
 @dataclass(frozen=True)
-class OnDevice:
+class OnDevice(OneOfItsKind):
     """Each operation on tensors takes the time that this device needs, and its memory is each rank's `cuda`.
     `devices` is a device, a name, a list of one for each rank, or a function of the rank."""
+
+    kind = "device"
 
     devices: Devices
 
@@ -124,8 +137,10 @@ class DevicePart(RunPart):
 
 
 @dataclass(frozen=True)
-class WithMemory:
+class WithMemory(OneOfItsKind):
     """Each rank has an accelerator of its own, `cuda`, with so much ("80GB"). An array that does not fit is refused."""
+
+    kind = "memory"
 
     room: int | str
 
@@ -159,37 +174,10 @@ class RoomPart(RunPart):
 
 
 @dataclass(frozen=True)
-class WithTimelines:
-    """The report has what each rank did and when (`Report.timelines`, `Report.save_page`)."""
-
-    def __call__(self, stage: SimulationStage) -> RunPart:
-        return TimelinePart(stage)
-
-
-class TimelinePart(RunPart):
-    def __init__(self, stage: SimulationStage) -> None:
-        self.clock = stage.clock
-        self.lines = tuple(RankTimeline(rank) for rank in range(stage.world_size))
-        stage.entered.append(self.enter)
-
-    def enter(self, here: World) -> None:
-        devices = self.clock.devices
-        here.mailbox.recorder = TimelineRecorder(self.lines[here.rank], here.clock.now, devices)
-
-    @contextmanager
-    def around_rank(self, rank: int) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            self.lines[rank].end = self.clock.now()
-
-    def of_run(self) -> dict[str, Any]:
-        return {"timelines": Timelines(self.lines)}
-
-
-@dataclass(frozen=True)
-class WithJournal:
+class WithJournal(OneOfItsKind):
     """The ranks write down what they do, into this file (see `distributed.journal`)."""
+
+    kind = "journal"
 
     path: str | os.PathLike[str]
 
@@ -201,8 +189,10 @@ class WithJournal:
 
 
 @dataclass(frozen=True)
-class WithFaults:
+class WithFaults(OneOfItsKind):
     """Faults as `drop`, `delay`, `partition`, `crash` and others make them, or their texts, or a `Plan`."""
+
+    kind = "faults"
 
     planned: Sequence[Fault | str] | Plan
 
@@ -217,9 +207,11 @@ class WithFaults:
 
 
 @dataclass(frozen=True)
-class WithShapes:
+class WithShapes(OneOfItsKind):
     """All tensors that the program makes have a shape and no numbers, and messages a length and no bytes. Times,
     bytes and peaks are the same."""
+
+    kind = "shapes"
 
     def __call__(self, stage: SimulationStage) -> RunPart:
         return ShapesPart()
@@ -232,11 +224,3 @@ class ShapesPart(RunPart):
                 return function()
 
         return without_numbers
-
-
-@dataclass(frozen=True)
-class WithFolding:
-    """One rank runs the program for all that do the same (see `sim.fold`). It needs shapes, and it takes devices,
-    memory and timelines beside itself."""
-
-    by: Fold = True

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed.callsite import OURS
-from minitorch_dist.sim import elsewhere, runner
+from minitorch_dist.sim import other_processes, runner
 from minitorch_dist.sim.stage import SimulationStage
 from transports.errors import DistError
 from transports.faults.plans import Fault
@@ -91,15 +91,15 @@ def check_determinism(
     """Run `fn` twice here, and in two other processes; NotDeterministic shows the first event that
     differs. An error that all runs raise in the same way is no difference, and not raised. A warning says
     why, if `fn` cannot be sent to another process."""
-    if elsewhere.is_being_born():
+    if other_processes.is_being_born():
         return  # another process reads the script that we were called from
     how = {
         "net": net, "seed": seed, "timeout": timeout, "faults": faults, "hardships": hardships,
     }  # fmt: skip
     _compare([witnessed(fn, world_size, args, kwargs, how) for _ in range(2)], seed, "runs")
     try:
-        others = elsewhere.call_twice(witnessed, (fn, world_size, args, kwargs, how))
-    except elsewhere.CannotBeSent as error:
+        others = other_processes.call_twice(witnessed, (fn, world_size, args, kwargs, how))
+    except other_processes.CannotBeSent as error:
         warnings.warn(
             f"{error}: so no other process ran it, and what differs between processes was not seen",
             RuntimeWarning,
@@ -151,9 +151,13 @@ def _without_addresses(said: str) -> str:
 
 def _alike(one: TraceEntry | None, other: TraceEntry | None) -> str:
     """Advice where both events look the same."""
-    if one is None or other is None or one.what[0] != other.what[0] != "send":
-        return "Look for what decides it there: a set, a global counter, a file, an address, a process number"
-    if one.what[:4] == other.what[:4] and one.at == other.at:
+    if (
+        one
+        and other
+        and one.what[0] == "send"
+        and one.what[:4] == other.what[:4]
+        and one.at == other.at
+    ):
         return "The contents of the message differ: a value that is not the same"
     return "Look for what decides it there: a set, a global counter, a file, an address, a process number"
 

@@ -34,14 +34,13 @@ from minitorch_dist.optim.optimizer import (
 )
 from minitorch_dist.sim.device import Device, Product, gpu
 from minitorch_dist.sim.module_names import ModuleNames, Names
-from minitorch_dist.sim.slowness import is_at_full_speed, slowed
+from minitorch_dist.sim.power import slowed
 from minitorch_dist.tensors import dtypes, flops
 from minitorch_dist.tensors.core import grad_mode, observers
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.flops import Sizes
 from minitorch_dist.tensors.storages import root
 from transports.clock import PICO
-from transports.quantities import in_words
 from transports.virtual.clock import VirtualClock
 from transports.virtual.sim_thread import SimThread
 
@@ -51,9 +50,6 @@ GATHERS: Final = frozenset(
     ("EmbeddingBackward0", "GatherBackward0", "IndexBackward0", "IndexSelectBackward0", "TakeBackward0")
 )  # fmt: skip
 _SUFFIX: Final = re.compile(r"Backward\d+")  # of the names of nodes
-Operations = Sequence[
-    tuple[str, int, Names]
-]  # of one rank: names, picoseconds at full speed, modules
 Devices = Device | str | Sequence[Device] | Callable[[int], Device]
 
 
@@ -127,23 +123,6 @@ class Spans:
         return f"<Spans: {self.spans[:4]}{' …' if len(self.spans) > 4 else ''}>"
 
 
-class OperationsTogether:
-    """Operations that follow each other at full speed: how long all of them take, by name and by module."""
-
-    def __init__(self, operations: Operations) -> None:
-        self.picos = sum(picos for _, picos, _ in operations)
-        self.by_name: dict[str, tuple[int, int]] = {}
-        self.by_module: dict[str, int] = {}
-        for name, picos, modules in operations:
-            count, total = self.by_name.get(name, (0, 0))
-            self.by_name[name] = count + 1, total + picos
-            for module in modules:
-                self.by_module[module] = self.by_module.get(module, 0) + picos
-
-    def __repr__(self) -> str:
-        return f"<{sum(count for count, _ in self.by_name.values())} operations, {in_words(self.picos)}>"
-
-
 class ComputeStream:
     """Of one rank: its operations, one after the other."""
 
@@ -155,7 +134,6 @@ class ComputeStream:
         self.again = 0
         self.operations: dict[str, tuple[int, int]] = {}
         self.modules: dict[str, int] = {}
-        self._whole: dict[OperationsTogether, int] = {}  # how many times each was done at once
 
     def compute(self, name: str, picos: int, modules: Names = ()) -> None:
         """Be busy with it, after what was begun before. `modules`: those that it belongs to."""
@@ -179,28 +157,6 @@ class ComputeStream:
             return False
         return any(channel.is_busy for channel in here.channels)
 
-    def compute_all(self, operations: Operations, together: OperationsTogether) -> None:
-        """The same for operations that follow each other. Where nothing can slow some of them, they are one wait."""
-        here, at = world.place().world, 0
-        while at < len(operations):
-            if self._is_slowed_by_messages(here):
-                self.compute(*operations[at])
-                at += 1
-                continue
-            now = self.clock.now()
-            start = self.free = max(now, self.free)
-            if at == 0 and is_at_full_speed(self.clock, self.rank):
-                self.free += together.picos
-                self._whole[together] = self._whole.get(together, 0) + 1
-            else:
-                for name, picos, modules in operations[at:]:
-                    self._count(name, slowed(self.clock, picos), modules)
-            self.busy.add(start, self.free)
-            recorder = None if here is None else here.mailbox.recorder
-            if recorder is not None:  # a journal is never kept of a folded run
-                recorder.computed_all(start, self.free, operations[at:])  # type: ignore[attr-defined]
-            return self.clock.pause(self.free - now)
-
     def _count(self, name: str, picos: int, modules: Names) -> None:
         self.free += picos
         count, total = self.operations.get(name, (0, 0))
@@ -208,18 +164,7 @@ class ComputeStream:
         for module in modules:
             self.modules[module] = self.modules.get(module, 0) + picos
 
-    def _count_together(self) -> None:
-        """Operations that were done together are counted when somebody asks."""
-        for together, times in self._whole.items():
-            for name, (count, total) in together.by_name.items():
-                before, so_far = self.operations.get(name, (0, 0))
-                self.operations[name] = before + times * count, so_far + times * total
-            for module, picos in together.by_module.items():
-                self.modules[module] = self.modules.get(module, 0) + times * picos
-        self._whole.clear()
-
     def use(self, end: int) -> DeviceUse:
-        self._count_together()
         compute, moving = self.busy.until(end), self.moving.until(end)
         hidden = self.busy.common(self.moving, end)
         ideal = sum(count / self.device.peak_of(dtype) for dtype, count in self.flops.items())

@@ -21,10 +21,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from minitorch_dist.sim.cases import FailureCase
 from minitorch_dist.sim.choices import DENIALS, Choice, Choices
 from minitorch_dist.sim.exploring import strictly
 from minitorch_dist.sim.failure import EVENTS, Failure, ProgramSetup, RunOutcome
+from minitorch_dist.sim.replay_token import FailureCase
 from minitorch_dist.sim.report import Report
 from transports.faults import plans
 from transports.faults.plans import Fault

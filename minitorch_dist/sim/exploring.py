@@ -13,21 +13,19 @@ whether something is over.
 
 from __future__ import annotations
 
-import functools
-import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from minitorch_dist.launching import replacements
-from minitorch_dist.sim import cases
-from minitorch_dist.sim.cases import FailureCase
+from minitorch_dist.sim import replay_token
 from minitorch_dist.sim.chaos import Chaos, chaos
 from minitorch_dist.sim.failure import EVENTS, Failure, ProgramSetup, RunOutcome
 from minitorch_dist.sim.hardship import ALL, STRICT
+from minitorch_dist.sim.replay_token import FailureCase
 from minitorch_dist.sim.report import Report
 from transports.errors import Livelock, NeedsBuffering
 from transports.faults import plans
@@ -36,8 +34,6 @@ from transports.virtual.fault_injector import Plan
 from transports.virtual.network import Network
 from transports.virtual.topology import Topology
 
-F = TypeVar("F", bound=Callable[..., Any])
-SEED = "MTD_SEED"
 SIZES = (1, 2, 3, 5, 8)
 """Numbers of ranks that programs forget: one, an odd one, a prime that is none of 2 and 3, a power of two."""
 
@@ -82,16 +78,7 @@ def explore(
     world_size: int,
     seeds: int | Iterable[int] = 100,
     faults: Chaos | Plan | Sequence[Fault | str] | None = None,
-    *,
-    args: Sequence[Any] = (),
-    kwargs: Mapping[str, Any] | None = None,
-    net: Network | Topology | str = "sim://",
-    timeout: timedelta | float | None = None,
-    hardships: str = ALL,
-    events: int | None = EVENTS,
-    check: Callable[[Report[Any]], object] | None = None,
-    tolerate: type[BaseException] | tuple[type[BaseException], ...] = (),
-    world_sizes: Iterable[int] = (),
+    **options: Any,
 ) -> Failure | None:
     """Run `fn` under many seeds; the first failure, or None.
 
@@ -101,13 +88,12 @@ def explore(
     program would hang if each send waited for its receive. That is no failure here, as our sends do
     not; with `hardships=sim.STRICTLY` it is one.
 
+    `options` are the other parameters of `survey`.
+
     Some bugs need an odd number of ranks, or more of them: `world_sizes=sim.SIZES` tries those, too. Each
     has a calm run first (if seed 0 is among the seeds); then the seeds take turns with the sizes.
     """
-    found = survey(
-        fn, world_size, seeds, faults, args=args, kwargs=kwargs, net=net, timeout=timeout,
-        hardships=hardships, events=events, check=check, tolerate=tolerate, world_sizes=world_sizes,
-    )  # fmt: skip
+    found = survey(fn, world_size, seeds, faults, **options)
     if found.failure is None and found.never():
         names = ", ".join(map(repr, found.never()))
         warnings.warn(
@@ -210,7 +196,7 @@ def replay(
 ) -> Report[Any]:
     """Make the run of a token again: it raises what was raised then, at the same event. Where the
     program has changed since, and fails elsewhere, a note says so."""
-    case = cases.parse(token)
+    case = replay_token.parse(token)
     events = EVENTS if case.limit is None else case.limit
     outcome = ProgramSetup(fn, args, kwargs or {}, net, timeout, events, check).play(case)
     if outcome.error is None:
@@ -222,51 +208,6 @@ def replay(
             "its arguments or its network are not those of then"
         )
     raise outcome.error
-
-
-def test(
-    world_size: int,
-    seeds: int | Iterable[int] = 50,
-    faults: Chaos | Plan | Sequence[Fault | str] | None = None,
-    *,
-    net: Network | Topology | str = "sim://",
-    timeout: timedelta | float | None = None,
-    hardships: str = ALL,
-    events: int | None = EVENTS,
-    check: Callable[[Report[Any]], object] | None = None,
-    tolerate: type[BaseException] | tuple[type[BaseException], ...] = (),
-) -> Callable[[F], F]:
-    """A test that runs on every rank of a simulated world, under many seeds.
-
-        @sim.test(world_size=8, seeds=50)
-        def test_training():
-            ...
-
-    A failing test says how to run that seed alone (MTD_SEED=412 pytest -k test_training) and its
-    token. Parameters and fixtures of pytest are passed on to every rank.
-    """
-
-    def decorate(function: F) -> F:
-        @functools.wraps(function)
-        def run_all(*args: Any, **kwargs: Any) -> None:
-            chosen = os.environ.get(SEED)
-            failure = explore(
-                function, world_size, seeds if chosen is None else [int(chosen)], faults, args=args,
-                kwargs=kwargs, net=net, timeout=timeout, hardships=hardships, events=events,
-                check=check, tolerate=tolerate,
-            )  # fmt: skip
-            if failure is not None:
-                name = function.__name__
-                failure.error.add_note(f"{SEED}={failure.seed} pytest -k {name}")
-                failure.error.add_note(f"sim.replay({failure.replay_token!r}, {name}.__wrapped__)")
-                raise failure.error
-
-        return run_all  # type: ignore[return-value]
-
-    return decorate
-
-
-test.__test__ = False  # type: ignore[attr-defined]  # pytest: it makes tests, and is none
 
 
 def _case(

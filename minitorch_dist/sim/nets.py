@@ -19,10 +19,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from minitorch_dist.sim import whole_files
 from minitorch_dist.sim.topologies import dragonfly, fat_tree, mesh, rails, torus
 from transports.plain_text import clean
-from transports.quantities import byte_time, span
+from transports.quantities import span
 from transports.virtual import topology
 from transports.virtual.network import FIRST_COME, Network
 from transports.virtual.topology import Link, Topology, Uniform
@@ -157,19 +156,8 @@ def _link(text: str) -> Link:
     return topology.link(latency, rate)
 
 
-def save(path: str | Path, latency: int, per_byte: Fraction, about: dict[str, Any]) -> None:
-    """Write down measured links, in picoseconds, for `load`."""
-    words = {
-        "format": FORMAT,
-        "latency_ps": latency,
-        "ps_per_byte": [per_byte.numerator, per_byte.denominator],
-        **about,
-    }
-    whole_files.write(path, json.dumps(words, indent=1) + "\n")
-
-
 def load(path: str | Path) -> Network:
-    """The network that `save` wrote; ValueError says what is wrong with the file."""
+    """The network that `mtd calibrate` wrote; ValueError says what is wrong with the file."""
     try:
         words = json.loads(Path(path).read_text(encoding="utf-8"))
         if words["format"] != FORMAT:
@@ -181,19 +169,3 @@ def load(path: str | Path) -> Network:
             f"{path} holds no network ({clean(str(error))}); mtd calibrate writes one"
         ) from None
     return Network(Uniform(link))
-
-
-def rate_of(per_byte: Fraction) -> float:
-    """Bytes per second."""
-    return float(10**12 / per_byte) if per_byte else float("inf")
-
-
-__all__ = [
-    "Hockney",
-    "LogGP",
-    "byte_time",
-    "load",
-    "rate_of",
-    "read",
-    "save",
-]

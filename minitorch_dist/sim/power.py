@@ -1,4 +1,4 @@
-"""How fast the ranks of a simulated world compute."""
+"""How fast the ranks of a simulated world compute, and how long a computation takes on this very rank."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from transports.clock import PICO
 from transports.quantities import amount
+from transports.virtual.clock import VirtualClock
 
 
 class Power:
@@ -36,3 +37,16 @@ class Power:
 
     def __repr__(self) -> str:
         return f"<Power of {self.flops} flops, {len(self.speeds)} ranks differ>"
+
+
+def slowed(clock: VirtualClock, picos: int) -> int:
+    """The time that the calling rank needs for work that takes `picos` at full speed."""
+    rank = clock.me().rank
+    power, moving = clock.power, clock.medium
+    if power is not None:
+        picos = power.span(rank, picos)
+    if moving is not None and moving.injector is not None:
+        picos = moving.injector.compute(rank, picos)
+    if moving is not None and moving.witness is not None:
+        moving.witness("compute", rank, picos)
+    return picos

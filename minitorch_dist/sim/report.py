@@ -10,11 +10,9 @@ from typing import Any, Generic, TypeVar
 
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
-from minitorch_dist.pictures import trace
 from minitorch_dist.pictures.words import preformatted
-from minitorch_dist.sim import whole_files
+from minitorch_dist.sim import plugs
 from minitorch_dist.sim.device_time import DeviceUse
-from minitorch_dist.sim.timelines import Timelines, drawing
 from transports.quantities import in_words
 
 T = TypeVar("T")
@@ -53,10 +51,8 @@ class Report(Generic[T]):
     )
 
     recorded: Path | None = field(default=None, compare=False)  # where its journal is
-    folded: Any = field(default=None, compare=False)  # how, if it was (see `sim.fold`)
-    timelines: Timelines | None = field(
-        default=None, compare=False, repr=False
-    )  # of timelines=True
+    folded: Any = field(default=None, compare=False)  # how, if it was (see `mtd.planning.fold`)
+    timelines: Any = field(default=None, compare=False, repr=False)  # of timelines=True
 
     @property
     def journal(self) -> Journal:
@@ -72,38 +68,11 @@ class Report(Generic[T]):
         per_node: int | None = None,
     ) -> None:
         """Write what these ranks did (all) for ui.perfetto.dev or chrome://tracing."""
-        scene = self.journal.scene().only(ranks, None)
-        whole_files.write(path, trace.draw(scene, per_node))
+        plugs.find("pages").save_trace(self, path, ranks, per_node)
 
     def save_page(self, path: str | PathLike[str], title: str = "") -> None:
         """Write a page that opens from the disk: one rank of each role, its memory, and the critical path in words."""
-        if self.timelines is None:
-            raise ValueError("nobody noted what the ranks did; say sim.run(…, timelines=True)")
-        said = f"{title or 'A run'}: {len(self.ranks)} ranks, {in_words(self.time)}"
-        page = drawing.page(self.timelines, said, self._sentences(), self._room)
-        whole_files.write(path, page.html())
-
-    def _room(self, rank: int) -> tuple[int | None, int | None]:
-        """Bytes that this rank's device has, and that were held at the peak."""
-        found = self.ranks[rank]
-        return (None if found.device is None else found.device.device.memory), found.peak_bytes
-
-    def _sentences(self) -> list[str]:
-        """The whole run in sentences, for its page."""
-        last = max(self.ranks, key=lambda rank: rank.time)
-        found = [
-            f"The ranks send {self.messages:,} messages with {self.bytes_sent:,} bytes{self._leaving()}."
-        ]
-        use = last.device
-        if use is not None and last.time:
-            found.append(
-                f"The device of rank {last.rank}, {use.device.name}, computes for {use.compute / last.time:.0%} of the "
-                f"time. For {use.communication / last.time:.0%} messages move and nothing hides them, and for "
-                f"{use.waiting / last.time:.0%} it waits. MFU is {use.mfu:.1%}."
-            )
-        if self.folded is not None:
-            found.append(f"{str(self.folded).capitalize()}.")
-        return found
+        plugs.find("pages").save_page(self, path, title)
 
     def _repr_html_(self) -> str:
         """In a notebook: its space-time diagram, if there is a journal, and the table."""

@@ -7,20 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from minitorch_dist.sim import attachments, fold as folding, run_arguments
+from minitorch_dist.sim import attachments, plugs, run_arguments
 from minitorch_dist.sim.attachments import (
     Attachment,
     OnDevice,
+    WayToRun,
     WithFaults,
-    WithFolding,
     WithJournal,
     WithMemory,
     WithShapes,
-    WithTimelines,
 )
-from minitorch_dist.sim.device import Device
 from minitorch_dist.sim.device_time import Devices
-from minitorch_dist.sim.fold.folding import Fold
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.running import run_all
 from minitorch_dist.sim.stage import SimulationStage
@@ -32,10 +29,6 @@ from transports.virtual.topology import Topology
 T = TypeVar("T")
 
 ENDLESS = 60.0  # seconds
-FOLDS = (
-    "fold= lets one rank run the program for others. That needs shapes=True, since numbers differ from rank to "
-    "rank, and a run without faults, hardships and a journal, which are of single ranks"
-)
 
 
 def run(
@@ -61,7 +54,7 @@ def run(
     memory: int | str | None = None,
     shapes: bool = False,
     device: Devices | None = None,
-    fold: Fold = False,
+    fold: Any = False,
     timelines: bool = False,
     prepared: Callable[[SimulationStage], None] | None = None,
 ) -> Report[T]:
@@ -110,52 +103,24 @@ def run(
             f"speeds= names rank {strangers[0]}, but the ranks are 0 to {world_size - 1}"
         )
     attached: list[Any] = [*with_]
-    if journal is not None:
-        attached.append(WithJournal(journal))
     if faults or not any(isinstance(each, WithFaults) for each in with_):
         attached.append(WithFaults(faults))  # also without any: hardships bring their own
     if prepared is not None:
         attached.append(prepared)
-    if memory is not None:
-        attached.append(WithMemory(memory))
-    if device is not None:
-        attached.append(OnDevice(device))
+    said: Any = (journal, WithJournal), (memory, WithMemory), (device, OnDevice)
+    attached += [kind(given) for given, kind in said if given is not None]
     if timelines:
-        attached.append(WithTimelines())
+        attached.append(plugs.find("timelines").WithTimelines())
     if shapes:
         attached.append(WithShapes())
     if fold:
-        attached.append(WithFolding(fold))
+        attached.append(plugs.find("fold").WithFolding(fold))
     attachments.demand_one_of_each(attached)
     options: dict[str, Any] = {
         "net": net, "seed": seed, "timeout": timeout, "endless": endless, "limit": limit, "engine": engine,
-        "adding": adding, "flops": flops, "speeds": speeds, "events": events,
+        "adding": adding, "flops": flops, "speeds": speeds, "events": events, "hardships": hardships,
     }  # fmt: skip
-    if any(isinstance(each, WithFolding) for each in attached):
-        return _folded(fn, world_size, args, kwargs, attached, hardships, options)
-    return run_all(fn, world_size, args, kwargs, attached, hardships=hardships, **options)
-
-
-def _folded(
-    fn: Callable[..., T], world_size: int, args: Sequence[Any], kwargs: Mapping[str, Any] | None,
-    attached: Sequence[Attachment], hardships: str, options: dict[str, Any],
-) -> Report[T]:  # fmt: skip
-    """One rank runs the program for others. Both halves are runs with these options."""
-    fold: Fold = True
-    options = options | {"memory": None, "device": None, "timelines": False, "shapes": False}
-    for each in attached:
-        if isinstance(each, WithFolding):
-            fold = each.by
-        elif isinstance(each, WithMemory):
-            options["memory"] = each.room
-        elif isinstance(each, Device | OnDevice):
-            options["device"] = each if isinstance(each, Device) else each.devices
-        elif isinstance(each, WithTimelines):
-            options["timelines"] = True
-        elif isinstance(each, WithShapes):
-            options["shapes"] = True
-        elif not isinstance(each, WithFaults) or each.planned:
-            raise ValueError(FOLDS)
-    if not options["shapes"] or hardships:
-        raise ValueError(FOLDS)
-    return folding.run(run, fn, world_size, args, kwargs, fold, **options)
+    for way in attached:
+        if isinstance(way, WayToRun):
+            return way.run(fn, world_size, args, kwargs, attached, options)
+    return run_all(fn, world_size, args, kwargs, attached, **options)

@@ -15,14 +15,13 @@ from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import files
 from minitorch_dist.distributed.world import World
 from minitorch_dist.launching import collector, launch
-from minitorch_dist.sim import nets, topologies
+from minitorch_dist.sim import message_engine, nets, topologies
 from minitorch_dist.sim.attachments import Attachment, RoomPart, RunPart, attach
-from minitorch_dist.sim.batched_engine import MANY, BatchedEngine
-from minitorch_dist.sim.declared import links_of
 from minitorch_dist.sim.hardship import Hardship
 from minitorch_dist.sim.power import Power
 from minitorch_dist.sim.report import RankReport, Report
 from minitorch_dist.sim.stage import SimulationStage
+from minitorch_dist.sim.topology_links import links_of
 from transports.errors import Overwritten
 from transports.quantities import byte_time
 from transports.virtual import medium
@@ -32,6 +31,7 @@ from transports.virtual.topology import Topology
 
 T = TypeVar("T")
 
+MANY = 64  # ranks of a group, from which on `auto` does not send its messages one by one
 ENGINES = {"auto": MANY, "threads": None, "greenlet": None, "lockstep": 2, "closed": 2}
 
 
@@ -58,7 +58,7 @@ def run_all(
     moving = medium.attach(clock, network)
     clock.chance_seed = seed or 0
     clock.power = Power(flops, speeds or {})
-    together = BatchedEngine(clock, moving, gamma, ENGINES[engine])
+    together = message_engine.of_run(clock, moving, gamma, ENGINES[engine])
     stage = SimulationStage(clock, moving, world_size, hardship)
     hardship.befall(moving)
     parts = attach(attached, stage)

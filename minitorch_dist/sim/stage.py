@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim import scene
+from minitorch_dist.sim.arrival_order import ArrivalOrder
 from minitorch_dist.sim.hardship import Hardship
-from minitorch_dist.sim.matches import Matches
 from minitorch_dist.tensors import generator
 from minitorch_dist.tensors.generator import Generator
 from transports.errors import Deadlock, DistError, Overwritten
@@ -92,8 +92,8 @@ class SimulationStage:
         self.sometimes: dict[str, bool] = {}
         self.marks: dict[int, list[tuple[str, int]]] = {}  # by rank: names, and when
         self.visit = self.enter  # one for all ranks
-        self.matches = Matches(clock)
-        self.entered.append(self.matches.enter)
+        self.arrivals = ArrivalOrder(clock)
+        self.entered.append(self.arrivals.enter)
         clock.stage = self
         clock.cause = self.cause
         clock.remark = lambda rank: scene.last_sent(self, rank)
@@ -171,7 +171,7 @@ class SimulationStage:
 
     def tell(self, error: BaseException) -> None:
         """Let an error say what came first in this run, if the program left that to times."""
-        words = str(self.matches)
+        words = str(self.arrivals)
         if words:
             error.add_note(words)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 
-from minitorch_dist.sim import nets
 from mtd import calibration, device_calibration
 from mtd.cli import page
+from mtd.planning.clusters import rate_of
 from transports.quantities import in_words
 from transports.registry import scheme_of
 
@@ -31,7 +31,9 @@ def run(options: argparse.Namespace) -> int:
     except (ValueError, OSError) as error:
         return page.refuse("calibrate", error)
     path = options.out or f"links-{scheme_of(options.address)}.json"
-    nets.save(path, found.latency, found.per_byte, {"measured": options.address, **found.about()})
+    calibration.save_network(
+        path, found.latency, found.per_byte, {"measured": options.address, **found.about()}
+    )
     print(f"{'bytes':>10} {'one way':>12} {'fitted':>12}")
     for nbytes, span in found.times.items():
         fitted = found.latency + round(nbytes * found.per_byte)
@@ -43,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         f"{costs.cores:.2g} cores"
     )
     print(
-        f"latency {in_words(found.latency)}, {nets.rate_of(found.per_byte) / 1e9:.3g} GB/s: "
+        f"latency {in_words(found.latency)}, {rate_of(found.per_byte) / 1e9:.3g} GB/s: "
         f"written to {path}; use it as net={path!r}"
     )
     return 0

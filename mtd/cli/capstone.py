@@ -10,11 +10,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from minitorch_dist.sim import whole_files
 from mtd.cli import scripts
 from mtd.cli.page import Page
 from mtd.course import achievements, certificate, finale, lesson, stack_proof, worlds
 from mtd.course.workspace import Workspace, WorkspaceError, find
+from mtd.pages import whole_files
 from transports import keeper
 
 LEGEND = "(order: a fingerprint of what each rank did and which message it got; bytes: sent by all ranks)"

@@ -24,10 +24,10 @@ from minitorch_dist.launching import launch
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
-from minitorch_dist.sim import whole_files
 from mtd.cli import demo_training, plots
 from mtd.cli.demo_training import DemoPlan, DemoResult
 from mtd.cli.parser import positive
+from mtd.pages import whole_files
 from transports import keeper
 
 PER_ROW, ROWS = 5, 1  # five pictures are 70 columns

@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from minitorch_dist.sim import whole_files
 from mtd.cli import page, plan_difference, plan_options, plan_page, plan_table
 from mtd.cli.plan_progress import PlanProgress, tell as _tell
+from mtd.pages import whole_files
 from mtd.planning import in_processes, model_files, pruning, saved_plans, search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.in_processes import ProcessEnded

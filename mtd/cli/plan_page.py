@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from minitorch_dist.pictures.step_page import PageTable
-from minitorch_dist.sim.timelines import drawing
+from mtd.pages import drawing
 from mtd.planning import reasons, search, short_runs
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.model_files import ModelSizes

@@ -77,7 +77,7 @@ class Player:
     def _what_if(self) -> None:
         if self._fork is None or not self.scene.moments:
             self.said = (
-                "no program is at hand that could run again with this message first: use sim.fork "
+                "no program is at hand that could run again with this message first: use mtd.cli.forking "
                 "for a simulated one, or mtd show with a journal of mtd run"
                 if self._fork is None
                 else "nothing happened"

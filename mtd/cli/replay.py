@@ -7,7 +7,7 @@ import sys
 from functools import partial
 
 from minitorch_dist import sim
-from minitorch_dist.sim import cases
+from minitorch_dist.sim import replay_token
 from mtd.cli import page, scripts
 from mtd.cli.lessons.commands import lessons_for
 
@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         scripts.check(arguments.script)
         scripts.warn_of_strays(arguments)
-        cases.parse(arguments.token)
+        replay_token.parse(arguments.token)
     except (OSError, ValueError) as error:
         return page.refuse("replay", error)
     program = partial(scripts.play, arguments.script, arguments.arguments)

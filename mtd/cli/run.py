@@ -27,11 +27,12 @@ from typing import Any, Final
 from minitorch_dist import sim
 from minitorch_dist.distributed import fault_injection
 from minitorch_dist.launching import launch
-from minitorch_dist.sim import hardship, nets, whole_files
+from minitorch_dist.sim import hardship, nets
 from mtd import traces
 from mtd.cli import page, scripts
 from mtd.cli.lessons.commands import lessons_for
 from mtd.cli.parser import near
+from mtd.pages import whole_files
 from transports import registry
 from transports.faults import plans
 

@@ -21,9 +21,9 @@ from minitorch_dist.pictures import page as page_drawn, spacetime, svg, trace
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
-from minitorch_dist.sim import forking, whole_files
-from mtd.cli import bars, page, player
+from mtd.cli import bars, forking, page, player
 from mtd.cli.lessons import picture
+from mtd.pages import whole_files
 from mtd.traces import read_chrome
 
 

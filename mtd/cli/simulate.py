@@ -15,10 +15,10 @@ from rich.table import Table
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
 from minitorch_dist.sim import nets, topologies
-from minitorch_dist.sim.topologies import link_table
 from mtd import estimates
 from mtd.cli import page
 from mtd.cli.parser import near
+from mtd.pages.link_table import link_table
 from transports.quantities import amount, byte_time, in_words
 
 

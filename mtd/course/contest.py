@@ -30,7 +30,7 @@ from minitorch_dist.distributed.schedules.schedule import (
     ScheduleError,
 )
 from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, numbered
-from minitorch_dist.sim import declared, nets
+from minitorch_dist.sim import nets, topology_links
 from mtd import estimates
 from mtd.course import pipelines
 from transports.quantities import amount, in_words
@@ -261,7 +261,7 @@ MINE = "yours"
 
 def _race(mine: Schedule, ranks: int, nbytes: int, net: Topology) -> list[tuple[str, Leg]]:
     """Of an algorithm with pieces the best number of them."""
-    links = declared.links_of(net) or Links()
+    links = topology_links.links_of(net) or Links()
     best: dict[str, Leg] = {MINE: _leg(mine, ranks, nbytes, net)}
     for schedule in choice.candidates(mine.collective, nbytes, links):
         if not domain.may_run(schedule, ranks):

@@ -8,7 +8,7 @@ import numpy as np
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist
-from minitorch_dist.sim import inside, nets
+from minitorch_dist.sim import nets, program_calls
 from minitorch_dist.sim.runner import run
 from mtd.papers.paper import Paper, Row
 
@@ -42,10 +42,10 @@ def play(delay: int, pace: Pace) -> tuple[list[float], list[list[float]]]:
     worker, weights = dist.get_rank(), torch.zeros(COUNT)
     began, pushed = [], []
     for step in range(STEPS):
-        began.append(inside.now())
-        inside.compute(pace(worker, step))
+        began.append(program_calls.now())
+        program_calls.compute(pace(worker, step))
         dist.send(gradient(worker, weights), SERVER)
-        pushed.append(inside.now())
+        pushed.append(program_calls.now())
         dist.recv(weights, SERVER)
     return [], [began, pushed]
 

@@ -18,7 +18,7 @@ from minitorch_dist import models, nn
 from minitorch_dist.autograd.function import Function
 from minitorch_dist.distributed.ddp.buckets import MIB, assign
 from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.sim import declared, inside, nets
+from minitorch_dist.sim import nets, program_calls, topology_links
 from minitorch_dist.sim.runner import run
 from mtd import estimates
 from mtd.papers.paper import Paper, Row
@@ -41,7 +41,7 @@ class TimedBackward(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        inside.compute(TAKES / 1e9)
+        program_calls.compute(TAKES / 1e9)
         return grads[0]
 
 
@@ -71,7 +71,7 @@ def _train(cap: int) -> list[Sent]:
     start = 0.0
     for _ in range(2):  # in the second pass the buckets are as they will stay
         start += START
-        inside.compute(start - inside.now())
+        program_calls.compute(start - program_calls.now())
         model(torch.ones(1, WIDTHS[0])).sum().backward()
     found = []
     reducer = model.reducer
@@ -83,7 +83,7 @@ def _train(cap: int) -> list[Sent]:
 
 def _all_reduce(size: int, nbytes: int) -> int:
     """Nanoseconds, by the schedule that DDP's all_reduce chooses."""
-    schedule = choice.choose("all_reduce", size, nbytes, declared.links_of(SMALL, 0))
+    schedule = choice.choose("all_reduce", size, nbytes, topology_links.links_of(SMALL, 0))
     return estimates.time_of(schedule, size, nbytes, SMALL) // 1000
 
 

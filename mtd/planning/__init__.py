@@ -21,4 +21,7 @@ training_step    a step on every rank
     plan_cache       what was found before: an interrupted plan goes on
     reasons          why one is slower than another, and what failures cost
     saved_plans      plans in files, and how two differ
+
+    fold             ranks that do the same run the program once: `sim.run(…, fold=True)`
+    caching_allocator  the memory that torch would reserve
 """

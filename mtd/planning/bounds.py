@@ -17,8 +17,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from minitorch_dist.sim import runner
-from minitorch_dist.sim.fold.folding import Fold
 from mtd.planning.clusters import GpuCluster
+from mtd.planning.fold.folding import Fold
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.training_step import pass_through

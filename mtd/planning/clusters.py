@@ -47,9 +47,9 @@ class GpuCluster:
         """Bytes a second of a link within a node, or between nodes."""
         topology = self.network.topology
         if isinstance(topology, TwoLevel):
-            return nets.rate_of((topology.intra if inside else topology.inter).per_byte)
+            return rate_of((topology.intra if inside else topology.inter).per_byte)
         one = getattr(topology, "link", None)
-        return nets.rate_of(one.per_byte) if isinstance(one, Link) else 50e9
+        return rate_of(one.per_byte) if isinstance(one, Link) else 50e9
 
     def message(self, inside: bool, nbytes: int) -> float:
         """Seconds that a message of so many bytes takes alone."""
@@ -116,3 +116,8 @@ def _slower(network: Network, factor: float) -> Network:
     times = Fraction(factor).limit_denominator(1000)
     slow = Link(outer.latency, outer.per_byte * times, outer.wire)
     return Network(two_level(topology.nodes, topology.gpus, topology.intra, slow, topology.nic))
+
+
+def rate_of(per_byte: Fraction) -> float:
+    """Bytes per second."""
+    return float(10**12 / per_byte) if per_byte else float("inf")

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from minitorch_dist.sim import whole_files
+from mtd.pages import whole_files
 from mtd.planning import saved_plans
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout

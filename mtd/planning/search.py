@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from minitorch_dist.sim import runner
-from minitorch_dist.sim.fold.folding import Fold, Folded
 from minitorch_dist.sim.report import RankReport, Report
 from mtd.planning import formula, short_runs
 from mtd.planning.clusters import GpuCluster
+from mtd.planning.fold.folding import Fold, Folded
 from mtd.planning.layouts import CHECKPOINTS, TrainingLayout, faults
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.short_runs import MEMORY

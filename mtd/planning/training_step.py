@@ -21,12 +21,12 @@ from minitorch_dist.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from minitorch_dist.distributed.pipelining import PipelineStage, get_schedule_class
 from minitorch_dist.distributed.pipelining.stage import SavedForward, as_tuple
 from minitorch_dist.distributed.world import current
-from minitorch_dist.sim import inside
-from minitorch_dist.sim.caching_allocator import CachingAllocator
-from minitorch_dist.sim.fold import repeats
+from minitorch_dist.sim import program_calls
 from minitorch_dist.tensors import ledger, pools
 from mtd.planning import cutting
+from mtd.planning.caching_allocator import CachingAllocator
 from mtd.planning.context_attention import own_part
+from mtd.planning.fold import repeats
 from mtd.planning.layouts import TrainingLayout, layers_of
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.parallel_loss import cross_entropy
@@ -87,7 +87,7 @@ def pass_through(
             )
         loss = cross_entropy(part(given), words, mesh["tp"].get_group(), model.kernels) / 2
         loss.backward()
-        inside.mark(f"micro-batch {number}")
+        program_calls.mark(f"micro-batch {number}")
 
 
 def _mesh(layout: TrainingLayout) -> DeviceMesh:

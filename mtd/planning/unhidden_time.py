@@ -24,7 +24,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist
 from minitorch_dist.distributed import new_groups
 from minitorch_dist.distributed.device_mesh import init_device_mesh
-from minitorch_dist.sim import inside, runner
+from minitorch_dist.sim import program_calls, runner
 from mtd.planning import bounds
 from mtd.planning.bounds import ROOM, Known, MicroBatchTimes, measure_anew
 from mtd.planning.clusters import GpuCluster
@@ -130,7 +130,7 @@ def carry_out(kind: str, stride: int, ranks: int, length: int, dtype: str) -> No
             dist.all_gather_into_tensor(whole, shard, group=group)
         else:
             dist.reduce_scatter_tensor(shard, whole, group=group)
-    inside.mark("end")
+    program_calls.mark("end")
 
 
 # ---------------------------------------------------------------------------------- a pipeline

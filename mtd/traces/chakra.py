@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from minitorch_dist.sim import whole_files
+from mtd.pages import whole_files
 from mtd.traces import protobuf
 from mtd.traces.protobuf import TraceError, bytes_field, number_field, packed_field
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from minitorch_dist.sim.timelines.roles import Timelines
-from minitorch_dist.sim.timelines.timeline import AwaitedSpan, ComputedSpan, Key, RankTimeline
+from mtd.timelines.roles import Timelines
+from mtd.timelines.timeline import AwaitedSpan, ComputedSpan, Key, RankTimeline
 from mtd.traces.chakra import COLLECTIVES, NodeKind, TraceNode
 
 POSTED, OVER, BEGUN, COMPUTING = range(4)  # the order of what happens at one instant

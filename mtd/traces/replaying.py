@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist
-from minitorch_dist.sim import inside
+from minitorch_dist.sim import program_calls
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.runner import run
 from mtd.traces.chakra import NodeKind, TraceNode
@@ -119,7 +119,7 @@ def _do(
         if work is not None:
             work.wait()
     if node.kind == NodeKind.COMPUTE:
-        inside.compute(node.duration / PICO)
+        program_calls.compute(node.duration / PICO)
     elif node.kind == NodeKind.COLLECTIVE:
         size = len(node.group) or world
         works[node.number] = _begun(node, groups[node.group], size)

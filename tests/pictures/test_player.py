@@ -20,7 +20,7 @@ from minitorch_dist.distributed import journal
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd import cli
-from mtd.cli import player
+from mtd.cli import forking, player
 from mtd.cli.player import Player
 from tests.journal.programs import everything, ring
 from tests.pictures.scenes import empty, ping
@@ -139,16 +139,16 @@ def test_what_if_it_had_come_first(tmp_path: Path) -> None:
     received = [n for n, e in enumerate(run.events) if e.what == "receive"]
     assert [run.events[n].peer for n in received] == [1, 2, 3]
     for event, expected in zip(received[1:], ([2.0, 1.0, 3.0], [3.0, 1.0, 2.0]), strict=True):
-        report = sim.fork(first_come, run, event, 4, net=NET, journal=tmp_path / "forked.mtd")
+        report = forking.fork(first_come, run, event, 4, net=NET, journal=tmp_path / "forked.mtd")
         assert report.results[0] == expected
         other = journal.read(tmp_path / "forked.mtd")
         found = run.diff(other)
         assert found is not None and found.one is not None and found.other is not None
         assert (found.one.what, found.one.peer, found.other.peer) == ("receive", 1, expected[0])
     with pytest.raises(ValueError, match="it came first already: rank 1 sends"):
-        sim.come_first(run, received[0])
+        forking.come_first(run, received[0])
     with pytest.raises(ValueError, match="no message that was received: rank 1 computes"):
-        sim.come_first(run, next(n for n, e in enumerate(run.events) if e.what == "compute"))
+        forking.come_first(run, next(n for n, e in enumerate(run.events) if e.what == "compute"))
 
 
 def test_the_player_forks_and_comes_back(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_the_player_forks_and_comes_back(tmp_path: Path) -> None:
 
     def fork(event: int) -> Scene | str:
         try:
-            sim.fork(first_come, run, event, 3, net=NET, journal=tmp_path / "other.mtd")
+            forking.fork(first_come, run, event, 3, net=NET, journal=tmp_path / "other.mtd")
         except ValueError as error:
             return str(error)
         return journal.read(tmp_path / "other.mtd").scene()
@@ -246,4 +246,4 @@ def test_a_remark_is_wrapped_and_says_why_a_run_cannot_be_made_again() -> None:
     walk.press("f")
     lines = walk.frame(60).lines
     assert "no program is at hand" in " ".join(lines) and max(map(len, lines)) <= 60
-    assert "use sim.fork for a simulated one" in " ".join(lines)
+    assert "use mtd.cli.forking for a simulated one" in " ".join(lines)

@@ -12,8 +12,8 @@ from minitorch_dist.distributed import schedules
 from minitorch_dist.distributed.schedules import batched_overtaking, overtaking
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
 from minitorch_dist.distributed.schedules.steps import Receive, Send, Steps
-from minitorch_dist.sim import declared
-from minitorch_dist.sim.batched_engine import TOGETHER
+from minitorch_dist.sim import topology_links
+from minitorch_dist.sim.fast.batched_engine import TOGETHER
 
 MEETING = [s for s in schedules.BUILT_IN.values() if s.collective in TOGETHER]
 
@@ -34,7 +34,7 @@ def test_by_instants_is_message_by_message(schedule: Schedule) -> None:
     for size in (2, 3, 5, 8, 13):
         sizes = schedule.sizes(size, 7) * 4
         for net in nets(size):
-            links = declared.wires_of(net, range(size), int(random.choice([0, 30])))
+            links = topology_links.wires_of(net, range(size), int(random.choice([0, 30])))
             assert links is not None
             for entry in (
                 np.zeros(size, np.int64),
@@ -60,7 +60,7 @@ def crossed(rank: Any, size: int) -> Steps:
 
 @pytest.mark.parametrize("steps", [deaf, crossed])
 def test_what_stands_still_is_refused(steps: Any) -> None:
-    links = declared.wires_of(sim.uniform("5us", "100Gb/s"), range(3))
+    links = topology_links.wires_of(sim.uniform("5us", "100Gb/s"), range(3))
     assert links is not None
     nothing = np.zeros(3, np.int64)
     schedule = Schedule("all_reduce", "mine", steps)

@@ -95,14 +95,16 @@ def test_additions_and_shared_cores_are_in_the_prediction() -> None:
 
 def test_a_file_keeps_the_intervals(tmp_path: Path) -> None:
     fitted, path = fit_all(measurements(TRUTH, 0.1, 4)), tmp_path / "links.json"
-    nets.save(path, fitted.latency, fitted.per_byte, fitted.about())
+    calibration.save_network(path, fitted.latency, fitted.per_byte, fitted.about())
     again = calibration.load(str(path))
     assert again is not None and nets.load(path) == fitted.network
     for algorithm, size, nbytes in CALLS:
         one, other = (f.predict("all_reduce", algorithm, size, nbytes) for f in (fitted, again))
         assert one.time == other.time and other.low == pytest.approx(one.low, rel=1e-4)
-    nets.save(path, 1000, fitted.per_byte, {})
+    calibration.save_network(path, 1000, fitted.per_byte, {})
     assert calibration.load(str(path)) is None
-    nets.save(path, 1000, fitted.per_byte, {"costs": [1], "draws": [["x"]], "scatter": []})
+    calibration.save_network(
+        path, 1000, fitted.per_byte, {"costs": [1], "draws": [["x"]], "scatter": []}
+    )
     with pytest.raises(ValueError, match="holds no measurements"):
         calibration.load(str(path))

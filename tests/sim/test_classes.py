@@ -9,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
-from minitorch_dist.sim.fold import repeats
 from mtd.planning import search
+from mtd.planning.fold import repeats
 from mtd.planning.layouts import CHECKPOINTS, TrainingLayout, faults
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.training_step import train

@@ -10,7 +10,7 @@ from minitorch_dist.distributed import collectives, schedules, world
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
-from minitorch_dist.sim.declared import links_of
+from minitorch_dist.sim.topology_links import links_of
 
 ALPHA, BETA = 5_000_000, 80
 NET = sim.uniform(ALPHA, BETA)

@@ -23,8 +23,8 @@ from minitorch_dist.distributed.pipelining import (
     ScheduleInterleaved1F1B,
 )
 from minitorch_dist.nn.parallel import DistributedDataParallel
-from minitorch_dist.sim.timelines.critical_path import COLLECTIVE, COMPUTING, MESSAGE, CriticalPath
-from minitorch_dist.sim.timelines.timeline import ComputedSpan
+from mtd.timelines.critical_path import COLLECTIVE, COMPUTING, MESSAGE, CriticalPath
+from mtd.timelines.timeline import ComputedSpan
 from tests.deep import examples
 
 # ------------------------------------------------------------------------------- random programs

@@ -19,7 +19,7 @@ from minitorch_dist.distributed.fsdp import FullyShardedDataParallel
 from minitorch_dist.distributed.pipelining import PipelineStage, ScheduleGPipe
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.nn.parallel import DistributedDataParallel
-from minitorch_dist.sim import declared, device
+from minitorch_dist.sim import device, topology_links
 from minitorch_dist.sim.device_time import Spans, spread
 from minitorch_dist.tensors import flops
 from minitorch_dist.tensors.core import observers
@@ -217,7 +217,7 @@ def test_ddp_hides_what_the_formula_says(size: int, rows: int) -> None:
 
     report = sim.run(train, size, net=net, device=MULTIPLIES, engine="greenlet")
     product = 2 * rows * width * width
-    nbytes, links = width * width * 4, declared.links_of(net, 0)
+    nbytes, links = width * width * 4, topology_links.links_of(net, 0)
     sent = 0
     if size > 1:
         schedule = choice.choose("all_reduce", size, nbytes, links)

@@ -20,8 +20,8 @@ from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, Pee
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.reductions import COMBINES
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.sim import vectorised_values
-from minitorch_dist.sim.batched_engine import TOGETHER
+from minitorch_dist.sim.fast import vectorised_values
+from minitorch_dist.sim.fast.batched_engine import TOGETHER
 from tests.sim.programs import collective
 from transports.clock import SYSTEM
 

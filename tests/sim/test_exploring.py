@@ -10,7 +10,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from minitorch_dist.nn.parallel import DistributedDataParallel
-from minitorch_dist.sim import cases
+from minitorch_dist.sim import replay_token
 from minitorch_dist.sim.hardship import ALL
 from minitorch_dist.tensors.core import observers
 
@@ -110,7 +110,7 @@ def test_planted_bugs_are_found_made_small_and_replayed(
     assert len(small.case.hardships) + len(small.faults) == needed <= small.tries
     for failure in (bug, small):
         token = failure.replay_token
-        assert cases.parse(token) == failure.case and str(cases.parse(token)) == token
+        assert replay_token.parse(token) == failure.case and str(replay_token.parse(token)) == token
         with pytest.raises(AssertionError) as caught:
             sim.replay(token, program)
         assert str(caught.value) == str(failure.error)
@@ -233,34 +233,6 @@ def test_sometimes_and_always() -> None:
         sim.run(wrong, 1)
     launched: list[bool] = [sim.sometimes("anywhere", 1), sim.sometimes("anywhere", 0)]
     assert launched == [True, False]  # outside of a simulation they do no harm
-
-
-def test_the_decorator_says_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-
-    @sim.test(world_size=3, seeds=40)
-    def test_order(shift: int = 0) -> None:
-        calls.append(shift)
-        first_is_rank_one()
-
-    with pytest.raises(AssertionError) as caught:
-        test_order(shift=7)
-    seed, token = caught.value.__notes__[-2:]
-    number = seed.removeprefix("MTD_SEED=").partition(" ")[0]
-    assert seed == f"MTD_SEED={number} pytest -k test_order" and set(calls) == {7}
-    assert token.startswith(f"sim.replay('mtd1:seed={number};ranks=3;")
-    calls.clear()
-    monkeypatch.setenv("MTD_SEED", number)
-    with pytest.raises(AssertionError, match="came first"):
-        test_order()
-    assert len(calls) == 9  # a calm run for its length, the seed, and once more to see it again
-
-    @sim.test(world_size=2, seeds=3, tolerate=ZeroDivisionError)
-    def test_tolerated() -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.delenv("MTD_SEED")
-    test_tolerated()
 
 
 def test_endless_talk_is_a_livelock() -> None:

@@ -25,7 +25,7 @@ from minitorch_dist.distributed.tensor.parallel import (
     parallelize_module,
 )
 from minitorch_dist.nn.parallel import DistributedDataParallel
-from minitorch_dist.sim.fold.rank_number import RankNumber
+from mtd.planning.fold.rank_number import RankNumber
 from tests.sim import test_shapes as programs
 
 Program = Callable[..., Any]

@@ -8,7 +8,8 @@ import pytest
 from minitorch_dist import sim
 from minitorch_dist.distributed.schedules import BUILT_IN
 from minitorch_dist.distributed.schedules.schedule import ROOTED
-from minitorch_dist.sim import declared, lockstep
+from minitorch_dist.sim import topology_links
+from minitorch_dist.sim.fast import lockstep
 from tests.distributed.schedules.test_cost import ALPHA, BETA, FOLDED, GAMMA, TABLE, P, bytes_for
 from tests.sim.programs import collective
 
@@ -63,7 +64,7 @@ def test_all_ranks_at_once_take_what_the_table_says(key: tuple[str, str]) -> Non
             continue
         n = 0 if key[0] == "barrier" else bytes_for(p)
         zeros = np.zeros(size, np.int64)
-        wires = declared.wires_of(NET, range(size))
+        wires = topology_links.wires_of(NET, range(size))
         assert wires is not None
         chunks = schedule.sizes(size, n)
         moved = lockstep.move(schedule, chunks, wires, zeros, zeros, zeros)

@@ -9,8 +9,8 @@ import pytest
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
-from minitorch_dist.sim.identity import identity, plain
-from minitorch_dist.sim.shrinking import rounder, simpler
+from minitorch_dist.sim.failure import rounder, simpler
+from minitorch_dist.sim.failure_identity import identity, plain
 from tests.deep import seeds
 from transports.faults.plans import Fault
 

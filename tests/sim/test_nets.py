@@ -77,7 +77,7 @@ def test_networks_in_words_and_files(tmp_path: Path) -> None:
     inner, outer = sim.link("1us", "150GB/s"), sim.link("5us", "100Gb/s")
     assert nets.read(text).topology == sim.two_level(2, 4, inner, outer, "per_node")
     path = tmp_path / "links.json"
-    nets.save(path, 7_000_000, Fraction(3, 2), {"measured": "nothing"})
+    calibration.save_network(path, 7_000_000, Fraction(3, 2), {"measured": "nothing"})
     assert sim.run(many, 2, (1,), net=str(path)).time == 7_000_000 + 1500
     for wrong in (
         "carrier pigeons",

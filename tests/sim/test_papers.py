@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from minitorch_dist.sim.caching_allocator import CachingAllocator
 from mtd.cli import main
 from mtd.papers import PAPERS, paper
 from mtd.papers.paper import Row
+from mtd.planning.caching_allocator import CachingAllocator
 
 LONG = {"powersgd", "zero_volume"}  # seconds each
 LONGER = {"zero_memory", "megatron_speed", "torchtitan", "fsdp_speed"}  # many of them; `make deep`

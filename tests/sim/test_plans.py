@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from minitorch_dist.sim import whole_files
 from mtd import cli
 from mtd.cli import plan_page
+from mtd.pages import whole_files
 from mtd.planning import (
     bounds,
     clusters,

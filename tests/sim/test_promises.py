@@ -29,9 +29,9 @@ from minitorch_dist.distributed import schedules, world
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
 from minitorch_dist.nn.parallel import DistributedDataParallel
-from minitorch_dist.sim import declared
-from minitorch_dist.sim.batched_engine import TOGETHER
+from minitorch_dist.sim.fast.batched_engine import TOGETHER
 from minitorch_dist.sim.hardship import ALL
+from mtd import estimates
 from tests.deep import some_of
 from tests.sim.programs import collective
 
@@ -107,7 +107,7 @@ def test_no_bound_is_beaten(
     )
     nbytes = 0 if schedule.collective == "barrier" else whole
     assert report.time >= bounds.least_time(
-        schedule.collective, size, nbytes, declared.fastest(net, size)
+        schedule.collective, size, nbytes, estimates.fastest(net, size)
     )
     if schedule.collective not in ROOTED:
         assert max(rank.bytes_sent for rank in report.ranks) >= bounds.least_bytes(

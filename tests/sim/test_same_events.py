@@ -19,7 +19,7 @@ import pytest
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed import schedules
-from minitorch_dist.sim.batched_engine import TOGETHER
+from minitorch_dist.sim.fast.batched_engine import TOGETHER
 from minitorch_dist.sim.hardship import ALL
 from tests.sim.programs import collective
 from transports import simulation

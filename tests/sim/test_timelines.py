@@ -15,9 +15,9 @@ from minitorch_dist.distributed.fsdp import fully_shard
 from minitorch_dist.distributed.pipelining import PipelineStage, Schedule1F1B
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.pictures import step_page
-from minitorch_dist.sim.timelines.critical_path import COLLECTIVE, COMPUTING, MESSAGE
-from minitorch_dist.sim.timelines.timeline import ComputedSpan
 from mtd.cli import main
+from mtd.timelines.critical_path import COLLECTIVE, COMPUTING, MESSAGE
+from mtd.timelines.timeline import ComputedSpan
 
 Program = Callable[..., Any]
 MS = 10**9  # picoseconds

@@ -18,10 +18,10 @@ import pytest
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed.schedules import BUILT_IN, choice
-from minitorch_dist.sim import declared, nets
-from minitorch_dist.sim.topologies import link_rows
+from minitorch_dist.sim import nets, topology_links
 from mtd import estimates
 from mtd.cli import main
+from mtd.pages.link_table import link_rows, link_table
 from tests.sim.messages import Letter, ends_of
 from transports.virtual.network import FIRST_COME, MAX_MIN, SHARING
 
@@ -116,10 +116,10 @@ def test_there_are_as_many_links_as_in_the_book() -> None:
     assert numbers(NETS["rails and spines"]) == {**own, "up": 4 * 2, "down": 2 * 4}
     (row,) = [row for row in link_rows(sim.torus((5,), LINK), 5) if row.kind.startswith("between")]
     assert row.fewest == row.most == 3  # from each rank 1 and 2 links far, both ways round
-    said = sim.link_table(NETS["dragonfly"], 12)
+    said = link_table(NETS["dragonfly"], 12)
     assert "0.25 GB/s" in said and len(said.splitlines()) == 5
     with pytest.raises(ValueError, match="1024 ranks at most"):
-        sim.link_table(sim.torus((2000,), LINK), 2000)
+        link_table(sim.torus((2000,), LINK), 2000)
 
 
 def random_letters(net: Any, seed: int, count: int, latest: int = 0) -> list[Letter]:
@@ -242,7 +242,7 @@ def test_a_slow_rank_is_slow_on_rails_as_well(sharing: str) -> None:
 def test_on_rails_large_vectors_go_through_the_nodes_first() -> None:
     """NCCL's choice: for few bytes few rounds, for many bytes NVLink first and then each rail."""
     net = sim.rails(4, 8, sim.link("1us", "450GB/s"), sim.link("5us", "400Gb/s"))
-    links = declared.links_of(net)
+    links = topology_links.links_of(net)
     small, large = (
         choice.choose("all_reduce", 32, nbytes, links).algorithm for nbytes in (256, 1 << 28)
     )
@@ -295,7 +295,7 @@ def test_networks_in_words(
     assert nets.read(said) == sim.Network(net, sharing=sharing)
     given = ["simulate", "barrier", "--ranks", "12", "--net", said, "--links"]
     assert main(given) == 0
-    assert sim.link_table(net, 12).splitlines()[1].split()[0] in capsys.readouterr().out
+    assert link_table(net, 12).splitlines()[1].split()[0] in capsys.readouterr().out
     kind = text.partition(":")[0]
     for wrong in (f"{kind}:", f"{text},nonsense=1", text.replace("1us", "x"), f"{text},sharing=x"):
         with pytest.raises(ValueError, match=f"write it like {kind}:"):

@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from minitorch_dist import sim
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
-from minitorch_dist.sim import declared, nets, two_level_bounds
-from mtd import estimates
+from minitorch_dist.sim import nets, topology_links
+from mtd import estimates, two_level_bounds
 from transports.virtual.topology import TwoLevel
 
 NODES = "two_level:nodes={},gpus={},intra=1us/150GB/s,inter=5us/100Gb/s"
@@ -82,5 +82,5 @@ def test_no_way_to_tell_all_of_them_is_quicker(nodes: tuple[int, ...], near: int
 
 def test_a_shared_card_has_no_bound_yet() -> None:
     shared = nets.read(NODES.format(2, 4) + ",nic=per_node").topology
-    assert declared.wires_of(shared, range(8)) is None
+    assert topology_links.wires_of(shared, range(8)) is None
     assert estimates.least_time("all_reduce", 8, 10**6, shared) == 0

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from minitorch_dist.sim import whole_files
 from mtd import cli
+from mtd.pages import whole_files
 
 PAGE = "<!doctype html>"
 

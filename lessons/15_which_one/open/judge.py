@@ -9,7 +9,7 @@ import numpy as np
 from minitorch_dist.distributed.schedules.choice import known
 from minitorch_dist.distributed.schedules.cost import textbook_time
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.sim import declared, nets
+from minitorch_dist.sim import nets, topology_links
 from mtd.course.contest import NotAdmitted
 
 ABOUT = "measuring, and ten reserved all_reduces: time ÷ what no all_reduce can beat"
@@ -62,7 +62,7 @@ RACES = (
 
 def race_on(text):
     """Your own network: a file of `mtd calibrate`, or words."""
-    links = declared.links_of(nets.read(text).topology)
+    links = topology_links.links_of(nets.read(text).topology)
     if links is None:
         raise NotAdmitted(
             f"{text} has links of several kinds, and one α and one β do not describe it"

@@ -153,7 +153,7 @@ class JointLoad:
 
 
 def _who_load(group: Any, no_dist: bool) -> Any:
-    """The group whose ranks have to agree; None if this rank is alone, or stands for others (see `sim.fold`)."""
+    """The group whose ranks have to agree; None if this rank is alone, or stands for others (see `mtd.planning.fold`)."""
     if no_dist or not distributed_c10d.is_initialized():
         return None
     group = distributed_c10d._get_default_group() if group is None else group

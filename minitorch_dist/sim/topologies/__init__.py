@@ -8,7 +8,7 @@
 
 Each is a small class with a method `route` (see `transports.virtual.topology`): the way depends on its two
 ends alone, by the rule of the textbook. `places` is how many ranks it holds, and `fastest` is a link that
-no rank's ports beat (for bounds). `table` lists the links.
+no rank's ports beat (for bounds).
 """
 
 from __future__ import annotations
@@ -21,11 +21,6 @@ from minitorch_dist.sim.topologies.mesh import (
     torus as torus,
 )
 from minitorch_dist.sim.topologies.rails import Rails as Rails, rails as rails
-from minitorch_dist.sim.topologies.table import (
-    LinkRow as LinkRow,
-    link_rows as link_rows,
-    link_table as link_table,
-)
 from transports.virtual.topology import Topology
 
 

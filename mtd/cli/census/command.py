@@ -14,10 +14,10 @@ import subprocess
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from minitorch_dist.sim import whole_files
 from mtd.cli.census import marks, names, walks
 from mtd.cli.code_lines import GROUNDS, HOUSE, code_lines
 from mtd.cli.page import Page
+from mtd.pages import whole_files
 from transports import keeper
 
 LONGEST = 1800  # seconds of one command

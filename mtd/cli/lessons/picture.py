@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from minitorch_dist.pictures import page as pages, svg
-from minitorch_dist.sim import whole_files
 from mtd.cli import player
 from mtd.cli.lessons import report
 from mtd.cli.page import Page, refuse
@@ -15,6 +14,7 @@ from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError, find as find_lesson
 from mtd.course.source import missing
 from mtd.course.workspace import Workspace, find
+from mtd.pages import whole_files
 
 
 def is_meant(wanted: str) -> bool:

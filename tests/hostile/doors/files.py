@@ -33,6 +33,7 @@ from minitorch_dist.pictures.terminal import painted
 from minitorch_dist.serialization import container
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.device import Product
+from mtd import calibration
 from mtd.cli import bars, plan_difference
 from mtd.cli.page import Page
 from mtd.planning import model_files, saved_plans, search
@@ -297,7 +298,7 @@ class Net:
         self.path = folder / "net.json"
 
     def make(self, random: Random, size: int) -> Any:
-        nets.save(
+        calibration.save_network(
             self.path, random.randrange(10**7), Fraction(random.randrange(1, 99), 7), {"of": "here"}
         )
         return json.loads(self.path.read_text())

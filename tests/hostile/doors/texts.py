@@ -19,7 +19,7 @@ from minitorch_dist.distributed.elastic.rendezvous.state import (
     JobState,
     StateEntry,
 )
-from minitorch_dist.sim import cases, nets
+from minitorch_dist.sim import nets, replay_token
 from minitorch_dist.tensors import devices
 from tests.hostile.bending import as_json, bend_text, bend_tree
 from tests.hostile.door import Door
@@ -88,8 +88,8 @@ def fault(text: str) -> None:
 
 
 def token(text: str) -> None:
-    found = cases.parse(text)
-    assert cases.parse(str(found)) == found, f"{found} is not read back as it is written"
+    found = replay_token.parse(text)
+    assert replay_token.parse(str(found)) == found, f"{found} is not read back as it is written"
 
 
 def network(text: str) -> None:

@@ -1,0 +1,35 @@
+"""Parts of runs that other packages bring, by name. They register themselves, or have an entry point, which is asked for once.
+
+fold    one rank runs the program for all that do the same; the planner brings it (`mtd.planning.fold`)
+    timelines   what each rank did and when, and the chain that a run's time is (`mtd.timelines`)
+    pages   a report is written as a page, or as a trace; the command brings it (`mtd.pages`)
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import Any, Final
+
+GROUP: Final = "minitorch_dist.sim"
+BROUGHT_BY: Final = {
+    "fold": "mtd.planning.fold",
+    "pages": "mtd.pages",
+    "timelines": "mtd.timelines",
+}
+_registered: dict[str, Any] = {}
+
+
+def register(name: str, module: Any) -> None:
+    _registered[name] = module
+
+
+def find(name: str) -> Any:
+    """The module that brings it; ImportError if nobody does."""
+    if name not in _registered:
+        for point in entry_points(group=GROUP, name=name):
+            register(name, point.load())
+    if name not in _registered:
+        raise ImportError(
+            f"nothing in this program brings {name!r} to simulated runs. Say `import {BROUGHT_BY[name]}` first"
+        )
+    return _registered[name]

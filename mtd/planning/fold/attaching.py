@@ -1,0 +1,59 @@
+"""The attachment that folds a run, `sim.run(…, with_=[folded()])` or `fold=`: two runs are made instead of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from minitorch_dist.sim.attachments import (
+    Attachment,
+    OnDevice,
+    WayToRun,
+    WithFaults,
+    WithMemory,
+    WithShapes,
+)
+from minitorch_dist.sim.device import Device
+from minitorch_dist.sim.report import Report
+from minitorch_dist.sim.runner import run as run_all
+from mtd.planning.fold import folding
+from mtd.planning.fold.folding import Fold
+from mtd.timelines import WithTimelines
+
+T = TypeVar("T")
+FOLDS: Final = (
+    "fold= lets one rank run the program for others. That needs shapes=True, since numbers differ from rank to "
+    "rank, and a run without faults, hardships and a journal, which are of single ranks"
+)
+
+
+@dataclass(frozen=True)
+class WithFolding(WayToRun):
+    """One rank runs the program for all that do the same. It needs shapes, and it takes devices, memory and timelines
+    beside itself."""
+
+    kind = "folding"
+    by: Fold = True
+
+    def run(
+        self, fn: Callable[..., T], world_size: int, args: Sequence[Any], kwargs: Mapping[str, Any] | None,
+        attached: Sequence[Attachment], options: dict[str, Any],
+    ) -> Report[T]:  # fmt: skip
+        """Both halves are runs with these options."""
+        options = options | {"memory": None, "device": None, "timelines": False, "shapes": False}
+        hardships = options.pop("hardships")
+        for each in attached:
+            if isinstance(each, WithMemory):
+                options["memory"] = each.room
+            elif isinstance(each, Device | OnDevice):
+                options["device"] = each if isinstance(each, Device) else each.devices
+            elif isinstance(each, WithTimelines):
+                options["timelines"] = True
+            elif isinstance(each, WithShapes):
+                options["shapes"] = True
+            elif each is not self and not (isinstance(each, WithFaults) and not each.planned):
+                raise ValueError(FOLDS)
+        if not options["shapes"] or hardships:
+            raise ValueError(FOLDS)
+        return folding.run(run_all, fn, world_size, args, kwargs, self.by, **options)

@@ -1,0 +1,229 @@
+"""One rank of each class replays, and its clock is that of the whole class (see `classes`).
+
+    a world of as many ranks as there are classes
+    its groups: the classes that are in a group          its messages: one for those of all ranks of a class
+
+All else is as in a replay of all ranks: the same clock, ports, and ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
+
+from minitorch_dist.distributed import world
+from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.mail.held import HeldMessages
+from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
+from minitorch_dist.distributed.prepared import PreparedCall
+from minitorch_dist.sim import nets
+from minitorch_dist.sim.device_time import spread
+from minitorch_dist.sim.fast import payloadless
+from minitorch_dist.sim.fast.pending_collective import LightCollectives
+from minitorch_dist.sim.report import Report
+from minitorch_dist.sim.stage import SimulationStage
+from minitorch_dist.sim.topologies import Rails
+from mtd.planning.fold.acts import CallKind, GroupsMade, NotedMessage
+from mtd.planning.fold.classes import (
+    SAME_NODE,
+    CollectiveOfClasses,
+    NotAlike,
+    RankClasses,
+)
+from mtd.planning.fold.recording import OperationTrace
+from mtd.planning.fold.replaying import Replayer, own_parts
+from transports.virtual.medium import Medium, Way
+from transports.virtual.network import FIRST_COME, Network
+from transports.virtual.topology import Route, Topology, TwoLevel, Uniform
+
+
+class RecordedSession(Protocol):
+    """A recording of one program (see `folding`)."""
+
+    size: int
+
+    def trace_of(self, rank: int) -> OperationTrace:
+        """The trace of the representative of this rank."""
+
+    def peer(self, act: NotedMessage, rank: int) -> int:
+        """The group rank at the other end of a message of this rank."""
+
+    def holds(self, found: HeldMessages) -> None:
+        """A rank holds so many messages that the log will have a line about them."""
+
+
+class ClassReplay:
+    """The replay of one recording by one rank of each class."""
+
+    def __init__(self, session: RecordedSession, options: Mapping[str, Any]) -> None:
+        """NotAlike if the ranks of this program do not fall into classes."""
+        net = options["net"]
+        given = nets.read(net) if isinstance(net, str) else net
+        self.network = given if isinstance(given, Network) else Network(given)
+        limits = self.network.eager, self.network.window, self.network.rendezvous
+        if limits != (None, None, None) or self.network.sharing != FIRST_COME:
+            raise NotAlike("sends wait for their receiver, or messages share links")
+        if options["adding"] is not None or options["engine"] in ("threads", "greenlet"):
+            raise NotAlike("messages go one by one, with their additions")
+        if options["timelines"]:
+            raise NotAlike("each rank has a timeline of its own")
+        self.session, self.options = session, options
+        speeds = options["speeds"] or {}
+        device = options["device"]
+        self.devices = None if device is None else spread(device, session.size)
+
+        def apart(rank: int) -> Any:
+            return speeds.get(rank, 1), None if self.devices is None else id(self.devices[rank])
+
+        self.classes = RankClasses(
+            session.size, self.network.topology, session.trace_of, session.peer, apart
+        )
+        if len(self.classes.first) == session.size:
+            raise NotAlike("every rank is of a class of its own")
+        self.speeds = {number: speeds[rank] for number, rank in enumerate(self.classes.first) if rank in speeds}  # fmt: skip
+        self.light: LightCollectives | None = None
+        self.medium: Any = None
+
+    def run(self, run_all: Callable[..., Report[Any]]) -> Report[Any]:
+        """The report of all ranks."""
+        first = self.classes.first
+        chosen = {"speeds": self.speeds, "net": self.network, "prepared": self._prepare}
+        if self.devices is not None:
+            chosen["device"] = [self.devices[rank] for rank in first]
+        report = run_all(self._replay, len(first), **{**self.options, **chosen})
+        ranks = [
+            replace(report.ranks[number], rank=rank)
+            for rank, number in enumerate(self.classes.of.tolist())
+        ]
+        return replace(report, ranks=ranks)
+
+    def _prepare(self, stage: SimulationStage) -> None:
+        self.medium = stage.medium
+        self.light = LightCollectives(stage.clock, stage.medium, set())
+        stage.medium.make_way = partial(self._way, stage.medium)
+
+    def _replay(self) -> None:
+        here, count = world.current(), len(self.classes.first)
+        here.engine, rank = self, self.classes.first[here.rank]
+        here.mailbox.held.told = lambda found: self.session.holds(found._replace(rank=rank))
+        carried = self.medium.carried
+        if carried is not None and not isinstance(carried, CarriedByClass):
+            self.medium.carried = CarriedByClass(carried, count)
+        ClassReplayer(self, rank).replay()
+
+    # ----------------------------------------------------------------------------- its network
+
+    def _way(self, medium: Medium, src: int, dst: int) -> Way:
+        """A class stands behind several numbers of receivers: one for messages between two classes, and one more for
+        each kind of way in collectives."""
+        count = len(self.classes.first)
+        turn, dst = divmod(dst, count)
+        kind = turn - 1 if turn else self.classes.way(src, dst)
+        stays = kind == SAME_NODE
+        sender = (medium.counters if stays else medium.leaving)[src]
+        route = _route(self.network.topology, src, dst, stays)
+        return Way(route, sender, medium.counters[dst], self.network.sharing)
+
+    # ------------------------------------------------------------------------- its collectives
+
+    is_shared = True
+
+    def bind(self, call: PreparedCall, vector: Any) -> Any:
+        return partial(self._execute, call, vector(call.schedule))
+
+    def _execute(
+        self, call: PreparedCall, of: CollectiveOfClasses, operation: CollectiveOperation, arrays: Any,
+        own: Any,
+    ) -> None:  # fmt: skip
+        if of.rows.source:
+            assert self.light is not None
+            kind = partial(TrafficOfClasses, of.ways, len(self.classes.first))
+            self.light.carry_out(call, operation, of.rows, kind)
+
+    def __repr__(self) -> str:
+        return f"<ClassReplay by {self.classes!r}>"
+
+
+def _route(topology: Topology, src: int, dst: int, stays: bool) -> Route:
+    """The way from a rank of one class to a rank of another one, by the ports of those that stand for them."""
+    if isinstance(topology, Uniform):
+        return Route(topology.link, src, dst)
+    if isinstance(topology, TwoLevel):
+        if stays or topology.nic == "per_gpu":
+            return Route(topology.intra if stays else topology.inter, src, dst)
+        return Route(topology.inter, ("nic", src), ("nic", dst))
+    assert isinstance(topology, Rails)
+    via = topology.inside(src, dst) if stays else topology.outside(src, dst)
+    return topology.way(src, dst, via)
+
+
+class CarriedByClass:
+    """Tells the devices of classes what their messages did."""
+
+    def __init__(self, carried: Any, count: int) -> None:
+        self.carried, self.count = carried, count
+
+    def __call__(self, rank: int, start: int, end: int) -> None:
+        self.carried(rank % self.count, start, end)
+
+
+class TrafficOfClasses(payloadless.Traffic):
+    """One collective under way. `ways` are the kinds of its messages' ways."""
+
+    def __init__(self, ways: list[int], count: int, *given: Any) -> None:
+        super().__init__(*given)
+        self.receivers = [
+            Receiver(self.seats[to], self.seats[to].rank + (1 + way) * count)
+            for to, way in zip(self.rows.to, ways, strict=True)
+        ]
+
+
+class Receiver:
+    """A seat, by the number that says over which kind of way its messages come."""
+
+    __slots__ = ("rank", "take")
+
+    landed = None
+
+    def __init__(self, seat: payloadless.CollectiveRank, rank: int) -> None:
+        self.rank, self.take = rank, seat.take
+
+
+class ClassReplayer(Replayer):
+    """Replays the trace of a class."""
+
+    def __init__(self, replay: ClassReplay, rank: int) -> None:
+        self.replay_of, self.standing_for = replay, rank
+        session = replay.session
+        super().__init__(session.trace_of(rank), session.peer)
+
+    def _prepare(self, kind: CallKind) -> tuple[PreparedCall, dict[Any, Any]]:
+        group = self.groups[kind.group]
+        call = PreparedCall(group, kind.schedule, kind.said, kind.root, kind.nbytes, False)
+        of = self.replay_of.classes.collective(kind, self.standing_for)
+        call.execute = self.replay_of.bind(call, lambda _: of)
+        return call, {}
+
+    def message(self, act: NotedMessage) -> None:
+        group, classes = self.groups[act.group], self.replay_of.classes
+        ranks = classes.group(act.group, self.standing_for)
+        other = int(classes.of[ranks[self.peer(act, self.standing_for)]])
+        kind: Any = PreparedSend if act.is_send else PreparedReceive
+        call = kind(group, act.dtype, act.shape, group.ranks.index(other), act.tag, act.operation)
+        if act.work is None:
+            call.run(act.array)
+        else:
+            self.works[act.work] = call.begin(act.array)
+
+    def make(self, act: GroupsMade) -> None:
+        for _ in own_parts(act).get(self.standing_for, ()):
+            index = len(self.groups)
+            ranks = self.replay_of.classes.members(index, self.standing_for)
+            self.groups.append(
+                self.world.group_kind(
+                    self.world, f"{index} of {ranks}", ranks, act.timeout, act.backend,
+                    act.description, None,
+                )
+            )  # fmt: skip

@@ -1,0 +1,158 @@
+"""The numbers that other ranks would have sent: object lists, flags, sizes.
+
+A representative stands for its role. So where a recorded rank needs what rank 17 has given, it takes what the
+representative of that role has given at the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.prepared import PreparedCall
+from mtd.planning.fold.acts import CallKind, NotedMessage
+from mtd.planning.fold.rank_number import Table
+from mtd.planning.fold.roles import CannotFold, RoleTable
+from transports.virtual.clock import VirtualClock
+
+
+class Giver(Protocol):
+    """A recorded rank (see `recording.OperationTrace`)."""
+
+    rank: int
+    is_again: bool
+    calls: list[int]  # of each group, how many collectives were begun
+    tables: list[Table]  # by group and rank: its group rank
+
+
+class PeerContents:
+    """Under one clock."""
+
+    def __init__(self, role_table: RoleTable) -> None:
+        self.role_table = role_table
+        self._given: dict[tuple[int, int, int], Any] = {}  # by rank, group and number of the call
+        self._sent: dict[tuple[int, int, int], list[tuple[int, bytes]]] = {}  # by rank, group, tag
+        self._taken: dict[tuple[int, int, int, int], int] = {}  # by receiver, then the same
+        self._changed: Any = None
+
+    def begin(self, clock: VirtualClock) -> None:
+        self._changed = clock.condition("what another representative gives")
+
+    def _give(self, trace: Giver, index: int, what: Any) -> int:
+        number = trace.calls[index]
+        with self._changed:
+            self._given[trace.rank, index, number] = what
+            self._changed.notify_all()
+        return number
+
+    def _of(self, trace: Giver, rank: int, index: int, number: int) -> Any:
+        """The part of a rank in a call, given by it or by its representative."""
+
+        def found() -> Any:
+            first = trace.rank if rank == trace.rank else self._first(rank)
+            return self._given.get((first, index, number))
+
+        return self._when(found)
+
+    def _first(self, rank: int) -> int:
+        return self.role_table.first[int(self.role_table.of[rank])]
+
+    def _when(self, found: Callable[[], Any]) -> Any:
+        with self._changed:
+            while (there := found()) is None:
+                self._changed.wait()
+        return there
+
+    # ------------------------------------------------------------------------ collectives
+
+    def exchange(
+        self, trace: Giver, call: PreparedCall, kind: CallKind, arrays: Mapping[Any, Any]
+    ) -> None:
+        """Give this rank's numbers to a collective, and put its results into `arrays`."""
+        copies = {name: array.copy() for name, array in arrays.items()}
+        index, own = kind.group, int(trace.tables[kind.group][trace.rank])
+        number = self._give(trace, index, (own, copies))
+        ranks, collective = call.group.ranks, call.schedule.collective
+        if collective == "broadcast":
+            assert call.root is not None
+            arrays["work"][...] = self._of(trace, ranks[call.root], index, number)[1]["work"]
+        elif collective == "all_reduce" and call.combine is not None:
+            total = copies["work"].copy()
+            for rank in ranks:
+                if rank != trace.rank:
+                    call.combine(total, self._of(trace, rank, index, number)[1]["work"], out=total)
+            arrays["work"][...] = total
+        elif collective == "all_gather":
+            for place, rank in enumerate(ranks):
+                theirs, given = self._of(trace, rank, index, number)
+                _part(arrays, place, kind)[...] = _part(given, theirs, kind)
+        elif collective != "barrier":
+            raise CannotFold(f"a {collective} of numbers, which one rank cannot know of others")
+
+    def objects(
+        self,
+        trace: Giver,
+        index: int,
+        group: Group,
+        name: str,
+        chunks: Mapping[int, bytes],
+        root: int,
+    ) -> dict[int, bytes | memoryview]:
+        own = int(trace.tables[index][trace.rank])
+        number = self._give(trace, index, (own, dict(chunks)))
+        is_from_root = name in ("broadcast_object_list", "scatter_object_list")
+        givers = [(root, group.ranks[root])] if is_from_root else list(enumerate(group.ranks))
+        held: dict[int, bytes | memoryview] = dict(chunks)
+        for place, rank in givers:
+            theirs, given = self._of(trace, rank, index, number)
+            held.update(
+                {place if chunk == theirs else chunk: words for chunk, words in given.items()}
+            )
+        return held
+
+    def again(self, rank: int) -> None:
+        """This rank runs the program once more."""
+        for key in [key for key in self._taken if key[0] == rank]:
+            del self._taken[key]
+
+    # --------------------------------------------------------------------------- messages
+
+    def send(self, trace: Giver, message: NotedMessage, group: Group, content: bytes) -> None:
+        if trace.is_again:
+            return
+        to = group.ranks[message.peer]
+        with self._changed:
+            kept = self._sent.setdefault((trace.rank, message.group, message.tag), [])
+            kept.append((to, content))
+            self._changed.notify_all()
+
+    def receive(self, trace: Giver, message: NotedMessage, group: Group) -> bytes:
+        """The next one from a representative of the sender's role to one of ours."""
+        source = group.ranks[message.peer]
+
+        def found() -> bytes | None:
+            first = self._first(source)
+            key = first, message.group, message.tag
+            roles = self.role_table.of
+            own = roles[trace.rank]
+            to_us = [content for to, content in self._sent.get(key, []) if roles[to] == own]
+            at = self._taken.get((trace.rank, *key), 0)
+            if at >= len(to_us):
+                return None
+            self._taken[(trace.rank, *key)] = at + 1
+            return to_us[at]
+
+        content = self._when(found)
+        assert isinstance(content, bytes)
+        return content
+
+
+def _part(arrays: Mapping[Any, Any], place: int, kind: CallKind) -> Any:
+    """A rank's part of an all_gather."""
+    if ("work", place) in arrays:
+        return arrays["work", place]
+    ends = np.cumsum(kind.vector.sizes)
+    return arrays["work"][int(ends[place]) - kind.vector.sizes[place] : int(ends[place])]

@@ -1,0 +1,87 @@
+"""The critical path in sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from mtd.timelines.critical_path import (
+    COLLECTIVE,
+    COMPUTING,
+    MESSAGE,
+    OTHER,
+    CriticalPath,
+    PathPart,
+    by_owner,
+)
+from transports.quantities import in_words
+
+SMALLEST: Final = 0.005  # shares below this are told together
+MOST: Final = 6  # sentences of one kind
+_NUMBER: Final = re.compile(r"\d+")
+
+
+def told(path: CriticalPath) -> list[str]:
+    """Sentences, the largest share first."""
+    whole = path.time
+    if not whole:
+        return ["The run took no time."]
+    ranks = len({part.rank for part in path.parts})
+    found = [
+        f"The run takes {in_words(whole)}. It is a chain of {len(path.parts)} parts on "
+        f"{ranks} rank{'s' * (ranks > 1)}, each of which waits for the one before."
+    ]
+    kinds: dict[tuple[str, str], list[PathPart]] = {}
+    for part in path.parts:
+        kinds.setdefault(_kind(part), []).append(part)
+    ordered = sorted(kinds.items(), key=lambda item: -_sum(item[1]))
+    small = 0
+    for number, ((kind, _), parts) in enumerate(ordered):
+        share = _sum(parts) / whole
+        if share < SMALLEST or number >= MOST:
+            small += _sum(parts)
+        else:
+            found.append(_sentence(kind, parts, whole))
+    if small:
+        found.append(f"{small / whole:.1%} is all else.")
+    return found
+
+
+def _kind(part: PathPart) -> tuple[str, str]:
+    """Parts with the same kind are told together: all computing, or one kind of collective."""
+    if part.kind == COMPUTING:
+        return COMPUTING, ""
+    return part.kind, part.name
+
+
+def _sentence(kind: str, parts: Sequence[PathPart], whole: int) -> str:
+    share = f"{_sum(parts) / whole:.0%} of it is"
+    if kind == OTHER:
+        return f"{share} nothing that was noted: ranks sleep, or begin."
+    if kind == MESSAGE:
+        (_, owner), longest = next(iter(by_owner(parts).items()))
+        return f"{share} {len(parts)} messages that nothing hides, most from {owner} ({longest / whole:.1%})."
+    if kind == COLLECTIVE:
+        (name, owner), longest = next(iter(by_owner(parts).items()))
+        owners = {part.owner for part in parts}
+        if len(owners) == 1:
+            of = f" of {owner}" if owner else ""
+            return f"{share} {name}{of} that nothing hides ({len(parts)} calls)."
+        many = f"{len(owners)} of them, the longest that of {owner or 'the program'} with {longest / whole:.1%}"
+        return f"{share} {name} that nothing hides: {many}."
+    return f"{share} computing: {_places(parts, whole)}."
+
+
+def _places(parts: Sequence[PathPart], whole: int) -> str:
+    """Modules whose names differ in numbers only are told together: `Model.layers.*.attention`."""
+    found: dict[str, int] = {}
+    for part in parts:
+        place = _NUMBER.sub("*", part.owner) or part.name
+        found[place] = found.get(place, 0) + part.picos
+    largest = sorted(found.items(), key=lambda item: -item[1])[:4]
+    return ", ".join(f"{place} {picos / whole:.0%}" for place, picos in largest)
+
+
+def _sum(parts: Sequence[PathPart]) -> int:
+    return sum(part.picos for part in parts)

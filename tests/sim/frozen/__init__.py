@@ -1,0 +1,1 @@
+"""What simulated runs gave before the room of the simulator was made smaller."""
