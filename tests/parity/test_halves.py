@@ -117,7 +117,7 @@ CASES: dict[str, Any] = {
     "made": (lambda t, x: (t.linspace(0, 1, 11, dtype=x.dtype), t.arange(0, 3, 0.1, dtype=x.dtype),
                            t.logspace(-1, 1, 7, dtype=x.dtype)), ROWS),
     "clip_grad_norm_": (clipped, (8, 40)),
-    **{name: stepped(name) for name in ("Adam", "AdamW", "Adamax", "RMSprop", "Adagrad", "Adadelta", "RAdam")},
+    **{name: stepped(name) for name in ("Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta")},
     "SGD": stepped("SGD", momentum=0.9, weight_decay=0.01),
 }  # fmt: skip
 

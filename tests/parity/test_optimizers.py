@@ -32,11 +32,6 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True},
     ],
     "AdamW": [{}, {"lr": 0.1, "weight_decay": 0.2, "amsgrad": True, "maximize": True}],
-    "NAdam": [{}, {"lr": 0.1, "weight_decay": 0.1, "momentum_decay": 0.1, "maximize": True},
-              {"weight_decay": 0.1, "decoupled_weight_decay": True}],
-    "RAdam": [{}, {"lr": 0.1, "weight_decay": 0.1, "betas": (0.8, 0.9), "maximize": True},
-              {"weight_decay": 0.1, "decoupled_weight_decay": True}],
-    "Adamax": [{}, {"lr": 0.1, "weight_decay": 0.1, "maximize": True}],
     "Adadelta": [{}, {"lr": 0.5, "rho": 0.7, "weight_decay": 0.1, "maximize": True}],
     "RMSprop": [
         {},
@@ -46,9 +41,6 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "Adagrad": [{}, {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "maximize": True,
                      "initial_accumulator_value": 0.5}],
-    "Rprop": [{}, {"lr": 0.1, "etas": (0.3, 1.7), "step_sizes": (0.05, 0.2), "maximize": True}],
-    "ASGD": [{}, {"lr": 0.1, "lambd": 0.1, "alpha": 0.5, "t0": 3, "weight_decay": 0.1,
-                  "maximize": True}],
 }  # fmt: skip
 CASES = [(name, options) for name, all_ in OPTIONS.items() for options in all_]
 each_optimizer = pytest.mark.parametrize("name", list(OPTIONS))
@@ -139,19 +131,12 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("SGD", {"foreach": True, "fused": True}),
     ("Adam", {"lr": -1}), ("Adam", {"eps": -1}), ("Adam", {"betas": (1.0, 0.9)}),
     ("Adam", {"betas": (0.9, -0.1)}), ("Adam", {"weight_decay": -1}), ("AdamW", {"lr": -1}),
-    ("NAdam", {"lr": -1}), ("NAdam", {"eps": -1}), ("NAdam", {"betas": (1.0, 0.9)}),
-    ("NAdam", {"betas": (0.9, 1.0)}), ("NAdam", {"weight_decay": -1}),
-    ("NAdam", {"momentum_decay": -1}), ("RAdam", {"lr": -1}), ("RAdam", {"eps": -1}),
-    ("RAdam", {"betas": (1.0, 0.9)}), ("RAdam", {"betas": (0.9, 1.0)}),
-    ("RAdam", {"weight_decay": -1}), ("Adamax", {"lr": -1}), ("Adamax", {"eps": -1}),
-    ("Adamax", {"betas": (1.0, 0.9)}), ("Adamax", {"betas": (0.9, 1.0)}),
-    ("Adamax", {"weight_decay": -1}), ("Adadelta", {"lr": -1}), ("Adadelta", {"rho": 1.1}),
+    ("Adadelta", {"lr": -1}), ("Adadelta", {"rho": 1.1}),
     ("Adadelta", {"eps": -1}), ("Adadelta", {"weight_decay": -1}), ("RMSprop", {"lr": -1}),
     ("RMSprop", {"eps": -1}), ("RMSprop", {"momentum": -1}), ("RMSprop", {"weight_decay": -1}),
     ("RMSprop", {"alpha": -1}), ("Adagrad", {"lr": -1}), ("Adagrad", {"lr_decay": -1}),
     ("Adagrad", {"weight_decay": -1}), ("Adagrad", {"initial_accumulator_value": -1}),
-    ("Adagrad", {"eps": -1}), ("Rprop", {"lr": -1}), ("Rprop", {"etas": (1.0, 1.2)}),
-    ("Rprop", {"etas": (0.5, 1.0)}), ("ASGD", {"lr": -1}), ("ASGD", {"weight_decay": -1}),
+    ("Adagrad", {"eps": -1}),
 ]  # fmt: skip
 
 
@@ -262,7 +247,7 @@ def test_a_tensor_is_accepted_as_learning_rate() -> None:
 
 @pytest.mark.parametrize("name", list(OPTIONS))
 def test_half_precision_stays_near_torch(name: str) -> None:
-    options: dict[str, Any] = {} if name in ("SGD", "Rprop", "ASGD") else {"eps": 1e-3}
+    options: dict[str, Any] = {} if name == "SGD" else {"eps": 1e-3}
     if "Ad" in name and name not in ("Adadelta", "Adagrad"):
         options["betas"] = (0.9, 0.5)  # with 0.999, (1 - β₂) g² underflows in torch
     pair = Pair(name, np.float16, lr=0.125, **options)
