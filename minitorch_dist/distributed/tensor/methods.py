@@ -30,11 +30,11 @@ ELEMENT_BY_ELEMENT = [
 ]
 IN_PLACE = [
     "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ clip_ copy_ div_",
-    "divide_ exp_ fill_ lerp_ log_ mul_ multiply_ neg_ negative_ pow_ relu_",
+    "divide_ exp_ fill_ lerp_ log_ mul_ multiply_ neg_ pow_ relu_",
     "sigmoid_ sqrt_ sub_ subtract_ tanh_ true_divide_ zero_",
 ]
 RANDOM = ["bernoulli_ exponential_ normal_ random_ uniform_"]
-OF_SUMMANDS = {"neg_", "negative_", "zero_"}  # in place, of each summand by itself
+OF_SUMMANDS = {"neg_", "zero_"}  # in place, of each summand by itself
 
 
 def _operator(operation: Callable[..., Any]) -> tuple[Any, Any]:
