@@ -21,19 +21,16 @@ OPERATORS = {
     "pow": operator.pow, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
     "ge": operator.ge,
 }  # fmt: skip
-BY_NAME = ["pow eq ne lt le gt ge maximum minimum"]
-ELEMENT_BY_ELEMENT = [
-    "abs absolute acos asin atan bfloat16 bool ceil clamp clamp_max clamp_min clip cos",
-    "double erf exp exp2 expm1 float floor half int isfinite isinf isnan log log10",
-    "log1p log2 logical_not long nan_to_num reciprocal relu round rsqrt sigmoid sign sin",
-    "sqrt square tan tanh trunc",
-]
-IN_PLACE = [
-    "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ clip_ copy_ div_",
-    "divide_ exp_ fill_ lerp_ log_ mul_ multiply_ neg_ pow_ relu_",
-    "sigmoid_ sqrt_ sub_ subtract_ tanh_ true_divide_ zero_",
-]
-RANDOM = ["bernoulli_ exponential_ normal_ random_ uniform_"]
+BY_NAME = "pow eq ne lt le gt ge maximum minimum"
+ELEMENT_BY_ELEMENT = (
+    "abs bfloat16 bool ceil clamp clamp_max clamp_min cos double exp float floor half int isfinite isinf isnan log log10 "
+    "log1p log2 long reciprocal relu round rsqrt sigmoid sign sin sqrt square tanh"
+)
+IN_PLACE = (
+    "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ copy_ div_ exp_ fill_ lerp_ log_ mul_ neg_ pow_ relu_ "
+    "sigmoid_ sqrt_ sub_ tanh_ zero_"
+)
+RANDOM = "bernoulli_ exponential_ normal_ random_ uniform_"
 OF_SUMMANDS = {"neg_", "zero_"}  # in place, of each summand by itself
 
 
