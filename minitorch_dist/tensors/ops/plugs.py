@@ -34,7 +34,8 @@ def replaceable(simple: F) -> F:
     @functools.wraps(simple)
     def chosen(*args: Any, **options: Any) -> Any:
         if _waiting:
-            importlib.import_module(_waiting.pop())
+            importlib.import_module(ROOM)  # a thread that comes meanwhile waits for it in here
+            _waiting.clear()
         return _fast.get(simple, simple)(*args, **options)
 
     chosen.simple = simple  # type: ignore[attr-defined]
