@@ -125,62 +125,29 @@ from minitorch_dist.tensors.limits import finfo as finfo, iinfo as iinfo
 from minitorch_dist.tensors.ops.along_axes.extrema import (
     amax as amax,
     amin as amin,
-    aminmax as aminmax,
     argmax as argmax,
     argmin as argmin,
     max as max,
     min as min,
 )
-from minitorch_dist.tensors.ops.along_axes.norms import dist as dist
+from minitorch_dist.tensors.ops.along_axes.norms import norm as norm
 from minitorch_dist.tensors.ops.along_axes.ordering import (
     argsort as argsort,
-    kthvalue as kthvalue,
-    msort as msort,
     sort as sort,
     topk as topk,
-)
-from minitorch_dist.tensors.ops.along_axes.quantiles import (
-    median as median,
-    mode as mode,
-    nanmedian as nanmedian,
-    nanquantile as nanquantile,
-    quantile as quantile,
 )
 from minitorch_dist.tensors.ops.along_axes.reductions import (
     all as all,
     any as any,
     count_nonzero as count_nonzero,
     mean as mean,
-    nanmean as nanmean,
-    nansum as nansum,
     prod as prod,
 )
-from minitorch_dist.tensors.ops.along_axes.scans import (
-    cumprod as cumprod,
-    cumsum as cumsum,
-    logcumsumexp as logcumsumexp,
-)
-from minitorch_dist.tensors.ops.along_axes.variance import (
-    std as std,
-    std_mean as std_mean,
-    var as var,
-    var_mean as var_mean,
-)
-from minitorch_dist.tensors.ops.complex_numbers import (
-    angle as angle,
-    complex as complex,
-    conj as conj,
-    imag as imag,
-    polar as polar,
-    real as real,
-    view_as_complex as view_as_complex,
-    view_as_real as view_as_real,
-)
+from minitorch_dist.tensors.ops.along_axes.scans import cumprod as cumprod, cumsum as cumsum
+from minitorch_dist.tensors.ops.along_axes.variance import std as std, var as var
 from minitorch_dist.tensors.ops.elementwise.arithmetic import (
     neg as neg,
     neg_ as neg_,
-    negative as negative,
-    negative_ as negative_,
     positive as positive,
     rsub as rsub,
     sub as sub,
@@ -210,17 +177,15 @@ from minitorch_dist.tensors.ops.elementwise.division import (
     div as div,
     divide as divide,
     floor_divide as floor_divide,
-    fmod as fmod,
     remainder as remainder,
     true_divide as true_divide,
 )
-from minitorch_dist.tensors.ops.elementwise.error_function import erf as erf, erfinv as erfinv
+from minitorch_dist.tensors.ops.elementwise.error_function import erf as erf
 from minitorch_dist.tensors.ops.elementwise.exponentials import (
     exp as exp,
     expm1 as expm1,
     log as log,
     log1p as log1p,
-    logaddexp as logaddexp,
     sigmoid as sigmoid,
 )
 from minitorch_dist.tensors.ops.elementwise.extremes import (
@@ -232,17 +197,13 @@ from minitorch_dist.tensors.ops.elementwise.extremes import (
     clamp_min_ as clamp_min_,
     clip as clip,
     clip_ as clip_,
-    fmax as fmax,
-    fmin as fmin,
     maximum as maximum,
     minimum as minimum,
 )
 from minitorch_dist.tensors.ops.elementwise.filling import fill_ as fill_, zero_ as zero_
 from minitorch_dist.tensors.ops.elementwise.logic import (
     bitwise_and as bitwise_and,
-    bitwise_left_shift as bitwise_left_shift,
     bitwise_or as bitwise_or,
-    bitwise_right_shift as bitwise_right_shift,
     bitwise_xor as bitwise_xor,
 )
 from minitorch_dist.tensors.ops.elementwise.mixtures import (
@@ -263,7 +224,6 @@ from minitorch_dist.tensors.ops.elementwise.rounding import (
     ceil as ceil,
     floor as floor,
     round as round,
-    sgn as sgn,
     sign as sign,
     trunc as trunc,
 )
@@ -290,111 +250,63 @@ from minitorch_dist.tensors.ops.images.convolution import (
     conv_transpose1d as conv_transpose1d,
     conv_transpose2d as conv_transpose2d,
 )
-from minitorch_dist.tensors.ops.images.pixels import (
-    channel_shuffle as channel_shuffle,
-    pixel_shuffle as pixel_shuffle,
-    pixel_unshuffle as pixel_unshuffle,
-)
+from minitorch_dist.tensors.ops.images.pixels import pixel_shuffle as pixel_shuffle
 from minitorch_dist.tensors.ops.images.pooling import (
     avg_pool1d as avg_pool1d,
     max_pool1d as max_pool1d,
     max_pool2d as max_pool2d,
 )
-from minitorch_dist.tensors.ops.indexing.flat_indexing import (
-    put as put,
-    take as take,
-    unravel_index as unravel_index,
-)
 from minitorch_dist.tensors.ops.indexing.gathering import (
     gather as gather,
     scatter as scatter,
     scatter_add as scatter_add,
-    take_along_dim as take_along_dim,
 )
 from minitorch_dist.tensors.ops.indexing.masking import (
     masked_fill as masked_fill,
-    masked_scatter as masked_scatter,
     masked_select as masked_select,
 )
 from minitorch_dist.tensors.ops.indexing.selecting import (
     index_add as index_add,
     index_copy as index_copy,
-    index_fill as index_fill,
     index_put as index_put,
     index_put_ as index_put_,
     index_select as index_select,
 )
-from minitorch_dist.tensors.ops.layers.activations import (
-    celu as celu,
-    celu_ as celu_,
-    selu as selu,
-    selu_ as selu_,
-)
-from minitorch_dist.tensors.ops.layers.dropout import (
-    alpha_dropout as alpha_dropout,
-    dropout as dropout,
-    feature_alpha_dropout as feature_alpha_dropout,
-)
+from minitorch_dist.tensors.ops.layers.activations import selu as selu, selu_ as selu_
+from minitorch_dist.tensors.ops.layers.dropout import dropout as dropout
 from minitorch_dist.tensors.ops.layers.layer_norm import (
     layer_norm as layer_norm,
     rms_norm as rms_norm,
 )
-from minitorch_dist.tensors.ops.layers.margins import pairwise_distance as pairwise_distance
 from minitorch_dist.tensors.ops.layers.normalization import group_norm as group_norm
-from minitorch_dist.tensors.ops.layers.random_activations import rrelu as rrelu, rrelu_ as rrelu_
 from minitorch_dist.tensors.ops.layers.rectifiers import (
-    hardshrink as hardshrink,
     prelu as prelu,
     relu as relu,
     relu_ as relu_,
-    threshold as threshold,
-    threshold_ as threshold_,
 )
 from minitorch_dist.tensors.ops.layers.softmaxes import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,
     softmax as softmax,
 )
-from minitorch_dist.tensors.ops.linear_algebra.contraction import (
-    bilinear as bilinear,
-    einsum as einsum,
-    kron as kron,
-    tensordot as tensordot,
-)
-from minitorch_dist.tensors.ops.linear_algebra.decompositions import (
-    cholesky as cholesky,
-    torch_qr as qr,
-    torch_svd as svd,
-)
+from minitorch_dist.tensors.ops.linear_algebra.contraction import einsum as einsum
 from minitorch_dist.tensors.ops.linear_algebra.matrices import trace as trace
-from minitorch_dist.tensors.ops.linear_algebra.matrix_norms import norm as norm
 from minitorch_dist.tensors.ops.linear_algebra.products import (
     bmm as bmm,
     dot as dot,
-    ger as ger,
-    inner as inner,
     matmul as matmul,
     mm as mm,
     mv as mv,
     outer as outer,
-    vdot as vdot,
-)
-from minitorch_dist.tensors.ops.linear_algebra.pseudoinverse import pinv as pinverse
-from minitorch_dist.tensors.ops.linear_algebra.solving import (
-    det as det,
-    inv as inverse,
-    slogdet as slogdet,
 )
 from minitorch_dist.tensors.ops.making.creation import (
     as_tensor as as_tensor,
-    asarray as asarray,
     empty as empty,
     empty_like as empty_like,
     full as full,
     full_like as full_like,
     ones as ones,
     ones_like as ones_like,
-    scalar_tensor as scalar_tensor,
     tensor as tensor,
     zeros as zeros,
     zeros_like as zeros_like,
@@ -404,29 +316,24 @@ from minitorch_dist.tensors.ops.making.draws import (
     multinomial as multinomial,
 )
 from minitorch_dist.tensors.ops.making.exchange import (
-    from_dlpack as from_dlpack,
     from_numpy as from_numpy,
     frombuffer as frombuffer,
-    to_dlpack as to_dlpack,
 )
 from minitorch_dist.tensors.ops.making.legacy import (
     BFloat16Tensor as BFloat16Tensor,
     BoolTensor as BoolTensor,
     ByteTensor as ByteTensor,
-    CharTensor as CharTensor,
     DoubleTensor as DoubleTensor,
     FloatTensor as FloatTensor,
     HalfTensor as HalfTensor,
     IntTensor as IntTensor,
     LongTensor as LongTensor,
-    ShortTensor as ShortTensor,
 )
 from minitorch_dist.tensors.ops.making.random import (
     normal as normal,
     rand as rand,
     rand_like as rand_like,
     randint as randint,
-    randint_like as randint_like,
     randn as randn,
     randn_like as randn_like,
     randperm as randperm,
@@ -435,18 +342,10 @@ from minitorch_dist.tensors.ops.making.ranges import (
     arange as arange,
     eye as eye,
     linspace as linspace,
-    logspace as logspace,
-    range as range,
-    tril_indices as tril_indices,
-    triu_indices as triu_indices,
 )
 from minitorch_dist.tensors.ops.shapes.axes import (
-    adjoint as adjoint,
-    moveaxis as moveaxis,
     movedim as movedim,
     permute as permute,
-    swapaxes as swapaxes,
-    swapdims as swapdims,
     t as t,
     transpose as transpose,
 )
@@ -456,16 +355,9 @@ from minitorch_dist.tensors.ops.shapes.broadcasting import (
     broadcast_to as broadcast_to,
 )
 from minitorch_dist.tensors.ops.shapes.joining import (
-    atleast_1d as atleast_1d,
-    atleast_2d as atleast_2d,
-    atleast_3d as atleast_3d,
     cat as cat,
-    column_stack as column_stack,
     concat as concat,
     concatenate as concatenate,
-    dstack as dstack,
-    hstack as hstack,
-    row_stack as row_stack,
     stack as stack,
     vstack as vstack,
 )
@@ -500,20 +392,13 @@ from minitorch_dist.tensors.ops.shapes.reshaping import (
     unflatten as unflatten,
     unsqueeze as unsqueeze,
 )
-from minitorch_dist.tensors.ops.shapes.scalars import is_nonzero as is_nonzero
 from minitorch_dist.tensors.ops.shapes.striding import as_strided as as_strided
 from minitorch_dist.tensors.ops.statistics.counting import (
     argwhere as argwhere,
     nonzero as nonzero,
     searchsorted as searchsorted,
 )
-from minitorch_dist.tensors.ops.statistics.differences import (
-    cumulative_trapezoid as cumulative_trapezoid,
-    diff as diff,
-    gradient as gradient,
-    trapezoid as trapezoid,
-    trapz as trapz,
-)
+from minitorch_dist.tensors.ops.statistics.differences import diff as diff
 from minitorch_dist.tensors.ops.statistics.similarity import cosine_similarity as cosine_similarity
 from minitorch_dist.tensors.printing import set_printoptions as set_printoptions
 from minitorch_dist.tensors.promotion import result_type as result_type

@@ -81,7 +81,6 @@ INSTEAD: Final = {
     "torch_version": "Take `__version__`.",
     "types": "Take Python's own types: `int | float | bool` is torch's Number.",
     "utils": "It is not needed here, or belongs to compilers and extensions.",
-    "utils.dlpack": "Take `from_dlpack` and `to_dlpack`.",
     "utils.benchmark": "Take Python's timeit, or `profiler.profile`.",
     "utils.collect_env": "Take `__version__` and numpy.show_config.",
     "utils.deterministic": "Take `use_deterministic_algorithms`.",

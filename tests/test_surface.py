@@ -12,7 +12,7 @@ from functools import reduce
 import pytest
 
 TENSOR = """
-LongTensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor IntTensor ShortTensor CharTensor
+LongTensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor IntTensor
 ByteTensor BoolTensor Tensor Size device dtype cat flatten randn zeros ones tensor full manual_seed
 no_grad enable_grad inference_mode set_grad_enabled is_grad_enabled save load float16 float32
 float64 bfloat16 int8 int16 int32 int64 uint8 bool half double long short
@@ -22,7 +22,7 @@ Tensor.grad Tensor.numpy Tensor.size Tensor.shape
 cuda.is_available cuda.device_count Generator einsum bmm gather Tensor.scatter_add_ index_select
 Tensor.masked_fill masked_fill where clamp topk sort cumsum unbind roll tril triu norm var std
 logsumexp erf meshgrid unique Tensor.repeat Tensor.expand allclose equal from_numpy
-nn.functional.one_hot nn.functional.pad from_dlpack Tensor.__dlpack__ Tensor.__array__
+nn.functional.one_hot nn.functional.pad Tensor.__array__
 Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.retain_grad Tensor.detach
 autograd.backward autograd.grad autograd.Function autograd.gradcheck autograd.set_detect_anomaly
 utils.checkpoint.checkpoint get_default_dtype

@@ -4,7 +4,6 @@
     analytical   J[i, :] = the gradient for e_i as grad_output               one backward per row
 
 In float64 with eps = 1e-6 both agree to about 1e-9 where f is smooth. In float32 they do not agree.
-Complex tensors are checked as pairs of real numbers, inputs and outputs alike.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ import numpy as np
 from minitorch_dist.tensors.autograd.grad_modes import no_grad
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.core.view_geometry import pairs
-from minitorch_dist.tensors.ops.complex_numbers import is_complex, view_as_complex, view_as_real
 from minitorch_dist.tensors.ops.gradients import as_tuple, grad
 
 
@@ -41,7 +38,7 @@ def gradcheck(
     raises GradcheckError, which names the element. Outputs are differentiated one at a time, so that
     backward always meets undefined gradients of the others.
     """
-    func, given = _in_real_parts(func, as_tuple(inputs))
+    given = as_tuple(inputs)
     places = [i for i, x in enumerate(given) if isinstance(x, TensorBase) and x.requires_grad]
     if not places:
         raise ValueError(
@@ -61,30 +58,6 @@ def gradcheck(
         else:
             _check_constant(func, given, places, number, eps)
     return True
-
-
-def _in_real_parts(
-    func: Callable[..., Any], given: tuple[Any, ...]
-) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The same function of real tensors: complex inputs and outputs become pairs of numbers."""
-    inputs = list(given)
-    places = []
-    for i, x in enumerate(given):
-        if isinstance(x, TensorBase) and x.requires_grad and is_complex(x.array):
-            places.append(i)
-            inputs[i] = base.new(x.plain, pairs(x.array).copy())
-            inputs[i].requires_grad = True
-
-    def of_parts(*inputs: Any) -> list[Any]:
-        values = [view_as_complex(x) if i in places else x for i, x in enumerate(inputs)]
-        outputs = func(*values)
-        several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
-        return [
-            view_as_real(out) if isinstance(out, TensorBase) and is_complex(out.array) else out
-            for out in several
-        ]
-
-    return of_parts, tuple(inputs)
 
 
 def _outputs(func: Callable[..., Any], inputs: Sequence[Any]) -> list[TensorBase]:

@@ -26,13 +26,6 @@ def log_softmax(
     return softmaxes.log_softmax(input, _chosen(input, dim, "log_softmax"), dtype)
 
 
-def softmin(
-    input: T, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
-) -> T:
-    """Softmax of -input."""
-    return softmaxes.softmin(input, _chosen(input, dim, "softmin"), dtype)
-
-
 def _chosen(input: T, dim: int | None, name: str) -> int:
     if dim is not None:
         return dim

@@ -11,12 +11,11 @@ from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import operations
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.extras.methods import ExtraMethods
-from minitorch_dist.tensors.ops import complex_numbers, gradients, operators
+from minitorch_dist.tensors.ops import gradients, operators
 from minitorch_dist.tensors.ops.along_axes import (
     extrema,
     norms,
     ordering,
-    quantiles,
     reductions,
     scans,
     variance,
@@ -38,23 +37,9 @@ from minitorch_dist.tensors.ops.elementwise import (
     trigonometry,
     updating,
 )
-from minitorch_dist.tensors.ops.indexing import (
-    flat_indexing,
-    gathering,
-    indexing,
-    masking,
-    selecting,
-)
+from minitorch_dist.tensors.ops.indexing import gathering, indexing, masking, selecting
 from minitorch_dist.tensors.ops.layers import rectifiers, softmaxes
-from minitorch_dist.tensors.ops.linear_algebra import (
-    contraction,
-    decompositions,
-    matrices,
-    matrix_norms,
-    products,
-    pseudoinverse,
-    solving,
-)
+from minitorch_dist.tensors.ops.linear_algebra import matrices, products
 from minitorch_dist.tensors.ops.making import draws, exchange, legacy, random_fill, siblings
 from minitorch_dist.tensors.ops.shapes import (
     axes,
@@ -107,8 +92,6 @@ class Tensor(ExtraMethods):
     multiply_ = updating.multiply_
     neg = arithmetic.neg
     neg_ = arithmetic.neg_
-    negative = arithmetic.negative
-    negative_ = arithmetic.negative_
     positive = arithmetic.positive
 
     # division
@@ -122,8 +105,6 @@ class Tensor(ExtraMethods):
     floor_divide_ = division.floor_divide_
     remainder = division.remainder
     remainder_ = division.remainder_
-    fmod = division.fmod
-    fmod_ = division.fmod_
 
     # powers
     pow = powers.pow
@@ -139,7 +120,6 @@ class Tensor(ExtraMethods):
     log = exponentials.log
     log1p = exponentials.log1p
     sigmoid = exponentials.sigmoid
-    logaddexp = exponentials.logaddexp
 
     # trigonometry
     sin = trigonometry.sin
@@ -162,13 +142,10 @@ class Tensor(ExtraMethods):
     trunc = rounding.trunc
     round = rounding.round
     sign = rounding.sign
-    sgn = rounding.sgn
 
     # extremes
     maximum = extremes.maximum
     minimum = extremes.minimum
-    fmax = extremes.fmax
-    fmin = extremes.fmin
     clamp = extremes.clamp
     clamp_ = extremes.clamp_
     clip = extremes.clip
@@ -203,16 +180,11 @@ class Tensor(ExtraMethods):
     bitwise_or_ = logic.bitwise_or_
     bitwise_xor = logic.bitwise_xor
     bitwise_xor_ = logic.bitwise_xor_
-    bitwise_left_shift = logic.bitwise_left_shift
-    bitwise_left_shift_ = logic.bitwise_left_shift_
-    bitwise_right_shift = logic.bitwise_right_shift
-    bitwise_right_shift_ = logic.bitwise_right_shift_
 
     # activations
     relu = rectifiers.relu
     relu_ = rectifiers.relu_
     prelu = rectifiers.prelu
-    hardshrink = rectifiers.hardshrink
 
     # reductions
     sum = operations.sum
@@ -221,21 +193,17 @@ class Tensor(ExtraMethods):
     any = reductions.any
     count_nonzero = reductions.count_nonzero
     prod = reductions.prod
-    nansum = reductions.nansum
-    nanmean = reductions.nanmean
 
     # extrema
     max = extrema.max
     min = extrema.min
     amax = extrema.amax
     amin = extrema.amin
-    aminmax = extrema.aminmax
     argmax = extrema.argmax
     argmin = extrema.argmin
 
     # error_function
     erf = error_function.erf
-    erfinv = error_function.erfinv
 
     # softmaxes
     softmax = softmaxes.softmax
@@ -247,15 +215,9 @@ class Tensor(ExtraMethods):
     std = variance.std
 
     # norms
-    norm = matrix_norms.norm
-    dist = norms.dist
+    norm = norms.norm
 
     # quantiles
-    median = quantiles.median
-    nanmedian = quantiles.nanmedian
-    mode = quantiles.mode
-    quantile = quantiles.quantile
-    nanquantile = quantiles.nanquantile
 
     # mixtures
     addcmul = mixtures.addcmul
@@ -287,10 +249,6 @@ class Tensor(ExtraMethods):
     __ror__ = operations.reflected(logic.bitwise_or)
     __xor__ = operations.binary(logic.bitwise_xor)
     __rxor__ = operations.reflected(logic.bitwise_xor)
-    __lshift__ = operations.binary(logic.bitwise_left_shift)
-    __rlshift__ = operations.reflected(operators.swap(logic.bitwise_left_shift))
-    __rshift__ = operations.binary(logic.bitwise_right_shift)
-    __rrshift__ = operations.reflected(operators.swap(logic.bitwise_right_shift))
     __eq__ = operations.binary(comparison.eq)
     __ne__ = operations.binary(comparison.ne)
     __lt__ = operations.binary(comparison.lt)
@@ -304,8 +262,6 @@ class Tensor(ExtraMethods):
     __ifloordiv__ = operations.binary(division.floor_divide_)
     __imod__ = operations.binary(division.remainder_)
     __ipow__ = operations.binary(powers.pow_)
-    __ilshift__ = operations.binary(logic.bitwise_left_shift_)
-    __irshift__ = operations.binary(logic.bitwise_right_shift_)
     __iand__ = operations.binary(logic.bitwise_and_)
     __ior__ = operations.binary(logic.bitwise_or_)
     __ixor__ = operations.binary(logic.bitwise_xor_)
@@ -354,17 +310,11 @@ class Tensor(ExtraMethods):
 
     # axes
     transpose = axes.transpose
-    swapaxes = axes.swapaxes
-    swapdims = axes.swapdims
     t = axes.t
     permute = axes.permute
     movedim = axes.movedim
-    moveaxis = axes.moveaxis
-    adjoint = axes.adjoint
     T = property(axes.T_)
     mT = property(axes.mT)  # noqa: N815 - torch's name
-    H = property(axes.H)
-    mH = property(axes.adjoint)  # noqa: N815 - torch's name
 
     # pieces
     select = pieces.select
@@ -375,7 +325,6 @@ class Tensor(ExtraMethods):
     chunk = pieces.chunk
     tensor_split = pieces.tensor_split
     diagonal = pieces.diagonal
-    unfold = pieces.unfold
 
     # copying, conversion, exchange
     clone = copying.clone
@@ -384,7 +333,6 @@ class Tensor(ExtraMethods):
     detach_ = copying.detach_
     data = property(copying.get_data, copying.set_data)
     copy_ = copying.copy_
-    apply_ = copying.apply_
     as_subclass = copying.as_subclass
     to = conversion.to
     type = conversion.type_
@@ -393,8 +341,6 @@ class Tensor(ExtraMethods):
     bfloat16 = conversion.bfloat16
     float = conversion.float_
     double = conversion.double
-    cfloat = conversion.cfloat
-    cdouble = conversion.cdouble
     byte = conversion.byte
     char = conversion.char
     short = conversion.short
@@ -408,17 +354,11 @@ class Tensor(ExtraMethods):
     numpy = exchange.numpy
     __array__ = exchange.as_array
     __array_wrap__ = exchange.array_wrap
-    __dlpack__ = exchange.dlpack
-    __dlpack_device__ = exchange.dlpack_device
     __copy__ = duplication.shallow
     __deepcopy__ = duplication.deep
     __reduce_ex__ = duplication.reduce
 
     # complex numbers
-    conj = complex_numbers.conj
-    real = property(complex_numbers.real)
-    imag = property(complex_numbers.imag)
-    angle = complex_numbers.angle
 
     # striding
     as_strided = striding.as_strided
@@ -437,8 +377,6 @@ class Tensor(ExtraMethods):
     masked_fill = masking.masked_fill
     masked_fill_ = masking.masked_fill_
     masked_select = masking.masked_select
-    masked_scatter = masking.masked_scatter
-    masked_scatter_ = masking.masked_scatter_
 
     # selecting
     index_select = selecting.index_select
@@ -446,21 +384,15 @@ class Tensor(ExtraMethods):
     index_add_ = selecting.index_add_
     index_copy = selecting.index_copy
     index_copy_ = selecting.index_copy_
-    index_fill = selecting.index_fill
-    index_fill_ = selecting.index_fill_
     index_put = selecting.index_put
     index_put_ = selecting.index_put_
 
     # gathering
     gather = gathering.gather
-    take_along_dim = gathering.take_along_dim
     scatter = gathering.scatter
     scatter_ = gathering.scatter_
     scatter_add = gathering.scatter_add
     scatter_add_ = gathering.scatter_add_
-    take = flat_indexing.take
-    put = flat_indexing.put
-    put_ = flat_indexing.put_
 
     # printing
     __repr__ = printing.to_text
@@ -473,8 +405,6 @@ class Tensor(ExtraMethods):
     __int__ = scalars.as_int
     __index__ = scalars.as_index
     __bool__ = scalars.truth
-    __complex__ = scalars.as_complex
-    is_nonzero = scalars.is_nonzero
     __reversed__ = rearranging.reverse
     __iter__ = scalars.iterate
     __contains__ = scalars.contains
@@ -502,22 +432,16 @@ class Tensor(ExtraMethods):
     bmm = products.bmm
     mv = products.mv
     dot = products.dot
-    vdot = products.vdot
-    inner = products.inner
     outer = products.outer
-    ger = products.ger
 
     # added_products
 
     # contraction
-    kron = contraction.kron
 
     # ordering
     sort = ordering.sort
     argsort = ordering.argsort
     topk = ordering.topk
-    kthvalue = ordering.kthvalue
-    msort = ordering.msort
 
     # counting
     nonzero = counting.nonzero
@@ -526,7 +450,6 @@ class Tensor(ExtraMethods):
     # scans
     cumsum = scans.cumsum
     cumprod = scans.cumprod
-    logcumsumexp = scans.logcumsumexp
 
     # differences
     diff = differences.diff
@@ -535,17 +458,10 @@ class Tensor(ExtraMethods):
     trace = matrices.trace
 
     # decompositions
-    cholesky = decompositions.cholesky
-    qr = decompositions.torch_qr
-    svd = decompositions.torch_svd
 
     # pseudoinverse
-    pinverse = pseudoinverse.pinv
 
     # solving
-    inverse = solving.inv
-    det = solving.det
-    slogdet = solving.slogdet
 
 
 TensorBase.plain = Tensor

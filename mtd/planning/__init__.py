@@ -5,6 +5,7 @@ layouts          how it is divided: pipeline × replicas × shards × tensor
 transformer      the model, and a part of it for each stage
 kept_results     checkpointing that keeps some results
 whole_attention  attention that writes all weights to memory
+tiled_attention  attention that never holds the table of weights
 context_attention  attention whose sequence is cut over ranks
 kernels          the kernels that pointwise operations are
 cutting          a part of it, cut for tensor parallelism

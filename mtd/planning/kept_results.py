@@ -18,8 +18,8 @@ from minitorch_dist.autograd.function import Function
 from minitorch_dist.nn import functional as F
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.tensors.core import base
-from minitorch_dist.tensors.ops.layers import tiled_attention
 from minitorch_dist.tensors.tensor import Tensor
+from mtd.planning import tiled_attention
 
 
 class KeptResults:

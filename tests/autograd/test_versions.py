@@ -40,7 +40,6 @@ ARGUMENTS: list[Any] = [
 ]
 
 SPECIAL: dict[str, Any] = {  # those that need another shape, or arguments of their own
-    "apply_": ((3,), lambda: (lambda v: v * 2,)),
     "map_": ((3,), lambda: (mtd.ones(3), lambda v, w: v + w)),
     "addmm_": ((3, 3), lambda: (mtd.ones(3, 4), mtd.ones(4, 3))),
     "baddbmm_": ((2, 3, 3), lambda: (mtd.ones(2, 3, 4), mtd.ones(2, 4, 3))),

@@ -21,7 +21,6 @@ def tensor(*shape: int) -> Any:
 
 CASES: dict[str, Callable[[], Any]] = {
     "linear": lambda: F.linear(tensor(4, 3), tensor(5, 3), tensor(5)),
-    "bilinear": lambda: F.bilinear(tensor(4, 3), tensor(4, 2), tensor(5, 3, 2)),
     "conv2d": lambda: F.conv2d(tensor(2, 3, 6, 6), tensor(4, 3, 3, 3), padding=1),
     "conv2d, wide": lambda: F.conv2d(tensor(2, 16, 18, 18), tensor(16, 16, 3, 3), padding=1),
     "conv2d, 1×1": lambda: F.conv2d(tensor(2, 3, 6, 6), tensor(4, 3, 1, 1)),
@@ -62,13 +61,7 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "bce with logits": lambda: F.binary_cross_entropy_with_logits(tensor(5), mtd.ones(5)),
     "kl_div": lambda: F.kl_div(tensor(4, 3), mtd.ones(4, 3) / 3, reduction="batchmean"),
-    "cosine_embedding_loss": lambda: F.cosine_embedding_loss(
-        tensor(5, 3), tensor(5, 3), mtd.ones(5)
-    ),
-    "gaussian_nll_loss": lambda: F.gaussian_nll_loss(tensor(4), mtd.zeros(4), mtd.zeros(4)),
-    "poisson_nll_loss": lambda: F.poisson_nll_loss(tensor(4), mtd.ones(4), full=True),
     "pixel_shuffle": lambda: F.pixel_shuffle(tensor(1, 4, 2, 2), 2),
-    "interpolate": lambda: F.interpolate(tensor(1, 2, 3, 3), scale_factor=2, mode="bilinear"),
 }
 
 

@@ -18,12 +18,8 @@ pytestmark = pytest.mark.parity
 
 CALLS: list[tuple[str, tuple[Any, ...]]] = [
     ("relu", ()), ("relu6", ()), ("leaky_relu", ()), ("leaky_relu", (0.2,)), ("elu", ()),
-    ("elu", (1.5,)), ("selu", ()), ("celu", ()), ("celu", (0.7,)), ("gelu", ()), ("silu", ()),
-    ("mish", ()), ("hardtanh", ()), ("hardtanh", (-0.5, 1.5)), ("hardtanh", (1.0, -1.0)),
-    ("hardswish", ()), ("hardsigmoid", ()), ("softplus", ()), ("softplus", (2.0, 3.0)),
-    ("softsign", ()), ("logsigmoid", ()), ("tanhshrink", ()), ("threshold", (0.5, -7.0)),
-    ("hardshrink", ()), ("hardshrink", (1.0,)), ("softshrink", ()), ("softshrink", (1.0,)),
-    ("softshrink", (-1.0,)), ("glu", ()), ("glu", (0,)), ("celu", (0.0,)),
+    ("elu", (1.5,)), ("selu", ()), ("gelu", ()), ("silu", ()), ("hardtanh", ()), ("hardtanh", (-0.5, 1.5)),
+    ("hardtanh", (1.0, -1.0)), ("softplus", ()), ("softplus", (2.0, 3.0)), ("logsigmoid", ()),
 ]  # fmt: skip
 
 
@@ -34,22 +30,19 @@ def functional(t: Any) -> Any:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("name", "args"), CALLS, ids=[f"{n}{a}" for n, a in CALLS])
 def test_activation(name: str, args: tuple[Any, ...], dtype: str) -> None:
-    # torch keeps the constants of these two in float32, also for float64
-    exact = "float32" if name in ("celu", "hardsigmoid") and dtype == "float64" else dtype
     for shape in ((4, 6), (2,), (0, 2), (), (3, 1, 2)):
         x = draw(shape, dtype, -4, 4)
-        agree(lambda t, x: getattr(functional(t), name)(x, *args), x, dtype=exact)
+        agree(lambda t, x: getattr(functional(t), name)(x, *args), x, dtype=dtype)
     x = draw((6, 4), dtype, -4, 4).T
-    agree(lambda t, x: getattr(functional(t), name)(x, *args), x, dtype=exact)
+    agree(lambda t, x: getattr(functional(t), name)(x, *args), x, dtype=dtype)
 
 
-@pytest.mark.parametrize("name", sorted({n for n, _ in CALLS} - {"glu"}))
+@pytest.mark.parametrize("name", sorted({n for n, _ in CALLS}))
 def test_special_values(name: str) -> None:
-    args = (0.5, -7.0) if name == "threshold" else ()
     x = np.array([0.0, -0.0, 30, -30, 100, -100, 3, -3, 6, 0.5, -0.5, 1, -1, np.nan], "float32")
-    agree(lambda t, x: getattr(functional(t), name)(x, *args), x)
+    agree(lambda t, x: getattr(functional(t), name)(x), x)
     x = np.array([-np.inf] if name == "gelu" else [np.inf, -np.inf], "float32")
-    agree(lambda t, x: getattr(functional(t), name)(x, *args), x, grad=False)
+    agree(lambda t, x: getattr(functional(t), name)(x), x, grad=False)
 
 
 def test_tanh_form_of_gelu() -> None:
@@ -96,10 +89,9 @@ def test_prelu() -> None:
 
 def test_torch_level_names() -> None:
     x = draw((3, 4), "float32", -4, 4)
-    for name in ("relu", "selu", "celu"):
+    for name in ("relu", "selu"):
         agree(lambda t, x: getattr(t, name)(x), x)
         agree(lambda t, x: getattr(t, name + "_")(x * 1), x)
-    agree(lambda t, x: (t.threshold(x, 0.5, 2.0), t.hardshrink(x), x.hardshrink(), x.relu()), x)
 
 
 # ----------------------------------------------------------------------------------------- softmax
@@ -135,13 +127,6 @@ def test_softmax_forms() -> None:
     bad = np.array([[np.inf, 1], [-np.inf, -np.inf], [np.nan, 1], [-np.inf, 1]], "float32")
     for name in ("softmax", "log_softmax", "logsumexp"):
         agree(lambda t, x: getattr(t, name)(x, 1), bad)
-
-
-def test_softmin() -> None:
-    def softmin(t: Any, x: Any) -> Any:
-        return t.nn.functional.softmin(x, dim=1)
-
-    agree(softmin, draw((2, 3), "float32", -4, 4))
 
 
 def test_softmax_rows_add_up_to_one() -> None:

@@ -88,9 +88,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "without bias": {"bias": False},
     "batch first": {"batch_first": True},
-    "bias for key and value": {"add_bias_kv": True},
-    "a zero to attend to": {"add_zero_attn": True},
-    "both appended": {"add_bias_kv": True, "add_zero_attn": True},
 }
 
 

@@ -164,19 +164,6 @@ REFUSED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusals_in_torchs_words(name: str) -> None:
-    def program(t: Any) -> Any:
-        given = (
-            t.from_numpy(x) for x in (draw(2, 3, 4), draw(2, 5, 4, seed=1), draw(2, 5, 4, seed=2))
-        )
-        found = caught(lambda: REFUSED[name](t, *(x.float() for x in given)))
-        assert isinstance(found, tuple), "it passes"
-        return found
-
-    agree(program)
-
-
 @pytest.mark.parametrize("heads", [(4, 3, 3), (2, 4, 4), (4, 2, 3)])
 def test_heads_that_cannot_be_shared(heads: tuple[int, ...]) -> None:
     def program(t: Any) -> Any:

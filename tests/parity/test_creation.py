@@ -28,7 +28,6 @@ t.tensor([np.array([1.0, 2.0]), np.array([1.0, 2.0])]), t.tensor([np.array([1, 2
 t.tensor([t.tensor(1.0), t.tensor(2)]), t.tensor([t.tensor([1.0]), 2]), t.tensor(t.tensor([1, 2]))
 t.tensor([1.0], requires_grad=True), t.tensor([1.0], device="cpu")
 t.as_tensor([1, 2], dtype=t.float32), t.as_tensor(np.arange(3)), t.as_tensor(np.arange(3), dtype=t.float32), t.as_tensor(3)
-t.asarray([1, 2]), t.asarray(np.arange(3.0)), t.scalar_tensor(3), t.scalar_tensor(3, dtype=t.int64)
 t.zeros(2, 3), t.zeros((2, 3)), t.zeros([2, 3]), t.zeros(()), t.zeros(0), t.zeros(size=(2,)), t.zeros(t.tensor(2), 3), t.zeros(np.int64(2))
 t.zeros(2, dtype=t.bfloat16), t.zeros(2, dtype=int), t.zeros(2, dtype=bool), t.zeros(2, requires_grad=True)
 t.ones(2, 3), t.ones((2, 3), dtype=t.int8), t.ones([]), t.ones(2, 0)
@@ -113,17 +112,6 @@ def test_like_keeps_the_order_of_axes(name: str) -> None:
 def test_copying_a_tensor_warns() -> None:
     with pytest.warns(UserWarning, match="To copy construct from a tensor"):
         mtd.tensor(mtd.zeros(2))
-
-
-def test_sharing() -> None:
-    array = np.zeros(3, np.float32)
-    shared, copied = mtd.as_tensor(array), mtd.tensor(array)
-    array[0] = 1
-    assert shared.array[0] == 1 and copied.array[0] == 0
-    assert mtd.as_tensor(shared) is shared
-    assert mtd.asarray(array, copy=True).array[0] == 1
-    with pytest.raises(ValueError):
-        mtd.asarray([1, 2], copy=False)
 
 
 def test_as_tensor_keeps_history() -> None:

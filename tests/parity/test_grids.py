@@ -15,10 +15,7 @@ t.arange(start=2, end=5), t.arange(end=5), t.arange(0, 5, step=2), t.arange(2, e
 t.arange(t.tensor(3)), t.arange(t.tensor(3.0)), t.arange(0.5, 3, dtype=t.int64), t.arange(3, dtype=t.float16), t.arange(0, 2.5, dtype=t.int32)
 t.arange(0), t.arange(1, 1), t.arange(-3, 3), t.arange(0.1, 0.9, 0.2), t.arange(5.0, 0.0, -1.5), t.arange(2, 3.5), t.arange(3.0, requires_grad=True)
 t.linspace(0, 1, 5), t.linspace(0, 1, 1), t.linspace(0, 1, 0), t.linspace(0, 10, 4, dtype=t.int64), t.linspace(t.tensor(0.0), 1, steps=3), t.linspace(-1, 1, 6, dtype=t.float64), t.linspace(3, -3, 7)
-t.logspace(0, 2, 3), t.logspace(0, 2, 3, base=2), t.logspace(0, 2, 3, base=2, dtype=t.int64), t.logspace(-1, 1, 4)
 t.eye(2), t.eye(2, 3, dtype=t.int64), t.eye(3, 2), t.eye(0), t.eye(2, requires_grad=True)
-t.tril_indices(3, 3), t.triu_indices(2, 3, 1), t.tril_indices(2, 3, offset=-1), t.triu_indices(3, 2), t.tril_indices(0, 3), t.tril_indices(3, 4, 1, dtype=t.int32)
-t.range(1, 3), t.range(1, 3, dtype=t.int64), t.range(0, 1, 0.25)
 t.meshgrid(a(2), a(3), indexing="ij"), t.meshgrid(a(2), a(3), indexing="xy"), t.meshgrid([a(2), a()], indexing="ij"), t.meshgrid(a(2)), t.meshgrid(a(2), a(3), a(4), indexing="xy"), t.meshgrid(a(0), a(2))
 F.one_hot(t.tensor([0, 2])), F.one_hot(t.tensor([[0, 2], [1, 1]]), 4), F.one_hot(t.tensor([], dtype=t.int64), 3), F.one_hot(t.tensor(1), 3)
 """

@@ -39,20 +39,13 @@ LINEAR: dict[str, tuple[Make, Any]] = {
 
 POOL: dict[str, tuple[Make, Any]] = {
     "MaxPool1d": (lambda nn: nn.MaxPool1d(3, 2, 1), draw(2, 3, 9)),
-    "MaxPool1d indices": (lambda nn: nn.MaxPool1d(2, return_indices=True), draw(2, 3, 9)),
     "MaxPool2d": (lambda nn: nn.MaxPool2d(2), draw(2, 3, 6, 7)),
-    "MaxPool2d all": (
-        lambda nn: nn.MaxPool2d((3, 2), (2, 1), (1, 0), (1, 2), True, True),
-        draw(2, 3, 6, 7),
-    ),
     "AvgPool1d": (lambda nn: nn.AvgPool1d(3, 2, 1, True, False), draw(2, 3, 9)),
     "AvgPool2d": (lambda nn: nn.AvgPool2d((3, 2), stride=2, padding=1), draw(2, 3, 6, 7)),
     "AvgPool2d divisor": (lambda nn: nn.AvgPool2d(2, divisor_override=3), draw(2, 3, 6, 7)),
     "AdaptiveAvgPool1d": (lambda nn: nn.AdaptiveAvgPool1d(4), draw(2, 3, 9)),
     "AdaptiveAvgPool2d": (lambda nn: nn.AdaptiveAvgPool2d((2, None)), draw(2, 3, 5, 7)),
     "AdaptiveAvgPool2d one": (lambda nn: nn.AdaptiveAvgPool2d(1), draw(2, 3, 5, 7)),
-    "AdaptiveMaxPool1d": (lambda nn: nn.AdaptiveMaxPool1d(4), draw(2, 3, 9)),
-    "AdaptiveMaxPool2d": (lambda nn: nn.AdaptiveMaxPool2d((2, 3), True), draw(2, 3, 5, 7)),
 }
 
 NORM: dict[str, tuple[Make, Any]] = {
@@ -72,11 +65,6 @@ NORM: dict[str, tuple[Make, Any]] = {
     "BatchNorm3d": (lambda nn: nn.BatchNorm3d(3), draw(2, 3, 4, 2, 3)),
     "InstanceNorm1d": (lambda nn: nn.InstanceNorm1d(3), draw(2, 3, 4)),
     "InstanceNorm1d single": (lambda nn: nn.InstanceNorm1d(3), draw(3, 4)),
-    "InstanceNorm2d": (
-        lambda nn: nn.InstanceNorm2d(3, affine=True, track_running_stats=True),
-        draw(2, 3, 4, 5),
-    ),
-    "InstanceNorm3d": (lambda nn: nn.InstanceNorm3d(3, affine=True), draw(2, 3, 4, 2, 3)),
     "InstanceNorm2d wrong": (lambda nn: nn.InstanceNorm2d(4, affine=True), draw(2, 3, 4, 5)),
     "LayerNorm": (lambda nn: nn.LayerNorm(4), draw(2, 3, 4)),
     "LayerNorm two": (lambda nn: nn.LayerNorm([3, 4], eps=0.1, bias=False), draw(2, 3, 4)),
@@ -84,7 +72,6 @@ NORM: dict[str, tuple[Make, Any]] = {
     "RMSNorm": (lambda nn: nn.RMSNorm(4), draw(2, 3, 4)),
     "RMSNorm eps": (lambda nn: nn.RMSNorm([3, 4], 0.1, elementwise_affine=False), draw(2, 3, 4)),
     "GroupNorm": (lambda nn: nn.GroupNorm(2, 4), draw(3, 4, 5)),
-    "LocalResponseNorm": (lambda nn: nn.LocalResponseNorm(3, 0.1, 0.5, 2.0), draw(2, 5, 3, 3)),
     "GroupNorm plain": (lambda nn: nn.GroupNorm(4, 4, 0.1, affine=False), draw(3, 4, 2, 2)),
 }
 
@@ -94,31 +81,19 @@ ACTIVATION: dict[str, tuple[Make, Any]] = {
     "LeakyReLU": (lambda nn: nn.LeakyReLU(0.2), draw(3, 4)),
     "PReLU": (lambda nn: nn.PReLU(), draw(3, 4)),
     "PReLU channels": (lambda nn: nn.PReLU(4, init=0.1), draw(3, 4, 2)),
-    "Threshold": (lambda nn: nn.Threshold(0.1, 20.0), draw(3, 4)),
     "Hardtanh": (lambda nn: nn.Hardtanh(-0.5, 0.7), draw(3, 4)),
     "Sigmoid": (lambda nn: nn.Sigmoid(), draw(3, 4)),
     "Tanh": (lambda nn: nn.Tanh(), draw(3, 4)),
     "LogSigmoid": (lambda nn: nn.LogSigmoid(), draw(3, 4)),
-    "Softsign": (lambda nn: nn.Softsign(), draw(3, 4)),
-    "Hardsigmoid": (lambda nn: nn.Hardsigmoid(), 4 * draw(3, 4)),
     "SiLU": (lambda nn: nn.SiLU(), draw(3, 4)),
-    "Mish": (lambda nn: nn.Mish(), draw(3, 4)),
     "SELU": (lambda nn: nn.SELU(), draw(3, 4)),
-    "Hardswish": (lambda nn: nn.Hardswish(), 4 * draw(3, 4)),
     "ELU": (lambda nn: nn.ELU(0.5), draw(3, 4)),
-    "CELU": (lambda nn: nn.CELU(0.5), draw(3, 4)),
     "GELU": (lambda nn: nn.GELU(), draw(3, 4)),
     "GELU tanh": (lambda nn: nn.GELU("tanh"), draw(3, 4)),
     "Softplus": (lambda nn: nn.Softplus(2.0, 1.0), draw(3, 4)),
-    "GLU": (lambda nn: nn.GLU(0), draw(4, 3)),
-    "Hardshrink": (lambda nn: nn.Hardshrink(0.3), draw(3, 4)),
-    "Softshrink": (lambda nn: nn.Softshrink(0.3), draw(3, 4)),
-    "Tanhshrink": (lambda nn: nn.Tanhshrink(), draw(3, 4)),
     "Softmax": (lambda nn: nn.Softmax(1), draw(3, 4)),
     "LogSoftmax": (lambda nn: nn.LogSoftmax(dim=-1), draw(3, 4)),
-    "Softmin": (lambda nn: nn.Softmin(0), draw(3, 4)),
     "Softmax2d": (lambda nn: nn.Softmax2d(), draw(2, 3, 4, 2)),
-    "RReLU": (lambda nn: nn.RReLU(0.2, 0.2), draw(3, 4)),
     "Softmax2d wrong": (lambda nn: nn.Softmax2d(), draw(2, 3)),
 }
 
@@ -192,33 +167,14 @@ WORDS = np.array([[0, 2, 5], [5, 1, 2]])
 TABLES: dict[str, tuple[Make, Any]] = {
     "Embedding": (lambda nn: nn.Embedding(6, 3), WORDS),
     "Embedding padding": (lambda nn: nn.Embedding(6, 3, padding_idx=-1), WORDS),
-    "Embedding max_norm": (lambda nn: nn.Embedding(6, 3, max_norm=0.5, norm_type=1.0), WORDS),
-    "Embedding by frequency": (lambda nn: nn.Embedding(6, 3, scale_grad_by_freq=True), WORDS),
     "EmbeddingBag": (lambda nn: nn.EmbeddingBag(6, 3), WORDS),
-    "EmbeddingBag sum": (
-        lambda nn: nn.EmbeddingBag(6, 3, mode="sum", padding_idx=2),
-        (WORDS.reshape(-1), np.array([0, 4])),
-    ),
-    "EmbeddingBag max": (lambda nn: nn.EmbeddingBag(6, 3, mode="max"), WORDS),
-    "EmbeddingBag last": (
-        lambda nn: nn.EmbeddingBag(6, 3, mode="sum", include_last_offset=True),
-        (WORDS.reshape(-1), np.array([0, 2, 6])),
-    ),
 }
 
 
 PICTURES: dict[str, tuple[Make, Any]] = {
     "PixelShuffle": (lambda nn: nn.PixelShuffle(2), draw(2, 8, 3, 2)),
-    "PixelUnshuffle": (lambda nn: nn.PixelUnshuffle(2), draw(2, 2, 4, 6)),
-    "ChannelShuffle": (lambda nn: nn.ChannelShuffle(2), draw(2, 6, 2, 2)),
-    "Unfold": (lambda nn: nn.Unfold((2, 3), padding=1, stride=2), draw(2, 3, 5, 6)),
-    "Fold": (lambda nn: nn.Fold((4, 5), (2, 2), padding=1), draw(2, 12, 30)),
     "Upsample": (lambda nn: nn.Upsample(scale_factor=2), draw(2, 3, 4, 5)),
     "Upsample size": (lambda nn: nn.Upsample((5, 9)), draw(2, 3, 4, 5)),
-    "Upsample bilinear": (
-        lambda nn: nn.Upsample(scale_factor=(2.0, 1.5), mode="bilinear"),
-        draw(2, 3, 4, 6),
-    ),
     "UpsamplingNearest2d": (lambda nn: nn.UpsamplingNearest2d(scale_factor=2), draw(2, 3, 4, 5)),
     "UpsamplingBilinear2d": (lambda nn: nn.UpsamplingBilinear2d((7, 8)), draw(2, 3, 4, 5)),
 }
@@ -228,11 +184,6 @@ DISTANCE: dict[str, tuple[Make, Any]] = {
     "CosineSimilarity": (lambda nn: nn.CosineSimilarity(), (draw(4, 3), draw(4, 3, seed=1))),
     "CosineSimilarity dim": (
         lambda nn: nn.CosineSimilarity(0, 0.1),
-        (draw(4, 3), draw(4, 3, seed=1)),
-    ),
-    "PairwiseDistance": (lambda nn: nn.PairwiseDistance(), (draw(4, 3), draw(4, 3, seed=1))),
-    "PairwiseDistance p": (
-        lambda nn: nn.PairwiseDistance(1.0, keepdim=True),
         (draw(4, 3), draw(4, 3, seed=1)),
     ),
 }
@@ -251,15 +202,9 @@ def test_layer(table: dict[str, tuple[Make, Any]], name: str, train: bool) -> No
     same_layer(make, *(x if isinstance(x, tuple) else (x,)), train=train)
 
 
-@pytest.mark.parametrize("bias", [True, False])
-def test_bilinear(bias: bool) -> None:
-    same_layer(lambda nn: nn.Bilinear(3, 4, 2, bias=bias), draw(5, 3), draw(5, 4))
-
-
 WRONG: dict[str, Callable[[Any, Any], Any]] = {
     "Unflatten size": lambda t, nn: nn.Unflatten(1, 3),
     "Unflatten element": lambda t, nn: nn.Unflatten(1, (1, "a")),
-    "Bilinear": lambda t, nn: nn.Bilinear(0, 1, 1),
     "GroupNorm": lambda t, nn: nn.GroupNorm(2, 3),
     "Hardtanh": lambda t, nn: nn.Hardtanh(1.0, 0.0),
 }
@@ -272,7 +217,6 @@ def test_wrong_settings(case: str) -> None:
 
 STARTS: dict[str, tuple[Make, float]] = {
     "Linear": (lambda nn: nn.Linear(50, 400), 1 / 50**0.5),
-    "Bilinear": (lambda nn: nn.Bilinear(30, 20, 20), 1 / 30**0.5),
     "Conv2d": (lambda nn: nn.Conv2d(6, 40, (3, 5), groups=2), 1 / 45**0.5),
     "ConvTranspose1d": (lambda nn: nn.ConvTranspose1d(40, 20, 5), 1 / 100**0.5),
 }

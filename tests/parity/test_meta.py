@@ -68,7 +68,6 @@ EQUAL: list[Ask] = [
     lambda t, x: f"{x}, {x[0, 0]}",
     lambda t, x: f"{x[0, 0]:.3f}",
     lambda t, x: (x.is_pinned(), x.new_zeros(2), copy.deepcopy(x)),
-    lambda t, x: t.to_dlpack(x),
     lambda t, x: (x.stride(), x.t().stride(), (x.t() + 1).stride(), x.t().contiguous().stride()),
     lambda t, x: (x.storage_offset(), x[1:].storage_offset(), len(x), [row.shape for row in x]),
     lambda t, x: (x == x, x.topk(2), x.sort(), x.masked_fill(x > 0, 1.0), x.where(x > 0, x)),

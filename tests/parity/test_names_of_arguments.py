@@ -30,7 +30,7 @@ NOT_SO = {"tensor", "new_tensor", "requires_grad_"}
 LEFT_OUT = {
     "layer_norm", "group_norm",  # `cudnn_enable`, which torch itself does not read
     "result_type", "repeat_interleave",  # by the names of overloads for plain numbers
-    "elu", "max_unpool2d", "max_unpool3d",  # of torch._C._nn, beneath the function
+    "elu",    # of torch._C._nn, beneath the function
     "expand",  # `implicit` is the tracer's
     "subtract", "subtract_", "rsub",  # alpha by position, deprecated
     "searchsorted", "bucketize",  # a number by the name `self`

@@ -70,7 +70,7 @@ def test_two_operands(name: str) -> None:
     same(lambda t, x, y: getattr(x, name)(y), x, y)
 
 
-ONE = ["absolute", "negative", "arccos", "arcsin", "arctan", "sgn", "clone"]
+ONE = ["absolute", "arccos", "arcsin", "arctan", "clone"]
 
 
 @pytest.mark.parametrize("name", ONE)
@@ -142,13 +142,12 @@ def test_the_default_type_can_be_chosen() -> None:
     agree(chosen)
 
 
-IN_PLACE = ["celu_", "elu_", "hardtanh_", "leaky_relu_", "selu_", "relu_"]
+IN_PLACE = ["elu_", "hardtanh_", "leaky_relu_", "selu_", "relu_"]
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_activations_in_place(name: str) -> None:
     same(lambda t, x: getattr(t.nn.functional, name)(x * 1.0), draw(3, 4))
-    same(lambda t, x: t.nn.functional.threshold_(x * 1.0, 0.1, 2.0), draw(3, 4))
 
 
 def test_a_stack_of_decoder_layers() -> None:
@@ -156,17 +155,6 @@ def test_a_stack_of_decoder_layers() -> None:
     same_layer(
         lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(6, 2, 8, dropout=0.0), 2),
         x, memory,
-    )  # fmt: skip
-
-
-def test_the_function_beneath_multi_head_attention() -> None:
-    x, w, b = draw(4, 3, 6), draw(18, 6, seed=1), draw(18, seed=2)
-    out_w, out_b = draw(6, 6, seed=3), draw(6, seed=4)
-    same(
-        lambda t, x, w, b, ow, ob: t.nn.functional.multi_head_attention_forward(
-            x, x, x, 6, 2, w, b, None, None, False, 0.0, ow, ob
-        ),
-        x, w, b, out_w, out_b,
     )  # fmt: skip
 
 

@@ -30,7 +30,6 @@ a[a.detach() > 3] = w[0, 0]; a[0][w.detach()[0] > 0] = 5
 a[[1, 0, 1]] = w[[0, 1, 0]] * 2; a.index_add_(0, t.tensor([0, 0]), w)
 a.view(6).as_strided((3,), (2,), 1).mul_(w[0])
 b = a.expand(2, 2, 3); a.mul_(3); a[0] = b[1, 1]
-b = a.unfold(1, 2, 1); a.add_(w); a[0, :2] = b[1, 1] * 2
 b = a.detach(); b.add_(1); a[0] = b[1]
 a[0].copy_(a[1]); a[1].copy_(a[0])
 a.masked_fill_(w.detach() > 0, 1); a[0].masked_fill_(w.detach()[1] > 0, w[0, 0])

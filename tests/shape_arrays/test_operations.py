@@ -210,18 +210,12 @@ FOUND: dict[str, Callable[[], tuple[Any, ...]]] = {
     "a write through a window": lambda: gradient(x := leaf(4, 3), (x * 1)[1:, ::2].zero_()),
     "one of several pieces": lambda: gradient(x := leaf(5, 3), x.split(2)[1] * 1),
     "one of several rows": lambda: gradient(x := leaf(5, 3), x.unbind(1)[1] * 1),
-    "parts of complex numbers": lambda: gradient(
-        x := leaf(4, kind=mtd.complex64), mtd.view_as_real(x * 1)
-    ),
-    "complex numbers of parts": lambda: gradient(x := leaf(4, 2), mtd.view_as_complex(x * 1).abs()),
-    "angles": lambda: gradient(x := leaf(4, kind=mtd.complex64), x.angle()),
     "nothing gathered": lambda: gradient(
         x := leaf(0, 3), x.gather(0, mtd.zeros(0, 3, dtype=mtd.int64))
     ),
     "nothing repeated": lambda: (mtd.repeat_interleave(mtd.zeros(0, dtype=mtd.int64)),),
     "a tensor as a mean": lambda: (mtd.ones(2, 3).normal_(mtd.ones(2, 3)),),
     "a tensor as a diagonal": lambda: (mtd.ones(2, 3).tril(mtd.ones(2, dtype=mtd.int64)),),
-    "a sequence of no dimension": lambda: (mtd.searchsorted(mtd.ones(()), mtd.ones(())),),
     "a pointwise convolution with strides": lambda: gradient(
         x := leaf(2, 3, 5, 5), F.conv2d(x, mtd.ones(4, 3, 1, 1), stride=2)
     ),

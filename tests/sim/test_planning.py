@@ -12,12 +12,12 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.launching import launch
 from minitorch_dist.nn import functional as F
-from minitorch_dist.tensors.ops.layers.tiled_attention import tiled_attention
 from mtd.planning import layouts, model_files, search
 from mtd.planning.clusters import cluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.parallel_loss import cross_entropy
+from mtd.planning.tiled_attention import tiled_attention
 from mtd.planning.training_step import train
 from mtd.planning.transformer import TransformerPart
 from mtd.planning.whole_attention import whole_attention

@@ -109,7 +109,7 @@ def test_what_torch_lets_pass_in_four_dimensions_is_refused() -> None:
     q, k, v = (draw(1, 1, 3, 2, seed=n) for n in range(3))
     with pytest.raises(RuntimeError, match="should not be set when is_causal=True"):
         attend(q, k, v, mtd.ones(3, 3).bool(), is_causal=True)
-    with pytest.raises(RuntimeError, match="Expected size for first two dimensions"):
+    with pytest.raises(RuntimeError, match="do not fit"):
         attend(q, k, v[:, :, :2])
     with pytest.raises(RuntimeError, match="dropout probability has to be between 0 and 1"):
         attend(q, k, v, dropout_p=-0.1)

@@ -26,21 +26,16 @@ UNARY: dict[str, tuple[float, float]] = {
         ["exp", "exp2", "expm1", "sigmoid", "sin", "cos", "atan", "tanh", "square", "erf"], (-2, 2)
     ),
     **dict.fromkeys(["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"], (0.3, 3)),
-    **dict.fromkeys(["asin", "acos", "erfinv", "tan"], (-0.8, 0.8)),
+    **dict.fromkeys(["asin", "acos", "tan"], (-0.8, 0.8)),
     "abs": (0.1, 2),
 }  # fmt: skip
 ACTIVATIONS = [
     "elu",
     "selu",
-    "celu",
     "gelu",
     "silu",
-    "mish",
     "softplus",
     "logsigmoid",
-    "softsign",
-    "tanhshrink",
-    "hardswish",
 ]
 
 
@@ -90,11 +85,9 @@ def test_gradients_of_activations(name: str) -> None:
         "div",
         "pow",
         "atan2",
-        "logaddexp",
         "maximum",
         "minimum",
         "remainder",
-        "fmod",
     ],
 )
 @given(shapes=broadcastable(max_dims=3), seed=st.integers(0, 1000))
@@ -110,7 +103,7 @@ def test_gradients_of_two_operands(name: str, shapes: list[tuple[int, ...]], see
     [
         lambda x: x.var(0), lambda x: x.std(), lambda x: x.prod(1), lambda x: x.norm(3, 0),
         lambda x: x.logsumexp(1), lambda x: x.softmax(0), lambda x: x.log_softmax(1),
-        lambda x: x.quantile(0.3, 1), lambda x: x.median(0)[0], lambda x: x.amax(1), lambda x: x.mean((0, 1)),
+        lambda x: x.amax(1), lambda x: x.mean((0, 1)),
         lambda x: x.max(1)[0], lambda x: x.norm(dim=1), lambda x: x.clamp(-0.5, 0.5),
     ],
 )  # fmt: skip
@@ -128,12 +121,9 @@ TWO = [
     "div",
     "floor_divide",
     "remainder",
-    "fmod",
     "pow",
     "atan2",
     "maximum",
-    "fmin",
-    "logaddexp",
 ]
 
 
@@ -177,9 +167,6 @@ def test_no_warning_from_activations(name: str) -> None:
         "logsumexp",
         "amax",
         "max",
-        "median",
-        "nansum",
-        "nanmean",
         "softmax",
     ],
 )
@@ -208,22 +195,12 @@ def test_quiet_equals_the_naive_form_and_leaves_no_trace() -> None:
 # ------------------------------------------------------------------------------------------- values
 
 
-def test_erf_to_the_last_digits() -> None:
-    x = np.concatenate([np.linspace(-6, 6, 4001), 10.0 ** np.arange(-300, 0, 10), [27, -27, 1e300]])
-    ours = error_function.erf_values(x)
-    np.testing.assert_allclose(ours, [math.erf(v) for v in x], rtol=4e-16, atol=0)
-    x = np.linspace(-5, 26, 4001)
-    np.testing.assert_allclose(
-        error_function.erfc_values(x), [math.erfc(v) for v in x], rtol=3e-15, atol=0
-    )
-    single = np.linspace(-6, 6, 4001).astype("float32")
-    np.testing.assert_allclose(
-        error_function.erf_values(single), [math.erf(v) for v in single], rtol=4e-7, atol=0
-    )
-    y = np.linspace(-0.9999, 0.9999, 999)
-    np.testing.assert_allclose(
-        error_function.erf_values(error_function.erfinv_values(y)), y, rtol=1e-14
-    )
+@pytest.mark.parametrize(("dtype", "error"), [(mtd.float32, 1e-7), (mtd.float64, 1e-15)])
+def test_erf_to_the_last_digits(dtype: Any, error: float) -> None:
+    x = np.concatenate([np.linspace(-6, 6, 1001), 10.0 ** np.arange(-30, 0, 5), [27, -27, 1e30]])
+    ours = mtd.tensor(x, dtype=dtype)
+    exact = [math.erf(v) for v in ours.tolist()]
+    np.testing.assert_allclose(ours.erf().array, exact, rtol=error, atol=0)
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 1.2e-7), (np.float64, 1e-15)])
@@ -245,10 +222,9 @@ def test_many_elements_go_the_same_way_as_few(size: int) -> None:
             out = x.copy()
             beside_number(ufunc, out, number, out)
             np.testing.assert_array_equal(out, ufunc(x, number))
-    one_by_one = [error_function.erf_values(x[i : i + 1])[0] for i in range(0, size, 97)]
-    np.testing.assert_allclose(
-        without_warnings.without_warnings(error_function.erf_values, x)[::97], one_by_one, rtol=4e-7
-    )
+    one_by_one = [error_function.normal_cdf(x[i : i + 1])[0] for i in range(0, size, 97)]
+    found: Any = without_warnings.without_warnings(error_function.normal_cdf, x)
+    np.testing.assert_allclose(found[::97], one_by_one, rtol=4e-7)
 
 
 def test_halves_round_once() -> None:

@@ -111,13 +111,13 @@ def _refusing(name: str, function: Any) -> Any:
 
 
 WITHOUT_A_TENSOR = (
-    "__array__ __bool__ __complex__ __contains__ __dlpack__ __float__ __index__ __int__ __iter__ __reversed__ "
-    "__setitem__ allclose equal is_nonzero numpy tolist"
+    "__array__ __bool__ __contains__ __float__ __index__ __int__ __iter__ __reversed__ "
+    "__setitem__ allclose equal numpy tolist"
 )
 """Methods that pass by what an operation asks: they make no tensor, or write into one."""
 OF_SHAPES = (
-    "__getitem__ adjoint chunk expand expand_as flatten flip movedim narrow permute ravel reshape reshape_as roll",
-    "select split squeeze swapaxes t tensor_split transpose unbind unflatten unsqueeze view view_as",
+    "__getitem__ chunk expand expand_as flatten flip movedim narrow permute ravel reshape reshape_as roll",
+    "select split squeeze t tensor_split transpose unbind unflatten unsqueeze view view_as",
     "__matmul__ __rmatmul__ matmul mean mm softmax",
 )
 """Methods that look at sides and dimensions before they ask: they would speak of the part."""

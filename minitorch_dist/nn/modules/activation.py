@@ -56,20 +56,6 @@ class LeakyReLU(Module):
         return f"negative_slope={self.negative_slope}{_inplace_text(self)}"
 
 
-class RReLU(Module):
-    """Leaky, with a slope drawn from [lower, upper) in training and their mean in evaluation."""
-
-    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
-        super().__init__()
-        self.lower, self.upper, self.inplace = lower, upper, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}{_inplace_text(self)}"
-
-
 class PReLU(Module):
     """Leaky, with a slope that is learnt: one, or one per channel."""
 
@@ -91,20 +77,6 @@ class PReLU(Module):
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"
-
-
-class Threshold(Module):
-    """x above the threshold, `value` elsewhere."""
-
-    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__()
-        self.threshold, self.value, self.inplace = threshold, value, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.threshold(input, self.threshold, self.value, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}{_inplace_text(self)}"
 
 
 class Hardtanh(Module):
@@ -141,22 +113,6 @@ class LogSigmoid(Module):
         return F.logsigmoid(input)
 
 
-class Softsign(Module):
-    """x / (1 + |x|)"""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softsign(input)
-
-
-class Hardsigmoid(Module):
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardsigmoid(input, self.inplace)
-
-
 # --------------------------------------------------------------------------------- smooth rectifiers
 
 
@@ -167,25 +123,9 @@ class SiLU(_Inplace):
         return F.silu(input, inplace=self.inplace)
 
 
-class Mish(_Inplace):
-    """x · tanh(softplus(x))"""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.mish(input, inplace=self.inplace)
-
-
 class SELU(_Inplace):
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
-
-
-class Hardswish(Module):
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardswish(input, self.inplace)
 
 
 class ELU(Module):
@@ -200,13 +140,6 @@ class ELU(Module):
 
     def extra_repr(self) -> str:
         return f"alpha={self.alpha}{_inplace_text(self)}"
-
-
-class CELU(ELU):
-    """As ELU, with (e^(x / alpha) - 1): smooth for every alpha."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.celu(input, self.alpha, self.inplace)
 
 
 class GELU(Module):
@@ -237,49 +170,7 @@ class Softplus(Module):
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
-class GLU(Module):
-    """One half of the input, gated by the sigmoid of the other half."""
-
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.glu(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
-
-
 # ---------------------------------------------------------------------------------------- shrinkage
-
-
-class Hardshrink(Module):
-    """x outside of [-lambd, lambd], 0 within."""
-
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
-
-
-class Softshrink(Hardshrink):
-    """x moved towards zero by lambd."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softshrink(input, self.lambd)
-
-
-class Tanhshrink(Module):
-    """x - tanh(x)"""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanhshrink(input)
 
 
 # ------------------------------------------------------------------------------------- distributions
@@ -304,13 +195,6 @@ class Softmax(_OverDim):
 class LogSoftmax(_OverDim):
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim)
-
-
-class Softmin(_OverDim):
-    """Softmax of -x."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.dim)
 
 
 class Softmax2d(Module):

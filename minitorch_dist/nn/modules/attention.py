@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.nn import functional as F, init
+from minitorch_dist.nn import init
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors.ops.layers.multihead import multi_head_attention
 from minitorch_dist.tensors.ops.layers.multihead_masks import canonical_mask
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
@@ -30,8 +31,6 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
-        add_bias_kv: bool = False,
-        add_zero_attn: bool = False,
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
@@ -69,9 +68,6 @@ class MultiheadAttention(Module):
         self.out_proj = NonDynamicallyQuantizableLinear(
             embed_dim, embed_dim, bias=bias, device=device, dtype=dtype
         )
-        self.bias_k = weight(1, 1, embed_dim) if add_bias_kv else None
-        self.bias_v = weight(1, 1, embed_dim) if add_bias_kv else None
-        self.add_zero_attn = add_zero_attn
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:
@@ -84,9 +80,6 @@ class MultiheadAttention(Module):
             init.constant_(self.in_proj_bias, 0.0)
             assert self.out_proj.bias is not None
             init.constant_(self.out_proj.bias, 0.0)
-        for bias in (self.bias_k, self.bias_v):
-            if bias is not None:
-                init.xavier_normal_(bias)
 
     def forward(
         self,
@@ -113,14 +106,13 @@ class MultiheadAttention(Module):
                 query = key = value = query.transpose(0, 1)
             else:
                 query, key, value = (x.transpose(0, 1) for x in (query, key, value))
-        output, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads,
-            self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn,
-            self.dropout, self.out_proj.weight, self.out_proj.bias, training=self.training,
-            key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
-            use_separate_proj_weight=not self._qkv_same_embed_dim,
-            q_proj_weight=self.q_proj_weight, k_proj_weight=self.k_proj_weight,
-            v_proj_weight=self.v_proj_weight, average_attn_weights=average_attn_weights,
-            is_causal=is_causal,
+        separate = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        output, weights = multi_head_attention(
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
+            self.in_proj_bias, self.dropout, self.out_proj.weight, self.out_proj.bias,
+            training=self.training, key_padding_mask=key_padding_mask, need_weights=need_weights,
+            attn_mask=attn_mask,
+            separate_weights=None if self._qkv_same_embed_dim else separate,
+            average_attn_weights=average_attn_weights, is_causal=is_causal,
         )  # fmt: skip
         return (output.transpose(0, 1) if flip else output), weights

@@ -171,15 +171,6 @@ class Conv2d(_Conv):
         return self._convolve(F.conv2d, input, weight, bias)
 
 
-class Conv3d(_Conv):
-    """Over (N, C, D, H, W) or (C, D, H, W)."""
-
-    dims = 3
-
-    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        return self._convolve(F.conv3d, input, weight, bias)
-
-
 class _ConvTransposeNd(_ConvNd):
     """The gradient of a convolution with respect to its input, as a layer: weight (in, out / groups, …)."""
 
@@ -252,13 +243,3 @@ class ConvTranspose2d(_ConvTransposeNd):
         extra = self._output_padding(input, output_size)
         return F.conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding, extra,
                                   self.groups, self.dilation)  # fmt: skip
-
-
-class ConvTranspose3d(_ConvTransposeNd):
-    dims = 3
-
-    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        extra = self._output_padding(input, output_size)
-        found: Tensor = F.conv_transpose3d(input, self.weight, self.bias, self.stride, self.padding, extra,
-                                           self.groups, self.dilation)  # fmt: skip
-        return found

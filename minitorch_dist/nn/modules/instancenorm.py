@@ -1,68 +1,57 @@
-"""Normalisation per channel and per sample (arXiv:1607.08022)."""
+"""Instance norm: each channel of each image is normalised by itself (arXiv:1607.08022)."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from minitorch_dist.nn import functional as F
-from minitorch_dist.nn.modules.batchnorm import _NormBase
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 
-class _InstanceNorm(_NormBase):
-    dims: int
+class _InstanceNorm(Module):
+    """Without learned scales unless `affine` asks for them; nothing is remembered between batches."""
+
+    weight: Tensor | None
+    bias: Tensor | None
+    dims = 0
+    _version = 2
 
     def __init__(
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
+        *,
         affine: bool = False,
-        track_running_stats: bool = False,
         device: Any = None,
         dtype: Any = None,
-        *,
-        bias: bool = True,
     ) -> None:
-        super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
-        )
+        super().__init__()
+        self.num_features, self.eps, self.affine = num_features, eps, affine
+        self.register_parameter("weight", None)
+        self.register_parameter("bias", None)
+        if affine:
+            self.weight = Parameter(creation.ones(num_features, device=device, dtype=dtype))
+            self.bias = Parameter(creation.zeros(num_features, device=device, dtype=dtype))
 
     def forward(self, input: Tensor) -> Tensor:
-        ndim = input.array.ndim
-        if ndim not in (self.dims + 1, self.dims + 2):
+        if input.dim() not in (self.dims + 1, self.dims + 2):
             raise ValueError(
-                f"expected {self.dims + 1}D or {self.dims + 2}D input (got {ndim}D input)"
+                f"expected {self.dims + 1}D or {self.dims + 2}D input (got {input.dim()}D input)"
             )
-        channels = ndim - self.dims - 1
-        found = input.array.shape[channels]
-        if found != self.num_features:
-            if self.affine:
-                raise ValueError(
-                    f"expected input's size at dim={channels} to match num_features "
-                    f"({self.num_features}), but got: {found}."
-                )
-            warnings.warn(
-                f"input's size at dim={channels} does not match num_features. You can silence this "
-                "warning by not passing in num_features, which is not used because affine=False",
-                stacklevel=2,
+        if input.dim() == self.dims + 1:
+            return self.forward(input.unsqueeze(0)).squeeze(0)
+        if self.affine and input.size(1) != self.num_features:
+            raise ValueError(
+                f"expected input's size at dim=1 to match num_features ({self.num_features}), but got: "
+                f"{input.size(1)}."
             )
-        if ndim == self.dims + 1:
-            return self._normalise(input.unsqueeze(0)).squeeze(0)
-        return self._normalise(input)
+        return F.instance_norm(input, self.weight, self.bias, self.eps)
 
-    def _normalise(self, input: Tensor) -> Tensor:
-        return F.instance_norm(
-            input,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training or not self.track_running_stats,
-            0.0 if self.momentum is None else self.momentum,
-            self.eps,
-        )
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum=0.1, affine={self.affine}, bias={self.affine}, track_running_stats=False"  # fmt: skip
 
 
 class InstanceNorm1d(_InstanceNorm):
@@ -75,9 +64,3 @@ class InstanceNorm2d(_InstanceNorm):
     """Over (N, C, H, W) or (C, H, W)."""
 
     dims = 2
-
-
-class InstanceNorm3d(_InstanceNorm):
-    """Over (N, C, D, H, W) or (C, D, H, W)."""
-
-    dims = 3

@@ -123,19 +123,5 @@ class GroupNorm(_Affine):
         )
 
 
-class LocalResponseNorm(Module):
-    """Divided by a power of the mean square over `size` neighbouring channels (AlexNet)."""
-
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
-        super().__init__()
-        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
-
-
 def _as_shape(given: int | Sequence[int]) -> tuple[int, ...]:
     return (given,) if isinstance(given, int) else tuple(given)

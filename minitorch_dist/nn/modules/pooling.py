@@ -17,13 +17,12 @@ class _MaxPool(Module):
         stride: Any = None,
         padding: Any = 0,
         dilation: Any = 1,
-        return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.dilation = padding, dilation
-        self.return_indices, self.ceil_mode = return_indices, ceil_mode
+        self.ceil_mode = ceil_mode
 
     def extra_repr(self) -> str:
         return (
@@ -33,27 +32,19 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest value of each window; with `return_indices` also where it stood."""
+    """The largest value of each window."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.max_pool1d(input, self.kernel_size, self.stride, self.padding, self.dilation,
-                            self.ceil_mode, self.return_indices)  # fmt: skip
+                            self.ceil_mode)  # fmt: skip
 
 
 class MaxPool2d(_MaxPool):
-    """The largest value of each window; with `return_indices` also where it stood."""
+    """The largest value of each window."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation,
-                            self.ceil_mode, self.return_indices)  # fmt: skip
-
-
-class MaxPool3d(_MaxPool):
-    """The largest value of each box; with `return_indices` also where it stood."""
-
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation,
-                            self.ceil_mode, self.return_indices)  # fmt: skip
+                            self.ceil_mode)  # fmt: skip
 
 
 class AvgPool1d(Module):
@@ -125,71 +116,3 @@ class AdaptiveAvgPool1d(_Adaptive):
 class AdaptiveAvgPool2d(_Adaptive):
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
-
-
-class AvgPool3d(AvgPool2d):
-    """The mean of each box. Padding counts as zeros unless told otherwise."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        found: Tensor = F.avg_pool3d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-                                     self.count_include_pad, self.divisor_override)  # fmt: skip
-        return found
-
-
-class AdaptiveAvgPool3d(_Adaptive):
-    def forward(self, input: Tensor) -> Tensor:
-        found: Tensor = F.adaptive_avg_pool3d(input, self.output_size)
-        return found
-
-
-class _AdaptiveMax(_Adaptive):
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
-        super().__init__(output_size)
-        self.return_indices = return_indices
-
-
-class AdaptiveMaxPool1d(_AdaptiveMax):
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
-
-
-class AdaptiveMaxPool2d(_AdaptiveMax):
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
-
-
-class AdaptiveMaxPool3d(_AdaptiveMax):
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
-
-
-class _MaxUnpool(Module):
-    """Puts the results of a MaxPool with `return_indices` back to where they stood, among zeros."""
-
-    dims = 0
-
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        super().__init__()
-        self.kernel_size = repeated(kernel_size, self.dims)
-        self.stride = repeated(kernel_size if stride is None else stride, self.dims)
-        self.padding = repeated(padding, self.dims)
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        unpool: Any = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self.dims - 1]
-        found: Tensor = unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)  # fmt: skip
-        return found
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class MaxUnpool1d(_MaxUnpool):
-    dims = 1
-
-
-class MaxUnpool2d(_MaxUnpool):
-    dims = 2
-
-
-class MaxUnpool3d(_MaxUnpool):
-    dims = 3

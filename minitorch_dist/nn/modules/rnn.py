@@ -15,7 +15,6 @@ from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.nn.utils.rnn import PackedSequence
 from minitorch_dist.tensors.ops.layers import recurrent
-from minitorch_dist.tensors.ops.layers.recurrent_cells import CELLS
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.ops.shapes.joining import cat, stack
 from minitorch_dist.tensors.tensor import Tensor
@@ -67,7 +66,7 @@ class RNNBase(Module):
         self.dropout, self.bidirectional, self.proj_size = float(dropout), bidirectional, proj_size
         directions = 2 if bidirectional else 1
         out_size = proj_size or hidden_size
-        rows = CELLS[mode].gates * hidden_size
+        rows = recurrent.GATES[mode] * hidden_size
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             width = input_size if layer == 0 else out_size * directions

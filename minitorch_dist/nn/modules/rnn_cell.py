@@ -9,7 +9,6 @@ from minitorch_dist.nn import init
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors.ops.layers import recurrent
-from minitorch_dist.tensors.ops.layers.recurrent_cells import CELLS
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -29,7 +28,7 @@ class RNNCellBase(Module):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         self._mode = mode
-        rows = CELLS[mode].gates * hidden_size
+        rows = recurrent.GATES[mode] * hidden_size
         self.weight_ih = Parameter(creation.empty(rows, input_size, device=device, dtype=dtype))
         self.weight_hh = Parameter(creation.empty(rows, hidden_size, device=device, dtype=dtype))
         for name in ("bias_ih", "bias_hh"):

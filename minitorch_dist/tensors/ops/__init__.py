@@ -5,12 +5,12 @@
     making/            tensors from nothing: literals, ranges, chance, memory shared with others
     shapes/            the same elements in another arrangement
     indexing/          parts that are named by indices or masks, read and written
-    linear_algebra/    products, and what matrices are made of
-    statistics/        counting, covariance, distances, differences
+    linear_algebra/    products of vectors and matrices
+    statistics/        counting, differences, similarity
     layers/            what networks are made of, and the losses that judge them
     images/            convolution, pooling, resampling
     accumulation       adding to places that may be named twice: the gradient of reading by index
-    complex_numbers    their two parts, angles and conjugates
+    plugs  fast/       where a faster form may stand in for a simple one; the faster forms
     autocasting        which of them `autocast` computes in a lower type
     gradients          what a tensor can be asked about its gradient
     operators          what `x + y` and `~x` mean

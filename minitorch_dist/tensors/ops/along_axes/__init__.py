@@ -1,6 +1,6 @@
 """Operations that run along axes.
 
 reductions  norms  variance      many elements to fewer
-extrema  ordering  quantiles     the largest, the sorted, those in the middle
+extrema  ordering                the largest, the sorted
 scans                            running totals: as many as before
 """

@@ -12,7 +12,6 @@ from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import Dims, axes, axis, is_empty, numpy_names, spread
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.elementwise import extremes
-from minitorch_dist.tensors.promotion import not_implemented
 
 
 @numpy_names
@@ -38,8 +37,6 @@ def min(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) 
 def _one(ufunc: np.ufunc, input: T, name: str) -> T:
     """Over all elements; those that are equally extreme share the gradient."""
     x = input.array
-    if x.dtype.kind == "c":
-        raise not_implemented(f"{name}_all", x)
     over = tuple(range(x.ndim))
     _check_not_empty(x, over, None, name, RuntimeError)
     out = ufunc.reduce(x, over)
@@ -66,8 +63,6 @@ def _shared(g: Array, x: Array, out: Any, over: tuple[int, ...], keepdim: bool) 
 
 def _along(find: Any, input: T, dim: int, keepdim: bool, name: str) -> tuple[T, T]:
     x = input.array
-    if x.dtype.kind == "c":
-        raise not_implemented(f"{name}_cpu", x)
     along = axis(dim, x.ndim)
     _check_not_empty(x, (along,), dim, name, IndexError)
     if not x.ndim:
@@ -132,8 +127,6 @@ def amin(input: T, dim: Dims = (), keepdim: bool = False) -> T:
 def _over(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool, name: str) -> T:
     x = input.array
     over = axes(dim, x.ndim)
-    if x.dtype.kind == "c":
-        raise not_implemented(f"{name[1:]}_values_cpu", x)
     _check_not_empty(x, over, None if dim is None or is_empty(dim) else dim, name, RuntimeError)
     out = np.asanyarray(ufunc.reduce(x, over, keepdims=keepdim))
     return record(
@@ -142,15 +135,6 @@ def _over(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool, name: str) -> T:
         (input, lambda g: _shared(g, x, out, over, keepdim), input),
         reads_result=True,
     )
-
-
-@numpy_names
-def aminmax(input: T, *, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The smallest and the largest elements, of all or over `dim`"""
-    over = () if dim is None else dim
-    if dim is None:
-        _check_not_empty(input.array, (), None, "aminmax", RuntimeError)
-    return return_types.aminmax(amin(input, over, keepdim), amax(input, over, keepdim))
 
 
 @numpy_names
@@ -167,9 +151,8 @@ def argmin(input: T, dim: int | None = None, keepdim: bool = False) -> T:
 
 def _where(find: Any, input: T, dim: int | None, keepdim: bool, name: str) -> T:
     x = input.array
-    if x.dtype.kind in "bc":
-        kind = "bool" if x.dtype.kind == "b" else "complex"
-        raise RuntimeError(f"{name}(): does not support {kind} input")
+    if x.dtype.kind == "b":
+        raise RuntimeError(f"{name}(): does not support bool input")
     along = None if dim is None else axis(dim, x.ndim)
     _check_not_empty(x, () if along is None else (along,), dim, name, IndexError)
     if along is not None and not x.ndim:

@@ -14,7 +14,6 @@ from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import Dims, add_up, axes, spread
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.dtypes import type_name
-from minitorch_dist.tensors.ops.elementwise.arithmetic import sub
 from minitorch_dist.tensors.ops.elementwise.rounding import signs
 from minitorch_dist.tensors.promotion import cast
 
@@ -28,10 +27,10 @@ def norm(
 ) -> T:
     """The p-norm over `dim`: (Σ |x|ᵖ)^(1/p); for inf the largest |x|, for 0 how many are not 0"""
     if isinstance(p, str):
-        if p == "nuc":
-            raise NotImplementedError("norm(p='nuc') is not offered; see linalg.svdvals")
         if p != "fro":
-            raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+            raise NotImplementedError(
+                f"norm(p={p!r}) is not offered: take a number or 'fro'; PyTorch has it"
+            )
         p = 2.0
     return vector_norm(input, 2.0 if p is None else p, dim, keepdim, dtype=dtype)
 
@@ -111,6 +110,23 @@ def _slope(x: Array, p: Any, out: Array, over: tuple[int, ...]) -> Any:
     return np.where(none, zero, signs(x) * power / np.power(np.where(none, 1, out), p - 1))
 
 
-def dist(input: T, other: T, p: Number = 2) -> T:
-    """The p-norm of input - other"""
-    return vector_norm(sub(input, other), p)
+def linalg_norm(
+    A: T,
+    ord: Any = None,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> T:
+    """The norm of a vector, or the Frobenius norm of a matrix."""
+    axes_meant = A.array.ndim if dim is None else len(axes(dim, A.array.ndim))
+    if ord not in (None, "fro") and axes_meant != 1:
+        raise NotImplementedError(
+            f"linalg.norm(ord={ord!r}) of matrices is not offered: of them there is the Frobenius norm; "
+            "PyTorch has the others"
+        )
+    if ord == "fro" and axes_meant != 2:
+        raise RuntimeError(
+            f"linalg.norm(ord='fro') is of matrices, and here are {axes_meant} dimensions"
+        )
+    return vector_norm(A, 2 if ord in (None, "fro") else ord, dim, keepdim, dtype=dtype)

@@ -17,13 +17,10 @@ from minitorch_dist.tensors.core.operations import (
     is_empty,
     numpy_names,
     spread,
-    sum,
-    total,
 )
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.promotion import cast
 
 
@@ -96,44 +93,6 @@ def _others(x: Array, over: tuple[int, ...]) -> Any:
     np.multiply.accumulate(line[..., :-1], -1, out=before[..., 1:])
     np.multiply.accumulate(line[..., :0:-1], -1, out=after[..., -2::-1])
     return np.moveaxis((before * after).reshape(moved.shape), ends, over)
-
-
-@numpy_names
-def nansum(
-    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
-) -> T:
-    """The sum over `dim`, where nan counts as 0"""
-    x = input.array
-    if x.dtype.kind in "iubc":
-        if x.dtype.kind == "c":
-            raise RuntimeError("nansum on CPU does not support complex inputs")
-        return sum(input, dim, keepdim, dtype=dtype)
-    if dtype is not None:
-        input = cast(input, dtype)
-        x = input.array
-    over = axes(dim, x.ndim)
-    there, shape = ~np.isnan(x), x.shape
-    return record(
-        total(np.where(there, x, x.dtype.type(0)), over, keepdim),
-        "NansumBackward0",
-        (input, lambda g: spread(g, shape, over, keepdim) * there, None),
-    )
-
-
-@numpy_names
-def nanmean(
-    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
-) -> T:
-    """The mean over `dim` of the elements that are not nan"""
-    x = input.array
-    if x.dtype.kind in "iub":
-        raise RuntimeError(
-            "nanmean(): expected input to have floating point or complex dtype but got "
-            f"{type_name(x)[6:-6]}"
-        )
-    over = axes(dim, x.ndim)
-    count = add_up(~np.isnan(x), over, np.int64, keepdims=keepdim)
-    return div(nansum(input, dim, keepdim, dtype=dtype), result(input, count))
 
 
 # ------------------------------------------------------------------------------------------ truth

@@ -11,8 +11,6 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import axis
-from minitorch_dist.tensors.distributions import DIGITS
-from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.promotion import cast
@@ -71,26 +69,3 @@ def cumprod(input: T, dim: int, *, dtype: dtypes.dtype | None = None) -> T:
         return np.where(zeros == 0, before, np.where(first, at_first, 0)).astype(g.dtype)
 
     return record(out, "CumprodBackward0", (input, gradient, input), reads_result=True)
-
-
-def logcumsumexp(input: T, dim: int) -> T:
-    """Logarithms of running sums of exponentials, without overflow."""
-    x = input.array
-    along = axis(dim, x.ndim)
-    if x.dtype not in DIGITS:
-        raise NotImplementedError(
-            f"\"logcumsumexp_out_cpu\" not implemented for '{type_name(x)[6:-6]}'"
-        )
-    with np.errstate(invalid="ignore"):
-        out = _accumulate(np.logaddexp, x, along)
-
-    def gradient(g: Array) -> Array:
-        """Σ g e^(x - out) over what comes after, in logarithms, positive and negative apart."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            up, down = (
-                np.exp(_from_the_end(np.logaddexp, np.log(np.maximum(part, 0)) - out, along) + x)
-                for part in (g, -g)
-            )
-        return np.asanyarray(up - down).astype(g.dtype)  # type: ignore[no-any-return]
-
-    return record(out, "LogcumsumexpBackward0", (input, gradient, input), reads_result=True)

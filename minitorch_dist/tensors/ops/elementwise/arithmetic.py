@@ -81,4 +81,3 @@ def positive(input: T) -> T:
 
 neg_ = inplace(neg)
 subtract = sub
-negative, negative_ = neg, neg_

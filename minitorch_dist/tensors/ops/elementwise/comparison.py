@@ -13,7 +13,6 @@ from minitorch_dist.tensors.core.operations import compute, sum_to
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.promotion import (
     not_a_tensor,
-    not_implemented,
     on_result_device,
     promote,
 )
@@ -29,24 +28,11 @@ def _compare(ufunc: np.ufunc, input: T, other: T | Number) -> T:
             x, y = a.array, b.array
         if other.storage.device is not input.storage.device or other.plain is not input.plain:
             like = on_result_device(input, other)
-        if x.dtype.kind == "c":
-            check_order(ufunc, x)
         return result(like, compute(ufunc, x, y))
     if (type(other) is float or type(other) is int) and x.dtype.kind == "f":
         return result(input, without_warnings(ufunc, x, x.dtype.type(other)))
     a, b = promote(input, other)
-    if a.array.dtype.kind == "c":
-        check_order(ufunc, a.array)
     return result(input, without_warnings(ufunc, a.array, b.array))
-
-
-_ORDERS = {np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge"}
-
-
-def check_order(ufunc: np.ufunc, x: Array) -> None:
-    """Raise if complex numbers are asked which of them is larger."""
-    if ufunc in _ORDERS:
-        raise not_implemented(f"{_ORDERS[ufunc]}_cpu", x)
 
 
 def eq(input: T, other: T | Number) -> T:
@@ -111,8 +97,6 @@ def isclose(
         near: Any = x == y
         if x.dtype.kind != "b":
             wide: Any = np.float32 if x.dtype in dtypes.HALVES else np.float64
-            if x.dtype.kind == "c":
-                wide = np.complex128
             a, b = x.astype(wide), y.astype(wide)
             distance = np.abs(np.subtract(a, b))
             near = near | (np.isfinite(distance) & (distance <= atol + rtol * np.abs(b)))
@@ -176,8 +160,7 @@ def choose(input: Any, condition: T, other: Any) -> T:
         out = np.where(c, x, y)
     except ValueError:
         raise RuntimeError(
-            f"the shapes of condition {list(c.shape)}, input {list(x.shape)} and other "
-            f"{list(y.shape)} do not broadcast"
+            f"where(): the shapes {list(c.shape)}, {list(x.shape)} and {list(y.shape)} do not broadcast"
         ) from None
     if condition.storage.device is not first.storage.device or condition.plain is not first.plain:
         common_device((condition, first, second))

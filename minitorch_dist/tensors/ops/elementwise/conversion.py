@@ -99,10 +99,9 @@ def cpu(input: T, memory_format: Any = None) -> T:
 
 def pin_memory(input: T, device: Device = None) -> T:
     """`input`: page-locked memory speeds up copies to a GPU, and there is none."""
-    place = input.storage.device.type
-    if place != "cpu":
+    if input.storage.device.type != "cpu":
         raise RuntimeError(
-            f"cannot pin 'torch.{place}.{type_name(input.array)[6:]}' only dense CPU tensors can be pinned"
+            f"only dense CPU tensors can be pinned, and this one is on {input.storage.device}"
         )
     return input
 
@@ -126,8 +125,6 @@ half = _as(dtypes.float16, "half")
 bfloat16 = _as(dtypes.bfloat16, "bfloat16")
 float_ = _as(dtypes.float32, "float")
 double = _as(dtypes.float64, "double")
-cfloat = _as(dtypes.complex64, "cfloat")
-cdouble = _as(dtypes.complex128, "cdouble")
 byte = _as(dtypes.uint8, "byte")
 char = _as(dtypes.int8, "char")
 short = _as(dtypes.int16, "short")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, T, TensorBase, bare, stand_in
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.views import bump, check_writable, rebase, view_of, wrote
+from minitorch_dist.tensors.core.views import check_writable, rebase, view_of, wrote
 from minitorch_dist.tensors.promotion import converted, tell_discarded
-from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def _itself(grad: Array) -> Array:
@@ -121,19 +119,6 @@ def copy_(input: T, other: Any, non_blocking: bool = False) -> T:
         node.vjps = (np.zeros_like if mine else None, to_source if theirs else None)
         node.device = here if here is not devices.CPU else there
         rebase(input, (node, 0))
-    return input
-
-
-def apply_(input: T, callable: Callable[[Any], Any]) -> T:
-    """Replace each element by what a Python function makes of it. Slow, and not recorded."""
-    check_writable(input)
-    if input._requires_grad:
-        raise RuntimeError("can't call apply_ on tensors that require gradients")
-    x = input.array
-    if not has_numbers(x):
-        return input
-    x[...] = np.array([callable(v) for v in x.ravel().tolist()], x.dtype).reshape(x.shape)
-    bump(input)
     return input
 
 

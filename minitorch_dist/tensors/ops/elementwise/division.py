@@ -78,10 +78,10 @@ def floor_divide(input: T, other: T | Number) -> T:
     input, other = promote(input, other)
     check_divisor("div_floor_cpu", other.array)
     out = compute(np.floor_divide, input.array, other.array)
-    return record(out, "NotImplemented", (input, no_derivative), (other, no_derivative))
+    return record(out, "NotImplemented", (input, _no_derivative), (other, _no_derivative))
 
 
-def no_derivative(grad: Array) -> Any:
+def _no_derivative(grad: Array) -> Any:
     raise RuntimeError("derivative for aten::floor_divide is not implemented")
 
 
@@ -99,22 +99,7 @@ def remainder(input: T, other: T | Number) -> T:
     )
 
 
-def fmod(input: T, other: T | Number) -> T:
-    """input - other * trunc(input / other), as C's fmod: it has the sign of `input`."""
-    input, other = promote(input, other)
-    x, y = input.array, other.array
-    check_divisor("fmod_cpu", y)
-    a, b = x.shape, y.shape
-    return record(
-        compute(np.fmod, x, y),
-        "FmodBackward1",
-        (input, lambda g: sum_to(g, a)),
-        (other, lambda g: sum_to(-g * np.trunc(x / y), b), input, other),
-    )
-
-
 divide = div
 true_divide = div
 floor_divide_ = inplace(floor_divide)
 remainder_ = inplace(remainder)
-fmod_ = inplace(fmod)

@@ -6,39 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core.base import Array, T
-from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.operations import compute, sum_to
-from minitorch_dist.tensors.core.without_warnings import without_warnings
-from minitorch_dist.tensors.promotion import floating, not_implemented, promote
-
-
-def exp(input: T) -> T:
-    """e to the power of each element"""
-    x = floating(input)
-    out = without_warnings(np.exp, x.array)
-    return record(out, "ExpBackward0", (x, lambda g: g * out), reads_result=True)
-
-
-def expm1(input: T) -> T:
-    """exp(input) - 1, exact near 0"""
-    x = floating(input)
-    out = without_warnings(np.expm1, x.array)
-    return record(out, "Expm1Backward0", (x, lambda g: g * (out + 1)), reads_result=True)
-
-
-def log(input: T) -> T:
-    """The natural logarithm; -inf at 0 and nan below."""
-    x = floating(input)
-    a = x.array
-    return record(without_warnings(np.log, a), "LogBackward0", (x, lambda g: g / a, x))
-
-
-def log1p(input: T) -> T:
-    """log(1 + input), exact near 0"""
-    x = floating(input)
-    a = x.array
-    return record(without_warnings(np.log1p, a), "Log1PBackward0", (x, lambda g: g / (a + 1), x))
+from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.ops.elementwise.smooth import of_input, of_result
 
 
 def logistic(x: Array) -> Any:
@@ -51,22 +20,16 @@ def logistic(x: Array) -> Any:
     return np.reciprocal(out, out)
 
 
-def sigmoid(input: T) -> T:
-    """1 / (1 + exp(-input))"""
-    x = floating(input)
-    out = without_warnings(logistic, x.array)
-    return record(out, "SigmoidBackward0", (x, lambda g: g * (out * (1 - out))), reads_result=True)
-
-
-def logaddexp(input: T, other: T) -> T:
-    """log(exp(input) + exp(other)), without overflow"""
-    input, other = promote(input, other)
-    x, y = input.array, other.array
-    if x.dtype.kind in "iubc":
-        raise not_implemented("logaddexp_cpu", x)
-    return record(
-        compute(np.logaddexp, x, y),
-        "LogaddexpBackward0",
-        (input, lambda g: sum_to(g * logistic(x - y), x.shape), input, other),
-        (other, lambda g: sum_to(g * logistic(y - x), y.shape), input, other),
-    )
+exp = of_result("ExpBackward0", np.exp, lambda g, y: g * y, "e to the power of each element")
+expm1 = of_result(
+    "Expm1Backward0", np.expm1, lambda g, y: g * (y + 1), "exp(input) - 1, exact near 0"
+)
+log = of_input(
+    "LogBackward0", np.log, lambda g, x: g / x, "The natural logarithm; -inf at 0 and nan below."
+)
+log1p = of_input(
+    "Log1PBackward0", np.log1p, lambda g, x: g / (x + 1), "log(1 + input), exact near 0"
+)
+sigmoid = of_result(
+    "SigmoidBackward0", logistic, lambda g, y: g * (y * (1 - y)), "1 / (1 + exp(-input))"
+)

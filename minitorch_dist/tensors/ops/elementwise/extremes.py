@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.autograd.joint import wants_any
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import compute, sum_to
-from minitorch_dist.tensors.core.views import check_writable, inplace, wrote
+from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.promotion import (
     as_element,
@@ -32,8 +31,6 @@ def _pick(ufunc: np.ufunc, name: str, input: T, other: T, first: Share, second: 
         raise not_a_tensor(other)
     input, other = promote(input, other)
     x, y = input.array, other.array
-    if x.dtype.kind == "c":
-        raise RuntimeError(f"{ufunc.__name__} not implemented for complex tensors.")
     return record(
         compute(ufunc, x, y),
         name,
@@ -55,6 +52,22 @@ def _halved(g: Array, mask: Array) -> Any:
     return g * np.where(mask, g.dtype.type(0.5), g.dtype.type(1))
 
 
+def _at_least(g: Array, x: Array, y: Array) -> Any:
+    return only(g, x >= y)
+
+
+def _below(g: Array, x: Array, y: Array) -> Any:
+    return only(g, x < y)
+
+
+def _at_most(g: Array, x: Array, y: Array) -> Any:
+    return only(g, x <= y)
+
+
+def _above(g: Array, x: Array, y: Array) -> Any:
+    return only(g, x > y)
+
+
 def maximum(input: T, other: T) -> T:
     """The larger of both; nan if either is nan"""
     return _pick(np.maximum, "MaximumBackward0", input, other, _not_below, _not_above)
@@ -65,30 +78,6 @@ def minimum(input: T, other: T) -> T:
     return _pick(np.minimum, "MinimumBackward0", input, other, _not_above, _not_below)
 
 
-def fmax(input: T, other: T) -> T:
-    """The larger of both; a nan loses against a number"""
-    return _pick(
-        np.fmax,
-        "FmaxBackward0",
-        input,
-        other,
-        lambda g, x, y: only(g, (x >= y) | np.isnan(y)),
-        lambda g, x, y: only(g, ~((x >= y) | np.isnan(y))),
-    )
-
-
-def fmin(input: T, other: T) -> T:
-    """The smaller of both; a nan loses against a number"""
-    return _pick(
-        np.fmin,
-        "FminBackward0",
-        input,
-        other,
-        lambda g, x, y: only(g, (x <= y) | np.isnan(y)),
-        lambda g, x, y: only(g, ~((x <= y) | np.isnan(y))),
-    )
-
-
 # ------------------------------------------------------------------------------------------- bounds
 
 
@@ -97,10 +86,11 @@ def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, TensorBase) or isinstance(max, TensorBase):
-        for bound in (min, max):
-            if bound is not None and not isinstance(bound, TensorBase):
-                raise TypeError("clamp(): min and max must both be Tensors, or both be Numbers")
-        return _between(input, min, max)
+        low: Any = min
+        high: Any = max
+        if low is not None:
+            input = _pick(np.maximum, "ClampBackward0", input, low, _at_least, _below)
+        return input if high is None else _pick(np.minimum, "ClampBackward0", input, high, _at_most, _above)  # fmt: skip
     input, low, high = _bounded(input, min, max)
     x = input.array
 
@@ -148,41 +138,10 @@ def _bounded(input: T, min: Any, max: Any) -> tuple[T, Any, Any]:
             if bound is not None:
                 dtype = dtypes.promote_types(dtype, result_type(input, bound))
         input = cast(input, dtype)
-        if dtype.is_complex:
-            raise NotImplementedError("clamp is not supported for complex types")
         if dtype.category == dtypes.BOOL:
             name = "clamp_max" if min is None else "clamp_min" if max is None else "clamp"
             raise not_implemented(f"{name}_scalar_cpu", input.array)
     return input, as_element(min, dtype), as_element(max, dtype)
-
-
-def _between(input: T, min: Any, max: Any) -> T:
-    """`clamp` where at least one bound is a tensor, and may want a gradient too."""
-    out = input
-    if min is not None:
-        out, low = promote(out, min)
-    if max is not None:
-        out, high = promote(out, max)
-    if min is None or max is None:
-        bound = low if max is None else high
-        x, y = out.array, bound.array
-        ufunc, kept = (np.maximum, np.greater_equal) if max is None else (np.minimum, np.less_equal)
-        lost = np.less if max is None else np.greater
-        return record(
-            compute(ufunc, x, y),
-            "ClampBackward0",
-            (out, lambda g: sum_to(only(g, kept(x, y)), x.shape), out, bound),
-            (bound, lambda g: sum_to(only(g, lost(x, y)), y.shape), out, bound),
-        )
-    low, high = cast(low, out.dtype), cast(high, out.dtype)
-    x, a, b = out.array, low.array, high.array
-    return record(
-        compute(np.minimum, compute(np.maximum, x, a), b),
-        "ClampBackward0",
-        (out, lambda g: sum_to(only(g, (x >= a) & (x <= b)), x.shape), out, low, high),
-        (low, lambda g: sum_to(only(g, (x < a) & (a < b)), a.shape), out, low, high),
-        (high, lambda g: sum_to(only(g, (x > b) | (b < a)), b.shape), out, low, high),
-    )
 
 
 def clamp_min(input: T, min: T | Number) -> T:
@@ -195,24 +154,6 @@ def clamp_max(input: T, max: T | Number) -> T:
     return clamp(input, max=max)
 
 
-_clamp_ = inplace(clamp)
-
-
-def clamp_(input: T, min: T | Number | None = None, max: T | Number | None = None) -> T:
-    """In-place version of :func:`clamp`."""
-    tensors = isinstance(min, TensorBase) or isinstance(max, TensorBase)
-    if tensors or (min is None and max is None) or wants_any((input,)):
-        return _clamp_(input, min, max)
-    _, low, high = _bounded(input, min, max)
-    if (low is not None and low.dtype != input.array.dtype) or (
-        high is not None and high.dtype != input.array.dtype
-    ):
-        return _clamp_(input, min, max)
-    check_writable(input)
-    clipped(input.array, low, high, out=input.array)
-    wrote(input, input.array)
-    return input
-
-
+clamp_ = inplace(clamp)
 clip, clip_ = clamp, clamp_
 clamp_min_, clamp_max_ = inplace(clamp_min), inplace(clamp_max)

@@ -10,8 +10,8 @@ from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import compute, sum_to, with_number
 from minitorch_dist.tensors.core.views import inplace
-from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.masks import only
+from minitorch_dist.tensors.ops.elementwise.smooth import of_result
 from minitorch_dist.tensors.promotion import (
     as_element,
     cast,
@@ -58,14 +58,12 @@ def pow(input: T, exponent: T | Number) -> T:
 
 
 def _to_number(input: T, n: Any) -> T:
-    if type(n) is not int and type(n) is not float:
-        input, n = _unusual(input, n)
+    if isinstance(n, np.generic):
+        n = n.item()
     x = input.array
     if x.dtype.kind in "iub":
         if isinstance(n, float):
             return _to_number(floating(input), n)
-        if x.dtype.kind == "b" and isinstance(n, bool):
-            return result(input, x.copy() if n else np.ones_like(x))
         if n < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         input = cast(input, result_type(input, n))
@@ -77,13 +75,6 @@ def _to_number(input: T, n: Any) -> T:
         "PowBackward0",
         (input, lambda g: g * with_number(lambda x, n: n * raised(x, n - 1), x, n), input),
     )
-
-
-def _unusual(input: T, n: Any) -> tuple[T, Any]:
-    """The operands of a power whose exponent is a number of numpy's, a bool, or complex."""
-    if isinstance(n, np.generic):
-        n = n.item()
-    return cast(input, result_type(input, n)) if isinstance(n, complex) else input, n
 
 
 def _integer_power(x: Array, y: Array) -> Any:
@@ -109,27 +100,17 @@ def square(input: T) -> T:
     return pow(input, 2)
 
 
-def sqrt(input: T) -> T:
-    """The square root; nan for negative elements."""
-    x = floating(input)
-    out = without_warnings(np.sqrt, x.array)
-    return record(out, "SqrtBackward0", (x, lambda g: g / (2 * out)), reads_result=True)
-
-
-def rsqrt(input: T) -> T:
-    """1 / sqrt(input)"""
-    x = floating(input)
-    out = with_number(lambda x, one: one / np.sqrt(x), x.array, 1)
-    return record(
-        out, "RsqrtBackward0", (x, lambda g: g * (out * out * out) / -2), reads_result=True
-    )
-
-
-def reciprocal(input: T) -> T:
-    """1 / input"""
-    x = floating(input)
-    out = without_warnings(np.reciprocal, x.array)
-    return record(out, "ReciprocalBackward0", (x, lambda g: -g * (out * out)), reads_result=True)
-
-
+sqrt = of_result(
+    "SqrtBackward0",
+    np.sqrt,
+    lambda g, y: g / (2 * y),
+    "The square root; nan for negative elements.",
+)
+rsqrt = of_result(
+    "RsqrtBackward0",
+    lambda x: with_number(lambda x, one: one / np.sqrt(x), x, 1),
+    lambda g, y: g * (y * y * y) / -2,
+    "1 / sqrt(input)",
+)
+reciprocal = of_result("ReciprocalBackward0", np.reciprocal, lambda g, y: -g * (y * y), "1 / input")
 pow_ = inplace(pow)

@@ -10,7 +10,6 @@ import numpy as np
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.without_warnings import without_warnings
-from minitorch_dist.tensors.ops.complex_numbers import directions, sgn_of_complex
 from minitorch_dist.tensors.promotion import not_implemented
 
 
@@ -60,34 +59,18 @@ def abs(input: T) -> T:
 
 
 def signs(x: Array) -> Any:
-    """-1, 0 or 1, and 0 for nan, in the type of x; of a complex number its direction"""
-    if x.dtype.kind in "uc":
-        return directions(x) if x.dtype.kind == "c" else (x > 0).astype(x.dtype)
+    """-1, 0 or 1, and 0 for nan, in the type of x"""
+    if x.dtype.kind == "u":
+        return (x > 0).astype(x.dtype)
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
 def sign(input: T) -> T:
     """-1, 0 or 1"""
-    if input.array.dtype.kind == "c":
-        raise NotImplementedError(
-            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
-            "torch.sgn instead."
-        )
-    return _sign(input, "SignBackward0")
-
-
-def sgn(input: T) -> T:
-    """`sign`; of a complex number, the number of magnitude 1 in its direction"""
-    if input.array.dtype.kind == "c":
-        return sgn_of_complex(input)
-    return _sign(input, "SgnBackward0")
-
-
-def _sign(input: T, name: str) -> T:
     x = input.array
     if x.dtype.kind == "b":
         return result(input, x.copy())
-    return record(signs(x), name, (input, np.zeros_like))
+    return record(signs(x), "SignBackward0", (input, np.zeros_like))
 
 
 absolute = abs

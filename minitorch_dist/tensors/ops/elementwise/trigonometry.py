@@ -9,50 +9,15 @@ import numpy as np
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import compute, sum_to
-from minitorch_dist.tensors.core.without_warnings import without_warnings
-from minitorch_dist.tensors.promotion import floating, promote
+from minitorch_dist.tensors.ops.elementwise.smooth import of_input, of_result
+from minitorch_dist.tensors.promotion import promote
 
-
-def sin(input: T) -> T:
-    x = floating(input)
-    a = x.array
-    return record(without_warnings(np.sin, a), "SinBackward0", (x, lambda g: g * np.cos(a), x))
-
-
-def cos(input: T) -> T:
-    x = floating(input)
-    a = x.array
-    return record(without_warnings(np.cos, a), "CosBackward0", (x, lambda g: g * -np.sin(a), x))
-
-
-def asin(input: T) -> T:
-    x = floating(input)
-    a = x.array
-    return record(
-        without_warnings(np.arcsin, a), "AsinBackward0", (x, lambda g: g / np.sqrt(1 - a * a), x)
-    )
-
-
-def acos(input: T) -> T:
-    x = floating(input)
-    a = x.array
-    return record(
-        without_warnings(np.arccos, a), "AcosBackward0", (x, lambda g: -g / np.sqrt(1 - a * a), x)
-    )
-
-
-def atan(input: T) -> T:
-    x = floating(input)
-    a = x.array
-    return record(
-        without_warnings(np.arctan, a), "AtanBackward0", (x, lambda g: g / (1 + a * a), x)
-    )
-
-
-def tanh(input: T) -> T:
-    x = floating(input)
-    out = without_warnings(np.tanh, x.array)
-    return record(out, "TanhBackward0", (x, lambda g: g * (1 - out * out)), reads_result=True)
+sin = of_input("SinBackward0", np.sin, lambda g, x: g * np.cos(x), "The sine")
+cos = of_input("CosBackward0", np.cos, lambda g, x: g * -np.sin(x), "The cosine")
+asin = of_input("AsinBackward0", np.arcsin, lambda g, x: g / np.sqrt(1 - x * x), "The arc sine")
+acos = of_input("AcosBackward0", np.arccos, lambda g, x: -g / np.sqrt(1 - x * x), "The arc cosine")
+atan = of_input("AtanBackward0", np.arctan, lambda g, x: g / (1 + x * x), "The arc tangent")
+tanh = of_result("TanhBackward0", np.tanh, lambda g, y: g * (1 - y * y), "The hyperbolic tangent")
 
 
 def atan2(input: T, other: T) -> T:

@@ -8,6 +8,7 @@ input gradient is the convolution. Nothing but the input and the weights is kept
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from minitorch_dist.tensors.core.graph import Gradient
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
-from minitorch_dist.tensors.ops.images import grouped
+from minitorch_dist.tensors.ops.images import correlation
 from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis
+
+Shape = tuple[int, ...]
 
 
 @autocasting.lower
@@ -50,9 +53,7 @@ def conv_transpose1d(
     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
 ) -> T:  # fmt: skip
     """The gradient of conv1d with respect to its input, as a layer; weight is (C, O / groups, K)."""
-    return _convolve_transposed(
-        1, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+    return _convolve(1, input, weight, bias, stride, padding, dilation, groups, output_padding)
 
 
 @autocasting.lower
@@ -65,9 +66,7 @@ def conv_transpose2d(
     Several input sizes of a strided convolution give the same output size; `output_padding`
     chooses among them by adding rows and columns at the end.
     """
-    return _convolve_transposed(
-        2, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+    return _convolve(2, input, weight, bias, stride, padding, dilation, groups, output_padding)
 
 
 # ------------------------------------------------------------------------------------------- layers
@@ -76,12 +75,70 @@ def conv_transpose2d(
 @silent
 def _convolve(
     dims: int, input: T, weight: T, bias: T | None, stride: Sizes, padding: Sizes | str,
-    dilation: Sizes, groups: int,
+    dilation: Sizes, groups: int, output_padding: Sizes | None = None,
 ) -> T:  # fmt: skip
-    _check(f"conv{dims}d", dims, input, weight, bias, groups, transposed=False)
-    steps = per_axis(stride, dims, "stride", 1)
-    spread = per_axis(dilation, dims, "dilation", 1)
-    size, kernel = input.array.shape[-dims:], weight.array.shape[2:]
+    """One layer. With an `output_padding` it is transposed: then the input is what a convolution would make."""
+    transposed = output_padding is not None
+    _check(f"conv{'_transpose' * transposed}{dims}d", dims, input, weight, bias, groups, transposed)
+    x, w = input.array, weight.array
+    steps, spread = per_axis(stride, dims, "stride", 1), per_axis(dilation, dims, "dilation", 1)
+    size, kernel = x.shape[-dims:], w.shape[2:]
+    if output_padding is None:
+        axes = _seen(size, kernel, steps, spread, padding)
+        made, channels = [axis.out for axis in axes], len(w)
+    else:
+        axes = _spread(size, kernel, steps, spread, padding, output_padding)
+        made, channels = [axis.size for axis in axes], w.shape[1] * groups
+    rows, columns = axes if dims == 2 else (Axis(1, 1, 1), axes[0])
+    source, dtype = x.shape, x.dtype
+    images, kernels = _images(x, dims), _kernels(w)
+    forward: Any = correlation.correlate
+    back: Any = correlation.input_gradient
+    if transposed:
+        forward, back = back, forward
+    out = forward(images, kernels, rows, columns, groups)
+    if bias is not None:
+        out += _working(bias.array)[:, None, None]
+    operations = 2 * len(images) * rows.out * columns.out * w.size
+    if flops.counters.on:
+        flops.done("aten.convolution", operations)
+    wanted = wants(input, weight, bias)
+    inputs = [input, weight] if bias is None else [input, weight, bias]
+    count = len(inputs)
+    del images, kernels
+
+    def backward(g: Array) -> list[Gradient]:
+        g, kernels = _images(g, dims), _kernels(w)
+        if flops.counters.on:
+            flops.done("aten.convolution_backward", (wanted[0] + wanted[1]) * operations)
+        dx = dw = db = None
+        if wanted[2]:
+            db = _sum_channels(g).astype(dtype, copy=False)
+        if wanted[0] and wanted[1] and not transposed:
+            dx, dw = correlation.gradients(g, _images(x, dims), kernels, rows, columns, groups)
+        else:
+            if wanted[1]:
+                pair = (_images(x, dims), g) if transposed else (g, _images(x, dims))
+                dw = correlation.weight_gradient(*pair, kernels, rows, columns, groups)
+            if wanted[0]:
+                dx = back(g, kernels, rows, columns, groups)
+        if dx is not None:
+            dx = dx.reshape(source).astype(dtype, copy=False)
+        if dw is not None:
+            dw = dw.reshape(w.shape).astype(dtype, copy=False)
+        return [dx, dw, db][:count]
+
+    out = out.reshape((*source[: -dims - 1], channels, *made)).astype(dtype, copy=False)
+    return record_joint(out, "ConvolutionBackward0", inputs, backward, (input, weight), owns=True)
+
+
+# ------------------------------------------------------------------------------------------ geometry
+
+
+def _seen(
+    size: Shape, kernel: Shape, steps: Shape, spread: Shape, padding: Sizes | str
+) -> list[Axis]:
+    """The axes of a convolution of images of this size."""
     before, after = sides(padding, kernel, steps, spread)
     padded = [n + a + b for n, a, b in zip(size, before, after, strict=True)]
     reach = [d * (k - 1) + 1 for d, k in zip(spread, kernel, strict=True)]
@@ -90,111 +147,31 @@ def _convolve(
             f"Calculated padded input size per channel: ({_times(padded)}). Kernel size: "
             f"({_times(reach)}). Kernel size can't be greater than actual input size"
         )
-    axes = [
-        Axis(size[k], (padded[k] - reach[k]) // steps[k] + 1, kernel[k], steps[k], before[k], spread[k])
-        for k in range(dims)
-    ]  # fmt: skip
-    rows, columns = axes if dims == 2 else (Axis(1, 1, 1), axes[0])
-
-    x, w = input.array, weight.array
-    source, dtype = x.shape, x.dtype
-    images, kernels = _images(x, dims), _kernels(w)
-    offset = None if bias is None else _working(bias.array)
-    out = grouped.correlate(images, kernels, rows, columns, offset, groups)
-    operations = 2 * len(images) * rows.out * columns.out * w.size
-    if flops.counters.on:
-        flops.done("aten.convolution", operations)
-    wanted = wants(input, weight, bias)
-    inputs = [input, weight] if bias is None else [input, weight, bias]
-    count = len(inputs)
-    del images, kernels
-
-    def backward(g: Array) -> list[Gradient]:
-        g = _images(g, dims)
-        if flops.counters.on:
-            flops.done("aten.convolution_backward", (wanted[0] + wanted[1]) * operations)
-        dx = dw = db = None
-        if wanted[2]:
-            db = _sum_channels(g).astype(dtype, copy=False)
-        if wanted[0] and wanted[1]:
-            images, kernels = _images(x, dims), _kernels(w)
-            dx, dw = grouped.gradients(g, images, kernels, rows, columns, groups)
-        elif wanted[1]:
-            images, kernels = _images(x, dims), _kernels(w)
-            dw = grouped.weight_gradient(g, images, kernels, rows, columns, groups)
-        elif wanted[0]:
-            dx = grouped.input_gradient(g, _kernels(w), rows, columns, groups)
-        if dx is not None:
-            dx = dx.reshape(source).astype(dtype, copy=False)
-        if dw is not None:
-            dw = dw.reshape(w.shape).astype(dtype, copy=False)
-        return [dx, dw, db][:count]
-
-    shape = (*source[: -dims - 1], len(weight.array), *(axis.out for axis in axes))
-    out = out.reshape(shape).astype(dtype, copy=False)
-    return record_joint(out, "ConvolutionBackward0", inputs, backward, (input, weight), owns=True)
+    made = [(n - r) // s + 1 for n, r, s in zip(padded, reach, steps, strict=True)]
+    return [Axis(*one) for one in zip(size, made, kernel, steps, before, spread, strict=True)]
 
 
-@silent
-def _convolve_transposed(
-    dims: int, input: T, weight: T, bias: T | None, stride: Sizes, padding: Sizes,
-    output_padding: Sizes, groups: int, dilation: Sizes,
-) -> T:  # fmt: skip
-    _check(f"conv_transpose{dims}d", dims, input, weight, bias, groups, transposed=True)
-    steps = per_axis(stride, dims, "stride", 1)
-    before = per_axis(padding, dims, "padding", 0)
-    extra = per_axis(output_padding, dims, "output_padding", 0)
-    spread = per_axis(dilation, dims, "dilation", 1)
+def _spread(
+    size: Shape, kernel: Shape, steps: Shape, spread: Shape, padding: Any, output_padding: Sizes
+) -> list[Axis]:
+    """The axes of the convolution whose outputs have this size: it is the images that are made."""
+    before = per_axis(padding, len(size), "padding", 0)
+    extra = per_axis(output_padding, len(size), "output_padding", 0)
     if any(e >= max(s, d) for e, s, d in zip(extra, steps, spread, strict=True)):
         raise RuntimeError(
             "output padding must be smaller than either stride or dilation, but got output_padding "
             f"{extra}, stride {steps}, dilation {spread}"
         )
-    size, kernel = input.array.shape[-dims:], weight.array.shape[2:]
     made = [
-        (size[k] - 1) * steps[k] - 2 * before[k] + spread[k] * (kernel[k] - 1) + extra[k] + 1
-        for k in range(dims)
+        (n - 1) * s - 2 * p + d * (k - 1) + e + 1
+        for n, s, p, d, k, e in zip(size, steps, before, spread, kernel, extra, strict=True)
     ]
     if min(made) < 1:
         raise RuntimeError(
             f"Given input size per channel: ({_times(size)}). Calculated output size per channel: "
             f"({_times(made)}). Output size is too small"
         )
-    axes = [Axis(made[k], size[k], kernel[k], steps[k], before[k], spread[k]) for k in range(dims)]
-    rows, columns = axes if dims == 2 else (Axis(1, 1, 1), axes[0])
-
-    x, w = input.array, weight.array
-    source, dtype = x.shape, x.dtype
-    images, kernels = _images(x, dims), _kernels(w)
-    out = grouped.input_gradient(images, kernels, rows, columns, groups)
-    operations = 2 * len(images) * rows.out * columns.out * w.size
-    if flops.counters.on:
-        flops.done("aten.convolution", operations)
-    if bias is not None:
-        out += _working(bias.array)[:, None, None]
-    wanted = wants(input, weight, bias)
-    inputs = [input, weight] if bias is None else [input, weight, bias]
-    count = len(inputs)
-    del images, kernels
-
-    def backward(g: Array) -> list[Gradient]:
-        g = _images(g, dims)
-        if flops.counters.on:
-            flops.done("aten.convolution_backward", (wanted[0] + wanted[1]) * operations)
-        dx = dw = db = None
-        if wanted[2]:
-            db = _sum_channels(g).astype(dtype, copy=False)
-        if wanted[1]:
-            images, kernels = _images(x, dims), _kernels(w)
-            dw = grouped.weight_gradient(images, g, kernels, rows, columns, groups)
-            dw = dw.reshape(w.shape).astype(dtype, copy=False)
-        if wanted[0]:
-            dx = grouped.correlate(g, _kernels(w), rows, columns, None, groups)
-            dx = dx.reshape(source).astype(dtype, copy=False)
-        return [dx, dw, db][:count]
-
-    out = out.reshape((*source[: -dims - 1], out.shape[1], *made)).astype(dtype, copy=False)
-    return record_joint(out, "ConvolutionBackward0", inputs, backward, (input, weight), owns=True)
+    return [Axis(*one) for one in zip(made, size, kernel, steps, before, spread, strict=True)]
 
 
 # ---------------------------------------------------------------------------- from arguments to arrays
@@ -252,9 +229,9 @@ def _check(
     name: str, dims: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None,
     groups: int, transposed: bool,
 ) -> None:  # fmt: skip
-    for what, tensor in (("input", input), ("weight", weight)):
-        if not isinstance(tensor, TensorBase):
-            raise TypeError(f"{name}(): {what} must be a Tensor, not {type(tensor).__name__}")
+    for given_one in (input, weight):
+        if not hasattr(given_one, "array"):
+            raise TypeError(f"{name}() takes tensors, not {type(given_one).__name__}")
     x, w = input.array, weight.array
     if x.ndim not in (dims + 1, dims + 2):
         raise RuntimeError(
@@ -269,18 +246,11 @@ def _check(
         raise RuntimeError(f"expected scalar type {input.dtype} but found {weight.dtype}")
     if x.dtype.kind == "b":
         raise NotImplementedError(f"{name} is not implemented for bool tensors")
-    if groups < 1:
-        raise RuntimeError("non-positive groups is not supported")
     given = f"Given groups={groups}" + (", transposed=1" if transposed else "")
-    if len(w) < groups:
-        raise RuntimeError(
-            f"{given}, expected weight to be at least {groups} at dimension 0, but got weight of "
-            f"size {list(w.shape)} instead"
-        )
-    if len(w) % groups:
+    if groups < 1 or len(w) < groups or len(w) % groups:
         raise RuntimeError(
             f"{given}, expected weight to be divisible by {groups} at dimension 0, but got weight "
-            f"of size [{list(w.shape)}] instead"
+            f"of size {list(w.shape)} instead"
         )
     channels = len(w) if transposed else w.shape[1] * groups
     if x.shape[-dims - 1] != channels:

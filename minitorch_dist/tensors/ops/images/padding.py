@@ -83,22 +83,15 @@ def _constant(input: T, pairs: list[tuple[int, int]], value: float | None) -> T:
 def _from_itself(input: T, pairs: list[tuple[int, int]], mode: str) -> T:
     x = input.array
     first = x.ndim - len(pairs)
-    if mode != "circular" and 0 in x.shape[-len(pairs) - 1 :]:
-        raise RuntimeError(
-            "Expected a tensor with possibly 0 batch size and other non-zero dimensions for input, "
-            f"but got: {list(x.shape)}"
-        )
     sources = []  # along each padded dimension: the entry that stands at each place
     for place, (before, after) in enumerate(pairs, first):
         side = x.shape[place]
-        most = max(before, after)
-        if mode == "reflect" and most >= side:
+        most = side - (mode == "reflect") if mode != "replicate" else max(before, after)
+        if max(before, after) > most or not side:
             raise RuntimeError(
-                "Padding size should be less than the corresponding input dimension, but got: "
-                f"padding ({before}, {after}) at dimension {place} of input {list(x.shape)}"
+                f"{mode} padding ({before}, {after}) is larger than dimension {place} of input "
+                f"{list(x.shape)} allows"
             )
-        if mode == "circular" and most > side:
-            raise RuntimeError("Padding value causes wrapping around more than once.")
         line = np.arange(side)[max(-before, 0) : side - max(-after, 0)]
         kind: Any = _NUMPY[mode]
         sources.append(np.pad(line, (max(before, 0), max(after, 0)), kind))

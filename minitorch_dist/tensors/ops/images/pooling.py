@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.autograd.joint import record_several
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.without_warnings import silent
@@ -26,24 +25,23 @@ from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis, see
 
 def max_pool1d(
     input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+    dilation: Sizes = 1, ceil_mode: bool = False,
+) -> T:  # fmt: skip
     """The largest element of each window of (N, C, L) or (C, L)."""
     rows, columns = _axes("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
-    return _max_pool(input, 1, rows, columns, indices=return_indices)
+    return _max_pool(input, 1, rows, columns)
 
 
 def max_pool2d(
     input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+    dilation: Sizes = 1, ceil_mode: bool = False,
+) -> T:  # fmt: skip
     """The largest element of each window of (N, C, H, W) or (C, H, W).
 
-    With `return_indices` also where it is, as h * W + w; of equal ones the first counts. `ceil_mode`
-    adds windows that hang over the end, as long as they start inside.
+    `ceil_mode` adds windows that hang over the end, as long as they start inside.
     """
     rows, columns = _axes("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
-    return _max_pool(input, 2, rows, columns, indices=return_indices)
+    return _max_pool(input, 2, rows, columns)
 
 
 def avg_pool1d(
@@ -126,12 +124,11 @@ def _blocks(x: Array) -> Iterator[slice]:
 # ----------------------------------------------------------------------------------------- the largest
 
 
-def _max_pool(input: T, dims: int, rows: Axis, columns: Axis, indices: bool) -> Any:
+def _max_pool(input: T, dims: int, rows: Axis, columns: Axis) -> T:
     values = input.array
     source = values.shape
     shape = (*source[:-dims], *(rows.out, columns.out)[-dims:])
     out = _largest(_images(values, dims), rows, columns).reshape(shape)
-    name = f"MaxPool{dims}DWithIndicesBackward0"
 
     def backward(g: Array) -> Array:
         x = _images(values, dims)
@@ -139,16 +136,9 @@ def _max_pool(input: T, dims: int, rows: Axis, columns: Axis, indices: bool) -> 
         best = _images(out, dims) if unchanged else _largest(x, rows, columns)
         return _max_gradient(_images(g, dims), x, best, rows, columns).reshape(source)
 
-    if indices:
-        where = _max_indices(_images(values, dims), rows, columns).reshape(shape)
-        pooled, places = record_several(
-            (out, where), name, (input,), lambda g, _: [backward(g)], (input,), (1,), owns=True
-        )
-        storage = pooled.storage
-        return pooled, places
     if out.dtype.kind in "iu":
         return result(input, out)
-    pooled = record(out, name, (input, backward, input))
+    pooled = record(out, f"MaxPool{dims}DWithIndicesBackward0", (input, backward, input))
     storage = pooled.storage
     return pooled
 
@@ -203,21 +193,6 @@ def _to_nan(g: Array, x: Array, left: Array, dx: Array, rows: Axis, columns: Axi
         hit = np.isnan(x[:, :, ih, iw]) & waiting
         waiting ^= hit
         dx[:, :, ih, iw] += only(g[:, :, oh, ow], hit)
-
-
-def _max_indices(x: Array, rows: Axis, columns: Axis) -> Array:
-    shape = (*x.shape[:2], rows.out, columns.out)
-    best, where = np.zeros(shape, x.dtype, like=x), np.zeros(shape, np.int64, like=x)
-    fresh = np.ones(shape, np.bool_, like=x)
-    places = np.arange(rows.size * columns.size).reshape(rows.size, columns.size)
-    for _, _, (oh, ih), (ow, iw) in taps(rows, columns):
-        here = (slice(None), slice(None), oh, ow)
-        value = x[:, :, ih, iw]
-        better = (value > best[here]) | fresh[here] | (value != value)
-        best[here] = np.where(better, value, best[here])
-        where[here] = np.where(better, places[ih, iw], where[here])
-        fresh[here] = False
-    return where
 
 
 # -------------------------------------------------------------------------------------------- the mean

@@ -3,6 +3,6 @@
 indices                          what an index means, as plain numpy
 indexing  selecting              `x[…]`; whole slices by a vector of indices
 gathering                        single elements by indices of the tensor's own shape
-flat_indexing  masking           by their place in the flattened tensor; where a mask is true
+masking                          where a mask is true
 overwriting                      a part is written
 """

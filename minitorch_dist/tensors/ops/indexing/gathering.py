@@ -12,16 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core import graph
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.core.operations import axis
-from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, same_gradient, zero_at
 from minitorch_dist.tensors.ops.indexing.selecting import check_range
-from minitorch_dist.tensors.ops.shapes.broadcasting import broadcast_shapes, expand
-from minitorch_dist.tensors.ops.shapes.reshaping import reshape
 
 Where = tuple[Any, ...]
 
@@ -49,27 +45,17 @@ def places(
     at = at if at.ndim else at.reshape(1)
     if at.size == 0:
         return line, place, (at,)
-    if at.ndim != line.ndim:
-        other = "input" if name == "gather" else "self"
-        raise RuntimeError(
-            f"Index tensor must have the same number of dimensions as {other} tensor"
-        )
-    too_large = any(
-        n > m for i, (n, m) in enumerate(zip(at.shape, line.shape, strict=True)) if i != place
-    )
+    sides = [n for i, n in enumerate(line.shape) if i != place]
+    bounds = [(sides, [n for i, n in enumerate(at.shape) if i != place])]
     if source is not None:
-        src = source.array if source.array.ndim else source.array.reshape(1)
-        if src.ndim != at.ndim:
-            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-        if too_large or any(n > m for n, m in zip(at.shape, src.shape, strict=True)):
-            raise RuntimeError(
-                f"Expected index {list(at.shape)} to be no larger than self {list(x.shape)} apart "
-                f"from dimension {place} and to be no larger size than src {list(src.shape)}"
-            )
-    elif too_large:
+        bounds.append((list(source.array.shape or (1,)), list(at.shape)))
+    if at.ndim != line.ndim or any(
+        len(a) != len(b) or any(n > m for n, m in zip(b, a, strict=True)) for a, b in bounds
+    ):
         raise RuntimeError(
-            f"Size does not match at dimension {place} expected index {list(at.shape)} to be no "
-            f"larger than self {list(x.shape)} apart from dimension {place}"
+            f"{name}(): Expected index {list(at.shape)} to have as many dimensions as, and to be no larger than, "
+            f"self {list(x.shape)} apart from dimension {place}"
+            + ("" if source is None else f", and src {list(source.array.shape)}")
         )
     check_range(at, line.shape[place], place)
     return line, place, grid(at, place)
@@ -101,80 +87,26 @@ def gather(input: T, dim: int, index: TensorBase, *, sparse_grad: bool = False) 
     return record(out, "GatherBackward0", (input, scatter_back, index))
 
 
-def take_along_dim(input: T, indices: TensorBase, dim: int | None = None) -> T:
-    """`gather` whose arguments broadcast; without `dim`, both as one dimension."""
-    if indices.array.dtype != np.int64:
-        raise RuntimeError(
-            "torch.take_along_dim(): dtype of indices should be Long but got "
-            f"{type_name(indices.array)[6:-6]}"
-        )
-    if dim is None:
-        return gather(reshape(input, -1), 0, from_end(reshape(indices, -1), input.array.size))
-    x, at = input.array, indices.array
-    if x.ndim != at.ndim:
-        raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
-            f"but got {x.ndim} dimensions for input, and {at.ndim} dimensions for indices"
-        )
-    place = axis(dim, x.ndim)
-    rest = broadcast_shapes(*(s[:place] + (1,) + s[place + 1 :] for s in (x.shape, at.shape)))
-    wide = expand(input, (*rest[:place], x.shape[place], *rest[place + 1 :]))
-    all_indices = expand(indices, (*rest[:place], at.shape[place], *rest[place + 1 :]))
-    return gather(wide, dim, from_end(all_indices, x.shape[place]))
-
-
-def from_end(index: T, side: int) -> T:
-    """Negative indices counted from the end."""
-    at = index.array
-    return graph.result(index, np.where(at < 0, at + side, at)) if (at < 0).any() else index
-
-
 # ------------------------------------------------------------------------------------------ scatter
 
 
-def _refuse(grad: Array) -> Array:
-    raise RuntimeError("derivative for aten::scatter with reduce is not implemented")
-
-
 def _scatter(
-    input: T,
-    dim: int,
-    index: TensorBase,
-    src: Any = None,
-    *,
-    value: Any = None,
-    reduce: str | None = None,
+    input: T, dim: int, index: TensorBase, src: Any = None, *, value: Any = None
 ) -> Change:
-    """`src` (a tensor, or one number: `value`) written to the places that `index` names.
-
-    `reduce="add"` or `"multiply"` combines with what is there; it has no gradient.
-    """
+    """`src` (a tensor, or one number: `value`) written to the places that `index` names."""
     src = value if src is None else src
-    if reduce not in (None, "add", "multiply"):
-        raise RuntimeError("reduce argument must be either add or multiply.")
     if not isinstance(src, (TensorBase, int, float, np.number)):
-        raise TypeError(
-            "scatter() received an invalid combination of arguments - got (int, Tensor, "
-            f"{type(src).__name__}): src must be a Tensor or a number"
-        )
+        raise TypeError(f"scatter(): src must be a Tensor or a number, not {type(src).__name__}")
     tensor = src if isinstance(src, TensorBase) else None
     x = input.array
     _, _, where = places(x, dim, index, "scatter", tensor)
     values = _values(x, index, src)
 
     def write(array: Array) -> None:
-        if not index.array.size:
-            return
-        target = array if array.ndim else array.reshape(1)
-        if reduce is None:
+        if index.array.size:
+            target = array if array.ndim else array.reshape(1)
             target[where] = values
-        elif reduce == "add":
-            add_at(target, where, np.broadcast_to(values, index.array.shape or (1,)))
-        else:
-            np.multiply.at(target, where, values)
 
-    if reduce is not None:
-        return Change("NotImplemented", write, _refuse, tensor, _refuse, (index,))
     name = "ScatterBackward1" if tensor is None else "ScatterBackward0"
     if not index.array.size:
         return Change(name, write, same_gradient, tensor, _nothing(tensor))

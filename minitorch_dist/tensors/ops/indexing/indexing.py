@@ -118,13 +118,8 @@ def setitem(input: TensorBase, index: Any, value: Any) -> None:
 def number(input: TensorBase, value: Any) -> TensorBase:
     """A Python number as a 0-dim tensor of the dtype of `input`."""
     x = input.array
-    if isinstance(value, complex) and x.dtype.kind == "c":
-        return graph.result(input, element(value, x.dtype))
-    if isinstance(value, complex):
-        kind = type_name(x)[6:-6].lower()
-        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
     if not isinstance(value, (int, float, np.integer)):
-        raise TypeError(f"can't assign a {_type_of(value)} to a {type_name(x)}")
+        raise TypeError(f"can't assign a {type(value).__name__} to a {type_name(x)}")
     if x.dtype.kind in "iu":
         info = np.iinfo(x.dtype)
         fits = info.min <= value <= info.max
@@ -146,11 +141,6 @@ def element(value: Any, dtype: np.dtype[Any]) -> Array:
         return np.array(value, dtype)
     with np.errstate(all="ignore"):
         return np.asanyarray(value).astype(dtype)  # type: ignore[no-any-return]
-
-
-def _type_of(value: Any) -> str:
-    kind = type(value)
-    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
 def put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> T:

@@ -144,17 +144,12 @@ def _simplify(item: Any) -> Any:
         if array.dtype.kind != "b":
             array = array.astype(np.int64)
         return array if array.ndim else array.item()
-    if isinstance(item, str):
-        raise TypeError("new(): invalid data type 'str'")
     try:
         return operator.index(item)
     except TypeError:
-        kind = (
-            "numpy." + type(item).__name__ if isinstance(item, np.generic) else type(item).__name__
-        )
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
-            f"valid indices (got {kind})"
+            f"valid indices (got {type(item).__name__})"
         ) from None
 
 

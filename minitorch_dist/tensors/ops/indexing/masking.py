@@ -9,12 +9,10 @@ import numpy as np
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.indexing import indexing
 from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, number_or_tensor
 from minitorch_dist.tensors.ops.shapes.broadcasting import expand
 from minitorch_dist.tensors.promotion import broadcast_error
-from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def _bools(mask: TensorBase, complaint: str) -> Array:
@@ -41,12 +39,9 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
     )
     if _common(x, where) != x.shape:
         raise RuntimeError(
-            f"output with shape {list(x.shape)} doesn't match the broadcast shape "
-            f"{list(_common(x, where))}"
+            f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(_common(x, where))}"
         )
     number, source = number_or_tensor(value, "masked_fill_")
-    if isinstance(value, complex):
-        number = indexing.number(input, value).array
 
     def write(array: Array) -> None:
         np.copyto(array, indexing.element(number, array.dtype), where=where)
@@ -92,48 +87,3 @@ def masked_select(input: T, mask: TensorBase) -> T:
         return sum_to(whole, before)
 
     return record(np.broadcast_to(x, full)[wide], "MaskedSelectBackward0", (input, spread, mask))
-
-
-def _scattered(input: T, mask: TensorBase, source: TensorBase) -> Change:
-    """The elements of `source`, one after the other, to where `mask` is true."""
-    x, y = input.array, source.array
-    if x.dtype != y.dtype:
-        raise RuntimeError(
-            "masked_scatter: expected self and source to have same dtypes but got "
-            f"{type_name(x)[6:-6]} and {type_name(y)[6:-6]}"
-        )
-    given = _bools(
-        mask, "masked_scatter_ only supports boolean masks, but got mask with dtype {dtype}"
-    )
-    if _common(x, given) != x.shape:
-        raise RuntimeError(f"the mask of shape {list(given.shape)} does not fit {list(x.shape)}")
-    where = np.broadcast_to(given, x.shape)
-    count = int(np.count_nonzero(where)) if has_numbers(where) else 0
-    if count > y.size:
-        raise RuntimeError("Number of elements of source < number of ones in mask")
-    shape = y.shape
-
-    def write(array: Array) -> None:
-        array[where] = y.reshape(-1)[:count]
-
-    def hand_on(grad: Array) -> Array:
-        flat = np.zeros(shape, grad.dtype, like=grad).reshape(-1)
-        if has_numbers(grad):
-            flat[:count] = grad[where]
-        return flat.reshape(shape)
-
-    def keep(grad: Array) -> Array:
-        return np.where(where, np.zeros((), grad.dtype, like=grad), grad)
-
-    return Change("MaskedScatterBackward0", write, keep, source, hand_on, (mask,))
-
-
-_scattered.__name__ = "masked_scatter"
-_scatter_alike, masked_scatter_ = both(_scattered)
-
-
-def masked_scatter(input: T, mask: TensorBase, source: TensorBase) -> T:
-    """The elements of `source`, one after the other, to where `mask` is true; `input` broadcasts."""
-    shape = _common(input.array, mask.array)
-    wide = input if shape == input.array.shape else expand(input, shape)
-    return _scatter_alike(wide, mask, source)

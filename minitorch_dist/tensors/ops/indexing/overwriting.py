@@ -94,7 +94,7 @@ def same_gradient(grad: Array) -> Array:
 def number_or_tensor(value: Any, what: str) -> tuple[Any, TensorBase | None]:
     """A value to write everywhere: a Python number, or a 0-dim tensor with a gradient."""
     if not isinstance(value, TensorBase):
-        if not isinstance(value, (int, float, complex, np.number, np.bool_)):
+        if not isinstance(value, (int, float, np.number, np.bool_)):
             raise TypeError(
                 f"{what}(): argument 'value' must be a number or a Tensor, not "
                 f"{type(value).__name__}"

@@ -17,7 +17,6 @@ from minitorch_dist.tensors.ops.indexing.indices import check_devices, parse, pi
 from minitorch_dist.tensors.ops.indexing.overwriting import (
     Change,
     both,
-    number_or_tensor,
     same_gradient,
     zero_at,
 )
@@ -58,15 +57,7 @@ def index_select(input: T, dim: int, index: TensorBase) -> T:
     x = input.array
     place = axis(dim, x.ndim)
     at = vector(index, "index_select()")
-    if not x.ndim and at.size != 1:
-        raise RuntimeError(
-            f"index_select(): Index to scalar can have only 1 value, got {at.size} value(s)"
-        )
-    side = _line(x).shape[place]
-    if at.size and has_numbers(at) and not 0 <= at.min() <= at.max() < side:
-        raise IndexError(
-            f"index out of range in self: {at.min()} … {at.max()} for dimension {dim} of size {side}"
-        )
+    check_range(at, _line(x).shape[place], place, IndexError, "index_select(): ")
     shape, dtype = x.shape, x.dtype
 
     def spread(grad: Array) -> Array:
@@ -80,26 +71,14 @@ def index_select(input: T, dim: int, index: TensorBase) -> T:
     )
 
 
-def _source(input: TensorBase, place: int, at: Array, source: TensorBase) -> None:
-    x, y = input.array, source.array
-    if x.dtype != y.dtype:
+def _check_source(name: str, x: Array, y: Array, place: int, at: Array) -> None:
+    """`y` has a slice for each index, of the shape and type of the slices of `x`."""
+    own, other = list(_line(x).shape), list(_line(y).shape)
+    own[place : place + 1] = [at.size]
+    if own != other or x.dtype != y.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({type_name(x)[6:-6]}) and source ({type_name(y)[6:-6]}) must "
-            "have the same scalar type"
-        )
-    side = y.shape[place] if y.ndim > place else 1
-    if x.ndim and side != at.size:
-        raise RuntimeError(
-            f"index_add_(): Number of indices ({at.size}) should be equal to source.size(dim): "
-            f"({side}), for dim: {place}"
-        )
-    if (
-        x.shape[:place] + x.shape[place + 1 :] != y.shape[:place] + y.shape[place + 1 :]
-        or x.ndim != y.ndim
-    ):
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. "
-            f"Got self.shape = {list(x.shape)} source.shape = {list(y.shape)}"
+            f"{name}(): the source must be {type_name(x)} of shape {own}, with a slice for each of {at.size} "
+            f"indices along dim {place}, but it is {type_name(y)} of shape {list(y.shape)}"
         )
 
 
@@ -109,7 +88,7 @@ def _index_add(
     """`alpha * source` added to the slices that `index` names, as often as it names them."""
     x, y = input.array, source.array
     place, at = axis(dim, x.ndim), vector(index, "index_add_()")
-    _source(input, place, at, source)
+    _check_source("index_add_", x, y, place, at)
     check_range(at, _line(x).shape[place], place)
     where = (FULL,) * place + (at,)
     shape = y.shape
@@ -132,27 +111,8 @@ def _index_copy(input: T, dim: int, index: TensorBase, source: TensorBase) -> Ch
     """The slices that `index` names replaced by those of `source`."""
     x, y = input.array, source.array
     place = axis(dim, x.ndim)
-    if index.array.dtype != np.int64:
-        raise RuntimeError(
-            f"index_copy_(): Expected a long tensor for index, but got {type_name(index.array)[6:-6]}"
-        )
-    at = vector(index, "index_copy_()")
-    if x.dtype != y.dtype:
-        raise RuntimeError(
-            "index_copy_(): self and source expected to have the same dtype, but got (self) "
-            f"{type_name(x)[6:-6]} and (source) {type_name(y)[6:-6]}"
-        )
-    own, other = _line(x), _line(y)
-    if own.shape[:place] + own.shape[place + 1 :] != other.shape[:place] + other.shape[place + 1 :]:
-        raise RuntimeError(
-            "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
-            f"shape: {list(x.shape)} and source shape: {list(y.shape)}, at dimension {place}."
-        )
-    if other.shape[place] != at.size:
-        raise IndexError(
-            f"index_copy_(): Number of indices ({at.size}) should be equal to source.size(dim) "
-            f"({other.shape[place]})"
-        )
+    at, own, other = vector(index, "index_copy_()"), _line(x), _line(y)
+    _check_source("index_copy_", x, y, place, at)
     check_range(at, own.shape[place], place, IndexError, "index_copy_(): ")
     where = (FULL,) * place + (at,)
     shape = y.shape
@@ -172,61 +132,17 @@ def _index_copy(input: T, dim: int, index: TensorBase, source: TensorBase) -> Ch
 index_copy, index_copy_ = both(_index_copy)
 
 
-def _index_fill(input: T, dim: int, index: TensorBase, value: Any) -> Change:
-    """The slices that `index` names filled with `value`, a number or a 0-dim tensor."""
-    x = input.array
-    place = axis(dim, x.ndim)
-    if index.array.dtype != np.int64:
-        raise IndexError("index_fill_(): Expected dtype int64 for index.")
-    if index.array.ndim > 1:
-        raise RuntimeError("Index has to be a vector/scalar")
-    at = index.array.reshape(-1)
-    side = _line(x).shape[place]
-    for found in (int(at.min()), int(at.max())) if at.size and has_numbers(at) else ():
-        if not -side <= found < side:
-            raise IndexError(
-                f"index {found} is out of bounds for dimension {place} with size {side}"
-            )
-    number, source = number_or_tensor(value, "index_fill_")
-    kind = None if source is None else number.dtype
-    where = (FULL,) * place + (at,)
-    once = (FULL,) * place + (np.unique(at % max(side, 1)),)
-
-    def write(array: Array) -> None:
-        with np.errstate(all="ignore"):
-            _line(array)[where] = np.asanyarray(number).astype(array.dtype)
-
-    def keep(grad: Array) -> Array:
-        return zero_at(where)(_line(grad)).reshape(grad.shape)
-
-    def hand_on(grad: Array) -> Array:
-        return np.asanyarray(_line(grad)[once].sum(dtype=grad.dtype)).astype(kind)  # type: ignore[no-any-return]
-
-    name = "IndexFillBackward0" if source is None else "IndexFillBackward1"
-    return Change(name, write, keep, source, hand_on, (index,))
-
-
-index_fill, index_fill_ = both(_index_fill)
-
-
 def _index_put(
     input: T, indices: Sequence[TensorBase], values: TensorBase, accumulate: bool = False
 ) -> Change:
     """`input[indices] = values`, or `+= values`, where places named twice get both."""
-    if isinstance(indices, TensorBase) or not isinstance(indices, (list, tuple)):
+    given = [*indices, values] if isinstance(indices, (list, tuple)) else [indices, None]
+    if not isinstance(indices, (list, tuple)) or not all(
+        isinstance(t, TensorBase) or t is None for t in given
+    ):
+        kinds = ", ".join(type(t).__name__ for t in given)
         raise TypeError(
-            "index_put(): argument 'indices' (position 1) must be tuple of Tensors, not "
-            f"{type(indices).__name__}"
-        )
-    for number, index in enumerate(indices):
-        if index is not None and not isinstance(index, TensorBase):
-            raise TypeError(
-                f"expected Tensor as element {number} in argument 0, but got {type(index).__name__}"
-            )
-    if not isinstance(values, TensorBase):
-        raise TypeError(
-            "index_put(): argument 'values' (position 2) must be Tensor, not "
-            f"{type(values).__name__}"
+            f"index_put() takes a tuple of index tensors, and a tensor, but got {kinds}"
         )
     check_devices(input, indices)
     items = tuple([FULL if i is None else _as_array(i) for i in indices])

@@ -15,17 +15,15 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.core.views import inplace as in_place
 from minitorch_dist.tensors.core.without_warnings import without_warnings
-from minitorch_dist.tensors.ops.elementwise.arithmetic import bool_error
 from minitorch_dist.tensors.ops.elementwise.error_function import (
     in_blocks,
     normal_cdf,
     normal_cdf_of_block,
 )
 from minitorch_dist.tensors.ops.elementwise.exponentials import logistic
-from minitorch_dist.tensors.promotion import floating, not_implemented
+from minitorch_dist.tensors.promotion import not_implemented
 
 Function = Callable[[Array], Any]
 Gradient = Callable[[Array, Array], Any]
@@ -57,18 +55,16 @@ def elu(input: T, alpha: float = 1.0, inplace: bool = False) -> T:
     """`input` where it is positive, alpha * (exp(input) - 1) elsewhere"""
     if inplace:
         return elu_(input, alpha)
-    return _elu(input, alpha, 1.0, 1.0, "EluBackward0")
+    return _elu(input, alpha, 1.0)
 
 
-def _elu(input: T, alpha: float, scale: float, inner: float, name: str) -> T:
+def _elu(input: T, alpha: float, scale: float) -> T:
     return pointwise(
         input,
-        name,
+        "EluBackward0",
         "elu_cpu",
-        lambda x: np.where(x <= 0, np.expm1(x * inner) * (alpha * scale), x * scale),
-        lambda x: np.where(
-            x <= 0, np.exp(x * inner) * (alpha * scale * inner), x.dtype.type(scale)
-        ),
+        lambda x: np.where(x <= 0, np.expm1(x) * (alpha * scale), x * scale),
+        lambda x: np.where(x <= 0, np.exp(x) * (alpha * scale), x.dtype.type(scale)),
     )
 
 
@@ -80,16 +76,7 @@ def selu(input: T, inplace: bool = False) -> T:
     """elu with the constants that keep mean 0 and variance 1"""
     if inplace:
         return selu_(input)
-    return _elu(input, SELU_ALPHA, SELU_SCALE, 1.0, "EluBackward0")
-
-
-def celu(input: T, alpha: float = 1.0, inplace: bool = False) -> T:
-    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1)): elu with a continuous slope"""
-    if inplace:
-        return celu_(input, alpha)
-    if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _elu(input, alpha, 1.0, 1 / alpha, "CeluBackward0")
+    return _elu(input, SELU_ALPHA, SELU_SCALE)
 
 
 def silu(input: T, inplace: bool = False) -> T:
@@ -108,22 +95,6 @@ def _silu(x: Array) -> Any:
 def _silu_slope(x: Array) -> Any:
     s = logistic(x)
     return s * (1 + x * (1 - s))
-
-
-def mish(input: T, inplace: bool = False) -> T:
-    """input * tanh(softplus(input))"""
-    if inplace:
-        return mish_(input)
-    return pointwise(input, "MishBackward0", "mish_cpu", _mish, _mish_slope)
-
-
-def _mish(x: Array) -> Any:
-    return x * np.tanh(np.logaddexp(x, x.dtype.type(0)))
-
-
-def _mish_slope(x: Array) -> Any:
-    t = np.tanh(np.logaddexp(x, x.dtype.type(0)))
-    return t + x * logistic(x) * (1 - t * t)
 
 
 def gelu(input: T, approximate: str = "none") -> T:
@@ -186,57 +157,6 @@ def _logsigmoid_slope(x: Array) -> Any:
     return np.where(x < 0, x.dtype.type(1), z) / (1 + z)
 
 
-def softsign(input: T) -> T:
-    """input / (1 + |input|)"""
-    if input.array.dtype.kind == "b":
-        raise not_implemented("abs_cpu", input.array)
-    return pointwise(
-        floating(input),
-        "DivBackward0",
-        "softsign",
-        lambda x: x / (1 + np.abs(x)),
-        lambda x: np.reciprocal(np.square(1 + np.abs(x))),
-    )
-
-
-def tanhshrink(input: T) -> T:
-    """input - tanh(input)"""
-    if input.array.dtype.kind == "b":
-        raise bool_error("Subtraction", two=False)
-    return pointwise(
-        floating(input),
-        "SubBackward0",
-        "tanhshrink",
-        lambda x: x - np.tanh(x),
-        lambda x: np.square(np.tanh(x)),
-    )
-
-
-def glu(input: T, dim: int = -1) -> T:
-    """The first half of `input` along `dim`, times the sigmoid of the second"""
-    x = input.array
-    if not x.ndim:
-        raise RuntimeError("glu does not support 0-dimensional tensors")
-    if x.dtype.kind in "iub":
-        raise not_implemented("glu_cpu", x)
-    along = axis(dim, x.ndim)
-    if x.shape[along] % 2:
-        raise RuntimeError(
-            f"Halving dimension must be even, but dimension {dim} is size {x.shape[along]}"
-        )
-    a, b = np.split(x, 2, along)
-
-    def backward(g: Array) -> Any:
-        gate = logistic(b)
-        return np.concatenate((g * gate, g * (a * gate * (1 - gate))), along)
-
-    return record(
-        without_warnings(lambda: a * logistic(b)), "GluBackward0", (input, backward, input)
-    )
-
-
 elu_ = in_place(elu)
 selu_ = in_place(selu)
-celu_ = in_place(celu)
 silu_ = in_place(silu)
-mish_ = in_place(mish)

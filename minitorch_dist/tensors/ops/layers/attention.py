@@ -19,15 +19,10 @@ import numpy as np
 
 from minitorch_dist.tensors import distributions, dtypes, flops, generator
 from minitorch_dist.tensors.autograd.joint import record_joint, wants
-from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.layers.attention_checks import (
-    check_numbers,
-    check_shapes,
-    check_tensors,
-    sharing,
-)
+from minitorch_dist.tensors.ops.linear_algebra.products import C_NAMES
 
 
 @autocasting.lower
@@ -47,25 +42,23 @@ def scaled_dot_product_attention(
     the score; a query that may see nothing gets zeros. `is_causal` lets position i see only positions
     up to i. `enable_gqa` lets several query heads (dimension -3) share one head of key and value.
     """
-    check_tensors(query, key, value, attn_mask, is_causal)
-    check_numbers(dropout_p, scale)
+    _check(query, key, value, attn_mask, dropout_p, is_causal)
     q, k, v = query.array, key.array, value.array
     source = q.dtype
     if source in dtypes.HALVES:
         q, k, v = q.astype(np.float32), k.astype(np.float32), v.astype(np.float32)
-    groups_k, groups_v = sharing(q, k, enable_gqa), sharing(q, v, enable_gqa)
+    groups_k, groups_v = _sharing(q, k, enable_gqa), _sharing(q, v, enable_gqa)
     k, v = _repeated(k, groups_k), _repeated(v, groups_v)
-    check_shapes(q.shape, k.shape, v.shape, None if attn_mask is None else attn_mask.array.shape)
+    _check_shapes(q, k, v, attn_mask)
     if 0 in (*q.shape[:-1], *k.shape[:-1], *v.shape):
         attn_mask = None  # nothing to hide: torch then gives the mask no gradient
     factor = q.dtype.type(1 / math.sqrt(q.shape[-1] or 1) if scale is None else scale)
-
     scores = _times(q * factor, k.swapaxes(-1, -2))
     if is_causal:
         np.copyto(scores, -np.inf, where=~np.tri(q.shape[-2], k.shape[-2], dtype=bool))
     elif attn_mask is not None:
-        scores += numbers_to_add(attn_mask.array, scores.dtype)
-    weights = softmax_in_place(scores)
+        scores += _numbers_to_add(attn_mask.array, scores.dtype)
+    weights = _softmax_in_place(scores)
     kept: Array | None = None
     boost = weights.dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0)
     if dropout_p > 0.0:
@@ -76,7 +69,6 @@ def scaled_dot_product_attention(
         return array if kept is None else array * kept * boost
 
     out = _times(thinned(weights), v)
-
     inputs: list[Any] = [query, key, value]
     if attn_mask is not None and attn_mask.array.dtype.kind != "b":
         inputs.append(attn_mask)
@@ -112,6 +104,68 @@ def scaled_dot_product_attention(
     return result
 
 
+# ------------------------------------------------------------------------------------------- checks
+
+
+def _check(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, causal: bool) -> None:
+    """Ranks and types."""
+    for name, given in (("query", q), ("key", k), ("value", v)):
+        if not isinstance(given, TensorBase) or given.array.ndim < 2:
+            raise RuntimeError(
+                f"scaled_dot_product_attention(): '{name}' must be a tensor of at least 2 dimensions, not {given!r}"
+            )
+    kinds = [t.array.dtype for t in (q, k, v)]
+    if len(set(kinds)) > 1 or kinds[0].kind in "iubc":
+        names = [C_NAMES[str(kind)] for kind in kinds]
+        raise RuntimeError(
+            "Expected query, key, and value to have the same floating dtype, but got query.dtype: "
+            f"{names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead."
+        )
+    if mask is not None and mask.array.dtype not in (np.bool_, np.float32, kinds[0]):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            f"attn_mask.dtype: {C_NAMES[str(mask.array.dtype)]} and query.dtype: {C_NAMES[str(kinds[0])]} instead."
+        )
+    if causal and mask is not None:
+        raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
+    if not 0 <= dropout_p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
+
+
+def _check_shapes(q: Array, k: Array, v: Array, mask: TensorBase | None) -> None:
+    """The two products are possible, and the mask fits the table of scores without making it larger."""
+    fits = q.shape[-1] == k.shape[-1] and k.shape[-2] == v.shape[-2]
+    try:
+        scores = (*np.broadcast_shapes(q.shape[:-2], k.shape[:-2]), q.shape[-2], k.shape[-2])
+        np.broadcast_shapes(scores[:-2], v.shape[:-2])
+        fits = fits and (mask is None or np.broadcast_shapes(scores, mask.array.shape) == scores)
+    except ValueError:
+        fits = False
+    if not fits:
+        shapes = [list(q.shape), list(k.shape), list(v.shape)]
+        raise RuntimeError(
+            f"scaled_dot_product_attention(): query, key and value of the shapes {shapes}"
+            + (f" and a mask of shape {list(mask.array.shape)}" if mask is not None else "")
+            + " do not fit: they are (…, L, E), (…, S, E), (…, S, V), and a mask broadcasts to (…, L, S)"
+        )
+
+
+def _sharing(query: Array, other: Array, enable_gqa: bool) -> int:
+    """How many query heads (dimension -3) share one head of a key or a value."""
+    if not enable_gqa or query.shape[-3] == other.shape[-3]:
+        return 1
+    heads, own = query.shape[-3], other.shape[-3]
+    if own == 0 or heads % own:
+        raise RuntimeError(
+            "Number of heads in key and value must divide the number of heads in query, but got "
+            f"{own} and {heads}"
+        )
+    return int(heads // own)
+
+
+# --------------------------------------------------------------------------------------- arithmetic
+
+
 def _times(x: Array, y: Array) -> Array:
     out: Array = x @ y
     if flops.counters.on:
@@ -119,7 +173,7 @@ def _times(x: Array, y: Array) -> Array:
     return out
 
 
-def softmax_in_place(scores: Array) -> Array:
+def _softmax_in_place(scores: Array) -> Array:
     """softmax over the last axis, overwriting `scores`; a row that sees nothing is all zeros."""
     top = np.maximum.reduce(scores, axis=-1, keepdims=True) if scores.shape[-1] else scores
     if top.size:
@@ -131,7 +185,7 @@ def softmax_in_place(scores: Array) -> Array:
     return scores
 
 
-def numbers_to_add(mask: Array, dtype: Any) -> Array:
+def _numbers_to_add(mask: Array, dtype: Any) -> Array:
     """A mask as what is added to scores: -inf where a bool is False."""
     if mask.dtype.kind == "b":
         return np.asanyarray(np.where(mask, dtype.type(0), dtype.type(-np.inf)))

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.autograd.joint import record_joint, wants
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.layers.losses import REDUCTIONS, reduction_of
+from minitorch_dist.tensors.ops.layers.losses import check_reduction
 
 
 @autocasting.full
@@ -27,14 +26,11 @@ def nll_loss(
     input: T,
     target: T,
     weight: T | None = None,
-    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> T:
     """-input[target]: `input` holds log probabilities, (N, C), (C) or (N, C, d1, …)."""
-    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
-        reduction = reduction_of(reduction, size_average, reduce)
+    check_reduction(reduction)
     choice = ClassChoice(input, target, weight, ignore_index, reduction)
     x = input.array
     out = choice.reduce(-(choice.pick(x) * choice.weights))
@@ -52,15 +48,12 @@ def cross_entropy(
     input: T,
     target: T,
     weight: T | None = None,
-    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> T:
     """nll_loss of log_softmax; `target` holds class indices, or a probability for every class."""
-    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
-        reduction = reduction_of(reduction, size_average, reduce)
+    check_reduction(reduction)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if (
@@ -72,8 +65,8 @@ def cross_entropy(
     choice = ClassChoice(input, target, weight, ignore_index, reduction)
     x, axis = input.array, choice.axis
     if label_smoothing:
-        return _smoothed(choice, input, target, weight, label_smoothing)
-    work = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
+        return _smoothed(choice, input, label_smoothing)
+    work = choice.work(x)
     shifted = work - np.maximum.reduce(work, axis=axis, keepdims=True)
     powers = np.exp(shifted)
     total = np.add.reduce(powers, axis=axis)
@@ -89,89 +82,61 @@ def cross_entropy(
     return record(out, "NllLossBackward0", (input, backward, input, target, weight))
 
 
-def _smoothed(
-    choice: ClassChoice, input: T, target: T, weight: T | None, label_smoothing: float
-) -> T:
-    """Cross entropy where every class claims a share: `label_smoothing` of it goes to all alike."""
-    x, axis, per_class = input.array, choice.axis, choice.class_weights
-    work = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
-    shifted = work - np.maximum.reduce(work, axis=axis, keepdims=True)
-    powers = np.exp(shifted)
-    total = np.add.reduce(powers, axis=axis)
-    log_total = np.log(total)
-    smooth = label_smoothing / x.shape[axis]
-    uniform = log_total * np.sum(per_class) - np.tensordot(per_class, shifted, (0, axis))
-    values = (log_total - choice.pick(shifted)) * choice.weights
-    out = choice.reduce(
-        (1 - label_smoothing) * values + smooth * np.where(choice.valid, uniform, 0)
-    )
-
-    def backward(grad: Array) -> Array:
-        each = choice.spread(grad.astype(work.dtype, copy=False))
-        claim = (1 - label_smoothing) * each * choice.weights  # of the chosen class
-        every = smooth * np.where(choice.valid, each, 0)
-        mass = claim + every * np.sum(per_class)
-        whole = powers * np.expand_dims((mass / total).astype(work.dtype, copy=False), axis)
-        shape = [1] * x.ndim
-        shape[axis] = x.shape[axis]
-        whole -= np.expand_dims(every, axis) * per_class.reshape(shape)
-        choice.put(whole, choice.pick(whole) - claim)
-        return whole.astype(x.dtype, copy=False)  # type: ignore[no-any-return]
-
-    out = out.astype(x.dtype, copy=False)
-    return record(out, "NllLossBackward0", (input, backward, input, target, weight))
+def _smoothed(choice: ClassChoice, input: T, smoothing: float) -> T:
+    """Cross entropy where every class claims a share: `smoothing` of it goes to all alike."""
+    x, axis = input.array, choice.axis
+    shape = [1] * x.ndim
+    shape[axis] = x.shape[axis]
+    per_class = choice.class_weights.reshape(shape)
+    claims = np.zeros_like(choice.work(x)) + per_class * (smoothing / x.shape[axis])
+    choice.put(claims, choice.pick(claims) + (1 - smoothing) * choice.weights)
+    claims *= np.expand_dims(choice.valid, axis)
+    return _against(input, claims, axis, choice.reduction, choice.total)
 
 
 def _with_probabilities(
-    input: T, target: T, weight: T | None, reduction: str, label_smoothing: float
+    input: T, target: T, weight: T | None, reduction: str, smoothing: float
 ) -> T:
     """Cross entropy against a distribution: -Σ weight · target · log_softmax(input)."""
     same_device(input, target, weight)
+    if target._requires_grad:
+        raise RuntimeError("cross_entropy has no gradient for its target: detach() it first")
     x = input.array
-    work = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
     axis = 0 if x.ndim == 1 else 1
     classes = x.shape[axis]
-    claims, target_type = target.array.astype(work.dtype, copy=False), target.array.dtype
-    factors: Array | None = None
-    if label_smoothing:
-        claims = claims * (1 - label_smoothing) + label_smoothing / classes
+    claims = target.array.astype(ClassChoice.work(x).dtype, copy=False)
+    if smoothing:
+        claims = claims * (1 - smoothing) + smoothing / classes
     if weight is not None:
         _check_weight(weight, classes, x.dtype)
         shape = [1] * x.ndim
         shape[axis] = classes
-        factors = weight.array.reshape(shape)
-        claims = claims * factors
+        claims = claims * weight.array.reshape(shape)
+    rows = claims.dtype.type(x.size // classes if classes else 0)
+    return _against(input, claims, axis, reduction, rows)
+
+
+def _against(input: T, claims: Array, axis: int, reduction: str, count: Any) -> T:
+    """-Σ claims · log_softmax(input) along the axis of classes; the mean divides by `count`."""
+    x = input.array
+    work = ClassChoice.work(x)
     shifted = work - np.maximum.reduce(work, axis=axis, keepdims=True)
     powers = np.exp(shifted)
     total = np.add.reduce(powers, axis=axis, keepdims=True)
-    log_p = shifted - np.log(total)
-    values = -np.add.reduce(claims * log_p, axis=axis)
-    rows = x.size // classes if classes else 0
+    values = -np.add.reduce(claims * (shifted - np.log(total)), axis=axis)
     out = values if reduction == "none" else np.asanyarray(values.sum())
     if reduction == "mean":
-        out = np.asanyarray(out / work.dtype.type(rows))
-    want_input, want_target = wants(input, target)
+        out = np.asanyarray(out / count)
 
-    def backward(grad: Array) -> tuple[Array | None, ...]:
+    def backward(grad: Array) -> Array:
         each = np.broadcast_to(grad.astype(work.dtype, copy=False), values.shape)
         if reduction == "mean":
-            each = each / rows
-        each = np.expand_dims(each, axis)
-        of_input = of_target = None
-        if want_input:
-            mass = np.add.reduce(claims, axis=axis, keepdims=True)
-            of_input = ((powers / total * mass - claims) * each).astype(x.dtype, copy=False)
-        if want_target:
-            of_target = -log_p * each * (1 - label_smoothing)
-            if factors is not None:
-                of_target = of_target * factors
-            of_target = of_target.astype(target_type, copy=False)
-        return of_input, of_target
+            each = np.zeros_like(each) if (np.asanyarray(count) == 0).all() else each / count
+        mass = np.add.reduce(claims, axis=axis, keepdims=True)
+        whole = (powers / total * mass - claims) * np.expand_dims(each, axis)
+        return whole.astype(x.dtype, copy=False)  # type: ignore[no-any-return]
 
-    reads = [input, target] if weight is None else [input, target, weight]
-    return record_joint(
-        out.astype(x.dtype, copy=False), "DivBackward1", (input, target), backward, reads=reads
-    )
+    return record(out.astype(x.dtype, copy=False), "DivBackward1", (input, backward, input))
 
 
 class ClassChoice:
@@ -215,6 +180,11 @@ class ClassChoice:
         self.reduction = reduction
         self.total = self.weights.sum() if reduction == "mean" else dtype.type(1)
 
+    @staticmethod
+    def work(x: Array) -> Array:
+        """The logits in the type that they are added up in."""
+        return x.astype(np.float32) if x.dtype in dtypes.HALVES else x
+
     def pick(self, array: Array) -> Array:
         """The chosen class's entry of every row."""
         return np.take_along_axis(array, self._place, self.axis).squeeze(self.axis)
@@ -241,32 +211,20 @@ class ClassChoice:
 
 def _unfit(x: Array, t: Array, expected: tuple[int, ...]) -> Exception:
     """Why these targets are none for these inputs."""
-    if x.ndim == 0:
-        return RuntimeError("a loss over classes needs an input with a dimension of classes")
     if x.ndim >= 2 and t.shape[:1] != x.shape[:1]:
         return ValueError(
             f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
             f"({t.shape[0] if t.ndim else 0})."
         )
-    if t.shape != expected:
-        return RuntimeError(
-            f"Expected target size {list(expected)}, got {list(t.shape)} for an input of size "
-            f"{list(x.shape)}: one class index per row"
-        )
     return RuntimeError(
-        f"expected target dtype to be Long or Byte, but got {type_name(t)[6:-6]}: class "
-        "indices are int64 (call .long() on the target)"
+        f"Expected target size {list(expected)}, got {list(t.shape)} of type {type_name(t)[6:-6]} for an "
+        f"input of size {list(x.shape)}: one class index (int64 or uint8) per row"
     )
 
 
 def _check_weight(weight: TensorBase, classes: int, dtype: np.dtype[Any]) -> None:
-    if weight.array.shape != (classes,):
+    if weight.array.shape != (classes,) or weight.array.dtype != dtype:
         raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but "
-            f"got weight tensor of shape: {list(weight.array.shape)}"
-        )
-    if weight.array.dtype != dtype:
-        raise RuntimeError(
-            f"expected scalar type {type_name(np.empty(0, dtype))[6:-6]} but found "
-            f"{type_name(weight.array)[6:-6]}: the weights have the type of the input"
+            f"weight tensor should be defined for all {classes} classes and have the type of the input, but "
+            f"got weight tensor of shape: {list(weight.array.shape)}, {type_name(weight.array)}"
         )

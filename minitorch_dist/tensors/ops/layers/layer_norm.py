@@ -49,37 +49,23 @@ def rms_norm(
 def _check(
     name: str, input: T, normalized_shape: Sequence[int], weight: T | None, bias: T | None
 ) -> None:
-    if isinstance(normalized_shape, int):
-        raise TypeError(
-            f"{name}(): argument 'normalized_shape' must be tuple of ints, not int: write "
-            f"({normalized_shape},)"
-        )
     last, shape = tuple(normalized_shape), input.array.shape
-    if not last:
-        raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-            "element, but got normalized_shape = []"
-        )
-    for what, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is None:
-            continue
-        if tensor.array.shape != last:
-            raise RuntimeError(
-                f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
-                f"{list(tensor.array.shape)} and normalized_shape = {list(last)}"
-            )
-        if tensor.array.dtype != input.array.dtype and input.array.dtype.itemsize != 2:
-            raise RuntimeError(
-                f"mixed dtype (CPU): input is {input.dtype} and {what} {tensor.dtype}; all inputs "
-                "must share same datatype."
-            )
-    if shape[len(shape) - len(last) :] != last:
+    if not last or shape[len(shape) - len(last) :] != last:
         raise RuntimeError(
             f"Given normalized_shape={list(last)}, expected input with shape "
             f"[*, {', '.join(map(str, last))}], but got input of size {list(shape)}"
         )
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f"{name} is not implemented for {input.dtype}")
+    half = input.array.dtype.itemsize == 2
+    for what, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is None or (tensor.array.shape == last and (half or tensor.dtype is input.dtype)):
+            continue
+        raise RuntimeError(
+            f"Expected {what} to be of same shape as normalized_shape and of the type of the input, but got "
+            f"{what} of shape {list(tensor.array.shape)} and {tensor.dtype}, normalized_shape = "
+            f"{list(last)} and {input.dtype}"
+        )
 
 
 def _matrix(x: Array, width: int) -> Array:

@@ -70,10 +70,8 @@ def _linear(input: T, weight: T, bias: T | None) -> T:
     """The same for other ranks and types: the leading axes are one long axis of rows meanwhile."""
     same_dtype(input, weight)
     x, w = input.array, weight.array
-    if w.ndim not in (1, 2):
-        raise RuntimeError(f"linear(): weight must be a matrix or a vector, got {w.ndim}D")
-    if not x.ndim:
-        raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D")
+    if w.ndim not in (1, 2) or not x.ndim:
+        raise RuntimeError(f"linear() takes a matrix or a vector as weight, and at least a vector as input, but got {w.ndim}D and {x.ndim}D")  # fmt: skip
     matrix = w if w.ndim == 2 else w[None, :]
     n, k = matrix.shape
     if x.shape[-1] != k:
@@ -111,17 +109,12 @@ def _wide(*arrays: Array) -> Sequence[Array]:
 
 def _check_bias(bias: TensorBase, shape: tuple[int, ...], dtype: Any) -> None:
     b = bias.array
-    if b.dtype != dtype:
-        raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {bias.dtype} and {dtype}"
-        )
     try:
-        fits = np.broadcast_shapes(b.shape, shape) == shape
+        fits = b.dtype == dtype and np.broadcast_shapes(b.shape, shape) == shape
     except ValueError:
         fits = False
     if not fits:
         raise RuntimeError(
-            f"The expanded size of the tensor ({shape[-1:]}) must match the existing size "
-            f"({b.shape[-1:]}) at non-singleton dimension {len(shape) - 1}.  Target sizes: "
-            f"{list(shape)}.  Tensor sizes: {list(b.shape)}"
+            f"the bias must be {dtype} and broadcast to the output, {list(shape)}, but it is {bias.dtype} of "
+            f"shape {list(b.shape)}"
         )

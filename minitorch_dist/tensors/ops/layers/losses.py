@@ -15,13 +15,11 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T, TensorBase, type_name
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.operations import mul, sum, sum_to
+from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.core.without_warnings import silent, without_warnings
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.along_axes.reductions import mean
-from minitorch_dist.tensors.ops.elementwise.arithmetic import sub
 from minitorch_dist.tensors.ops.elementwise.division import div
-from minitorch_dist.tensors.ops.elementwise.rounding import abs, signs
+from minitorch_dist.tensors.ops.elementwise.rounding import signs
 from minitorch_dist.tensors.promotion import broadcast_error, promote
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
@@ -31,22 +29,11 @@ Derivative: TypeAlias = "Callable[[], Array]"
 REDUCTIONS: Final = ("none", "mean", "sum")
 
 
-def reduction_of(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
-    """The reduction that is meant, be it said in the old way or the new one."""
-    if size_average is not None or reduce is not None:
-        return _old_reduction(size_average, reduce)
+def check_reduction(reduction: str) -> None:
     if reduction not in REDUCTIONS:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return reduction
-
-
-def _old_reduction(size_average: bool | None, reduce: bool | None) -> str:
-    old = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{old}' instead.",
-        stacklevel=5,
-    )
-    return old
+        raise ValueError(
+            f"{reduction} is not a valid value for reduction: it is one of {REDUCTIONS}"
+        )
 
 
 def compare(
@@ -95,7 +82,7 @@ def operands(input: T, target: T, what: str | None = None) -> tuple[T, T, Array,
     if input.array.dtype is not target.array.dtype:
         input, target = promote(input, target)
     x, y = input.array, target.array
-    if what not in (None, "l1") and x.dtype.kind in "biu":
+    if what is not None and x.dtype.kind in "biu":
         raise NotImplementedError(f"\"{what}_cpu\" not implemented for '{type_name(x)[6:-6]}'")
     if x.dtype in dtypes.HALVES:
         x, y = x.astype(np.float32), y.astype(np.float32)
@@ -113,16 +100,11 @@ def minus(x: Array, y: Array) -> Array:
 def mse_loss(
     input: T,
     target: T,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
-    weight: T | None = None,
 ) -> T:
-    """(input - target)², reduced; with `weight`, the mean is a weighted one."""
-    reduction = reduction_of(reduction, size_average, reduce)
+    """(input - target)², reduced."""
+    check_reduction(reduction)
     input, target, x, y = operands(input, target, "mse")
-    if weight is not None:
-        return weighted(mse_loss(input, target, reduction="none"), weight, reduction)
     difference = minus(x, y)
     both = (input, target)
     out: T = compare(
@@ -132,33 +114,15 @@ def mse_loss(
     return out
 
 
-def weighted(losses: T, weight: T, reduction: str) -> T:
-    if weight.array.shape != losses.array.shape:
-        raise ValueError("Weights and input must have the same size.")
-    product = mul(losses, weight)
-    if reduction == "none":
-        return product
-    total = sum(product)
-    return total if reduction == "sum" else div(total, sum(weight))
-
-
 @autocasting.full
 def l1_loss(
     input: T,
     target: T,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
-    weight: T | None = None,
 ) -> T:
     """|input - target|, reduced."""
-    reduction = reduction_of(reduction, size_average, reduce)
+    check_reduction(reduction)
     input, target, x, y = operands(input, target, "l1")
-    if weight is not None:
-        return weighted(l1_loss(input, target, reduction="none"), weight, reduction)
-    if x.dtype.kind in "biu":  # whole numbers have no gradient, and no mean
-        each = abs(sub(input, target))
-        return each if reduction == "none" else mean(each) if reduction == "mean" else sum(each)
     difference = minus(x, y)
     both = (input, target)
     out: T = compare(
@@ -174,13 +138,11 @@ def l1_loss(
 def smooth_l1_loss(
     input: T,
     target: T,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> T:
     """d²/2β where |d| < β, |d| - β/2 beyond: squares near zero, distances far off."""
-    reduction = reduction_of(reduction, size_average, reduce)
+    check_reduction(reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
@@ -190,17 +152,12 @@ def smooth_l1_loss(
 
 
 @autocasting.full
-def huber_loss(
-    input: T, target: T, reduction: str = "mean", delta: float = 1.0, weight: T | None = None
-) -> T:
+def huber_loss(input: T, target: T, reduction: str = "mean", delta: float = 1.0) -> T:
     """d²/2 where |d| < δ, δ(|d| - δ/2) beyond."""
-    reduction = reduction_of(reduction, None, None)
+    check_reduction(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     input, target, x, y = operands(input, target, "huber")
-    if weight is not None:
-        each = weighted(huber_loss(input, target, "none", delta), weight, "none")
-        return each if reduction == "none" else mean(each) if reduction == "mean" else sum(each)
     return _knee("HuberLossBackward0", input, target, x, y, reduction, delta, 1.0)
 
 
@@ -231,32 +188,20 @@ def binary_cross_entropy(
     input: T,
     target: T,
     weight: T | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> T:
     """-(y log p + (1 - y) log(1 - p)) of probabilities p; logarithms stop at -100."""
-    reduction = reduction_of(reduction, size_average, reduce)
+    check_reduction(reduction)
     if input.array.shape != target.array.shape:
         raise ValueError(
             f"Using a target size (torch.Size({list(target.array.shape)})) that is different to the "
             f"input size (torch.Size({list(input.array.shape)})) is deprecated. Please ensure they "
             "have the same size."
         )
-    if input.array.dtype != target.array.dtype:
-        raise RuntimeError(
-            f"Found dtype {target.dtype} but expected {input.dtype}: binary_cross_entropy wants "
-            "input and target of one floating type"
-        )
     input, target, p, y = operands(input, target)
     if p.size and has_numbers(p) and not (without_warnings(np.min, p) >= 0 and np.max(p) <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     w = _weight(weight, p)
-    if weight is not None and weight._requires_grad:
-        raise RuntimeError(
-            "The function 'binary_cross_entropy' is not differentiable with respect to argument "
-            "'weight'. This input cannot have requires_grad True."
-        )
     log_p, log_q = without_warnings(np.log, p), without_warnings(np.log1p, -p)
     values = -(y * np.maximum(log_p, -100) + (1 - y) * np.maximum(log_q, -100)) * w
     tiny = p.dtype.type(1e-12)
@@ -277,8 +222,6 @@ def binary_cross_entropy_with_logits(
     input: T,
     target: T,
     weight: T | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
     pos_weight: T | None = None,
 ) -> T:
@@ -286,7 +229,7 @@ def binary_cross_entropy_with_logits(
 
     (1 - y)·x + (1 + (q - 1)·y) · (log(1 + exp(-|x|)) + max(-x, 0)), with q = `pos_weight`.
     """
-    reduction = reduction_of(reduction, size_average, reduce)
+    check_reduction(reduction)
     if input.array.shape != target.array.shape:
         raise ValueError(
             f"Target size (torch.Size({list(target.array.shape)})) must be the same as input size "
@@ -320,8 +263,6 @@ def binary_cross_entropy_with_logits(
 def kl_div(
     input: T,
     target: T,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
     log_target: bool = False,
 ) -> T:
@@ -330,14 +271,15 @@ def kl_div(
     "batchmean" divides by the batch size, which is the divergence as mathematics means it.
     """
     batchmean = reduction == "batchmean"
-    if reduction == "mean" and size_average is None and reduce is None:
+    if reduction == "mean":
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
             stacklevel=2,
         )
-    reduction = reduction_of("sum" if batchmean else reduction, size_average, reduce)
+    reduction = "sum" if batchmean else reduction
+    check_reduction(reduction)
     input, target, x, y = operands(input, target)
     p = np.exp(y) if log_target else y
     log_y = y if log_target else np.where(y == 0, 0, without_warnings(np.log, y))

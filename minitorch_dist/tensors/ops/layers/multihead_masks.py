@@ -15,9 +15,6 @@ import numpy as np
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.core.operations import add
-from minitorch_dist.tensors.ops.layers.multihead_checks import size_text
-from minitorch_dist.tensors.ops.linear_algebra.products import C_NAMES
-from minitorch_dist.tensors.ops.shapes.joining import cat
 from minitorch_dist.tensors.ops.shapes.reshaping import reshape
 
 
@@ -46,57 +43,27 @@ def canonical_mask(
     return made
 
 
-def check_attn_mask(mask: TensorBase | None, lead: int, steps: int, sources: int) -> None:
-    """A number for each query and each key; a mask of three dimensions has a table for each head."""
-    if mask is None:
-        return
-    rank = mask.array.ndim
-    wanted = (steps, sources) if rank == 2 else (lead, steps, sources)
-    if mask.array.shape != wanted:
-        raise RuntimeError(
-            f"The shape of the {rank}D attn_mask is {size_text(mask.array.shape)}, but should be {wanted}."
-        )
-
-
 def merged(
-    attn_mask: T | None,
-    key_padding_mask: T | None,
-    scores: tuple[int, int, int, int],
-    appended: int,
+    attn_mask: T | None, key_padding_mask: T | None, scores: tuple[int, int, int, int]
 ) -> T | None:
-    """Both masks as one, which broadcasts to `scores`: (N, heads, L, S). Keys that were appended are always seen."""
-    batch, heads, _, sources = scores
+    """Both masks as one, which broadcasts to `scores`: (N, heads, L, S)."""
+    batch, heads, steps, sources = scores
     whole: T | None = None
     if attn_mask is not None:
         shape = attn_mask.array.shape
+        if shape not in ((steps, sources), (batch * heads, steps, sources)):
+            raise RuntimeError(
+                f"The shape of the {len(shape)}D attn_mask is {list(shape)}, but should be "
+                f"{[steps, sources]} or {[batch * heads, steps, sources]}."
+            )
         lead = (batch, heads) if len(shape) == 3 else (1, 1)
-        whole = _wider(reshape(attn_mask, (*lead, *shape[-2:])), appended)
+        whole = reshape(attn_mask, (*lead, steps, sources))
     if key_padding_mask is not None:
-        padding = _wider(key_padding_mask, appended)
-        for dimension, wanted in enumerate((batch, sources)):
-            found = padding.array.shape[dimension]
-            if found != wanted:
-                raise AssertionError(
-                    f"Expected key_padded_mask.shape[{dimension}] to be {wanted}, but got {found}"
-                )
-        padding = reshape(padding, (batch, 1, 1, sources))
+        if key_padding_mask.array.shape != (batch, sources):
+            raise AssertionError(
+                f"Expected key_padding_mask to have the shape {[batch, sources]}, but got "
+                f"{list(key_padding_mask.array.shape)}"
+            )
+        padding = reshape(key_padding_mask, (batch, 1, 1, sources))
         whole = padding if whole is None else add(whole, padding)
     return whole
-
-
-def _wider(mask: T, appended: int) -> T:
-    """A mask with room for the keys that bias_k and add_zero_attn have appended."""
-    if not appended:
-        return mask
-    room = np.zeros((*mask.array.shape[:-1], appended), mask.array.dtype, like=mask.array)
-    blank: T = base.new(mask.plain, room, mask.device)
-    return cat([mask, blank], -1)
-
-
-def check_type(mask: TensorBase, scores: TensorBase) -> None:
-    """Scores do not take a mask of another type."""
-    if mask.array.dtype != scores.array.dtype:
-        given, wanted = (C_NAMES[str(each.array.dtype)] for each in (mask, scores))
-        raise RuntimeError(
-            f"Input dtypes must be the same, got: input {given}, batch1: {wanted}, batch2: {wanted}"
-        )

@@ -43,7 +43,11 @@ def batch_norm(
     Training moves the running statistics a step of `momentum` towards the batch's, in place and outside
     of any record; the running variance is the unbiased one.
     """
-    _check_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    _check_batch_norm(input, running_mean, running_var, training, eps)
+    _check_parameters(
+        input, input.array.shape[1] if input.array.ndim > 1 else 0,
+        running_mean=running_mean, running_var=running_var, weight=weight, bias=bias,
+    )  # fmt: skip
     same_device(input, running_mean, running_var)
     x = planes(input.array)
     if not training:
@@ -76,12 +80,7 @@ def group_norm(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
             f"shape {list(shape)} and num_groups={num_groups}"
         )
-    for name, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is not None and tensor.array.shape != shape[1:2]:
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, "
-                f"but got {name} of shape {list(tensor.array.shape)} and input of shape {list(shape)}"
-            )
+    _check_parameters(input, shape[1], weight=weight, bias=bias)
     if input.array.size and input.array.size // num_groups == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {list(shape)}"
@@ -93,33 +92,14 @@ def group_norm(
     )
 
 
-@silent
-def instance_norm(
-    input: T, running_mean: TensorBase | None = None, running_var: TensorBase | None = None,
-    weight: T | None = None, bias: T | None = None, use_input_stats: bool = True,
-    momentum: float = 0.1, eps: float = 1e-5,
-) -> T:  # fmt: skip
+def instance_norm(input: T, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """Normalise each channel of each image by itself."""
     shape = input.array.shape
-    if not use_input_stats:
-        if running_mean is None or running_var is None:
-            raise RuntimeError(
-                "Expected running_mean and running_var to be defined when use_input_stats is false"
-            )
-        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    x = planes(input.array if len(shape) > 2 else input.array[:, :, None])
-    count = x.shape[2]
-    if count == 1:
+    if len(shape) < 3 or shape[2:] == (1,) * (len(shape) - 2):
         raise ValueError(
-            "Expected more than 1 spatial element when training, got input size "
-            f"torch.Size({list(shape)})"
+            f"Expected more than 1 spatial element when training, got input size torch.Size({list(shape)})"
         )
-    mean, var = _group_statistics(x, x.shape[1])
-    if running_mean is not None and running_var is not None:
-        _move(running_mean.array, mean.mean(0), momentum)
-        _move(running_var.array, var.mean(0) * (count / (count - 1)), momentum)
-    groups = x.shape[1]
-    return _normalised(input, x, mean, var, weight, bias, eps, "InstanceNormBackward0", groups)
+    return group_norm(input, shape[1], weight, bias, eps)
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -199,16 +179,34 @@ def _normalised(
     return record_joint(out, name, inputs, backward, reads, owns=True)
 
 
+def _check_parameters(input: T, channels: int, **named: TensorBase | None) -> None:
+    """A number for each channel, in the type of the input, or in float32 beside halves."""
+    kind = input.array.dtype
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"normalisation is not implemented for {input.dtype}")
+    for name, tensor in named.items():
+        if tensor is None:
+            continue
+        own = tensor.array.dtype
+        if tensor.array.shape != (channels,) or not (
+            own == kind or (kind.itemsize == 2 and own == np.float32)
+        ):
+            raise RuntimeError(
+                f"{name} should contain {channels} elements of the type of the input, {input.dtype}, but it has "
+                f"the shape {list(tensor.array.shape)} and is {tensor.dtype}"
+            )
+
+
 def _check_batch_norm(
-    input: T, running_mean: TensorBase | None, running_var: TensorBase | None, weight: T | None,
-    bias: T | None, training: bool, momentum: float, eps: float,
+    input: T, running_mean: TensorBase | None, running_var: TensorBase | None, training: bool,
+    eps: float,
 ) -> None:  # fmt: skip
     x = input.array
-    shape, channels = x.shape, x.shape[1] if x.ndim > 1 else 0
+    channels = x.shape[1] if x.ndim > 1 else 0
     if training and x.ndim > 1 and x.size and x.size == channels:
         raise ValueError(
             "Expected more than 1 value per channel when training, got input size "
-            f"torch.Size({list(shape)})"
+            f"torch.Size({list(x.shape)})"
         )
     if training and eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
@@ -216,32 +214,3 @@ def _check_batch_norm(
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training and running_mean is None:
         raise RuntimeError("running_mean must be defined in evaluation mode")
-    if not isinstance(momentum, (int, float)):
-        raise TypeError(
-            f"batch_norm(): argument 'momentum' must be float, not {type(momentum).__name__}"
-        )
-    if not input.dtype.is_floating_point:
-        raise NotImplementedError(f"batch_norm is not implemented for {input.dtype}")
-    named = {
-        "running_mean": running_mean,
-        "running_var": running_var,
-        "weight": weight,
-        "bias": bias,
-    }
-    for name, tensor in named.items():
-        if tensor is None:
-            continue
-        if tensor.array.size != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {tensor.array.size}")
-        if tensor.array.dtype != x.dtype and not (
-            x.dtype.itemsize == 2 and tensor.array.dtype == np.float32
-        ):
-            raise RuntimeError(
-                f"mixed dtype (CPU): input is {input.dtype} and {name} {tensor.dtype}; "
-                "all inputs must share same datatype."
-            )
-        if tensor._requires_grad and name.startswith("running"):
-            raise RuntimeError(
-                f"The function 'native_batch_norm' is not differentiable with respect to argument "
-                f"'{name}'. This input cannot have requires_grad True."
-            )

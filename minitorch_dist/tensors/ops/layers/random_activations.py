@@ -10,49 +10,8 @@ from minitorch_dist.tensors import distributions
 from minitorch_dist.tensors.core.base import T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import axis
-from minitorch_dist.tensors.core.views import check_writable, write
-from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.layers.rectifiers import leaky_relu
 from minitorch_dist.tensors.ops.layers.softmaxes import softmax
 from minitorch_dist.tensors.ops.making.random import check_floating, source
-
-
-def rrelu(
-    input: T,
-    lower: float = 1.0 / 8,
-    upper: float = 1.0 / 3,
-    training: bool = False,
-    inplace: bool = False,
-    generator: Generator | None = None,
-) -> T:
-    """`input` where positive; elsewhere times a slope drawn from [lower, upper).
-
-    Outside of training the slope is the middle of that range.
-    """
-    if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    if not training:
-        return leaky_relu(input, (lower + upper) / 2, inplace)
-    if inplace:
-        check_writable(input)
-    x = input.array
-    check_floating(x.dtype, "rrelu_with_noise_out_cpu")
-    unit = distributions.draw(
-        x.shape, x.dtype, source(generator, input.device), distributions.unit(x.dtype), x
-    )
-    slope = np.where(x > 0, 1, lower + unit * (upper - lower)).astype(x.dtype)
-    out = record(x * slope, "RreluWithNoiseBackward0", (input, lambda g: g * slope))
-    return write(input, out) if inplace else out
-
-
-def rrelu_(
-    input: T,
-    lower: float = 1.0 / 8,
-    upper: float = 1.0 / 3,
-    training: bool = False,
-    generator: Generator | None = None,
-) -> T:
-    return rrelu(input, lower, upper, training, True, generator)
 
 
 def gumbel_softmax(

@@ -17,7 +17,7 @@ from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.extremes import beside_number, clamp, clipped
 from minitorch_dist.tensors.ops.layers.activations import applied, pointwise
-from minitorch_dist.tensors.promotion import as_element, not_implemented
+from minitorch_dist.tensors.promotion import not_implemented
 
 
 def relu(input: T, inplace: bool = False) -> T:
@@ -26,15 +26,9 @@ def relu(input: T, inplace: bool = False) -> T:
         return relu_(input)
     x = input.array
     if x.dtype.kind in "bc":
-        raise no_relu(x)
+        raise not_implemented("relu_cpu", x)
     out = beside_number(np.maximum, x, 0)
     return record(out, "ReluBackward0", (input, lambda g: only(g, out != 0)), reads_result=True)
-
-
-def no_relu(x: Array) -> Exception:
-    if x.dtype.kind == "c":
-        return NotImplementedError("clamp is not supported for complex types")
-    return RuntimeError("Boolean inputs not supported for relu")
 
 
 def relu_(input: T) -> T:
@@ -42,7 +36,7 @@ def relu_(input: T) -> T:
     check_writable(input)
     x = input.array
     if x.dtype.kind in "bc":
-        raise no_relu(x)
+        raise not_implemented("relu_cpu", x)
     beside_number(np.maximum, x, 0, x)
     wrote(input, x)
     if input._requires_grad:
@@ -58,14 +52,10 @@ def hardtanh(input: T, min_val: float = -1.0, max_val: float = 1.0, inplace: boo
         return hardtanh_(input, min_val, max_val)
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    kind = input.array.dtype.kind
-    if kind == "b":
-        raise RuntimeError("Bool inputs not supported for hardtanh")
-    if kind in "iu":
-        low, high = int(min_val), int(max_val)
-        if kind == "u" and low < 0:
-            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-        return clamp(input, low, high)
+    if input.array.dtype.kind == "u" and min_val <= -1:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    if input.array.dtype.kind in "iu":
+        return clamp(input, int(min_val), int(max_val))
     return applied(
         input,
         "HardtanhBackward0",
@@ -98,34 +88,16 @@ def leaky(line: Array, leak: Any, slope: float) -> Any:
     return np.maximum(line, leak) if 0 < slope <= 1 else np.where(line > 0, line, leak)
 
 
-def threshold(input: T, threshold: float, value: float, inplace: bool = False) -> T:
-    """`input` where it is above `threshold`, `value` elsewhere"""
-    if inplace:
-        return threshold_(input, threshold, value)
-    x = input.array
-    if x.dtype.kind == "b":
-        raise not_implemented("threshold_cpu", x)
-    low, instead = (as_element(v, input.dtype) for v in (threshold, value))
-    out = np.where(x <= low, instead, x)
-    return record(out, "ThresholdBackward0", (input, lambda g: only(g, ~(x <= threshold)), input))
-
-
 @autocasting.lower
 def prelu(input: T, weight: T) -> T:
     """Leaky relu with a learned slope: one, or one for each channel (dimension 1)"""
     x, w = input.array, weight.array
-    if x.dtype.kind in "iub":
-        raise not_implemented("prelu_cpu", x)
-    if w.ndim > 1:
+    if x.dtype.kind in "iub" or x.dtype != w.dtype:
         raise RuntimeError(
-            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}"
-        )
-    if x.dtype != w.dtype:
-        raise RuntimeError(
-            f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}"
+            f"prelu() takes floats of one type, but got {input.dtype} and {weight.dtype}"
         )
     channels = x.shape[1] if x.ndim > 1 else 1
-    if w.size != 1 and w.size != channels:
+    if w.ndim > 1 or w.size not in (1, channels):
         raise RuntimeError(
             "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
             f"{w.size} and channel size = {channels}."
@@ -144,59 +116,5 @@ def prelu(input: T, weight: T) -> T:
     )
 
 
-def hardsigmoid(input: T, inplace: bool = False) -> T:
-    """input / 6 + 1/2, between 0 and 1"""
-    if inplace:
-        return hardsigmoid_(input)
-    return applied(
-        input,
-        "HardsigmoidBackward0",
-        "hardsigmoid_cpu",
-        lambda x: np.clip(x + 3, 0, 6) / 6,
-        lambda g, x: only(g * x.dtype.type(1 / 6), (x > -3) & (x < 3)),
-    )
-
-
-def hardswish(input: T, inplace: bool = False) -> T:
-    """input * hardsigmoid(input)"""
-    if inplace:
-        return hardswish_(input)
-    return applied(
-        input,
-        "HardswishBackward0",
-        "hardswish_cpu",
-        lambda x: x * np.clip(x + 3, 0, 6) / 6,
-        lambda g, x: only(g * np.where(x < 3, x / 3 + 0.5, x.dtype.type(1)), ~(x <= -3)),
-    )
-
-
-def hardshrink(input: T, lambd: float = 0.5) -> T:
-    """`input`, but 0 where it is within `lambd` of 0"""
-    return applied(
-        input,
-        "HardshrinkBackward0",
-        "hardshrink_cpu",
-        lambda x: np.where((x >= -lambd) & (x <= lambd), x.dtype.type(0), x),
-        lambda g, x: only(g, ~((x >= -lambd) & (x <= lambd))),
-    )
-
-
-def softshrink(input: T, lambd: float = 0.5) -> T:
-    """`input` moved by `lambd` towards 0, and 0 where that would cross it"""
-    if lambd < 0 and input.array.dtype.kind not in "iub":
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return applied(
-        input,
-        "SoftshrinkBackward0",
-        "softshrink_cpu",
-        lambda x: np.where(np.abs(x) <= lambd, x * 0, x - np.copysign(x.dtype.type(lambd), x)),
-        lambda g, x: only(g, ~(np.abs(x) <= lambd)),
-    )
-
-
 leaky_relu_ = in_place(leaky_relu)
 hardtanh_ = in_place(hardtanh)
-relu6_ = in_place(relu6)
-threshold_ = in_place(threshold)
-hardsigmoid_ = in_place(hardsigmoid)
-hardswish_ = in_place(hardswish)

@@ -1,4 +1,4 @@
-"""One layer of a recurrent network, over all its time steps, in one recorded operation.
+"""One layer of a recurrent network, over all its time steps.
 
     x₁ ─► cell ─► h₁      The sequences of a batch may have different lengths. They are packed: sorted
            │              by length, and the rows of one time step next to each other,
@@ -9,124 +9,62 @@
 A step with n rows updates the first n rows of the state and leaves the others alone. Forwards, those
 others have ended and hold their last state; backwards they have not begun and hold their first. So
 one loop serves both directions, and a batch of equal lengths is the case where all sizes are equal.
-
-A loop in plain operations gives the same (`tests/nn/test_recurrent.py`). Here, only what depends on the state is done step by step: one matrix product, and the
-functions of the cell (`recurrent_cells`). The part that enters from outside (x @ W_ih) is one product for all steps. Backward walks
-the steps the other way (back-propagation through time). A step's gradient is linear in what comes back to it, and its factors
-are known after the forward walk. So they are computed for all steps at once, and the walk back only multiplies by them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any
 
-import numpy as np
+from minitorch_dist.tensors.ops.plugs import replaceable
+from minitorch_dist.tensors.ops.shapes.joining import cat
 
-from minitorch_dist.tensors import flops
-from minitorch_dist.tensors.autograd.joint import record_several
-from minitorch_dist.tensors.core.base import Array, T
-from minitorch_dist.tensors.core.without_warnings import silent
-from minitorch_dist.tensors.ops.layers.recurrent_cells import CELLS
+GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
-class Weights(NamedTuple):
-    """The parameters of one direction of one layer; biases and the projection may be missing."""
-
-    input: Array
-    state: Array
-    input_bias: Array | None
-    state_bias: Array | None
-    projection: Array | None
-
-
-@silent
+@replaceable
 def layer(
     mode: str,
-    data: T,
+    data: Any,
     sizes: Sequence[int],
-    h0: T,
-    c0: T | None,
-    weights: Sequence[T | None],
+    h: Any,
+    c: Any,
+    weights: Sequence[Any],
     reverse: bool = False,
-) -> tuple[T, ...]:
+) -> tuple[Any, ...]:
     """Run one direction of one layer: returns (output rows, last h) or (…, last h, last c).
 
     `data` holds the rows (sum(sizes), features); `weights` are w_ih, w_hh, b_ih, b_hh, w_hr, where
     the biases and the projection (of an LSTM) may be None.
     """
-    w = Weights(*[None if t is None else t.array for t in weights])  # type: ignore[arg-type]
-    walk = Walk(mode, w, data.array, sizes, h0.array, None if c0 is None else c0.array, reverse)
-    present = [t for t in weights if t is not None]
-    inputs = [data, h0, *([] if c0 is None else [c0]), *present]
-    arrays: tuple[Array, ...] = (walk.output, walk.h)
-    if walk.c is not None:
-        arrays = (*arrays, walk.c)
-    name = f"{CELLS[mode].__name__}Backward0"
-    return record_several(arrays, name, inputs, walk.back, reads=inputs)
+    w_ih, w_hh, b_ih, b_hh, w_hr = weights
+    rows: list[Any] = [None] * len(sizes)
+    steps = list(zip(accumulate(sizes, initial=0), sizes, range(len(sizes)), strict=False))
+    for start, n, number in reversed(steps) if reverse else steps:
+        outside = _affine(data[start : start + n], w_ih, b_ih)
+        inside = _affine(h[:n], w_hh, b_hh)
+        new, new_c = step(mode, outside, inside, h[:n], None if c is None else c[:n])
+        rows[number] = new = new if w_hr is None else new @ w_hr.t()
+        h = cat([new, h[n:]])
+        c = None if c is None else cat([new_c, c[n:]])
+    return (cat(rows), h) if c is None else (cat(rows), h, c)
 
 
-class Walk:
-    """The steps of a layer, walked forwards when it is made, and back again for the gradients."""
+def _affine(x: Any, weight: Any, bias: Any) -> Any:
+    return x @ weight.t() if bias is None else x @ weight.t() + bias
 
-    def __init__(
-        self, mode: str, w: Weights, x: Array, sizes: Sequence[int], h0: Array, c0: Array | None,
-        reverse: bool,
-    ) -> None:  # fmt: skip
-        self.w, self.x = w, x
-        ends = np.cumsum(sizes).tolist()
-        self.steps = [(slice(end - n, end), n) for n, end in zip(sizes, ends, strict=True)]
-        if reverse:
-            self.steps.reverse()
-        outside = x @ w.input.T
-        if w.input_bias is not None:
-            outside += w.input_bias
-        self.cell = cell = CELLS[mode](outside)
-        self.h, self.c = h0.copy(), None if c0 is None else c0.copy()
-        self.before = np.empty((len(x), h0.shape[1]), x.dtype, like=x)  # h as each row found it
-        new = np.empty((len(x), cell.width), x.dtype, like=x)
-        self.raw, self.output = new, new if w.projection is None else np.empty_like(self.before)
-        matrix = np.ascontiguousarray(w.state.T, like=w.state)
-        for rows, n in self.steps:
-            h = self.before[rows]
-            h[...] = self.h[:n]
-            inside = h @ matrix
-            if w.state_bias is not None:
-                inside += w.state_bias
-            cell.step(rows, inside, h, None if self.c is None else self.c[:n], new[rows])
-            if w.projection is not None:
-                np.matmul(new[rows], w.projection.T, out=self.output[rows])
-            self.h[:n] = self.output[rows]
-        used = (w.input, w.state, w.projection)
-        self.operations = 2 * len(x) * sum(each.size for each in used if each is not None)
-        if flops.counters.on:
-            flops.done("aten.mm", self.operations)
 
-    def back(
-        self, d_output: Array | None, d_h: Array | None, d_c: Array | None = None
-    ) -> tuple[Array, ...]:
-        """The gradients of data, h0, (c0,) and the weights that are present."""
-        w, cell = self.w, self.cell
-        if flops.counters.on:
-            flops.done("aten.mm", 2 * self.operations)
-        dh = np.zeros_like(self.h) if d_h is None else d_h.copy()
-        dc = None if self.c is None else np.zeros_like(self.c) if d_c is None else d_c.copy()
-        d_new = np.zeros_like(self.output) if d_output is None else d_output.copy()
-        d_inside = cell.factors(self.before)
-        for rows, n in reversed(self.steps):
-            d = d_new[rows]
-            d += dh[:n]
-            if w.projection is not None:
-                d = d @ w.projection
-            d_in, before = d_inside[rows], dh[:n]
-            cell.back(rows, d, None if dc is None else dc[:n], d_in)
-            np.matmul(d_in, w.state, out=before)
-            cell.beyond(rows, d, before)
-        d_outside = cell.outside(d_inside, d_new)
-        found: list[Array | None] = [
-            d_outside @ w.input, dh, dc, d_outside.T @ self.x, d_inside.T @ self.before,
-            None if w.input_bias is None else d_outside.sum(0),
-            None if w.state_bias is None else d_inside.sum(0),
-            None if w.projection is None else d_new.T @ self.raw,
-        ]  # fmt: skip
-        return tuple(g for g in found if g is not None)
+def step(mode: str, outside: Any, inside: Any, h: Any, c: Any) -> tuple[Any, Any]:
+    """The next h and c, from what enters the cell from outside and what its state contributes."""
+    if mode == "LSTM":
+        i, f, g, o = (outside + inside).chunk(4, 1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+    if mode == "GRU":
+        r_out, z_out, n_out = outside.chunk(3, 1)
+        r_in, z_in, n_in = inside.chunk(3, 1)
+        z = (z_out + z_in).sigmoid()
+        n = (n_out + (r_out + r_in).sigmoid() * n_in).tanh()
+        return (1 - z) * n + z * h, None
+    return (outside + inside).relu() if mode == "RNN_RELU" else (outside + inside).tanh(), None

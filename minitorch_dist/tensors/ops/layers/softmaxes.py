@@ -11,7 +11,6 @@ from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import Dims, axes, axis, numpy_names, spread
 from minitorch_dist.tensors.core.without_warnings import without_warnings
-from minitorch_dist.tensors.ops.elementwise.arithmetic import neg
 from minitorch_dist.tensors.promotion import cast, floating, not_implemented
 
 
@@ -99,11 +98,6 @@ def _log_softmax_gradient(g: Array, out: Array, along: int) -> Array:
     product = np.exp(out)
     product *= np.add.reduce(g, along, keepdims=True)
     return np.subtract(g, product, out=product)
-
-
-def softmin(input: T, dim: int, dtype: dtypes.dtype | None = None) -> T:
-    """softmax(-input)"""
-    return softmax(neg(input), dim, dtype)
 
 
 @numpy_names

@@ -20,7 +20,6 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.operations import add
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.linear_algebra import subscripts
 from minitorch_dist.tensors.ops.linear_algebra.products import packed, product, same_dtype
@@ -192,68 +191,3 @@ def _einsum(*args: Any) -> Any:
     same_dtype(*tensors)
     labels, out = subscripts.resolve(terms, output, tuple(t.array.ndim for t in tensors))
     return sum_of_products(tensors, labels, out)
-
-
-@autocasting.lower
-def tensordot(a: T, b: T, dims: int | Sequence[Any] = 2) -> T:
-    """Contract the last `dims` axes of a with the first of b, or the axes that two lists name."""
-    same_dtype(a, b)
-    x, y = a.array, b.array
-    if isinstance(dims, TensorBase):
-        dims = dims.array.tolist()
-    if isinstance(dims, int):
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(x.ndim, y.ndim):
-            raise RuntimeError(
-                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims} for {x.ndim}D and "
-                f"{y.ndim}D tensors"
-            )
-        first, second = list(range(-dims, 0)), list(range(dims))
-    else:
-        first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
-    if len(first) != len(second):
-        raise RuntimeError(
-            f"both dimension lists should have same length, got {first} and {second}"
-        )
-    left, right = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
-    for i, j in zip(first, second, strict=True):
-        if x.shape[i] != y.shape[j] and 1 not in (x.shape[i], y.shape[j]):
-            raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {x.shape[i]} in dim {i} "
-                f"and second has size {y.shape[j]} in dim {j}"
-            )
-        right[j] = left[i]
-    out = tuple(n for n in left if n not in right) + tuple(n for n in right if n not in left)
-    return sum_of_products((a, b), (tuple(left), tuple(right)), out)
-
-
-def bilinear(input1: T, input2: T, weight: T, bias: T | None = None) -> T:
-    """out[…, k] = Σ_ij input1[…, i] weight[k, i, j] input2[…, j] + bias[k]"""
-    out: T = _einsum("...i,kij,...j->...k", input1, weight, input2)
-    return out if bias is None else add(out, bias)
-
-
-def kron(input: T, other: T) -> T:
-    """Each element of `self` times the whole of `other`, side by side."""
-    n = max(input.array.ndim, other.array.ndim)
-    left = (1,) * (n - input.array.ndim) + input.array.shape
-    right = (1,) * (n - other.array.ndim) + other.array.shape
-    x, y = input.array, other.array
-    outer, inner = tuple(range(0, 2 * n, 2)), tuple(range(1, 2 * n, 2))
-    shape = tuple(a * b for a, b in zip(left, right, strict=True))
-    pairs = tuple(size for pair in zip(left, right, strict=True) for size in pair)
-    xs, ys = x.shape, y.shape
-
-    def of_x() -> Array:
-        return np.expand_dims(x.reshape(left), inner)
-
-    def of_y() -> Array:
-        return np.expand_dims(y.reshape(right), outer)
-
-    return record(
-        (of_x() * of_y()).reshape(shape),
-        "KronBackward0",
-        (input, lambda g: (g.reshape(pairs) * of_y()).sum(inner).reshape(xs), other),
-        (other, lambda g: (g.reshape(pairs) * of_x()).sum(outer).reshape(ys), input),
-    )

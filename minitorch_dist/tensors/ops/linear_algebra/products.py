@@ -15,12 +15,11 @@ import numpy as np
 from minitorch_dist.tensors import dtypes, flops
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.operations import mul, sum_to
+from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.complex_numbers import conj
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
-from minitorch_dist.tensors.promotion import promote
+from minitorch_dist.tensors.promotion import not_implemented, promote
 
 C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
            "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
@@ -39,7 +38,7 @@ def product(x: Array, y: Array, name: str = "") -> Array:
     if x.dtype in dtypes.HALVES:
         return product(x.astype(np.float32), y.astype(np.float32), name).astype(x.dtype)
     if x.dtype.kind == "b":
-        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
+        raise not_implemented("addmm_impl_cpu_", x)
     if flops.counters.on:
         _count(x, y, name)
     return np.asanyarray(np.matmul(x, y))
@@ -77,25 +76,9 @@ def check_rank(t: TensorBase, rank: int, name: str, what: str) -> None:
 
 def misfit(x: tuple[int, ...], y: tuple[int, ...]) -> RuntimeError:
     """torch's sentence for inner sizes that differ."""
-    if len(x) == 1 and len(y) == 1:
-        return RuntimeError(
-            f"inconsistent tensor size, expected tensor {list(x)} and src {list(y)} to have the "
-            f"same number of elements, but got {x[0]} and {y[0]} elements respectively"
-        )
-    if len(y) == 1:
-        rows = math.prod(x[:-1])
-        return RuntimeError(
-            f"size mismatch, got input ({rows}), mat ({rows}x{x[-1]}), vec ({y[0]})"
-        )
-    if len(y) == 2:
-        rows = math.prod(x[:-1])
-        return RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x[-1]} and {y[0]}x{y[1]})"
-        )
-    batch = math.prod(y[:-2])
+    a = f"{math.prod(x[:-1])}x{x[-1]}" if len(y) < 3 else "x".join(map(str, x))
     return RuntimeError(
-        f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {x[-1]}] but "
-        f"got: [{batch}, {y[-2]}]."
+        f"mat1 and mat2 shapes cannot be multiplied ({a} and {'x'.join(map(str, y))})"
     )
 
 
@@ -151,11 +134,7 @@ def _batched(self: T, other: T) -> T:
     try:
         out = product(rows, columns)
     except ValueError:  # the inner sizes were checked, so it is the batches
-        a, b = rows.shape[:-2], columns.shape[:-2]
-        raise RuntimeError(
-            f"The size of tensor a must match the size of tensor b in the batch dimensions: "
-            f"{list(a)} and {list(b)} do not broadcast"
-        ) from None
+        raise misfit(x.shape, y.shape) from None
     folded = columns.ndim == 2
     shape, xs, ys = out.shape, x.shape, y.shape
 
@@ -205,10 +184,7 @@ def bmm(input: T, mat2: T) -> T:
     same_dtype(input, mat2)
     x, y = input.array, mat2.array
     if y.shape[:2] != (x.shape[0], x.shape[2]):
-        raise RuntimeError(
-            "Expected size for first two dimensions of batch2 tensor to be: "
-            f"[{x.shape[0]}, {x.shape[2]}] but got: [{y.shape[0]}, {y.shape[1]}]."
-        )
+        raise misfit(x.shape, y.shape)
     return record(
         product(x, y),
         "BmmBackward0",
@@ -232,55 +208,16 @@ def dot(input: T, tensor: T) -> T:
     same_dtype(input, tensor)
     if x.shape != y.shape:
         raise misfit(x.shape, y.shape)
-    if x.dtype.kind == "b":
-        raise NotImplementedError("\"dot\" not implemented for 'Bool'")
     out = product(x[None, :], y[:, None]).reshape(())
     return record(
         out, "DotBackward0", (input, lambda g: g * y, tensor), (tensor, lambda g: g * x, input)
     )
 
 
-def vdot(input: T, other: T) -> T:
-    """`dot`, where the elements of the first vector are conjugated"""
-    return dot(conj(input), other)
-
-
-def inner(input: T, other: T) -> T:
-    """Sums of products over the last axis of both."""
-    x, y = input.array, other.array
-    if not (x.ndim and y.ndim):
-        return mul(input, other)
-    same_dtype(input, other)
-    if x.shape[-1] != y.shape[-1]:
-        raise RuntimeError(
-            "inner() the last dimension must match on both input tensors but got shapes "
-            f"{list(x.shape)} and {list(y.shape)}"
-        )
-    k = x.shape[-1]
-    left, right = count(x.shape[:-1]), count(y.shape[:-1])
-    xs, ys = x.shape, y.shape
-    out = product(x.reshape(left, k), y.reshape(right, k).T)
-    return record(
-        out.reshape(x.shape[:-1] + y.shape[:-1]),
-        "InnerBackward0",
-        (
-            input,
-            lambda g: product(g.reshape(left, right), y.reshape(right, k)).reshape(xs),
-            other,
-        ),
-        (
-            other,
-            lambda g: product(g.reshape(left, right).T, x.reshape(left, k)).reshape(ys),
-            input,
-        ),
-    )
-
-
 def outer(input: T, vec2: T) -> T:
     """All products of an element of one vector with an element of another."""
-    for t, name in ((input, "self"), (vec2, "vec2")):
-        if t.array.ndim != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
+    check_rank(input, 1, "outer", "vectors expected")
+    check_rank(vec2, 1, "outer", "vectors expected")
     input, vec2 = promote(input, vec2)
     x, y = input.array, vec2.array
     out = x[:, None] * y
@@ -290,6 +227,3 @@ def outer(input: T, vec2: T) -> T:
         (input, lambda g: product(g, y[:, None])[:, 0], vec2),
         (vec2, lambda g: product(x[None, :], g)[0], input),
     )
-
-
-ger = outer

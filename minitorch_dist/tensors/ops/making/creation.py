@@ -11,11 +11,11 @@ import numpy as np
 
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core import base
-from minitorch_dist.tensors.core.base import Array, Number, TensorBase
+from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.ops.elementwise.copying import convert
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.ops.making.literals import as_dtype
-from minitorch_dist.tensors.promotion import c_name, cast, one_number
+from minitorch_dist.tensors.promotion import cast, one_number
 from minitorch_dist.tensors.shape_arrays import mode
 
 Dtype: TypeAlias = "dtypes.dtype | type[float] | type[int] | type[bool] | None"
@@ -40,21 +40,25 @@ def numpy_dtype(dtype: Dtype) -> np.dtype[Any]:
     return (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
 
 
-def sizes(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
+def sizes(name: str, given: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
     """A shape, given as ints or as one sequence of ints."""
-    if len(size) == 1 and type(size[0]) is not int and isinstance(size[0], Sequence):
-        size = tuple(size[0])
-    for position, n in enumerate(size):
+    if size is not None:
+        given = (size,)
+    elif not given:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    if len(given) == 1 and type(given[0]) is not int and isinstance(given[0], Sequence):
+        given = tuple(given[0])
+    for position, n in enumerate(given):
         if type(n) is not int:
             if not _is_size(n):
                 raise TypeError(
                     f"{name}(): argument 'size' must be ints or one sequence of ints, not "
                     f"{type(n).__name__} at position {position + 1}"
                 )
-            size = tuple(map(_as_int, size))
+            given = tuple(map(_as_int, given))
         elif n < 0:
-            raise RuntimeError(f"{name}: Dimension size must be non-negative, got {list(size)}.")
-    return size
+            raise RuntimeError(f"{name}: Dimension size must be non-negative, got {list(given)}.")
+    return given
 
 
 def _as_int(n: Any) -> int:
@@ -65,14 +69,6 @@ def _is_size(n: Any) -> bool:
     if isinstance(n, TensorBase):
         return n.array.ndim == 0 and n.array.dtype.kind in "iu"
     return hasattr(n, "__index__") and not isinstance(n, (bool, np.ndarray))
-
-
-def _given(name: str, args: tuple[Any, ...], size: Any) -> tuple[int, ...]:
-    if size is not None:
-        args = (size,)
-    elif not args:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    return sizes(name, args)
 
 
 # ----------------------------------------------------------------------------------- from literals
@@ -112,73 +108,34 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Any:
     return tensor(data, dtype=dtype, device=device)
 
 
-def asarray(
-    obj: Any,
-    *,
-    dtype: Dtype = None,
-    device: Device = None,
-    copy: bool | None = None,
-    requires_grad: bool = False,
-) -> Any:
-    """`as_tensor` with a choice: `copy=True` never shares memory, `copy=False` always does."""
-    if copy:
-        out = made(literals.parse(obj, None if dtype is None else as_dtype(dtype)), device)
-    else:
-        out = as_tensor(obj, dtype, device)
-        source = obj.array if isinstance(obj, TensorBase) else obj
-        if copy is False and not (
-            isinstance(source, np.ndarray) and np.shares_memory(source, out.array)
-        ):
-            raise ValueError("asarray: cannot do this without a copy, and copy=False was given")
-    if requires_grad:
-        out.requires_grad = True
-    return out
-
-
-def scalar_tensor(
-    s: Number, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
-) -> Any:
-    """A 0-dim tensor, of the default dtype unless told otherwise."""
-    return made(np.array(s, numpy_dtype(dtype)), device, requires_grad)
-
-
 # ------------------------------------------------------------------------------------------ filled
 
 
-def zeros(
-    *args: Any,
-    size: Any = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Any:
-    """All zeros."""
-    shape = _given("zeros", args, size)
-    return made(np.zeros(shape, numpy_dtype(dtype), like=like(device)), device, requires_grad)
+def _maker(make: Any, name: str, words: str) -> Any:
+    """A function that makes tensors of a given size."""
+
+    def maker(
+        *args: Any,
+        size: Any = None,
+        dtype: Dtype = None,
+        device: Device = None,
+        requires_grad: bool = False,
+    ) -> Any:
+        shape = sizes(name, args, size)
+        return made(make(shape, numpy_dtype(dtype), like=like(device)), device, requires_grad)
+
+    return named(maker, name, words)
 
 
-def ones(
-    *args: Any,
-    size: Any = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Any:
-    """All ones."""
-    shape = _given("ones", args, size)
-    return made(np.ones(shape, numpy_dtype(dtype), like=like(device)), device, requires_grad)
+def named(function: Any, name: str, words: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = words
+    return function
 
 
-def empty(
-    *args: Any,
-    size: Any = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Any:
-    """A tensor with the values that the memory held before."""
-    shape = _given("empty", args, size)
-    return made(np.empty(shape, numpy_dtype(dtype), like=like(device)), device, requires_grad)
+zeros = _maker(np.zeros, "zeros", "All zeros.")
+ones = _maker(np.ones, "ones", "All ones.")
+empty = _maker(np.empty, "empty", "A tensor with the values that the memory held before.")
 
 
 def full(
@@ -198,12 +155,6 @@ def filled(name: str, size: Any, value: Any, dtype: Dtype, device: Device) -> Ar
         raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {kind_of(size)}")
     if isinstance(value, TensorBase):
         value = value.array
-    if isinstance(value, complex) and dtype is not None and not as_dtype(dtype).is_complex:
-        if as_dtype(dtype) is not dtypes.bool_:
-            raise RuntimeError(
-                f"value cannot be converted to type {c_name(as_dtype(dtype))} without overflow"
-            )
-        value = bool(value)
     number = literals.parse(value, None if dtype is None else as_dtype(dtype))
     if number.size != 1:
         raise TypeError(f"{name}(): argument 'fill_value' must be a number, not {kind_of(value)}")
@@ -233,48 +184,35 @@ def _like(
     return mode.empty_on(devices.resolve(device), input.array, kind, order), place
 
 
-def zeros_like(
-    input: TensorBase,
-    *,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Any:
-    """Zeros of the shape, dtype and device of `input`."""
-    array, device = _like("zeros_like", input, dtype, device, memory_format)
-    array.fill(0)
-    out = made(array, device, requires_grad)
+def _maker_like(value: int | None, name: str, words: str) -> Any:
+    """A function that makes tensors of the shape of another one."""
+
+    def maker(
+        input: TensorBase,
+        *,
+        dtype: Dtype = None,
+        device: Device = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Any:
+        array, place = _like(name, input, dtype, device, memory_format)
+        if value is not None:
+            array.fill(value)
+        return _lying_as(input, made(array, place, requires_grad))
+
+    return named(maker, name, words)
+
+
+def _lying_as(input: TensorBase, out: Any) -> Any:
+    """A part of a tensor that lies on several ranks has parts beside it."""
     return out if not input.is_part else input.lying_alike(out)  # type: ignore[attr-defined]
 
 
-def ones_like(
-    input: TensorBase,
-    *,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Any:
-    """Ones of the shape, dtype and device of `input`."""
-    array, device = _like("ones_like", input, dtype, device, memory_format)
-    array.fill(1)
-    out = made(array, device, requires_grad)
-    return out if not input.is_part else input.lying_alike(out)  # type: ignore[attr-defined]
-
-
-def empty_like(
-    input: TensorBase,
-    *,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Any:
-    """Uninitialised memory of the shape, dtype and device of `input`."""
-    array, device = _like("empty_like", input, dtype, device, memory_format)
-    out = made(array, device, requires_grad)
-    return out if not input.is_part else input.lying_alike(out)  # type: ignore[attr-defined]
+zeros_like = _maker_like(0, "zeros_like", "Zeros of the shape, dtype and device of `input`.")
+ones_like = _maker_like(1, "ones_like", "Ones of the shape, dtype and device of `input`.")
+empty_like = _maker_like(
+    None, "empty_like", "Uninitialised memory of the shape, dtype and device of `input`."
+)
 
 
 def full_like(
@@ -290,5 +228,4 @@ def full_like(
     one_number("full_like", "fill_value", fill_value, "Number")
     array, device = _like("full_like", input, dtype, device, memory_format)
     array[...] = literals.parse(fill_value, dtypes.from_numpy(array.dtype))
-    out = made(array, device, requires_grad)
-    return out if not input.is_part else input.lying_alike(out)  # type: ignore[attr-defined]
+    return _lying_as(input, made(array, device, requires_grad))

@@ -56,48 +56,6 @@ def array_wrap(
     return from_numpy(array.astype(np.uint8) if array.dtype.kind == "b" else array)
 
 
-def dlpack(input: TensorBase, **options: Any) -> Any:
-    """DLPack's capsule: how other array libraries take over the memory without a copy."""
-    if input.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if input.storage.device is devices.META:
-        raise BufferError("Cannot pack tensors on meta")
-    if input.array.dtype == dtypes.bfloat16.numpy:
-        raise BufferError("numpy cannot export bfloat16 through DLPack, use tensor.float()")
-    options.pop("stream", None)
-    return numpy(input).__dlpack__(**options)
-
-
-def dlpack_device(input: TensorBase) -> tuple[int, int]:
-    """DLPack's name for the place of the memory: 1 is the CPU."""
-    return 1, 0
-
-
-def to_dlpack(tensor: TensorBase) -> Any:
-    """The DLPack capsule of a tensor."""
-    return tensor.__dlpack__()  # type: ignore[attr-defined]
-
-
-def from_dlpack(ext_tensor: Any) -> Any:
-    """A tensor on the memory of another library that uses DLPack."""
-    if not hasattr(ext_tensor, "__dlpack__"):  # a bare capsule: numpy asks an object for it
-        ext_tensor = _Holder(ext_tensor)
-    return from_numpy(np.from_dlpack(ext_tensor))
-
-
-class _Holder:
-    """An object around a DLPack capsule, which can be asked once."""
-
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-
 def frombuffer(
     buffer: Any,
     *,
@@ -107,27 +65,13 @@ def frombuffer(
     requires_grad: bool = False,
 ) -> Any:
     """A 1-dim tensor on the memory of an object with Python's buffer protocol."""
-    try:
-        length = memoryview(buffer).nbytes
-    except TypeError:
-        raise ValueError("object does not implement Python buffer protocol.") from None
-    width = dtype.itemsize
-    if length == 0 or count == 0:
-        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
-    if not 0 <= offset < length:
+    length, width = memoryview(buffer).nbytes, dtype.itemsize
+    rest = length - offset
+    fits = 0 <= offset < length and (rest % width == 0 if count < 0 else count * width <= rest)
+    if not count or not fits:
         raise ValueError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
-            f"({length} bytes) minus 1"
-        )
-    if count < 0 and (length - offset) % width:
-        raise ValueError(
-            f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
-            f"multiple of element size ({width})"
-        )
-    if count > 0 and offset + count * width > length:
-        raise ValueError(
-            f"requested buffer length ({count} * {width} bytes) after offset ({offset} bytes) must "
-            f"not be greater than actual buffer length ({length} bytes)"
+            f"frombuffer(): {count} elements of {width} bytes after an offset of {offset} bytes do not fit into "
+            f"a buffer of {length} bytes"
         )
     array = np.frombuffer(buffer, np.uint8, -1 if count < 0 else count * width, offset)
     out = from_numpy(array.view(dtype.numpy))

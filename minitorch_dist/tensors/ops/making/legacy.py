@@ -29,8 +29,6 @@ def construct(cls: type[T], dtype: dtypes.dtype, args: tuple[Any, ...]) -> T:
             return base.bare(cls, data.array, data.storage)
         if isinstance(data, Size):
             return base.new(cls, np.empty(data, dtype.numpy, like=like))
-        if isinstance(data, str):
-            raise TypeError("new(): invalid data type 'str'")
         if not isinstance(data, (list, tuple, range, np.ndarray)):
             raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
         return base.new(cls, mode.settled(literals.parse(data, dtype), devices.CPU))
@@ -73,8 +71,6 @@ HalfTensor = _legacy("HalfTensor", dtypes.float16)
 BFloat16Tensor = _legacy("BFloat16Tensor", dtypes.bfloat16)
 LongTensor = _legacy("LongTensor", dtypes.int64)
 IntTensor = _legacy("IntTensor", dtypes.int32)
-ShortTensor = _legacy("ShortTensor", dtypes.int16)
-CharTensor = _legacy("CharTensor", dtypes.int8)
 ByteTensor = _legacy("ByteTensor", dtypes.uint8)
 BoolTensor = _legacy("BoolTensor", dtypes.bool_)
 

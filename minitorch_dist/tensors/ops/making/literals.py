@@ -6,14 +6,15 @@ bool; numpy scalars and arrays keep their own. Mixed lists take the highest of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.promotion import converted, tell_discarded
+from minitorch_dist.tensors.promotion import converted
 
 _NEGATIVE = (
     "At least one stride in the given numpy array is negative, and tensors with negative strides "
@@ -22,8 +23,12 @@ _NEGATIVE = (
 )
 
 
+class NoNumbers(TypeError, ValueError):
+    """What was written down is no table of numbers. (torch raises now the one and now the other.)"""
+
+
 def as_dtype(given: Any) -> dtypes.dtype:
-    """A dtype argument: ours, or one of Python's `float`, `int`, `bool`, `complex`."""
+    """A dtype argument: ours, or one of Python's `float`, `int`, `bool`."""
     if isinstance(given, dtypes.dtype):
         return given
     if given is float:
@@ -32,8 +37,6 @@ def as_dtype(given: Any) -> dtypes.dtype:
         return dtypes.int64
     if given is bool:
         return dtypes.bool_
-    if given is complex:
-        return dtypes.complex128
     raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(given).__name__}")
 
 
@@ -51,51 +54,72 @@ def parse(data: Any, dtype: dtypes.dtype | None = None) -> Array:
         return _copied(check_array(np.asarray(data)), dtype)
     if isinstance(data, TensorBase):
         return _copied(data.array, dtype)
-    if type(data) in (list, tuple) and _is_plain(data):
-        try:
-            found = np.array(data)
-        except (ValueError, OverflowError):
-            found = None  # ragged, or too large: the walk below finds the words for it
-        if found is not None and found.dtype.char in "dlq?":
-            return _stored(found, dtype or _of_python(found))
-    shape = _shape(data)
-    leaves: list[Any] = []
-    _collect(data, shape, 0, leaves)
-    own_dtype = dtype or _of_leaves(leaves)
-    numbers = [x.item() if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
     try:
-        flat = np.array(numbers) if numbers else np.empty(0)
+        found = np.array(data if _is_plain(data) else _plain(data))
+    except ValueError:
+        raise NoNumbers("expected sequences of one length at each depth, and numbers in them") from None  # fmt: skip
     except OverflowError:
         raise ValueError("Overflow when unpacking long long") from None
-    if flat.dtype.kind in "uO":
+    if found.dtype == np.uint64 or (found.dtype.kind == "O" and isinstance(found.flat[0], int)):
         raise ValueError("Overflow when unpacking long long")
-    return _stored(flat.reshape(shape), own_dtype)
+    if found.dtype.kind in "OU":
+        error = NoNumbers if found.dtype.kind == "U" else RuntimeError
+        raise error(f"Could not infer dtype of {type(found.flat[0]).__name__}")
+    return _stored(found, dtype or _inferred(data, found))
 
 
 def _copied(array: Array, dtype: dtypes.dtype | None) -> Array:
-    if array.dtype.kind == "c" and dtype is not None:
-        tell_discarded(array, dtype)
-        return converted(array, dtype)
-    return array.astype(array.dtype if dtype is None else dtype.numpy)
+    return converted(array, dtype) if dtype is not None else array.copy(order="K")
 
 
 def _is_plain(data: Any) -> bool:
-    """Whether the first leaf is a Python number, so that numpy's own inference can be trusted.
+    """Whether the first leaf is a Python number, so that numpy can look at the others itself."""
+    return type(_first_leaf(data)) in (int, float, bool) and not _holds_tensors(data)
 
-    numpy scalars among Python numbers are found out by the dtype: see the caller.
-    """
-    while type(data) in (list, tuple):
-        if not data:
-            return False
+
+def _holds_tensors(data: Any) -> bool:
+    return type(data) in (list, tuple) and any(
+        isinstance(x, TensorBase) or (type(x) in (list, tuple) and _holds_tensors(x)) for x in data
+    )
+
+
+def _first_leaf(data: Any) -> Any:
+    while isinstance(data, Sequence) and not isinstance(data, (str, bytes)) and len(data):
         data = data[0]
-    return type(data) in (int, float, bool)
+    return data
 
 
-def _of_python(array: Array) -> dtypes.dtype:
-    """The type of Python numbers that numpy has collected in `array`."""
+def _plain(data: Any) -> Any:
+    """Nested lists whose tensors, each of one element, are numbers of numpy."""
+    if isinstance(data, TensorBase):
+        if data.array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return data.array.reshape(())[()]
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return [_plain(item) for item in data]
+    return data
+
+
+def _inferred(data: Any, array: Array) -> dtypes.dtype:
+    """The type of what numpy has collected: Python's floats get the default, numpy's numbers keep theirs."""
+    if isinstance(_first_leaf(data), (np.ndarray, np.generic, TensorBase)):
+        return functools.reduce(dtypes.promote_types, _types(data))
     if array.dtype.kind == "f":
         return dtypes.get_default_dtype()
     return dtypes.bool_ if array.dtype.kind == "b" else dtypes.int64
+
+
+def _types(data: Any) -> Iterator[dtypes.dtype]:
+    """The type of each leaf."""
+    if isinstance(data, TensorBase):
+        yield data.dtype
+    elif isinstance(data, (np.ndarray, np.generic)):
+        yield dtypes.from_numpy(data.dtype)
+    elif isinstance(data, Sequence):
+        for item in data:
+            yield from _types(item)
+    else:
+        yield dtypes.of_scalar(data)
 
 
 def _stored(values: Array, dtype: dtypes.dtype) -> Array:
@@ -107,76 +131,5 @@ def _stored(values: Array, dtype: dtypes.dtype) -> Array:
         low = -int(limits.max) if wraps else int(limits.min)
         if not (values.min() >= low and values.max() <= limits.max):
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
-    if values.dtype.kind == "c" and not dtype.is_complex:
-        raise TypeError("must be real number, not complex")
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(values.astype(dtype.numpy))
-
-
-# --------------------------------------------------------------------------------- walking nested lists
-
-
-def _is_sequence(data: Any) -> bool:
-    if isinstance(data, (np.ndarray, TensorBase)):
-        return _array(data).ndim > 0
-    return isinstance(data, Sequence) and not isinstance(data, (str, bytes))
-
-
-def _array(data: Any) -> Array:
-    return np.asarray(data.array if isinstance(data, TensorBase) else data)
-
-
-def _shape(data: Any) -> tuple[int, ...]:
-    """The shape that the first branch of `data` suggests; `_collect` holds the others to it."""
-    if isinstance(data, str):
-        raise TypeError("new(): invalid data type 'str'")
-    shape: list[int] = []
-    while _is_sequence(data):
-        if isinstance(data, TensorBase):  # a tensor inside a list stands for one number
-            break
-        if isinstance(data, np.ndarray):
-            return (*shape, *data.shape)
-        shape.append(len(data))
-        if not shape[-1]:
-            break
-        data = data[0]
-        if isinstance(data, str):
-            raise ValueError("too many dimensions 'str'")
-    return tuple(shape)
-
-
-def _collect(data: Any, shape: tuple[int, ...], dim: int, leaves: list[Any]) -> None:
-    """Append the numbers of `data` to `leaves`, checking every length on the way."""
-    if dim == len(shape):
-        leaves.append(_leaf(data))
-        return
-    if not _is_sequence(data):
-        raise TypeError(f"not a sequence: {data!r} at dim {dim}, where {shape[dim]} were expected")
-    if isinstance(data, (np.ndarray, TensorBase)):
-        data = list(_array(data))
-    if len(data) != shape[dim]:
-        raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})")
-    for item in data:
-        _collect(item, shape, dim + 1, leaves)
-
-
-def _leaf(data: Any) -> Any:
-    if isinstance(data, (TensorBase, np.ndarray)):
-        array = _array(data)
-        if array.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        return array.reshape(())
-    if isinstance(data, (bool, int, float, complex, np.generic)):
-        return data
-    if _is_sequence(data):
-        raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as a number")
-    raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-
-
-def _of_leaves(leaves: list[Any]) -> dtypes.dtype:
-    found: dtypes.dtype | None = None
-    kinds = {x.dtype if isinstance(x, (np.ndarray, np.generic)) else type(x) for x in leaves}
-    for kind in kinds:
-        own = dtypes.from_numpy(kind) if isinstance(kind, np.dtype) else dtypes.of_scalar(kind())
-        found = own if found is None else dtypes.promote_types(found, own)
-    return found or dtypes.get_default_dtype()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 
 from minitorch_dist.tensors import devices, distributions, dtypes
 from minitorch_dist.tensors.autograd.joint import record_joint
-from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.core.view_geometry import joined
+from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import Generator, current
 from minitorch_dist.tensors.limits import finfo
@@ -21,6 +19,7 @@ from minitorch_dist.tensors.ops.making.creation import (
     empty,
     like,
     made,
+    named,
     numpy_dtype,
     sizes,
     zeros_like,
@@ -50,126 +49,67 @@ def check_floating(array_dtype: np.dtype[Any], name: str) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
 
 
-def _draw_parts(
-    shape: tuple[int, ...], kind: np.dtype[Any], generator: Generator, name: str, like: Array | None
-) -> Array:
-    """Complex numbers: both parts uniform; or normal, and together of variance 1."""
-    parts = np.dtype(np.float32 if kind == np.complex64 else np.float64)
-    if kind.kind != "c":
-        check_floating(kind, name)
-    if like is not None:
-        return np.empty(shape, kind, like=like)
-    if name == "normal_kernel_cpu":
-        drawn = distributions.draw((*shape, 2), parts, generator, distributions.normal)
-        drawn *= parts.type(math.sqrt(0.5))
-    else:
-        drawn = distributions.draw((*shape, 2), parts, generator, distributions.unit(parts))
-    return joined(drawn, kind)
-
-
-def _size(name: str, args: tuple[Any, ...], size: Any) -> tuple[int, ...]:
-    if size is not None:
-        args = (size,)
-    elif not args:
-        raise TypeError(f"{name}() received no size: pass ints, or one sequence of ints")
-    return sizes(name, args)
-
-
 # ------------------------------------------------------------------------------- uniform and normal
 
 
-def rand(
-    *args: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Any:
-    """Uniform on [0, 1)."""
-    kind = numpy_dtype(dtype)
-    shape = _size("rand", args, size)
-    if kind not in distributions.DIGITS:
-        array = _draw_parts(
-            shape, kind, source(generator, device), "check_uniform_bounds", like(device)
+def _drawer(of: Any, kernel: str, name: str, words: str) -> Any:
+    """A function that draws tensors of a given size. `of`: what makes numbers of this type from random words."""
+
+    def drawer(
+        *args: Any,
+        size: Any = None,
+        generator: Generator | None = None,
+        dtype: Dtype = None,
+        device: Device = None,
+        requires_grad: bool = False,
+    ) -> Any:
+        kind, shape = numpy_dtype(dtype), sizes(name, args, size)
+        check_floating(kind, kernel)
+        where = source(generator, device)
+        array = distributions.draw(shape, kind, where, of(kind), like(device))
+        return made(array, device, requires_grad)
+
+    return named(drawer, name, words)
+
+
+def _drawer_like(drawer: Any, in_place: str, name: str, words: str) -> Any:
+    """A function that draws tensors of the shape of another one."""
+
+    def drawer_like(
+        input: Any,
+        *,
+        generator: Generator | None = None,
+        dtype: Dtype = None,
+        device: Device = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Any:
+        if input.is_part:  # a part of what is drawn for the whole tensor
+            blank = zeros_like(input, dtype=dtype)
+            return getattr(blank, in_place)().requires_grad_(requires_grad)
+        return drawer(
+            input.array.shape,
+            generator=generator,
+            dtype=input.dtype if dtype is None else dtype,
+            device=input.storage.device if device is None else device,
+            requires_grad=requires_grad,
         )
-    else:
-        array = distributions.draw(
-            shape, kind, source(generator, device), distributions.unit(kind), like(device)
-        )
-    return made(array, device, requires_grad)
+
+    return named(drawer_like, name, words)
 
 
-def randn(
-    *args: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Any:
-    """Standard normal."""
-    kind = numpy_dtype(dtype)
-    shape = _size("randn", args, size)
-    if kind not in distributions.DIGITS:
-        array = _draw_parts(
-            shape, kind, source(generator, device), "normal_kernel_cpu", like(device)
-        )
-    else:
-        array = distributions.draw(
-            shape, kind, source(generator, device), distributions.normal, like(device)
-        )
-    return made(array, device, requires_grad)
+def _normal(_: np.dtype[Any]) -> distributions.Transform:
+    return distributions.normal
 
 
-def _drawn_beside(
-    input: Any, name: str, numbers: tuple[Any, ...], dtype: Dtype, requires_grad: bool
-) -> Any:
-    """A part of what `name` draws for the whole tensor; `input` is such a part, and says which."""
-    blank = zeros_like(input, dtype=dtype)
-    return getattr(blank, name)(*numbers).requires_grad_(requires_grad)
-
-
-def rand_like(
-    input: TensorBase,
-    *,
-    generator: Generator | None = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Any:
-    """Uniform on [0, 1), of the shape, dtype and device of `input`."""
-    if input.is_part:
-        return _drawn_beside(input, "uniform_", (), dtype, requires_grad)
-    return rand(
-        input.array.shape,
-        generator=generator,
-        dtype=input.dtype if dtype is None else dtype,
-        device=input.storage.device if device is None else device,
-        requires_grad=requires_grad,
-    )
-
-
-def randn_like(
-    input: TensorBase,
-    *,
-    generator: Generator | None = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Any:
-    """Standard normal, of the shape, dtype and device of `input`."""
-    if input.is_part:
-        return _drawn_beside(input, "normal_", (), dtype, requires_grad)
-    return randn(
-        input.array.shape,
-        generator=generator,
-        dtype=input.dtype if dtype is None else dtype,
-        device=input.storage.device if device is None else device,
-        requires_grad=requires_grad,
-    )
+rand = _drawer(distributions.unit, "check_uniform_bounds", "rand", "Uniform on [0, 1).")
+randn = _drawer(_normal, "normal_kernel_cpu", "randn", "Standard normal.")
+rand_like = _drawer_like(
+    rand, "uniform_", "rand_like", "Uniform on [0, 1), of the shape, dtype and device of `input`."
+)
+randn_like = _drawer_like(
+    randn, "normal_", "randn_like", "Standard normal, of the shape, dtype and device of `input`."
+)
 
 
 def normal(
@@ -183,42 +123,31 @@ def normal(
     requires_grad: bool = False,
 ) -> Any:
     """Normal with a mean and a standard deviation; either may be a tensor, else give a size."""
+    check_spread(std)
     tensors = [t for t in (mean, std) if isinstance(t, TensorBase)]
+    m: Any = mean
+    s: Any = std
     if not tensors:
-        if size is None:
-            raise TypeError("normal() needs a size where mean and std are numbers")
-        check_spread(std)
         kind = numpy_dtype(dtype)
         check_floating(kind, "normal_kernel_cpu")
-        shape = sizes("normal", (size,))
-        m, s = float(mean), float(std)  # type: ignore[arg-type]
+        where, shape = source(generator, device), sizes("normal", (), size)
         array = distributions.draw(
-            shape,
-            kind,
-            source(generator, device),
-            lambda w: distributions.normal(w) * s + m,
-            like(device),
+            shape, kind, where, lambda w: distributions.normal(w) * s + m, like(device)
         )
         return made(array, device, requires_grad)
-    if size is not None:
-        raise TypeError("normal() takes a size only where mean and std are numbers")
-    for t in tensors:
-        check_floating(t.array.dtype, "normal_kernel_cpu")
-    check_spread(std)
-    m, s = (t.array if isinstance(t, TensorBase) else np.float64(t) for t in (mean, std))  # type: ignore[assignment]
-    shape = np.broadcast_shapes(np.shape(m), np.shape(s))
+    kinds = [(t.array.shape, t.array.dtype) for t in tensors]
+    for _, kind in kinds:
+        check_floating(kind, "normal_kernel_cpu")
+    place = tensors[0].storage.device
+    m, s = (t.array if isinstance(t, TensorBase) else np.float64(t) for t in (m, s))
     z = distributions.draw(
-        shape,
-        np.dtype(np.float64),
-        source(generator, tensors[0].storage.device),
-        distributions.normal,
-        like(tensors[0].storage.device),
-    )
-    out = (z * s + m).astype(tensors[0].array.dtype)
-    shapes = [(t.array.shape, t.array.dtype) for t in tensors]
+        np.broadcast_shapes(np.shape(m), np.shape(s)), np.dtype(np.float64),
+        source(generator, place), distributions.normal, like(place),
+    )  # fmt: skip
     return record_joint(
-        out, "NormalBackward0", tensors, lambda g: [np.zeros(n, d, like=g) for n, d in shapes]
-    )
+        (z * s + m).astype(kinds[0][1]), "NormalBackward0", tensors,
+        lambda g: [np.zeros(n, d, like=g) for n, d in kinds],
+    )  # fmt: skip
 
 
 def check_spread(std: Any) -> None:
@@ -287,34 +216,6 @@ def randint(
         like(device),
     )
     return made(array, device, requires_grad)
-
-
-def randint_like(
-    input: TensorBase,
-    *bounds: int,
-    low: int = 0,
-    high: int | None = None,
-    generator: Generator | None = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Any:
-    """Integers from low to high-1, of the shape, dtype and device of `input`."""
-    if input.is_part:
-        found = (*bounds, *(() if high is None else (high,)))
-        ends = found if len(found) == 2 else (low, *found)
-        return _drawn_beside(input, "random_", ends, dtype, requires_grad)
-    return randint(
-        *bounds,
-        low=low,
-        high=high,
-        size=input.array.shape,
-        generator=generator,
-        dtype=input.dtype if dtype is None else dtype,
-        device=input.storage.device if device is None else device,
-        requires_grad=requires_grad,
-    )
 
 
 def randperm(

@@ -9,7 +9,7 @@ import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.ops.making.creation import Device, Dtype, made, numpy_dtype
+from minitorch_dist.tensors.ops.making.creation import Device, Dtype, made, numpy_dtype, sizes
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 from minitorch_dist.tensors.promotion import not_implemented
 
@@ -22,9 +22,7 @@ def _number(value: Any, name: str) -> Any:
         return value.array.item() if value.dtype.category != dtypes.FLOATING else float(value.array)
     if isinstance(value, np.generic):
         value = value.item()
-    if not isinstance(value, (int, float)) and not (
-        isinstance(value, complex) and name in ("linspace", "logspace")
-    ):
+    if not isinstance(value, (int, float)):
         raise TypeError(f"{name}(): bounds must be numbers, not {type(value).__name__}")
     return value
 
@@ -55,13 +53,13 @@ def arange(
     else:
         floating = any(isinstance(x, float) for x in (low, high, by))
         kind = dtypes.get_default_dtype() if floating else dtypes.int64
-    if kind is dtypes.bool_ or kind.is_complex:
+    if kind is dtypes.bool_:
         raise not_implemented("arange_cpu", np.empty(0, kind.numpy))
     return made(_steps(low, high, by, kind), device, requires_grad)
 
 
-def _steps(low: Any, high: Any, by: Any, kind: dtypes.dtype, closed: bool = False) -> Array:
-    """low + i · by for every i that stays below high (or, if closed, does not pass it)."""
+def _steps(low: Any, high: Any, by: Any, kind: dtypes.dtype) -> Array:
+    """low + i · by for every i that stays below high."""
     if by == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -69,40 +67,16 @@ def _steps(low: Any, high: Any, by: Any, kind: dtypes.dtype, closed: bool = Fals
     if (high - low) * by < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if not kind.is_floating_point:  # a bound between whole numbers still counts as it stands
-        count = math.ceil((high - low) / by) if not closed else int((high - low) // by) + 1
+        count = math.ceil((high - low) / by)
         low, by = int(low), int(by)
         return np.asanyarray((low + by * np.arange(count, dtype=np.int64)).astype(kind.numpy))
-    count = int((high - low) / by) + 1 if closed else math.ceil((high - low) / by)
+    count = math.ceil((high - low) / by)
     return np.asanyarray((low + by * np.arange(count, dtype=np.float64)).astype(kind.numpy))
 
 
-def range(
-    start: Any = 0,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Any:
-    """As `arange`, with the end included and the default dtype. (Deprecated in torch.)"""
-    import warnings
-
-    warnings.warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior is "
-        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
-        "values in [start, end).",
-        UserWarning,
-        stacklevel=2,
-    )
-    low, high, by = (_number(x, "range") for x in (start, end, step))
-    kind = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
-    return made(_steps(low, high, by, kind, closed=True), device, requires_grad)
-
-
-def _even(start: Any, end: Any, steps: int, name: str) -> Array:
+def _even(start: Any, end: Any, steps: int) -> Array:
     """`steps` numbers from start to end in float64, counted from both ends, so that both are exact."""
-    low, high = _number(start, name), _number(end, name)
+    low, high = _number(start, "linspace"), _number(end, "linspace")
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
     if steps == 1:
@@ -122,30 +96,8 @@ def linspace(
     requires_grad: bool = False,
 ) -> Any:
     """`steps` numbers from start to end, both included."""
-    found = _even(start, end, steps, "linspace")
-    return made(found.astype(_own_dtype(found, dtype)), device, requires_grad)
-
-
-def logspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    base: float = 10.0,
-    *,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Any:
-    """base to the power of `linspace(start, end, steps)`."""
-    powers = float(base) ** _even(start, end, steps, "logspace")
-    return made(powers.astype(_own_dtype(powers, dtype)), device, requires_grad)
-
-
-def _own_dtype(found: Array, dtype: Dtype) -> np.dtype[Any]:
-    """The type that was asked for, else the default one, or its complex form."""
-    if dtype is None and found.dtype.kind == "c":
-        return dtypes.to_complex(dtypes.get_default_dtype()).numpy
-    return numpy_dtype(dtype)
+    found = _even(start, end, steps)
+    return made(found.astype(numpy_dtype(dtype)), device, requires_grad)
 
 
 def eye(
@@ -157,37 +109,5 @@ def eye(
     requires_grad: bool = False,
 ) -> Any:
     """Ones on the diagonal, zeros elsewhere."""
-    for side, name in ((n, "n"), (n if m is None else m, "m")):
-        if not hasattr(side, "__index__"):
-            raise TypeError(f"eye(): argument '{name}' must be int, not {type(side).__name__}")
-        if side < 0:
-            raise RuntimeError(f"{name} must be greater or equal to 0, got {side}")
+    sizes("eye", (n, n if m is None else m))
     return made(np.eye(n, m, dtype=numpy_dtype(dtype)), device, requires_grad)
-
-
-def tril_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: Dtype = dtypes.int64,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Any:
-    """Two rows: where the lower triangle of a row × col matrix is, line by line."""
-    places = np.array(np.tril_indices(row, offset, col), numpy_dtype(dtype))
-    return made(places, device, requires_grad)
-
-
-def triu_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: Dtype = dtypes.int64,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Any:
-    """Two rows: where the upper triangle of a row × col matrix is, line by line."""
-    places = np.array(np.triu_indices(row, offset, col), numpy_dtype(dtype))
-    return made(places, device, requires_grad)

@@ -7,17 +7,30 @@ from typing import Any
 
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import T, TensorBase
-from minitorch_dist.tensors.ops.making import literals
-from minitorch_dist.tensors.ops.making.creation import (
-    Device,
-    Dtype,
-    empty,
-    filled,
-    made,
-    ones,
-    zeros,
-)
+from minitorch_dist.tensors.ops.making import creation, literals
+from minitorch_dist.tensors.ops.making.creation import Device, Dtype, filled, made, named
 from minitorch_dist.tensors.ops.making.literals import as_dtype
+
+
+def _like_self(make: Any, name: str, words: str) -> Any:
+    def method(
+        self: TensorBase,
+        *shape: Any,
+        size: Any = None,
+        dtype: Dtype = None,
+        device: Device = None,
+        requires_grad: bool = False,
+    ) -> Any:
+        kind = self.dtype if dtype is None else dtype
+        place = _or_own(self, device)
+        return make(*shape, size=size, dtype=kind, device=place, requires_grad=requires_grad)
+
+    return named(method, name, words)
+
+
+new_zeros = _like_self(creation.zeros, "new_zeros", "All zeros, of the given shape.")
+new_ones = _like_self(creation.ones, "new_ones", "All ones, of the given shape.")
+new_empty = _like_self(creation.empty, "new_empty", "Uninitialised memory, of the given shape.")
 
 
 def new_tensor(
@@ -29,48 +42,6 @@ def new_tensor(
         data = base.new(data.plain, data.array)  # a part of a tensor is refused
     array = literals.parse(data, kind)
     return made(array, _or_own(self, device), requires_grad)  # type: ignore[no-any-return]
-
-
-def new_zeros(
-    self: T,
-    *shape: Any,
-    size: Any = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> T:
-    """All zeros, of the given shape."""
-    kind = self.dtype if dtype is None else dtype
-    place = _or_own(self, device)
-    return zeros(*shape, size=size, dtype=kind, device=place, requires_grad=requires_grad)  # type: ignore[no-any-return]
-
-
-def new_ones(
-    self: T,
-    *shape: Any,
-    size: Any = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> T:
-    """All ones, of the given shape."""
-    kind = self.dtype if dtype is None else dtype
-    place = _or_own(self, device)
-    return ones(*shape, size=size, dtype=kind, device=place, requires_grad=requires_grad)  # type: ignore[no-any-return]
-
-
-def new_empty(
-    self: T,
-    *shape: Any,
-    size: Any = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> T:
-    """Uninitialised memory, of the given shape."""
-    kind = self.dtype if dtype is None else dtype
-    place = _or_own(self, device)
-    return empty(*shape, size=size, dtype=kind, device=place, requires_grad=requires_grad)  # type: ignore[no-any-return]
 
 
 def new_full(

@@ -7,7 +7,6 @@ from typing import Any
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.core.views import view_of
-from minitorch_dist.tensors.ops.complex_numbers import conj
 from minitorch_dist.tensors.ops.shapes.reshaping import sizes
 
 
@@ -18,16 +17,6 @@ def transpose(input: T, dim0: int, dim1: int) -> T:
     if not x.ndim:
         return view_of(input, x[...], "TransposeBackward0", lambda g: g)
     return view_of(input, x.swapaxes(a, b), "TransposeBackward0", lambda g: g.swapaxes(a, b))
-
-
-def swapaxes(input: T, axis0: int, axis1: int) -> T:
-    """`transpose`, under numpy's name."""
-    return transpose(input, axis0, axis1)
-
-
-def swapdims(input: T, dim0: int, dim1: int) -> T:
-    """`transpose`, under another name."""
-    return transpose(input, dim0, dim1)
 
 
 def t(input: T) -> T:
@@ -42,18 +31,9 @@ def permute(input: T, *order: Any, dims: Any = None) -> T:
     """The dimensions in the order `dims`."""
     x = input.array
     given = sizes(order, "permute", dims)
-    if len(given) != x.ndim:
-        raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
-            f"length of the desired ordering of dimensions i.e. input.dim() = {x.ndim} is not "
-            f"equal to len(dims) = {len(given)}"
-        )
-    try:
-        out = x.transpose(given)
-    except ValueError:
-        if len({axis(d, x.ndim) for d in given}) != len(given):
-            raise RuntimeError("permute(): duplicate dims are not allowed.") from None
-        raise
+    if len(given) != x.ndim or len({axis(d, x.ndim) for d in given}) != x.ndim:
+        raise RuntimeError(f"permute(): {given} is no order of {x.ndim} dimensions")
+    out = x.transpose(given)
     return view_of(input, out, "PermuteBackward0", lambda g: _permute_back(g, given))
 
 
@@ -67,27 +47,18 @@ def movedim(input: T, source: Any, destination: Any) -> T:
     """The dimensions `source` moved to the places `destination`; the others keep their order."""
     n = input.array.ndim
     given = [(d,) if isinstance(d, int) else tuple(d) for d in (source, destination)]
-    if len(given[0]) != len(given[1]):
-        raise RuntimeError(
-            "movedim: Invalid source or destination dims: source "
-            f"({list(given[0])} dims) should contain the same number of dims as destination "
-            f"({list(given[1])} dims)"
-        )
     here, there = ([axis(d, n) for d in dims] for dims in given)
-    for what, dims in (("source", here), ("destination", there)):
-        if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{what}` ({dims})")
+    if not len(here) == len(there) == len(set(here)) == len(set(there)):
+        raise RuntimeError(
+            f"movedim(): source {list(given[0])} and destination {list(given[1])} have to name as many "
+            "different dimensions"
+        )
     if not n:
         return view_of(input, input.array, "AliasBackward0", lambda g: g)
     order = [d for d in range(n) if d not in here]
     for to, which in sorted(zip(there, here, strict=True)):
         order.insert(to, which)
     return permute(input, tuple(order))
-
-
-def moveaxis(input: T, source: Any, destination: Any) -> T:
-    """`movedim`, under numpy's name."""
-    return movedim(input, source, destination)
 
 
 def T_(input: T) -> T:
@@ -97,26 +68,6 @@ def T_(input: T) -> T:
 
 def mT(input: T) -> T:
     """The last two dimensions exchanged: the transpose of each matrix of a batch."""
-    return _of_matrices(input, "tensor.mT")
-
-
-def adjoint(input: T) -> T:
-    """`mT`, with each element conjugated"""
-    return conj(_of_matrices(input, "tensor.adjoint()"))
-
-
-def _of_matrices(input: T, name: str) -> T:
     if input.array.ndim == 1:
-        raise RuntimeError(
-            f"{name} is only supported on matrices or batches of matrices. Got 1-D tensor."
-        )
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices")
     return transpose(input, -2, -1) if input.array.ndim else input
-
-
-def H(input: T) -> T:
-    """The transpose of one matrix, with each element conjugated"""
-    if input.array.ndim not in (0, 2):
-        raise RuntimeError(
-            f"tensor.H is only supported on matrices (2-D tensors). Got {input.array.ndim}-D tensor."
-        )
-    return conj(transpose(input, 0, 1) if input.array.ndim else input)

@@ -10,7 +10,6 @@ from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.core.operations import sum, sum_to
 from minitorch_dist.tensors.core.views import view_of
 from minitorch_dist.tensors.ops.shapes.reshaping import Shape, reshape, sizes
-from minitorch_dist.tensors.promotion import broadcast_error
 from minitorch_dist.tensors.size import Size
 
 
@@ -80,34 +79,17 @@ def broadcast_to(input: T, size: Any, *more: int) -> T:
 
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that all of these broadcast to."""
-    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    full: list[int] = [1] * max(map(len, given), default=0)
-    for shape in given:
-        for back in range(1, len(shape) + 1):
-            n = shape[-back]
-            if n < 0:
-                raise ValueError(
-                    f"Attempting to broadcast a dimension with negative length: {list(shape)}"
-                )
-            if full[-back] not in (1, n) and n != 1:
-                raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape: "
-                    + ", ".join(str(list(s)) for s in given)
-                )
-            if n != 1:
-                full[-back] = n
-    return Size(full)
+    try:
+        return Size(np.broadcast_shapes(*shapes))
+    except ValueError:
+        raise RuntimeError(
+            f"Shape mismatch: objects cannot be broadcast to a single shape: {', '.join(map(str, shapes))}"
+        ) from None
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """All tensors expanded to their common shape."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
-    shapes = [t.array.shape for t in tensors]
-    for other in shapes[1:]:
-        try:
-            broadcast_shapes(shapes[0], other)
-        except RuntimeError:
-            raise broadcast_error(shapes[0], other) from None
-    full = broadcast_shapes(*shapes)
+    full = broadcast_shapes(*(t.array.shape for t in tensors))
     return tuple([t if t.array.shape == full else expand(t, full) for t in tensors])

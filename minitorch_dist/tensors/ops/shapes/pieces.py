@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from minitorch_dist.tensors.autograd.joint import views_of
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
@@ -55,16 +54,15 @@ def narrow(input: T, dim: int, start: int, length: int) -> T:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     place, first = axis(dim, len(shape)), int(start)
     n = shape[place]
-    if length < 0:
-        raise RuntimeError("narrow(): length must be non-negative.")
     if not -n <= first <= n:
         raise IndexError(
             f"start out of range (expected to be in range of [{-n}, {n}], but got {first})"
         )
-    if first < 0:
-        first += n
-    if first + length > n:
-        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
+    if length < 0 or (first + n * (first < 0)) + length > n:
+        raise RuntimeError(
+            f"narrow(): start ({first}) and length ({length}) are not within a dimension of size {n}"
+        )
+    first += n if first < 0 else 0
     return part(input, _at(place, slice(first, first + length)), "SliceBackward0")
 
 
@@ -91,13 +89,9 @@ def split(input: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, .
     if not isinstance(split_size, int):
         return split_with_sizes(input, split_size, dim)
     n = _side(input, dim, "split")
-    if split_size < 0:
+    if split_size < 0 or (split_size == 0 and n):
         raise RuntimeError(
-            f"split expects split_size be non-negative, but got split_size={split_size}"
-        )
-    if split_size == 0 and n:
-        raise RuntimeError(
-            f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
+            f"split expects a positive split_size, but got split_size={split_size} for a dimension of size {n}"
         )
     count = max(-(-n // split_size), 1) if split_size else 1
     return _cut(input, [i * split_size for i in range(1, count)], dim, "SplitBackward0")
@@ -106,12 +100,7 @@ def split(input: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, .
 def split_with_sizes(input: T, split_sizes: Sequence[int], dim: int = 0) -> tuple[T, ...]:
     """Pieces of the given sizes along `dim`."""
     n, given = _side(input, dim, "split_with_sizes"), [int(size) for size in split_sizes]
-    if any(size < 0 for size in given):
-        raise RuntimeError(
-            "split_with_sizes expects split_sizes have only non-negative entries, but got "
-            f"split_sizes={given}"
-        )
-    if sum(given) != n:
+    if min(given, default=0) < 0 or sum(given) != n:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
             f"dimension {axis(dim, input.array.ndim)}), but got split_sizes={given}"
@@ -147,8 +136,6 @@ def _cut(input: T, bounds: Sequence[int], dim: int, name: str) -> tuple[T, ...]:
 
 def chunk(input: T, chunks: int, dim: int = 0) -> tuple[T, ...]:
     """At most `chunks` pieces of equal size along `dim`; the last may be smaller."""
-    if not input.array.ndim:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = _side(input, dim, "chunk")
@@ -164,10 +151,6 @@ def chunk(input: T, chunks: int, dim: int = 0) -> tuple[T, ...]:
 )
 def tensor_split(input: T, indices_or_sections: Any, dim: int = 0) -> tuple[T, ...]:
     """As many pieces as asked for, the first ones longer; or cuts at the given indices."""
-    if not input.array.ndim:
-        raise RuntimeError(
-            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
-        )
     n, bounds = _side(input, dim, "tensor_split"), indices_or_sections
     if isinstance(bounds, TensorBase):
         bounds = bounds.array.tolist()
@@ -200,34 +183,3 @@ def diagonal(input: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
         return whole
 
     return view_of(input, out, "DiagonalBackward0", widen)
-
-
-def unfold(input: T, dimension: int, size: int, step: int) -> T:
-    """All windows of `size` entries along `dimension`, every `step`; a new last dimension."""
-    x = input.array
-    place = axis(dimension, x.ndim)
-    n = x.shape[place] if x.ndim else 1
-    if size > n:
-        raise RuntimeError(
-            f"maximum size for tensor at dimension {dimension} is {n} but size is {size}"
-        )
-    if size < 0:
-        raise RuntimeError(f"size is {size} but must be >= 0")
-    if step <= 0:
-        raise RuntimeError(f"step is {step} but must be > 0")
-    line = x if x.ndim else x.reshape(1)
-    count, apart = (n - size) // step + 1, line.strides[place]
-    shape = line.shape[:place] + (count,) + line.shape[place + 1 :] + (size,)
-    strides = line.strides[:place] + (apart * step,) + line.strides[place + 1 :] + (apart,)
-    if not x.ndim:
-        shape, strides = (size,), (apart,)
-    before, dtype = x.shape, x.dtype
-
-    def widen(grad: Array) -> Array:
-        whole = np.zeros(before or (1,), dtype, like=grad)
-        for offset in range(size):  # each place of the window once: overlaps add up
-            entries = slice(offset, offset + (count - 1) * step + 1, step)
-            whole[_at(place, entries)] += grad[..., offset]
-        return whole.reshape(before)
-
-    return view_of(input, as_strided(line, shape, strides, subok=True), "UnfoldBackward0", widen)

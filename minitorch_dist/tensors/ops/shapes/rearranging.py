@@ -59,15 +59,11 @@ def repeat(input: T, *times: Any, repeats: Any = None) -> T:
     """The whole tensor repeated along each dimension; more numbers make more dimensions in front."""
     x = input.array
     given = () if times == ((),) else sizes(times, "repeat", repeats)
-    if len(given) < x.ndim:
+    if len(given) < x.ndim or min(given, default=0) < 0:
         raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
-            "tensor"
+            f"repeat() takes a number of repetitions for each dimension of {list(x.shape)}, but got {list(given)}"
         )
     full = (1,) * (len(given) - x.ndim) + x.shape
-    if any(n < 0 for n in given):
-        shape = [n * side for n, side in zip(given, full, strict=True)]
-        raise RuntimeError(f"Trying to create tensor with negative dimension: {shape}")
     split = tuple([n for pair in zip(given, full, strict=True) for n in pair])
     over, before = tuple(range(0, len(split), 2)), x.shape
 

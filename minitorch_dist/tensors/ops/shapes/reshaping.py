@@ -38,20 +38,10 @@ def sizes(given: tuple[Any, ...], name: str, keyword: Any = None) -> Shape:
 
 def infer(shape: Shape, count: int) -> Shape:
     """`shape` with its -1 replaced so that it has `count` elements."""
-    unknown = [place for place, n in enumerate(shape) if n == -1]
-    for place, n in enumerate(shape):
-        if n < -1:
-            raise RuntimeError(
-                f"invalid shape dimension {n} at index {place} of shape {list(shape)}"
-            )
     known = math.prod(n for n in shape if n != -1)
-    if len(unknown) > 1:
-        raise RuntimeError("only one dimension can be inferred")
-    if unknown and known == 0 == count:
-        raise RuntimeError(
-            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
-            "dimension size -1 can be any value and is ambiguous"
-        )
+    unknown = shape.count(-1)
+    if unknown > 1 or min(shape, default=0) < -1:
+        raise RuntimeError(f"only one dimension can be inferred, but got the shape {list(shape)}")
     if (known != count) if not unknown else (known == 0 or count % known):
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
     return tuple([count // known if n == -1 else n for n in shape]) if unknown else shape
@@ -126,19 +116,15 @@ def view(input: T, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = N
 def _reinterpret(input: T, dtype: dtypes.dtype) -> T:
     """The same bytes read as another dtype: the last dimension grows or shrinks."""
     x = input.array
-    if x.itemsize != dtype.itemsize and (not x.ndim or x.strides[-1] != x.itemsize):
-        if not x.ndim:
-            raise RuntimeError(
-                f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)"
-            )
+    grows = x.itemsize < dtype.itemsize
+    if x.itemsize != dtype.itemsize and (
+        not x.ndim
+        or x.strides[-1] != x.itemsize
+        or (grows and x.shape[-1] * x.itemsize % dtype.itemsize)
+    ):
         raise RuntimeError(
-            f"self.stride(-1) must be 1 to view {input.dtype} as {dtype} (different element sizes), "
-            f"but got {x.strides[-1] // x.itemsize}"
-        )
-    if x.itemsize < dtype.itemsize and x.shape[-1] * x.itemsize % dtype.itemsize:
-        raise RuntimeError(
-            f"self.size(-1) must be divisible by {dtype.itemsize // x.itemsize} to view "
-            f"{input.dtype} as {dtype} (different element sizes), but got {x.shape[-1]}"
+            f"self.stride(-1) must be 1, and self.size(-1) divisible, to view {input.dtype} as {dtype} (different "
+            f"element sizes), but the shape is {list(x.shape)}"
         )
     out = view_of(input, x.view(dtype.numpy), "ViewBackward0", lambda g: g)
     out._grad_fn, out._requires_grad, out._base = None, False, None  # bits have no gradient
@@ -191,17 +177,9 @@ def unflatten(input: T, dim: int, sizes: Any) -> T:
     """One dimension as several."""
     old = input.array.shape
     place, parts = axis(dim, len(old)), tuple(sizes)
-    if not old:
-        raise RuntimeError("unflatten: the input has no dimensions")
-    if not parts:
-        raise RuntimeError("unflatten: sizes must be non-empty")
-    try:
-        parts = infer(parts, old[place])
-    except RuntimeError:
-        raise RuntimeError(
-            f"unflatten: Provided sizes {list(parts)} don't multiply up to the size of dim {dim} "
-            f"({old[place]}) in the input tensor"
-        ) from None
+    if not old or not parts:
+        raise RuntimeError(f"unflatten(): {list(parts)} is no shape for a dimension of {list(old)}")
+    parts = infer(parts, old[place])
     return view(input, old[:place] + parts + old[place + 1 :])
 
 

@@ -21,9 +21,7 @@ def item(input: TensorBase) -> Any:
     if input.storage.device is devices.META:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
     value = x.item()
-    return (
-        value if type(value) in (float, int, bool, complex) else float(value)
-    )  # bfloat16 has none
+    return value if type(value) in (float, int, bool) else float(value)  # bfloat16 has none
 
 
 def tolist(input: TensorBase) -> Any:
@@ -31,7 +29,7 @@ def tolist(input: TensorBase) -> Any:
     x = input.array
     if input.storage.device is devices.META:
         raise no_data()
-    return (x if x.dtype.kind in "fiubc" else x.astype("float32")).tolist()
+    return (x if x.dtype.kind in "fiub" else x.astype("float32")).tolist()
 
 
 def _single(input: TensorBase) -> Any:
@@ -41,20 +39,11 @@ def _single(input: TensorBase) -> Any:
 
 
 def as_float(input: TensorBase) -> float:
-    return float(_real(input, "double"))
+    return float(_single(input))
 
 
 def as_int(input: TensorBase) -> int:
-    return int(_real(input, "int64_t"))
-
-
-def _real(input: TensorBase, kind: str) -> Any:
-    value = _single(input)
-    if type(value) is not complex:
-        return value
-    if value.imag:
-        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
-    return value.real
+    return int(_single(input))
 
 
 def as_index(input: TensorBase) -> int:
@@ -71,18 +60,6 @@ def truth(input: TensorBase) -> bool:
     return bool(item(input))
 
 
-def as_complex(input: TensorBase) -> complex:
-    return complex(_single(input))
-
-
-def is_nonzero(input: TensorBase) -> bool:
-    """Whether the one element is not zero."""
-    if input.array.size != 1:
-        values = "more than one value" if input.array.size else "no values"
-        raise RuntimeError(f"Boolean value of Tensor with {values} is ambiguous")
-    return bool(item(input))
-
-
 def iterate(input: T) -> Iterator[T]:
     if not input.array.ndim:
         raise TypeError("iteration over a 0-d tensor")
@@ -93,10 +70,5 @@ def contains(input: TensorBase, element: Any) -> bool:
     """Whether some element equals `element`, a number or a tensor that broadcasts."""
     if isinstance(element, TensorBase):
         element = element.array
-    elif not isinstance(element, (int, float, complex)):
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
-            f"{type(element)}."
-        )
     found = (input.array == element).any()
     return bool(item(result(input, found)))

@@ -46,12 +46,9 @@ def as_strided(input: T, size: Any, stride: Any, storage_offset: int | None = No
     """The storage's elements under any sizes and strides (which count elements, not bytes)."""
     x, owner = input.array, root(input.storage.array)
     shape, steps = tuple(size), tuple(stride)
-    if len(shape) != len(steps):
-        raise RuntimeError("mismatch in length of strides and shape")
-    if any(s < 0 for s in steps):
+    if len(shape) != len(steps) or min(steps, default=0) < 0:
         raise RuntimeError(
-            "as_strided: Negative strides are not supported at the moment, got strides: "
-            f"{list(steps)}"
+            f"as_strided takes a non-negative stride for each size, but got {list(shape)} and {list(steps)}"
         )
     width = x.itemsize
     begin = int(input.storage.array.__array_interface__["data"][0]) - _address(owner)

@@ -20,25 +20,13 @@ def searchsorted(
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
-    sorter: TensorBase | None = None,
 ) -> Any:
     """Where each value of `input` would have to be inserted; row by row if there are several."""
-    if side not in (None, "left", "right"):
-        raise RuntimeError(
-            f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
-        )
-    if side == "left" and right:
-        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites")
     if isinstance(input, TensorBase):
-        same_device(sorted_sequence, input, sorter)
+        same_device(sorted_sequence, input)
     edges = sorted_sequence.array
     if not edges.ndim:
-        raise RuntimeError(
-            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we "
-            "got boundaries tensor dim(0)"
-        )
-    if sorter is not None:
-        edges = np.take_along_axis(edges, sorter.array, -1)
+        raise RuntimeError("torch.searchsorted(): boundaries need at least one dimension")
     values = input.array if isinstance(input, TensorBase) else np.asanyarray(input)
     where: Literal["left", "right"] = "right" if right or side == "right" else "left"
     edges, values = (
@@ -46,10 +34,9 @@ def searchsorted(
     )
     if edges.ndim == 1:
         found = np.asanyarray(np.searchsorted(edges, values, where))
-    elif edges.shape[:-1] != values.shape[:-1] or edges.ndim != values.ndim:
+    elif edges.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
-            "dimensions of boundaries tensor and input value tensor must match, but got "
+            "torch.searchsorted(): the first dimensions of boundaries and values must match, but got "
             f"boundaries tensor {list(edges.shape)} and input value tensor {list(values.shape)}"
         )
     else:

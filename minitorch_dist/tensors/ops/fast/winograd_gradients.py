@@ -15,8 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.ops.images.sliding import Axis
-from minitorch_dist.tensors.ops.images.winograd import (
+from minitorch_dist.tensors.ops.fast.winograd import (
     OUTPUTS,
     POINTS,
     A,
@@ -27,6 +26,7 @@ from minitorch_dist.tensors.ops.images.winograd import (
     flat,
     tiling,
 )
+from minitorch_dist.tensors.ops.images.sliding import Axis
 
 
 def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
