@@ -16,6 +16,7 @@ from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.promotion import (
     as_element,
     cast,
+    demand_order,
     not_a_tensor,
     not_implemented,
     promote,
@@ -31,6 +32,7 @@ def _pick(ufunc: np.ufunc, name: str, input: T, other: T, first: Share, second: 
         raise not_a_tensor(other)
     input, other = promote(input, other)
     x, y = input.array, other.array
+    demand_order(f"{ufunc.__name__}_cpu", x)
     return record(
         compute(ufunc, x, y),
         name,
@@ -138,7 +140,7 @@ def _bounded(input: T, min: Any, max: Any) -> tuple[T, Any, Any]:
             if bound is not None:
                 dtype = dtypes.promote_types(dtype, result_type(input, bound))
         input = cast(input, dtype)
-        if dtype.category == dtypes.BOOL:
+        if dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
             name = "clamp_max" if min is None else "clamp_min" if max is None else "clamp"
             raise not_implemented(f"{name}_scalar_cpu", input.array)
     return input, as_element(min, dtype), as_element(max, dtype)

@@ -82,7 +82,7 @@ def operands(input: T, target: T, what: str | None = None) -> tuple[T, T, Array,
     if input.array.dtype is not target.array.dtype:
         input, target = promote(input, target)
     x, y = input.array, target.array
-    if what is not None and x.dtype.kind in "biu":
+    if what is not None and x.dtype.kind in "biuc":
         raise NotImplementedError(f"\"{what}_cpu\" not implemented for '{type_name(x)[6:-6]}'")
     if x.dtype in dtypes.HALVES:
         x, y = x.astype(np.float32), y.astype(np.float32)
