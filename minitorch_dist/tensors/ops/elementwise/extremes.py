@@ -88,11 +88,7 @@ def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, TensorBase) or isinstance(max, TensorBase):
-        low: Any = min
-        high: Any = max
-        if low is not None:
-            input = _pick(np.maximum, "ClampBackward0", input, low, _at_least, _below)
-        return input if high is None else _pick(np.minimum, "ClampBackward0", input, high, _at_most, _above)  # fmt: skip
+        return _between(input, min, max)
     input, low, high = _bounded(input, min, max)
     x = input.array
 
@@ -102,6 +98,29 @@ def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None
         )
 
     return record(clipped(x, low, high), "ClampBackward1", (input, inside, input))
+
+
+def _between(input: T, min: Any, max: Any) -> T:
+    """`clamp` between tensors, of which each gets the gradient where it is the result."""
+    low: T = min
+    high: T = max
+    if max is None:
+        return _pick(np.maximum, "ClampBackward0", input, low, _at_least, _below)
+    if min is None:
+        return _pick(np.minimum, "ClampBackward0", input, high, _at_most, _above)
+    out: T
+    out, low = promote(input, low)
+    out, high = promote(out, high)
+    low = cast(low, out.dtype)
+    x, a, b = out.array, low.array, high.array
+    demand_order("clamp_cpu", x)
+    return record(
+        compute(np.minimum, compute(np.maximum, x, a), b),
+        "ClampBackward0",
+        (out, lambda g: sum_to(only(g, (x >= a) & (x <= b)), x.shape), out, low, high),
+        (low, lambda g: sum_to(only(g, (x < a) & (a < b)), a.shape), out, low, high),
+        (high, lambda g: sum_to(only(g, (x > b) | (b < a)), b.shape), out, low, high),
+    )
 
 
 def clipped(x: Array, low: Any, high: Any, out: Array | None = None) -> Any:

@@ -118,8 +118,8 @@ def setitem(input: TensorBase, index: Any, value: Any) -> None:
 def number(input: TensorBase, value: Any) -> TensorBase:
     """A Python number as a 0-dim tensor of the dtype of `input`."""
     x = input.array
-    kinds = (int, float, np.integer, *([complex] if x.dtype.kind == "c" else []))
-    if not isinstance(value, kinds):
+    is_known = isinstance(value, (int, float, np.integer))
+    if not is_known and not (isinstance(value, complex) and x.dtype.kind == "c"):
         raise TypeError(f"can't assign a {type(value).__name__} to a {type_name(x)}")
     if x.dtype.kind in "iu":
         info = np.iinfo(x.dtype)

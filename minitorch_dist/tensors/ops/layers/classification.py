@@ -211,14 +211,17 @@ class ClassChoice:
 
 def _unfit(x: Array, t: Array, expected: tuple[int, ...]) -> Exception:
     """Why these targets are none for these inputs."""
+    if t.dtype not in (np.int64, np.uint8):
+        return RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {type_name(t)[6:-6]}"
+        )
     if x.ndim >= 2 and t.shape[:1] != x.shape[:1]:
         return ValueError(
             f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
             f"({t.shape[0] if t.ndim else 0})."
         )
     return RuntimeError(
-        f"Expected target size {list(expected)}, got {list(t.shape)} of type {type_name(t)[6:-6]} for an "
-        f"input of size {list(x.shape)}: one class index (int64 or uint8) per row"
+        f"Expected target size {list(expected)}, got {list(t.shape)} for an input of size {list(x.shape)}: one class index per row"
     )
 
 
