@@ -8,7 +8,7 @@ form never builds that matrix.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,7 +18,15 @@ from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.layers.losses import check_reduction
+
+REDUCTIONS: Final = ("none", "mean", "sum")
+
+
+def check_reduction(reduction: str) -> None:
+    if reduction not in REDUCTIONS:
+        raise ValueError(
+            f"{reduction} is not a valid value for reduction: it is one of {REDUCTIONS}"
+        )
 
 
 @autocasting.full

@@ -24,7 +24,7 @@ _NEGATIVE = (
 
 
 class NoNumbers(TypeError, ValueError):
-    """What was written down is no table of numbers. (torch raises now the one and now the other.)"""
+    """These lists are no table of numbers. (torch raises one or the other of the two errors.)"""
 
 
 def as_dtype(given: Any) -> dtypes.dtype:
