@@ -96,10 +96,7 @@ from minitorch_dist.distributed.flight import (
     set_debug_level as set_debug_level,
     set_debug_level_from_env as set_debug_level_from_env,
 )
-from minitorch_dist.distributed.grad_bucket import (
-    BuiltinCommHookType as BuiltinCommHookType,
-    GradBucket as GradBucket,
-)
+from minitorch_dist.distributed.grad_bucket import GradBucket as GradBucket
 from minitorch_dist.distributed.measuring import measure_links as measure_links
 from minitorch_dist.distributed.reduce_op import (
     ReduceOp as ReduceOp,

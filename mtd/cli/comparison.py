@@ -28,7 +28,6 @@ MODULES = (
     "distributed.checkpoint.filesystem", "distributed.checkpoint.metadata",
     "distributed.nn.functional",
     "distributed.algorithms.join", "distributed.algorithms.ddp_comm_hooks.default_hooks",
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook",
     "distributed.elastic.multiprocessing",
     "distributed.elastic.multiprocessing.errors", "distributed.elastic.rendezvous",
     "distributed.elastic.agent.server",
