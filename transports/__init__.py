@@ -30,7 +30,6 @@ All of them share these:
     board           memory that several ranks see
     spin            how a waiting rank looks at memory
     wrapping        a transport around another one
-    recording       a transport that records
     quantities      amounts with units: "2us", "64KB"
 
 These use them:

@@ -36,7 +36,7 @@ class SimEnd(Transport):
         if not isinstance(clock, VirtualClock):
             raise ValueError(
                 "sim:// needs virtual time: give all its ranks one VirtualClock, or start them with "
-                f"transports.simulation.run; this is a {type(clock).__name__}"
+                f"minitorch_dist.sim.run; this is a {type(clock).__name__}"
             )
         self.virtual, self.medium = clock, medium_of(clock, self.address)
         self._inbox: Inbox | None = None
