@@ -307,9 +307,8 @@ def test_a_static_graph_remembers_what_is_unused_and_what_is_used_twice() -> Non
     assert first == second == [([[3.0] * 3] * 2, None)] * 3
 
 
-@pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("static", [False, True])
-def test_checkpointed_layers(reentrant: bool, static: bool) -> None:
+def test_checkpointed_layers(static: bool) -> None:
     class Net(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -317,8 +316,8 @@ def test_checkpointed_layers(reentrant: bool, static: bool) -> None:
 
         def forward(self, x: Any, saves: bool) -> Any:
             if saves:
-                x = checkpoint(self.a, x, use_reentrant=reentrant)
-                return checkpoint(self.b, x, use_reentrant=reentrant)
+                x = checkpoint(self.a, x)
+                return checkpoint(self.b, x)
             return self.b(self.a(x))
 
     def act(rank: int, size: int, saves: bool) -> Any:
@@ -333,16 +332,31 @@ def test_checkpointed_layers(reentrant: bool, static: bool) -> None:
     assert on_ranks(2, act, True) == on_ranks(2, act, False)
 
 
-def test_reentrant_checkpoints_of_one_layer_need_a_static_graph() -> None:
+class Nested(mtd.autograd.Function):
+    """A layer whose backward runs a backward pass of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, layer: Any) -> Any:
+        ctx.layer = layer
+        ctx.save_for_backward(x)
+        return layer(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with mtd.enable_grad():
+            ctx.layer(x).backward(grad)
+        return x.grad, None
+
+
+def test_backward_passes_within_the_pass_need_a_static_graph() -> None:
     class Net(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.a = nn.Linear(2, 2)
 
         def forward(self, x: Any) -> Any:
-            for _ in range(2):
-                x = checkpoint(self.a, x, use_reentrant=True)
-            return x
+            return Nested.apply(Nested.apply(x, self.a), self.a)
 
     def act(rank: int, size: int, static: bool) -> Any:
         model = DDP(Net(), static_graph=static)

@@ -274,9 +274,9 @@ def arrived_twice(name: str) -> RuntimeError:
     return RuntimeError(
         "Expected to mark a variable ready only once, but the gradient of parameter "
         f"{name!r} has become ready a second time in one backward pass. "
-        "Either it is used outside of the module's forward as well, or in several "
-        "re-entrant checkpoints. Then pass use_reentrant=False to checkpoint, or "
-        "static_graph=True to DistributedDataParallel if the graph does not change."
+        "Either it is used outside of the module's forward as well, or in backward passes "
+        "within this one. If the graph does not change, pass static_graph=True to "
+        "DistributedDataParallel."
     )
 
 
