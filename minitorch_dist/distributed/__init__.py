@@ -85,10 +85,7 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost as PeerLost,
     QueueEmptyError as QueueEmptyError,
 )
-from minitorch_dist.distributed.grad_bucket import (
-    BuiltinCommHookType as BuiltinCommHookType,
-    GradBucket as GradBucket,
-)
+from minitorch_dist.distributed.grad_bucket import GradBucket as GradBucket
 from minitorch_dist.distributed.reduce_op import (
     ReduceOp as ReduceOp,
     _make_nccl_premul_sum as _make_nccl_premul_sum,
