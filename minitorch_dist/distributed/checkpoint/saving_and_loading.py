@@ -189,7 +189,7 @@ def _group(process_group: ProcessGroup | None, no_dist: bool) -> Any:
 def _all_say(
     place: Path, group: Any, generation: str, trouble: BaseException | None
 ) -> list[tuple[str, str]]:
-    """What every rank has found. If one has trouble, all raise: that rank its own error, the others what it was."""
+    """The findings of all ranks. If one has trouble, all raise: that rank its own error, the others what it was."""
     told: list[Any] = [(generation, _words(trouble))]
     if group is not None:
         told = [None] * group.size()
