@@ -53,7 +53,7 @@ nn.utils.vector_to_parameters nn.utils.rnn.pad_sequence
 optim.SGD optim.Adam optim.AdamW optim.RMSprop optim.Adagrad optim.Optimizer
 optim.lr_scheduler.StepLR optim.lr_scheduler.MultiStepLR optim.lr_scheduler.ExponentialLR
 optim.lr_scheduler.CosineAnnealingLR optim.lr_scheduler.LambdaLR optim.lr_scheduler.LinearLR
-optim.lr_scheduler.OneCycleLR optim.lr_scheduler.ReduceLROnPlateau
+optim.lr_scheduler.ReduceLROnPlateau
 utils.data.Dataset utils.data.IterableDataset utils.data.TensorDataset utils.data.Subset
 utils.data.random_split utils.data.Sampler utils.data.RandomSampler utils.data.SequentialSampler
 utils.data.BatchSampler utils.data.DataLoader utils.data.distributed.DistributedSampler

@@ -261,9 +261,8 @@ def test_a_static_graph_may_have_unused_parameters() -> None:
     assert first == second == [([[3.0] * 3] * 2, None)] * 3
 
 
-@pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("static", [False, True])
-def test_checkpointed_layers(reentrant: bool, static: bool) -> None:
+def test_checkpointed_layers(static: bool) -> None:
     class Net(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -271,8 +270,8 @@ def test_checkpointed_layers(reentrant: bool, static: bool) -> None:
 
         def forward(self, x: Any, saves: bool) -> Any:
             if saves:
-                x = checkpoint(self.a, x, use_reentrant=reentrant)
-                return checkpoint(self.b, x, use_reentrant=reentrant)
+                x = checkpoint(self.a, x)
+                return checkpoint(self.b, x)
             return self.b(self.a(x))
 
     def act(rank: int, size: int, saves: bool) -> Any:

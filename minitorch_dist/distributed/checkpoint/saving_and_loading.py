@@ -2,7 +2,8 @@
 
     save      every rank says what it has → who writes what is clear to all → all write → rank 0 writes
               the index, when it knows that all have written
-    load      every rank reads what it needs, in place, from whatever ranks have saved it
+    load      every rank looks for what it needs, from whatever ranks have saved it → all have found the
+              same checkpoint → all read, in place
 
 The tensors that a state *has* are what is asked for; so the model is made first, and loading fills it.
 """
@@ -14,11 +15,10 @@ import uuid
 import weakref
 from collections.abc import Callable, MutableMapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d, world
 from minitorch_dist.distributed.checkpoint import first_step, state, values, writing
-from minitorch_dist.distributed.checkpoint.agreement import JointLoad
 from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
     DefaultSavePlanner,
@@ -36,11 +36,14 @@ from minitorch_dist.distributed.checkpoint.stateful import Stateful
 from minitorch_dist.distributed.checkpoint.waiting import ENDING, attempt, hear
 from minitorch_dist.distributed.checkpoint.writing import Written
 from minitorch_dist.distributed.exceptions import PeerLost
+from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
+
+ATTEMPTS: Final = 20  # to find the same checkpoint as the other ranks, beside a job that saves
 
 
 class PlainSave(NamedTuple):
@@ -156,44 +159,79 @@ def load(
     process_group: ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> None:
-    """Fill what is in `state_dict` from a checkpoint, in place. No rank waits for another.
-
-    Ranks that load together load one checkpoint, also while another job saves there. If a rank comes too late for it,
-    that rank raises CheckpointException. A rank that loads alone says `no_dist=True`; otherwise its loads count as the first, second …
-    load of all ranks since the group's latest collective (see `agreement`).
-    """
+    """Fill what is in `state_dict` from a checkpoint, in place. Collective, as in torch; a rank that loads alone says
+    `no_dist=True`. All ranks load one checkpoint, or none, also while another job saves there."""
     demand_usual(storage_reader, planner)
-    place = _path(checkpoint_id, storage_reader)
-    together, checkpoint = JointLoad(place, process_group, no_dist), Checkpoint(place)
-    while True:
-        try:
-            with checkpoint.opened():
-                found = _looked_at(state_dict, checkpoint, planner)
-                other = together.other_than(checkpoint)
-                if other is None:
-                    _fill(state_dict, checkpoint, found)
-                    return
-            checkpoint = other
-        except Vanished:  # nothing was filled yet
-            if together.is_settled_on(checkpoint):
-                raise together.failure() from None
-            if not checkpoint.is_replaced():
-                raise
-            checkpoint = Checkpoint(place)
+    place, group = _path(checkpoint_id, storage_reader), _group(process_group, no_dist)
+    for _ in range(ATTEMPTS):
+        found, trouble = attempt(lambda: _looked_at(place, state_dict, planner))
+        generation = found.checkpoint.generation if found else ""
+        generations = {one for one, _ in _all_say(place, group, generation, trouble)}
+        assert found is not None, "else all have raised"
+        with found.checkpoint.opened():
+            if len(generations) == 1:
+                return _fill(state_dict, found)
+    raise CheckpointException(
+        f"the ranks would have a mixture of checkpoints: in {place} they find {', '.join(sorted(generations))}. Another job saves "
+        "there all the time, or each host has a folder of its own. A rank that loads alone says no_dist=True"
+    )
+
+
+def _group(process_group: ProcessGroup | None, no_dist: bool) -> Any:
+    """The group whose ranks load together; None if this rank is alone, or stands for others (see `mtd.planning.fold`)."""
+    if no_dist or not distributed_c10d.is_initialized():
+        return None
+    group: Any = process_group or distributed_c10d._get_default_group()
+    is_alone = not isinstance(group, Group) or group.size() == 1 or group.world.trace is not None
+    return None if is_alone else group
+
+
+def _all_say(
+    place: Path, group: Any, generation: str, trouble: BaseException | None
+) -> list[tuple[str, str]]:
+    """The findings of all ranks. If one has trouble, all raise: that rank its own error, the others what it was."""
+    told: list[Any] = [(generation, _words(trouble))]
+    if group is not None:
+        told = [None] * group.size()
+        object_collectives.all_gather_object(told, (generation, _words(trouble)), group)
+    if trouble is not None:
+        raise trouble
+    failures = {rank: word for rank, (_, word) in enumerate(told) if word}
+    if failures:
+        listed = "; ".join(f"rank {rank}: {word}" for rank, word in failures.items())
+        raise CheckpointException(
+            f"nothing was loaded from {place}: {listed}",
+            {rank: OSError(word) for rank, word in failures.items()},
+        )
+    return told
 
 
 class Found(NamedTuple):
     """A checkpoint's answer to what a state asks for; the files of its tensors are open."""
 
+    checkpoint: Checkpoint
     told: dict[str, Any]  # the state
     wanted: list[state.Leaf]
     values: dict[str, Any]
 
 
 def _looked_at(
+    place: Path, state_dict: dict[str, Any], planner: DefaultLoadPlanner | None
+) -> Found:
+    """All is looked at before anything is written to. A checkpoint that others replace meanwhile is not the last word."""
+    while True:
+        checkpoint = Checkpoint(place)
+        try:
+            return _found(state_dict, checkpoint, planner)
+        except BaseException as error:
+            checkpoint.close()
+            if not (isinstance(error, Vanished) and checkpoint.is_replaced()):
+                raise
+
+
+def _found(
     state_dict: dict[str, Any], checkpoint: Checkpoint, planner: DefaultLoadPlanner | None
 ) -> Found:
-    """All is looked at before anything is written to."""
     names = [*checkpoint.tensors, *checkpoint.values]
     first_step.initialise_where_saved(state_dict, names)
     told = state.asked(state_dict)
@@ -211,20 +249,20 @@ def _looked_at(
             f"{' …' if len(missing) > 5 else ''}. {checkpoint!r} has for example "
             f"{', '.join(names[:5])}"
         )
-    found = {}
+    found = {}  # of the values
     for leaf in wanted:
         if isinstance(leaf.value, Tensor):
             _check(checkpoint, leaf.name, leaf.value)
         else:
             found[leaf.name] = values.unpacked(leaf.name, checkpoint.values[leaf.name])
     checkpoint.demand_sealed()
-    return Found(told, wanted, found)
+    return Found(checkpoint, told, wanted, found)
 
 
-def _fill(state_dict: dict[str, Any], checkpoint: Checkpoint, found: Found) -> None:
+def _fill(state_dict: dict[str, Any], found: Found) -> None:
     for leaf in found.wanted:
         if isinstance(leaf.value, Tensor):
-            checkpoint.read(leaf.name, state.box_of(leaf.value), state.local(leaf.value))
+            found.checkpoint.read(leaf.name, state.box_of(leaf.value), state.local(leaf.value))
             leaf.value.storage.version += 1
         else:
             leaf.put(found.values[leaf.name])

@@ -25,11 +25,13 @@ from minitorch_dist.distributed.ddp.buckets import Caps
 from minitorch_dist.distributed.ddp.reducer import Hook, Reducer
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core.base import TensorBase
 
 
+@tells_what_is_gone
 class DistributedDataParallel(Module, Joinable):
     """Averages the gradients of `module` over the ranks of `process_group`.
 

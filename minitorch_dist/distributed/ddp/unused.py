@@ -102,8 +102,8 @@ def arrived_twice(name: str) -> RuntimeError:
     return RuntimeError(
         "Expected to mark a variable ready only once, but the gradient of parameter "
         f"{name!r} has become ready a second time in one backward pass. "
-        "Either it is used outside of the module's forward as well, or in several "
-        "re-entrant checkpoints. Then pass use_reentrant=False to checkpoint."
+        "Either it is used outside of the module's forward as well, or in a backward pass within "
+        "this one."
     )
 
 

@@ -43,6 +43,7 @@ from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
@@ -87,6 +88,7 @@ class UnshardHandle:
             self._unit.unshard()
 
 
+@tells_what_is_gone
 class FSDPModule(Module):
     """The methods that a module has after `fully_shard`."""
 
@@ -132,7 +134,8 @@ class FSDPModule(Module):
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         for state in states_in(self) if recurse else [self._state]:
             state.frees = reshard_after_forward
-            state.apply_frees()
+            if state.unit is not None:
+                state.unit.frees_after_forward = reshard_after_forward
 
     def set_reshard_after_backward(
         self, reshard_after_backward: bool, *, recurse: bool = True

@@ -40,10 +40,6 @@ class Prefetcher:
         self._is_last_backward = True
         self._done: set[int] = set()  # units whose backward is over, in this pass
 
-    def add(self, unit: Unit) -> None:
-        unit.when_complete = self.complete
-        self.units.append(unit)
-
     # -------------------------------------------------------------------------------------- forward
 
     def begin(self) -> None:
@@ -165,10 +161,6 @@ class FSDPState:
     is_root: bool | None = None
     handles: list[Any] = field(default_factory=list)
 
-    def apply_frees(self) -> None:
-        if self.unit is not None:
-            self.unit.frees_after_forward = self.frees is not False
-
 
 def state_of(module: Module) -> FSDPState:
     return module.__dict__[STATE]  # type: ignore[no-any-return]
@@ -187,14 +179,15 @@ def settle(module: Module) -> None:
     for own in states_in(module):
         own.is_root, own.prefetcher = own is state, state.prefetcher
         if own.unit is not None:
-            state.prefetcher.add(own.unit)
-        own.apply_frees()
+            own.unit.when_complete = state.prefetcher.complete
+            own.unit.frees_after_forward = own.frees is not False
+            state.prefetcher.units.append(own.unit)
     state.prefetcher.outermost = state.unit if state.frees is None else None
 
 
 def before(module: Module, args: Any, kwargs: Any) -> Any:
     """A module's forward begins: its parameters become whole, and its inputs go where they are."""
-    state = state_of(module)
+    state: FSDPState = module.__dict__[STATE]
     if state.is_root is None:
         settle(module)
     if state.is_root:
@@ -211,7 +204,7 @@ def before(module: Module, args: Any, kwargs: Any) -> Any:
 
 def after(module: Module, _: Any, outputs: Any) -> Any:
     """A module's forward is over."""
-    state = state_of(module)
+    state: FSDPState = module.__dict__[STATE]
     if state.unit is not None:
         if state.output_dtype is not None:
             outputs = moved(outputs, state.unit.settings.device, state.output_dtype)
