@@ -1,8 +1,8 @@
 """Functions for other processes: by name where they can be imported, else by what they are made of.
 
-A lambda, a function made in another one, and what is typed into a notebook or at the prompt have no name by which another process
-could import them. Their code goes over instead, with what it names: modules by name, typed classes by their source, and the
-rest pickled. What was typed stands in `__main__` there as it does here, so that its instances can be pickled to and fro.
+Another process cannot import a lambda, a function made in another one, or something that was typed into a notebook or at the
+prompt. Their code goes over instead, with the things that it names: modules by name, typed classes by their source, and the
+rest pickled. Typed things stand in `__main__` there as they do here, so that their instances can be pickled to and fro.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _of_function(met: FunctionType) -> tuple[Any, ...]:
 
 
 def _of_class(met: type) -> tuple[Any, ...]:
-    """Its source; what it needs to be defined goes before it, and what its methods name comes after it."""
+    """Its source. The things that its definition needs go before it, and those that its methods name come after it."""
     text = _source(met)
     whole = compile(text, f"<{met.__name__}>", "exec")
     body = [code for code in whole.co_consts if isinstance(code, CodeType)]
