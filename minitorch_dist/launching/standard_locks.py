@@ -118,7 +118,7 @@ class Place(NamedTuple):
     write: Callable[[Any, Any, Any], None]
 
     def put_back(self, ours: Any, held: Any) -> None:
-        """Put back the one from before, unless the program has put another thing there meanwhile."""
+        """Put back the object of before, unless the program has put another thing there meanwhile."""
         with suppress(LookupError, AttributeError):
             if self.read(self.owner, self.key) is ours:
                 self.write(self.owner, self.key, held)
@@ -180,7 +180,7 @@ class _LockSearch:
         return []
 
     def _parts(self, found: Any) -> Iterable[Any]:
-        """The other things that it leads to."""
+        """The other objects that it leads to."""
         match found:
             case types.FunctionType():
                 return (*(found.__defaults__ or ()), *(found.__kwdefaults__ or {}).values())

@@ -1,8 +1,8 @@
 """Functions for other processes: by name where they can be imported, else by what they are made of.
 
-Another process cannot import a lambda, a function made in another one, or something that was typed into a notebook or at the
-prompt. Their code goes over instead, with the things that it names: modules by name, typed classes by their source, and the
-rest pickled. Typed things stand in `__main__` there as they do here, so that their instances can be pickled to and fro.
+A lambda, a function made in another one, and a function typed into a notebook or at the prompt cannot be imported by name in
+another process. Their code goes over instead, with what it names: modules by name, typed classes by their source, and the
+rest pickled. Typed classes stand in `__main__` there as they do here, so that their instances can be pickled to and fro.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _of_function(met: FunctionType) -> tuple[Any, ...]:
 
 
 def _of_class(met: type) -> tuple[Any, ...]:
-    """Its source. The things that its definition needs go before it, and those that its methods name come after it."""
+    """Its source. The names that it needs to be defined go before it, and those of its methods come after it."""
     text = _source(met)
     whole = compile(text, f"<{met.__name__}>", "exec")
     body = [code for code in whole.co_consts if isinstance(code, CodeType)]

@@ -27,7 +27,6 @@ MODULES = (
     "distributed.checkpoint.filesystem",
     "distributed.nn.functional",
     "distributed.algorithms.join", "distributed.algorithms.ddp_comm_hooks.default_hooks",
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook",
     "distributed.elastic.multiprocessing",
     "distributed.elastic.multiprocessing.errors", "distributed.elastic.rendezvous",
     "distributed.elastic.agent.server",

@@ -8,10 +8,12 @@ from typing import Any
 
 from minitorch_dist import not_offered
 from minitorch_dist.distributed.checkpoint import folder
+from minitorch_dist.not_offered import tells_what_is_gone
 
 Path_ = str | os.PathLike[str]
 
 
+@tells_what_is_gone
 class FileSystemReader:
     """Reads from the folder `path`, as `checkpoint_id` does. torch's options that say how files are read or written change
     nothing here: there is one file per rank, and it is always synced."""

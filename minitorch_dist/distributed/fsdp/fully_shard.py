@@ -30,6 +30,7 @@ from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
@@ -111,6 +112,7 @@ class UnshardHandle:
             self._unit.unshard()
 
 
+@tells_what_is_gone
 class FSDPModule(Module):
     """The methods that a module has after `fully_shard`."""
 

@@ -37,10 +37,12 @@ from minitorch_dist.distributed.fsdp.wrap import Policy, wrap_children
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.tensor import Tensor
 
 
+@tells_what_is_gone
 class FullyShardedDataParallel(Module):
     """Wraps `module`; see torch's class for the arguments, and the text above for what differs."""
 
