@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import uuid
 import weakref
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -77,7 +77,7 @@ def save(
     earlier = _running().get(plan.folder.absolute())
     if earlier is not None:
         earlier.exception()
-    _write(plan, lambda: {name: state.local(flat[name]) for name in plan.boxes[plan.rank]})
+    _write(plan, lambda: _own(plan, flat, state.local))
     return Checkpoint(plan.folder)
 
 
@@ -99,9 +99,7 @@ def async_save(
     """
     demand_usual(storage_writer, planner)
     plan, flat = _planned(state_dict, checkpoint_id, storage_writer, process_group, no_dist)
-    copied, trouble = attempt(
-        lambda: {name: state.snapshot(flat[name]) for name in plan.boxes[plan.rank]}
-    )
+    copied, trouble = attempt(lambda: _own(plan, flat, state.snapshot))
     here, place = world.place(), plan.folder.absolute()
     saving, earlier = Saving(condition=here.clock.condition), _running().get(place)
     _running()[place] = saving
@@ -124,6 +122,13 @@ def async_save(
 
     here.clock.start(world.inherited(write), f"checkpoint of rank {plan.rank}")
     return saving
+
+
+def _own(
+    plan: PlainSave, flat: dict[str, Any], take: Callable[[Tensor], Array]
+) -> dict[str, Array]:
+    """The arrays that this rank writes."""
+    return {name: take(flat[name]) for name in plan.boxes[plan.rank]}
 
 
 class Saving(Future[Any]):
@@ -189,7 +194,7 @@ def _group(process_group: ProcessGroup | None, no_dist: bool) -> Any:
 def _all_say(
     place: Path, group: Any, generation: str, trouble: BaseException | None
 ) -> list[tuple[str, str]]:
-    """The findings of all ranks. If one has trouble, all raise: that rank its own error, the others what it was."""
+    """The ranks say what each has found. If one has trouble, all raise: that rank its own error, the others what it was."""
     told: list[Any] = [(generation, _words(trouble))]
     if group is not None:
         told = [None] * group.size()
@@ -337,7 +342,12 @@ def _plan_of(told: list[Any], target: Path, rank: int, group: Any, store: Any) -
     wrong = contradictions(tables)
     if wrong:
         raise CheckpointException("the ranks do not agree: " + "; ".join(wrong[:5]))
-    _check_cover(tables)
+    shapes = {name: about.shape for table in tables for name, about in table.items()}
+    for (
+        name,
+        shape,
+    ) in shapes.items():  # together the ranks have the whole, or it could not be loaded
+        check_cover(name, shape, list({table[name].box for table in tables if name in table}))
     merged: dict[str, Any] = {}
     ways: dict[str, list[Any]] = {}
     for one in reversed(told):
@@ -346,16 +356,6 @@ def _plan_of(told: list[Any], target: Path, rank: int, group: Any, store: Any) -
     return PlainSave(
         target, told[0][2], rank, len(told), group, store, tables, writers(tables), merged, ways
     )
-
-
-def _check_cover(tables: list[dict[str, About]]) -> None:
-    """Check that the ranks together have the whole of each tensor. Otherwise the checkpoint could not be
-    loaded.
-    """
-    shapes = {name: about.shape for table in tables for name, about in table.items()}
-    for name, shape in shapes.items():
-        boxes = {table[name].box for table in tables if name in table}
-        check_cover(name, shape, list(boxes))
 
 
 def _plain(table: dict[str, About], others: Any, generation: str, paths: Any) -> Any:
@@ -388,20 +388,24 @@ def _write(plan: PlainSave, arrays: Arrays) -> None:
 
 def _sweep(plan: PlainSave) -> None:
     """The last rank that needs a value in the store takes it away."""
-    key = f"checkpoint/{plan.generation}"
-    if plan.store is not None and plan.store.add(f"{key}/over", 1) == plan.size:
-        words = [f"{word}/{rank}" for word in ("written", "checks") for rank in range(plan.size)]
-        for word in (*words, "complete", "over"):
-            plan.store.delete_key(f"{key}/{word}")
+    if plan.store is not None and plan.store.add(_key(plan, "over", 0), 1) == plan.size:
+        for rank in range(plan.size):
+            plan.store.delete_key(_key(plan, "written", rank))
+            plan.store.delete_key(_key(plan, "checks", rank))
+        plan.store.delete_key(_key(plan, "complete", 0))
+        plan.store.delete_key(_key(plan, "over", 0))
 
 
 def _write_together(plan: PlainSave, arrays: Arrays) -> None:
     part, trouble = attempt(lambda: _write_part(plan, arrays()))
+    checks = part.checks if part else {}
+    if plan.store is not None:
+        plan.store.set(_key(plan, "checks", plan.rank), json.dumps(checks).encode())
     try:
-        everyones = _tell(plan, part.checks if part else {}, trouble)
+        _say_and_hear(plan, "written", range(plan.size), trouble, "to write its part of")
         if plan.rank == 0:
-            _, trouble = attempt(lambda: _write_index(plan, everyones))
-        _hear_the_end(plan, trouble)
+            _, trouble = attempt(lambda: _write_index(plan, checks))
+        _say_and_hear(plan, "complete", [0], trouble, "to write the index of")
     except (CheckpointException, *ENDING) as error:
         all_know = isinstance(error, CheckpointException) or plan.rank == 0
         if part is not None and all_know:
@@ -412,6 +416,31 @@ def _write_together(plan: PlainSave, arrays: Arrays) -> None:
             part.close()
 
 
+def _key(plan: PlainSave, word: str, rank: int) -> str:
+    return f"checkpoint/{plan.generation}/{word}/{rank}"
+
+
+def _say_and_hear(
+    plan: PlainSave, word: str, speakers: Sequence[int], trouble: BaseException | None, doing: str
+) -> None:
+    """Say that this rank is done, or why not, and hear the same of all speakers. All raise if one has failed."""
+    failures = {} if trouble is None else {plan.rank: _words(trouble)}
+    if plan.store is not None:
+        keys = {_key(plan, word, rank): rank for rank in speakers}
+        if plan.rank in speakers:
+            plan.store.set(_key(plan, word, plan.rank), _octets(trouble))
+        try:
+            hear(plan.group, plan.store, keys, f"{doing} {plan.folder}")
+        except ENDING as error:
+            if plan.rank == 0:  # the others would wait for its index
+                plan.store.set(_key(plan, "complete", 0), _octets(error))
+            raise
+        said = {rank: plan.store.get(key).decode() for key, rank in keys.items()}
+        failures = {rank: words for rank, words in said.items() if words}
+    if failures:
+        raise _failure(plan.folder, failures, trouble)
+
+
 def _write_part(plan: PlainSave, arrays: dict[str, Array]) -> writing.HeldPart | None:
     if plan.rank == 0:
         writing.prepare(plan.folder, plan.generation)
@@ -419,8 +448,13 @@ def _write_part(plan: PlainSave, arrays: dict[str, Array]) -> writing.HeldPart |
     return writing.write_part(plan.folder, name, arrays) if arrays else None
 
 
-def _write_index(plan: PlainSave, checks: list[dict[str, int]]) -> None:
+def _write_index(plan: PlainSave, own: dict[str, int]) -> None:
     names = [writing.file_name(plan.generation, rank, plan.size) for rank in range(plan.size)]
+    checks = [own]  # everyone's checksums
+    if plan.store is not None:
+        checks = [
+            json.loads(plan.store.get(_key(plan, "checks", rank))) for rank in range(plan.size)
+        ]
     parts = [
         Written(name, boxes, checks=table)
         for name, boxes, table in zip(names, plan.boxes, checks, strict=True)
@@ -428,48 +462,6 @@ def _write_index(plan: PlainSave, checks: list[dict[str, int]]) -> None:
     ]
     tensors = {name: about for table in reversed(plan.tables) for name, about in table.items()}
     writing.write_index(plan.folder, plan.generation, tensors, plan.values, parts, plan.paths)
-
-
-def _tell(
-    plan: PlainSave, checks: dict[str, int], trouble: BaseException | None
-) -> list[dict[str, int]]:
-    """Say that this rank has written, or why not, and hear the same of all others. Rank 0 gets everyone's checksums."""
-    if plan.store is None:
-        if trouble is not None:
-            raise _failure(plan.folder, {0: _words(trouble)}, trouble)
-        return [checks]
-    key = f"checkpoint/{plan.generation}"
-    plan.store.set(f"{key}/checks/{plan.rank}", json.dumps(checks).encode())
-    plan.store.set(f"{key}/written/{plan.rank}", _octets(trouble))
-    words = {f"{key}/written/{rank}": rank for rank in range(plan.size)}
-    try:
-        hear(plan.group, plan.store, words, f"to write its part of {plan.folder}")
-    except ENDING as error:
-        if plan.rank == 0:  # the others would wait for its index
-            plan.store.set(f"{key}/complete", _octets(error))
-        raise
-    said = {rank: plan.store.get(word).decode() for word, rank in words.items()}
-    failures = {rank: word for rank, word in said.items() if word}
-    if failures:
-        raise _failure(plan.folder, failures, trouble)
-    if plan.rank != 0:
-        return []
-    return [json.loads(plan.store.get(f"{key}/checks/{rank}")) for rank in range(plan.size)]
-
-
-def _hear_the_end(plan: PlainSave, trouble: BaseException | None) -> None:
-    """Rank 0 says that the index is there, or why it is not."""
-    if plan.store is not None:
-        key = f"checkpoint/{plan.generation}/complete"
-        if plan.rank == 0:
-            plan.store.set(key, _octets(trouble))
-        else:
-            hear(plan.group, plan.store, {key: 0}, f"to write the index of {plan.folder}")
-            word = plan.store.get(key).decode()
-            if word:
-                raise _failure(plan.folder, {0: word}, None)
-    if trouble is not None:
-        raise _failure(plan.folder, {0: _words(trouble)}, trouble)
 
 
 def _failure(folder: Path, words: dict[int, str], own: BaseException | None) -> BaseException:
