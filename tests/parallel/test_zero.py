@@ -44,15 +44,12 @@ def equal(left: list[Any], right: list[Any]) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("views", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 3, 8])
-def test_it_is_the_optimizer_that_it_spreads(size: int, views: bool, kind: str) -> None:
+def test_it_is_the_optimizer_that_it_spreads(size: int, kind: str) -> None:
     def act(rank: int, size: int) -> Any:
         model = network()
         made, options = KINDS[kind]
-        zero = ZeroRedundancyOptimizer(
-            model.parameters(), made, parameters_as_bucket_view=views, **options
-        )
+        zero = ZeroRedundancyOptimizer(model.parameters(), made, **options)
         run(model, zero)
         return weights(model), len(zero.state)
 
