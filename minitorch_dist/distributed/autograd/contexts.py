@@ -169,14 +169,6 @@ def contexts_of(agent: RpcAgent) -> Contexts:
     return agent.part(Contexts)
 
 
-class Steps:
-    """The steps of optimizers on one worker: one at a time, and the last step of each parameter."""
-
-    def __init__(self, agent: RpcAgent) -> None:
-        self.turn = agent.clock.condition("another step")
-        self.last: dict[int, str] = {}  # in words, by the parameter's storage
-
-
 @contextmanager
 def standing_in(id: int) -> Iterator[None]:
     token = context_id.set(id)
