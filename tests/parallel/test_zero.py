@@ -144,16 +144,6 @@ def test_steps_within_backward_are_refused() -> None:
     assert isinstance(error, NotImplementedError) and "step() after backward" in str(error)
 
 
-def test_types_do_not_mix() -> None:
-    def act(rank: int, size: int) -> Any:
-        both = [*scalar().parameters(), *scalar().double().parameters()]
-        return ZeroRedundancyOptimizer(both, optim.SGD, lr=0.1)
-
-    (error,) = on_ranks(1, act)
-    assert isinstance(error, ValueError)
-    assert "same dense type" in str(error)
-
-
 def test_each_rank_holds_its_part_of_the_state_only() -> None:
     def act(rank: int, size: int) -> Any:
         with cuda.simulated(1):

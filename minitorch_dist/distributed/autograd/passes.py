@@ -238,9 +238,6 @@ class DistributedPass:
         """The messages that went out from here and got no gradients back."""
         return [self._context.sends[message].what for message in sorted(self._sends - self.reached)]
 
-    def __repr__(self) -> str:
-        return f"<Pass {self._number} of {self._context!r}, {len(self._ready)} nodes are ready>"
-
 
 # ------------------------------------------------------------------------- what other workers ask
 

@@ -43,9 +43,6 @@ class _LocalOptimizer:
                     param.grad = grad
             self._optimizer.step()
 
-    def __repr__(self) -> str:
-        return f"<local part of a DistributedOptimizer, {len(self._params)} parameters: {self._optimizer!r}>"
-
 
 def _register_ours() -> None:
     """Let peers make modules of `nn` and optimizers here, and call their methods."""
@@ -84,7 +81,3 @@ class DistributedOptimizer:
         steps = [one.rpc_async().step(context_id) for one in self.remote_optimizers]
         for step in steps:  # one by one: each is waited for in the thread that receives the answers
             step.wait()
-
-    def __repr__(self) -> str:
-        owners = ", ".join(one.owner_name() for one in self.remote_optimizers)
-        return f"<DistributedOptimizer of parameters on {owners}>"

@@ -68,7 +68,6 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._is_ready = False
         Optimizer.__init__(self, params, defaults)
         Joinable.__init__(self)
-        _check_types(self._all_params())
         self._all_state_dicts: list[Any] = []
         self._partition = self._partition_parameters()
         self.optim = optimizer_class(self._partition[self.rank], **defaults)
@@ -110,7 +109,6 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         super().add_param_group(param_group)
         if not self._is_ready:
             return
-        _check_types(self._all_params())
         self._partition = self._partition_parameters()
         self.optim.add_param_group(self._partition[self.rank][-1])
         self._complete_options()
@@ -215,13 +213,6 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def join_process_group(self) -> ProcessGroup:
         return self.process_group
 
-    def __repr__(self) -> str:
-        own, count = len(self._owned(self.rank)), len(self._all_params())
-        return (
-            f"ZeroRedundancyOptimizer on rank {self.rank} of {self.world_size}, owner of {own} of "
-            f"{count} parameters: {self.optim!r}"
-        )
-
 
 def _take_options(into: list[Group], of: list[Group]) -> None:
     """Copy what groups say beside their parameters; a scheduler may have changed either side."""
@@ -247,13 +238,3 @@ def _windows(flat: Array, members: list[TensorBase]) -> list[tuple[TensorBase, A
         start, stop = stop, stop + p.array.size
         found.append((p, flat[start:stop].reshape(p.array.shape)))
     return found
-
-
-def _check_types(params: list[TensorBase]) -> None:
-    first = params[0]
-    for p in params[1:]:
-        if p.array.dtype != first.array.dtype:
-            raise ValueError(
-                "ZeroRedundancyOptimizer only supports using the same dense type for all parameters "
-                f"but got both {first.dtype} and {p.dtype}"
-            )

@@ -202,9 +202,6 @@ class PendingCalls(dict[int, PendingCall]):
         self._given_up.discard(id)
         return is_late
 
-    def __repr__(self) -> str:
-        return f"<PendingCalls: {len(self)} calls>"
-
 
 class Caller:
     """Makes the calls of one worker, and ends them."""

@@ -82,9 +82,6 @@ class Sender:
         with suppress(PeerLost, TransportClosed):
             self.send(dst, kind, id, [b""] if parts is None else parts, flags)
 
-    def __repr__(self) -> str:
-        return f"<Sender over {self._transport!r}>"
-
 
 class RpcWriter(Writer):
     """Writes a message to a worker.
