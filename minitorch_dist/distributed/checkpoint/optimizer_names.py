@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minitorch_dist.distributed.fsdp import optim_state
-from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.optim.optimizer import Optimizer
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -42,12 +40,6 @@ def renamed(state: State, name: Callable[[str], str]) -> State:
             for group in state["param_groups"]
         ],
     }
-
-
-def of_shards(model: Module, name: Callable[[str], str]) -> Names:
-    """The names of what is in each parameter of a model with FSDP modules."""
-    found = optim_state.names_of(model)
-    return {number: [name(one) for one in several] for number, several in found.items()}
 
 
 def part_of(optimizer: Optimizer, saved: State, names: Names, strict: bool) -> State:

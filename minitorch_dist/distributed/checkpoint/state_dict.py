@@ -118,7 +118,6 @@ def _names(model: Module) -> list[str]:
     """All names of a state_dict, gathering nothing."""
     names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
     names += [name for name, _ in model.named_buffers(remove_duplicate=False)]
-    names = [n for n in names if not n.endswith("_flat_param")]
     return [n.replace(f"{INNER}.", "") for n in names]
 
 
@@ -183,9 +182,7 @@ def _named(model: Module, optimizer: Optimizer, how: StateDictOptions) -> State:
 
 
 def _parameter_names(model: Module) -> dict[int, list[str]]:
-    """Of each parameter, its names; of a flat one, those of all that is in it."""
-    if FullyShardedDataParallel.fsdp_modules(model):
-        return optimizer_names.of_shards(model, lambda name: bare(model, name))
+    """Of each parameter, its names."""
     found: dict[int, list[str]] = {}
     for name, p in model.named_parameters(remove_duplicate=False):
         found.setdefault(id(p), []).append(bare(model, name))

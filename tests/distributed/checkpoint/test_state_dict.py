@@ -26,7 +26,7 @@ from minitorch_dist.launching import launch
 from minitorch_dist.nn.parallel import DistributedDataParallel
 
 X = np.random.default_rng(0).standard_normal((12, 3))
-WRAPPERS = ["plain", "ddp", "fsdp", "fsdp, originals", "fully_shard", "inner fsdp"]
+WRAPPERS = ["plain", "ddp", "fsdp", "fully_shard", "inner fsdp"]
 
 
 def wrapped(kind: str, seed: int) -> Any:
@@ -37,8 +37,6 @@ def wrapped(kind: str, seed: int) -> Any:
         return DistributedDataParallel(model)
     if kind == "fsdp":
         return FullyShardedDataParallel(model)
-    if kind == "fsdp, originals":
-        return FullyShardedDataParallel(model, use_orig_params=True)
     if kind == "inner fsdp":
         model[0] = FullyShardedDataParallel(model[0])
         model[2] = FullyShardedDataParallel(model[2])
