@@ -14,6 +14,7 @@ import json
 import uuid
 import weakref
 from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -173,7 +174,7 @@ def load(
         generation = found.checkpoint.generation if found else ""
         generations = {one for one, _ in _all_say(place, group, generation, trouble)}
         assert found is not None, "else all have raised"
-        with found.checkpoint.opened():
+        with closing(found.checkpoint):
             if len(generations) == 1:
                 return _fill(state_dict, found)
     raise CheckpointException(
