@@ -90,7 +90,7 @@ class Checkpoint:
         self.folder = Path(folder)
         index = _demanded(self.folder)
         self.generation, self.tensors, self.values = index.generation, index.tensors, index.values
-        self.paths, self._flaw = index.paths, index.flaw
+        self._flaw = index.flaw
         self._files: dict[str, PartFile] = {}
 
     def demand_sealed(self) -> None:
