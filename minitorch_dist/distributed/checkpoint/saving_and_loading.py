@@ -318,7 +318,10 @@ def _planned(
         if isinstance(storage, FileSystemWriter):
             storage.check_overwriting(target)
         flat, paths = _flat(state_dict)
-        table = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
+        tensors = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
+        table = {
+            name: (*about[:2], tuple(about.box), about.nbytes) for name, about in tensors.items()
+        }
         others = {n: values.packed(n, v) for n, v in flat.items() if not isinstance(v, Tensor)}
         return flat, (table, others, generation, paths)
 
@@ -327,7 +330,7 @@ def _planned(
         return _plan_of([said], target, 0, None, None), flat
     found, trouble = attempt(mine)
     told: list[Any] = [None] * distributed_c10d.get_world_size(group)
-    answer = _words(trouble) if found is None else _plain(*found[1])
+    answer = _words(trouble) if found is None else found[1]
     object_collectives.all_gather_object(told, answer, group)
     failures = {rank: word for rank, word in enumerate(told) if isinstance(word, str)}
     if failures:
@@ -335,19 +338,22 @@ def _planned(
     assert found is not None
     group = group or distributed_c10d._get_default_group()
     rank, store = distributed_c10d.get_rank(group), group.get_group_store()
-    return _plan_of([_rebuilt(*one) for one in told], target, rank, group, store), found[0]
+    return _plan_of(told, target, rank, group, store), found[0]
 
 
 def _plan_of(told: list[Any], target: Path, rank: int, group: Any, store: Any) -> PlainSave:
-    tables = [one[0] for one in told]
+    tables = [
+        {
+            name: About(shape, kind, Box(*box), nbytes)
+            for name, (shape, kind, box, nbytes) in one[0].items()
+        }
+        for one in told
+    ]
     wrong = contradictions(tables)
     if wrong:
         raise CheckpointException("the ranks do not agree: " + "; ".join(wrong[:5]))
     shapes = {name: about.shape for table in tables for name, about in table.items()}
-    for (
-        name,
-        shape,
-    ) in shapes.items():  # together the ranks have the whole, or it could not be loaded
+    for name, shape in shapes.items():  # or it could not be loaded
         check_cover(name, shape, list({table[name].box for table in tables if name in table}))
     merged: dict[str, Any] = {}
     ways: dict[str, list[Any]] = {}
@@ -357,19 +363,6 @@ def _plan_of(told: list[Any], target: Path, rank: int, group: Any, store: Any) -
     return PlainSave(
         target, told[0][2], rank, len(told), group, store, tables, writers(tables), merged, ways
     )
-
-
-def _plain(table: dict[str, About], others: Any, generation: str, paths: Any) -> Any:
-    rows = {n: (a.shape, a.dtype, a.box.offsets, a.box.sizes, a.nbytes) for n, a in table.items()}
-    return rows, others, generation, paths
-
-
-def _rebuilt(rows: Any, others: Any, generation: str, paths: Any) -> Any:
-    table = {
-        name: About(tuple(shape), dtype, Box(tuple(offsets), tuple(sizes)), nbytes)
-        for name, (shape, dtype, offsets, sizes, nbytes) in rows.items()
-    }
-    return table, others, generation, paths
 
 
 Arrays = Callable[[], dict[str, Array]]
