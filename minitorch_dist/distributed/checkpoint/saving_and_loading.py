@@ -15,6 +15,7 @@ import uuid
 import weakref
 from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -172,7 +173,7 @@ def load(
     for _ in range(ATTEMPTS):
         found, trouble = attempt(lambda: _looked_at(place, state_dict, planner))
         generation = found.checkpoint.generation if found else ""
-        generations = {one for one, _ in _all_say(place, group, generation, trouble)}
+        generations = set(_all_say(group, generation, trouble, partial(_not_loaded, place)))
         assert found is not None, "else all have raised"
         with closing(found.checkpoint):
             if len(generations) == 1:
@@ -193,23 +194,19 @@ def _group(process_group: ProcessGroup | None, no_dist: bool) -> Any:
 
 
 def _all_say(
-    place: Path, group: Any, generation: str, trouble: BaseException | None
-) -> list[tuple[str, str]]:
-    """The ranks say what each has found. If one has trouble, all raise: that rank its own error, the others what it was."""
-    told: list[Any] = [(generation, _words(trouble))]
+    group: Any, said: Any, trouble: BaseException | None,
+    failure: Callable[[dict[int, str], BaseException | None], BaseException],
+) -> list[Any]:  # fmt: skip
+    """All ranks say something, and hear it. If one has trouble, all raise the `failure` with its words instead."""
+    mine = (said, _words(trouble))
+    told: list[Any] = [mine]
     if group is not None:
         told = [None] * group.size()
-        object_collectives.all_gather_object(told, (generation, _words(trouble)), group)
-    if trouble is not None:
-        raise trouble
+        object_collectives.all_gather_object(told, mine, group)
     failures = {rank: word for rank, (_, word) in enumerate(told) if word}
     if failures:
-        listed = "; ".join(f"rank {rank}: {word}" for rank, word in failures.items())
-        raise CheckpointException(
-            f"nothing was loaded from {place}: {listed}",
-            {rank: OSError(word) for rank, word in failures.items()},
-        )
-    return told
+        raise failure(failures, trouble)
+    return [one for one, _ in told]
 
 
 class Found(NamedTuple):
@@ -311,7 +308,6 @@ def _planned(
     """The tensors of all ranks, and so which rank writes what; and this rank's state. If a rank cannot say what it has, the
     others hear why."""
     target = _path(given, storage)
-    alone = no_dist or not distributed_c10d.is_initialized()
     generation = uuid.uuid4().hex[:12]
 
     def mine() -> tuple[dict[str, Any], Any]:
@@ -325,18 +321,13 @@ def _planned(
         others = {n: values.packed(n, v) for n, v in flat.items() if not isinstance(v, Tensor)}
         return flat, (table, others, generation, paths)
 
-    if alone:
+    if no_dist or not distributed_c10d.is_initialized():
         flat, said = mine()
         return _plan_of([said], target, 0, None, None), flat
-    found, trouble = attempt(mine)
-    told: list[Any] = [None] * distributed_c10d.get_world_size(group)
-    answer = _words(trouble) if found is None else found[1]
-    object_collectives.all_gather_object(told, answer, group)
-    failures = {rank: word for rank, word in enumerate(told) if isinstance(word, str)}
-    if failures:
-        raise _failure(target, failures, trouble)
-    assert found is not None
     group = group or distributed_c10d._get_default_group()
+    found, trouble = attempt(mine)
+    told = _all_say(group, found and found[1], trouble, partial(_failure, target))
+    assert found is not None, "else all have raised"
     rank, store = distributed_c10d.get_rank(group), group.get_group_store()
     return _plan_of(told, target, rank, group, store), found[0]
 
@@ -460,13 +451,18 @@ def _write_index(plan: PlainSave, own: dict[str, int]) -> None:
 
 def _failure(folder: Path, words: dict[int, str], own: BaseException | None) -> BaseException:
     """The same on every rank; the cause is this rank's own error, if it has one. Ctrl-C stays what it is."""
-    if isinstance(own, ENDING):
-        return own
+    what = f"nothing was saved in {folder}, what was there before is still there"
+    return own if isinstance(own, ENDING) else _of_all(what, words, own)
+
+
+def _not_loaded(place: Path, words: dict[int, str], own: BaseException | None) -> BaseException:
+    return own or _of_all(f"nothing was loaded from {place}", words, None)
+
+
+def _of_all(what: str, words: dict[int, str], own: BaseException | None) -> CheckpointException:
     listed = "; ".join(f"rank {rank}: {word}" for rank, word in words.items())
-    error = CheckpointException(
-        f"nothing was saved in {folder}, what was there before is still there: {listed}",
-        {rank: OSError(word) for rank, word in words.items()},
-    )
+    failures = {rank: OSError(word) for rank, word in words.items()}
+    error = CheckpointException(f"{what}: {listed}", failures)
     error.__cause__ = own
     return error
 
