@@ -220,9 +220,7 @@ class FullyShardedDataParallel(FSDPModule):
         settle(self)
         return saving.save(self, destination, prefix, keep_vars)
 
-    set_state_dict_type = staticmethod(saving.set_state_dict_type)
     state_dict_type = staticmethod(saving.state_dict_type)
-    get_state_dict_type = staticmethod(saving.get_state_dict_type)
     optim_state_dict = staticmethod(optim_state.optim_state_dict)
     optim_state_dict_to_load = staticmethod(optim_state.optim_state_dict_to_load)
 
