@@ -100,7 +100,7 @@ class FullyShardedDataParallel(FSDPModule):
                 "device_mesh": device_mesh,
             }
             wrap_children(module, auto_wrap_policy, partial(type(self), **options))
-        self.compute_device = device = setup.device_of(module, device_id)
+        device = setup.device_of(module, device_id)
         if device is devices.META:
             raise ValueError(
                 "the module is on the device meta and has no numbers to shard. Call to_empty(device=…) and reset its "
