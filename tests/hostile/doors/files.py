@@ -29,6 +29,7 @@ from minitorch_dist.distributed.checkpoint.index import SEAL
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.journal import JournalError
 from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.pictures import trace
 from minitorch_dist.pictures.terminal import painted
 from minitorch_dist.serialization import container
 from minitorch_dist.sim import nets
@@ -247,13 +248,13 @@ class Runs:
         assert shown(repr(run)) and len(run.operations) >= 0 and len(run.messages) >= 0
         for event in run.events[:50]:
             assert shown(f"{event}") and event.name
-        run.order.clocks  # noqa: B018 - it is computed when it is asked for
+        run.order.line_up()
         assert run.is_same_order(run)
         run.scene()
         if len(run) < 200 and zlib.crc32(data) % 8 == 0:  # pictures take their time
             run.svg()
             run.html()
-            run.trace()
+            trace.draw(run.scene())
 
 
 # ------------------------------------------------------------------------------------ MNIST and networks
