@@ -111,6 +111,3 @@ class WorkerTable:
         else:
             words = f"id {to}; there are {min(self.by_id)} to {max(self.by_id)}"
         return RuntimeError(f"could not find destination {words}")
-
-    def __repr__(self) -> str:
-        return f"<Workers {', '.join(self.by_name)}>"

@@ -181,9 +181,6 @@ class Proxy:
             return lambda *args, **kwargs: method(*args, **kwargs).wait()
         return method
 
-    def __repr__(self) -> str:
-        return f"<{self._how} proxy of {self._rref!r}>"
-
 
 def remote(
     to: str | int | WorkerInfo,
