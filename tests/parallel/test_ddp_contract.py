@@ -359,7 +359,7 @@ def test_backward_passes_within_the_pass_need_a_static_graph() -> None:
             return Nested.apply(Nested.apply(x, self.a), self.a)
 
     def act(rank: int, size: int, static: bool) -> Any:
-        model = DDP(Net(), static_graph=static)
+        model = DDP(Net(), static_graph=static, find_unused_parameters=True)
         for _ in range(2):
             model(mtd.ones(1, 2, requires_grad=True)).sum().backward()
         return "fine"

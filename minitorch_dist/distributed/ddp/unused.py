@@ -70,7 +70,6 @@ class Usage:
 
         In the first pass all ranks agree on it. A rank that finds one later fails, and the others are told.
         """
-        missing = as_far_as_known(running, missing)
         everywhere: Mapping[int, set[int]] = {}
         if reducer.iteration == 0:
             with advising(reducer.iteration):
@@ -111,7 +110,6 @@ class FindUnused(Usage):
     def begin(
         self, reducer: ReducerState, running: engine.BackwardPass, missing: set[int]
     ) -> set[int]:
-        missing = as_far_as_known(running, missing)
         if reducer.iteration == 0 and not missing:
             warn_of_none()
         if reducer.iteration > 0 and missing != reducer.missing:
@@ -190,14 +188,6 @@ class StaticGraph(Usage):
             absent = without_gradient(reducer, missing)
             self._never = everywhere(reducer.group, absent, len(reducer.parameters))
         return self._never
-
-
-def as_far_as_known(running: engine.BackwardPass, missing: set[int]) -> set[int]:
-    """The missing parameters. The set is empty if re-entrant checkpoints make a part of the graph within this pass."""
-    reenters = bool(missing) and any(
-        node.name_ == "CheckpointFunctionBackward" for node in running.tasks
-    )
-    return set() if reenters else missing
 
 
 def without_gradient(reducer: ReducerState, missing: set[int] | None) -> set[int]:
