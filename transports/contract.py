@@ -124,9 +124,6 @@ class Transport(ABC):
     """The cost of its messages on one host; None if that is not known."""
     usual_delay: ClassVar[float] = 0.5
     """Seconds after which a message that was sent has usually come."""
-    why_not_joinable: ClassVar[str] = "all ranks of a world meet at once there"
-    """Why its worlds do not grow, unless it is a `JoinableTransport`."""
-
     patience: float | None = None
     """Seconds that `send` may wait for a peer which takes nothing; then it raises PeerLost. Half a
     message cannot be taken back, so that peer is given up. None waits without end."""

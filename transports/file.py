@@ -42,10 +42,6 @@ class FileTransport(PolledTransport):
 
     scheme = "file"
     costs = MessageCosts(3e-6, 5e9)
-    why_not_joinable = (
-        "its file has a ring for each pair of ranks from the start, and loses its name when all "
-        "have it open"
-    )
     _medium: Rings | Logs
     _held: SignedFile
     _watch: PeerWatch

@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.optim import states
 from minitorch_dist.tensors import ledger
 from minitorch_dist.tensors.autograd.hooks import Hooks, RemovableHandle
@@ -29,6 +30,7 @@ _before_every_step: Hooks = {}
 _after_every_step: Hooks = {}
 
 
+@tells_what_is_gone
 class Optimizer:
     """Base class. `defaults` are the options of groups that do not give their own."""
 

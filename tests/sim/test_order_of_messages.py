@@ -17,9 +17,9 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.sim.hardship import ALL, NAMES, STRICTLY
 from tests.deep import examples
+from tests.sim.nodes import SimulatedNode, run
 from transports.faults.rules import chance
 from transports.frames import octets
-from transports.simulation import SimulatedNode, run
 from transports.virtual.network import Network
 
 LINK = sim.link("1us", "1GB/s")

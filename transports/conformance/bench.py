@@ -268,24 +268,13 @@ class RankCheck:
 
     def wait_for(self, key: str) -> None:
         """Return when another rank has set this key in the store. Nothing is delivered meanwhile."""
-
-        def pause() -> None:
-            with suppress(StoreTimeout):
-                self.store.wait([key], 0.1)
-
-        self._until_set(key, pause)
-
-    def drive_for(self, key: str) -> None:
-        """The same, while the transport delivers what comes and lets in those who reach us."""
-        self._until_set(key, lambda: self.transport.progress(0.01))
-
-    def _until_set(self, key: str, pause: Callable[[], object]) -> None:
         deadline = self.clock.deadline(3 * self.patience)
         while not self.store.check([key]):
             self.demand(not self.store.check([FAILED]), AFTER_ANOTHER)
             if deadline.is_over():
                 raise Silent(f"the other ranks did not come to {key!r}")
-            pause()
+            with suppress(StoreTimeout):
+                self.store.wait([key], 0.1)
 
 
 def _standing(thread: Thread) -> str:

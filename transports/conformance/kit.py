@@ -49,7 +49,6 @@ OPTIONS: dict[str, Callable[[RankCheck], None]] = {
     "begin": options.begin,
     "last_sent": options.last_sent,
     "lossy": options.lossy,
-    "grow": options.grow,
 }
 DEADLY = ("death", "death_in_send")  # a rank ends in these: each needs a launch of its own
 WITHOUT_LOSS = ("missing", "close_twice", "close_wakes")  # no message has to arrive in these

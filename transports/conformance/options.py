@@ -13,8 +13,7 @@ from collections.abc import Callable
 from transports.conformance.bench import NotOffered, RankCheck, pattern
 from transports.conformance.lines import drain, nothing_more
 from transports.contract import Begun, Transport
-from transports.errors import ConnectError, PeerLost
-from transports.joinable import JoinableTransport
+from transports.errors import PeerLost
 
 FETCHED = (0, 1, 16, 1000, 40, 8)  # bytes of the messages that are asked for
 GIVEN_UP = 0.2  # seconds of `Transport.patience`
@@ -78,10 +77,6 @@ def declared(desk: RankCheck) -> None:
     desk.demand(
         end.clock.is_virtual or not end.needs_virtual_time,
         "needs_virtual_time is set, but connect took a clock of real time",
-    )
-    desk.demand(
-        isinstance(end, JoinableTransport) or bool(end.why_not_joinable),
-        "its worlds do not grow, and why_not_joinable does not say why",
     )
     said = f"{end.scheme} {end.ranks_are} {costs} {end.usual_delay} " + " ".join(
         str(getattr(end, name)) for name in flags
@@ -301,71 +296,3 @@ def lossy(desk: RankCheck) -> None:
             "not change them",
         )
     desk.meet("end")
-
-
-def grow(desk: RankCheck) -> None:
-    """`open`, `reach`, `is_there`: ranks come one after the other, leave, and come again."""
-    end = desk.transport
-    if not isinstance(end, JoinableTransport):
-        raise NotOffered
-    for earlier in range(desk.rank):
-        desk.wait_for(f"card/{earlier}")
-    cards = _come(desk, end, range(desk.rank))
-    for peer in range(desk.rank, desk.world_size):
-        desk.drive_for(f"card/{peer}")
-    _greet(desk, range(desk.world_size), 1)
-    desk.meet("all have come")
-    if desk.world_size > 1:
-        _come_again(desk, end, cards)
-    desk.meet("end")
-
-
-def _come(desk: RankCheck, end: JoinableTransport, peers: range) -> list[str]:
-    """Be there, connect to `peers`, and leave our card; the cards of the peers."""
-    mine = end.open(desk.store, desk.tray)
-    cards = [desk.store.get(f"card/{peer}").decode() for peer in peers]
-    for peer, card in zip(peers, cards, strict=True):
-        desk.demand(end.is_there(card), f"is_there says no, but rank {peer} is there")
-        desk.beside(
-            lambda peer=peer, card=card: end.reach(peer, card, desk.patience),  # type: ignore[misc]
-            f"reach of rank {peer}",
-        )
-    desk.store.set(f"card/{desk.rank}", mine)
-    return cards
-
-
-def _greet(desk: RankCheck, peers: range, count: int) -> None:
-    """Send a message to each, and receive one; it is the `count`th."""
-    for peer in peers:
-        desk.send(peer, desk.rank, b"hello")
-    for peer in peers:
-        *_, (header, data) = desk.receive(peer, count)
-        desk.demand(header == b"%d" % peer and data == b"hello", "another message came")
-
-
-def _come_again(desk: RankCheck, end: JoinableTransport, cards: list[str]) -> None:
-    """The last rank leaves, and another one takes its place."""
-    last = desk.world_size - 1
-    old = desk.store.get(f"card/{last}").decode()
-    if desk.rank == last:
-        end.close()
-        desk.meet("one has left")
-        again = desk.transport = desk.make()
-        assert isinstance(again, JoinableTransport), "it is of the same kind"
-        desk.store.delete_key(f"card/{last}")
-        _come(desk, again, range(last))
-        desk.store.set("it is back", b"")
-        _greet(desk, range(last), 2)
-        return
-    desk.until(lambda: last in desk.tray.lost_ranks, lambda: f"rank {last} left without lost")
-    desk.demand(not end.is_there(old), f"is_there says yes, but rank {last} has left")
-    try:
-        end.reach(last, old, 0.5)
-    except ConnectError:
-        pass
-    else:
-        desk.demand(False, f"reach of rank {last}, which has left, did not raise ConnectError")
-    desk.tray.lost_ranks.remove(last)
-    desk.meet("one has left")
-    desk.drive_for("it is back")
-    _greet(desk, range(last, last + 1), 2)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from minitorch_dist import compiler
+from minitorch_dist import compiler, not_offered
 from minitorch_dist.nn import init
 from minitorch_dist.nn.modules.hooks import (
     Hooked,
@@ -26,6 +26,7 @@ from minitorch_dist.nn.modules.hooks import (
     register_module_forward_pre_hook as register_module_forward_pre_hook,
 )
 from minitorch_dist.nn.modules.state_dict import StateDictModule
+from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices, dtypes, ledger
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core.base import TensorBase
@@ -35,6 +36,7 @@ from minitorch_dist.tensors.ops.making import creation
 Convert = Callable[[Any], Any]
 
 
+@tells_what_is_gone
 class Module(Hooked, StateDictModule):
     """Base class for all layers and networks: override `__init__` and `forward`."""
 
@@ -218,3 +220,6 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.
             f"dtype={dtype}"
         )
     return None if device is None else devices.resolve(device), dtype
+
+
+not_offered.guard(globals())

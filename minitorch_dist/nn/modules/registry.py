@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from minitorch_dist.nn.parameter import Buffer, Parameter
+from minitorch_dist.not_offered import no_attribute
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -70,7 +71,7 @@ class Registry:
             for table in (own["_parameters"], own["_buffers"], own["_modules"]):
                 if name in table:
                     return table[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise no_attribute(self, name)
 
     def __delattr__(self, name: str) -> None:
         for table in (self._parameters, self._buffers, self._modules):

@@ -21,6 +21,9 @@ from minitorch_dist.tensors.tensor import Tensor
 Hook = Callable[..., Any]
 
 
+EXTRA = "_extra_state"  # what a module keeps beside its tensors
+
+
 class _IncompatibleKeys(NamedTuple):
     """The keys that `load_state_dict` found missing and superfluous."""
 
@@ -84,6 +87,8 @@ class StateDictModule(ModuleTree):
         """Enter what belongs to this module itself. Classes with a state of their own override it."""
         for name, tensor in self._own_state().items():
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
+        if hasattr(self, "get_extra_state"):  # of a class of the user's
+            destination[prefix + EXTRA] = self.get_extra_state()
 
     def _own_state(self) -> dict[str, Any]:
         left_out = self._non_persistent_buffers_set
@@ -158,10 +163,17 @@ class StateDictModule(ModuleTree):
                 self._load_tensor(name, key, tensor, state_dict[key], assign, error_msgs)
             elif strict:
                 missing_keys.append(key)
+        known = {*own}
+        if hasattr(self, "set_extra_state"):
+            known.add(EXTRA)
+            if prefix + EXTRA in state_dict:
+                self.set_extra_state(state_dict[prefix + EXTRA])
+            elif strict:
+                missing_keys.append(prefix + EXTRA)
         if strict:
             for key in state_dict:
                 first, dot, _ = key[len(prefix) :].partition(".")
-                is_known = first in self._modules if dot else first in own
+                is_known = first in self._modules if dot else first in known
                 if key.startswith(prefix) and not is_known:
                     unexpected_keys.append(key)
 
