@@ -3,7 +3,6 @@
     launch(train, 4)                               ranks are threads of this process
     launch(train, 4, "sim://")                     the same, in virtual time, over a network
     launch(train, 4, "tcp://", args=(model,))      ranks are processes of this host
-    launch(train, 4, "mpi://")                     under `mpirun -n 4`: this process is one of them
 
 The world stands before the function is called: `get_rank()` answers, and a script's own
 `init_process_group(…)` takes over what is there. Every rank begins with a copy of the caller's
@@ -11,7 +10,7 @@ random generator; in virtual time, where nobody has seeded that, with one that f
 
     limit                       how long a whole run may take
     ranks                       one rank: make the world, call the function, end the world
-    threads  processes  mpi     what a rank is
+    threads  processes          what a rank is
     cores  collector            what ranks of one host share: its cores, and Python's collector
     replacements  wall_clock  chance     what would come from outside of a simulated run
     standard_locks  standard_locals  what the standard library has for threads, for simulated ranks
@@ -27,7 +26,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from minitorch_dist.distributed.journal import files
-from minitorch_dist.launching import mpi, processes, threads
+from minitorch_dist.launching import processes, threads
 from transports import registry
 from transports.clock import SYSTEM, Clock
 from transports.virtual.clock import VirtualClock
@@ -72,7 +71,10 @@ def launch(
             fn, world_size, transport, args, kwargs or {}, patience, clock, path, limit
         )
     if kind.ranks_are == "mpi":
-        return mpi.run(fn, world_size, args, kwargs or {}, patience, limit)
+        raise ValueError(
+            f"launch(…, {transport!r}) cannot start the ranks: MPI does. Run mpirun -n {world_size} python …, and call "
+            "init_process_group('mpi') in the script"
+        )
     return processes.run(fn, world_size, transport, args, kwargs or {}, patience, path, limit)
 
 

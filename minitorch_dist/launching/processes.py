@@ -67,7 +67,7 @@ def run(
         files.begin_anew(journal)
     where = "" if journal is None else str(journal)
     begun = SYSTEM.now()
-    call = pickle.dumps((sources.portable(fn, (args, kwargs)), tuple(args), dict(kwargs)))
+    call = sources.packed((fn, tuple(args), dict(kwargs)))
     drawn = job.draw()
     ours = job.here(world_size, value=drawn)
     store = TCPStore("127.0.0.1", 0, is_master=True, timeout=timeout, of=ours)

@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import subprocess
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec, PathFinder
 from multiprocessing import connection
@@ -42,6 +43,8 @@ _FORK = (
     "subprocess.run for a command"
 )
 
+_HOST = "it tells of this machine, and each run shall be the same. uuid.uuid4() follows the seed of the run"
+
 
 class RefusedCall(NamedTuple):
     owner: Any
@@ -63,6 +66,8 @@ def refused() -> Iterator[RefusedCall]:
         BaseProcess, "start", "multiprocessing.Process.start()", _PROCESS, _is_loaders
     )
     yield RefusedCall(_thread, "start_new_thread", "_thread.start_new_thread()", THREAD)
+    for name in ("uuid1", "getnode"):
+        yield RefusedCall(uuid, name, f"uuid.{name}()", _HOST)
     for name in ("fork", "forkpty"):
         if hasattr(os, name):
             yield RefusedCall(os, name, f"os.{name}()", _FORK)

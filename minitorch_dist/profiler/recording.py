@@ -28,7 +28,6 @@ from minitorch_dist.nn import functional
 from minitorch_dist.optim import optimizer
 from minitorch_dist.profiler.collectives import OperationWatch
 from minitorch_dist.profiler.events import TimedEvent
-from minitorch_dist.tensors import flops
 from minitorch_dist.tensors.core import observers
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -41,8 +40,8 @@ _current: ContextVar[CallRecorder | None] = ContextVar("profiler", default=None)
 class CallRecorder:
     """Collects events from `start` to `stop`."""
 
-    def __init__(self, record_shapes: bool = False, with_flops: bool = False) -> None:
-        self.record_shapes, self.with_flops = record_shapes, with_flops
+    def __init__(self, record_shapes: bool = False) -> None:
+        self.record_shapes = record_shapes
         self.events: list[TimedEvent] = []
         self.rank: int | None = None  # of the world that was there
         self._watch: OperationWatch | None = None
@@ -63,8 +62,6 @@ class CallRecorder:
             (optimizer.register_optimizer_step_post_hook, self._after_step),
         ):
             stack.callback(attach(hook).remove)
-        if self.with_flops:
-            stack.enter_context(flops.counters.listening(self._work))
         self._attached = stack
         self._watch_collectives()
         stack.callback(_listen, -1)
@@ -146,10 +143,6 @@ class CallRecorder:
     def _after_step(self, *_: Any) -> None:
         if _current.get() is self:
             self.end_until(self._stepping)
-
-    def _work(self, _: str, operations: int, __: Any) -> None:
-        if self._open:
-            self._open[-1][0].flops += operations
 
 
 # ------------------------------------------------------------------------------ what Python tells

@@ -133,6 +133,12 @@ def not_implemented(name: str, x: Array) -> NotImplementedError:
     return NotImplementedError(f"\"{name}\" not implemented for '{type_name(x)[6:-6]}'")
 
 
+def demand_order(name: str, x: Array) -> None:
+    """Complex numbers have no order, although numpy compares them by their real parts first."""
+    if x.dtype.kind == "c":
+        raise not_implemented(name, x)
+
+
 def is_operand(value: object) -> bool:
     return isinstance(value, TensorBase) or is_number(value)
 

@@ -15,13 +15,13 @@ from rich.console import Console
 
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
-from minitorch_dist.distributed.journal.chunks import chunk_matrices
 from minitorch_dist.distributed.journal.run import page_of
 from minitorch_dist.pictures import page as page_drawn, spacetime, svg, trace
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
 from mtd.cli import bars, forking, page, player
+from mtd.cli.chunks import chunk_matrices
 from mtd.cli.lessons import picture
 from mtd.pages import whole_files
 from mtd.traces import read_chrome

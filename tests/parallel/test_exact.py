@@ -22,7 +22,7 @@ STEPS = 5
 WAYS: dict[str, dict[str, Any]] = {
     "plain": {},
     "views": {"gradient_as_bucket_view": True},
-    "static": {"static_graph": True},
+    "unused": {"find_unused_parameters": True},
     "many buckets": {"bucket_cap_mb": 1e-4},
 }
 

@@ -32,7 +32,6 @@ from minitorch_dist.distributed.checkpoint.index import (
     Chunk,
     Index,
     check_cover,
-    of_entries,
     parsed,
 )
 from minitorch_dist.distributed.checkpoint.pieces import Box, overlap, within
@@ -87,12 +86,11 @@ def _reason(error: Exception) -> str:
 class Checkpoint:
     """A checkpoint that is there, open for reading."""
 
-    def __init__(self, folder: keeper.PathLike, index: Index | None = None) -> None:
+    def __init__(self, folder: keeper.PathLike) -> None:
         self.folder = Path(folder)
-        index = index or _demanded(self.folder)
+        index = _demanded(self.folder)
         self.generation, self.tensors, self.values = index.generation, index.tensors, index.values
         self.paths, self._flaw = index.paths, index.flaw
-        self.first, self._before, self._replaced = index.first, index.before, index.replaced
         self._files: dict[str, PartFile] = {}
         self._checked: set[str] = set()  # tensors whose chunks are the whole
         self._whole: set[tuple[str, str]] = (
@@ -105,39 +103,6 @@ class Checkpoint:
             raise CheckpointException(
                 f"{self.folder / INDEX}: {self._flaw}. Load an older checkpoint"
             )
-
-    @classmethod
-    def held(cls, folder: keeper.PathLike) -> Checkpoint:
-        """The checkpoint with all its files open: from now on no save takes one away."""
-        while True:
-            found = cls(folder)
-            try:
-                found.hold()
-                return found
-            except Vanished:
-                if not found.is_replaced():
-                    raise
-
-    def hold(self) -> None:
-        """Open all files, or none."""
-        try:
-            for about in self.tensors.values():
-                for chunk in about.chunks:
-                    self._opened(chunk.file)
-        except CheckpointException:
-            self.close()
-            raise
-
-    def of_generation(self, generation: str) -> Checkpoint | None:
-        """The checkpoint of this name: this one, or the one that it replaced, whose files may be there still."""
-        if generation == self.generation:
-            return self
-        if generation != self._before or self._replaced is None:
-            return None
-        try:
-            return Checkpoint(self.folder, of_entries(dict(self._replaced), self._flaw))
-        except CheckpointException as error:
-            raise CheckpointException(f"{self.folder / INDEX}: {error}") from None
 
     @contextmanager
     def opened(self) -> Iterator[Checkpoint]:

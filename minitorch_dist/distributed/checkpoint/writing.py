@@ -159,7 +159,7 @@ def _history(old: Index | None) -> dict[str, Any]:
     """The entries of an index about those before it."""
     if old is None or not old.generation:
         return {}
-    kept = {} if old.flaw else {"replaced": old.entries}  # a reader may need it (see `agreement`)
+    kept = {} if old.flaw else {"replaced": old.entries}  # for readers of earlier versions
     return {"first": old.first, "before": old.generation, **kept}
 
 

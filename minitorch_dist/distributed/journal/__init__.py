@@ -13,7 +13,7 @@ times, but the same events in the same partial order.
     events  files  recording      a line; the file; the recorder that writes it
     reading  matching  order      from files to events; pairs of events; the order of events
     run  comparing                a journal that was read; two of them
-    scene  chunks                 as a picture; the chunks that each rank held
+    scene                         as a picture
 """
 
 from minitorch_dist.distributed.journal.comparing import Divergence as Divergence

@@ -18,7 +18,7 @@ from minitorch_dist.distributed.journal.matching import (
 from minitorch_dist.distributed.journal.order import PartialOrder
 from minitorch_dist.distributed.journal.reading import JournalRank
 from minitorch_dist.distributed.journal.scene import scene_of
-from minitorch_dist.pictures import page, svg, trace
+from minitorch_dist.pictures import page, svg
 from minitorch_dist.pictures.scene import Scene
 from transports.quantities import in_words
 
@@ -77,7 +77,7 @@ class Journal:
 
     @cached_property
     def order(self) -> PartialOrder:
-        """Its partial order, with vector clocks. Events are known by their numbers in `events`."""
+        """Its partial order. Events are known by their numbers in `events`."""
         return PartialOrder(self.events)
 
     def happened_before(self, a: int, b: int) -> bool:
@@ -91,24 +91,6 @@ class Journal:
     def is_same_order(self, other: Journal) -> bool:
         """Whether the same things happened in the same partial order, at whatever times."""
         return self.diff(other) is None
-
-    def part(
-        self,
-        ranks: Iterable[int] | None = None,
-        groups: Iterable[str] | None = None,
-        start: int | None = None,
-        end: int | None = None,
-    ) -> Journal:
-        """Only these ranks, groups, or instants."""
-        only_ranks = None if ranks is None else set(ranks)
-        only_groups = None if groups is None else {*groups, ""}
-        found = [
-            event for event in self.events
-            if (only_ranks is None or event.rank in only_ranks)
-            and (only_groups is None or event.group in only_groups)
-            and (start is None or event.until >= start) and (end is None or event.at <= end)
-        ]  # fmt: skip
-        return Journal(self.ranks, found, self.torn, self.name)
 
     # ----------------------------------------------------------------------------------- pictures
 
@@ -127,10 +109,6 @@ class Journal:
     def html(self, other: Journal | None = None) -> str:
         """A page that opens from the disk; with `other`, both side by side and where they part."""
         return page_of(self.scene(), self, other)
-
-    def trace(self, per_node: int | None = None) -> str:
-        """For ui.perfetto.dev or chrome://tracing: JSON."""
-        return trace.draw(self.scene(), per_node)
 
     def _repr_html_(self) -> str:
         return self.svg()

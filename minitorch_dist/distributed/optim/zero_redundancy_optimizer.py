@@ -237,8 +237,6 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         _take_options(self.param_groups, given)
         _take_options(self.optim.param_groups, given)
 
-    # ------------------------------------------------------------------------------------- Join
-
     def join_hook(self, **kwargs: Any) -> JoinHook:
         return ZeroJoinHook(self)
 

@@ -11,6 +11,7 @@ from minitorch_dist.distributed.rpc.constants import (
     DEFAULT_NUM_WORKER_THREADS,
     DEFAULT_RPC_TIMEOUT_SEC,
 )
+from minitorch_dist.not_offered import tells_what_is_gone
 
 
 class BackendType(Enum):
@@ -41,6 +42,7 @@ class RpcBackendOptions:
         self._timeout = seconds_of(timeout)
 
 
+@tells_what_is_gone
 class TensorPipeRpcBackendOptions(RpcBackendOptions):
     """The options of torch's backend.
 

@@ -27,6 +27,7 @@ from minitorch_dist.distributed.rpc.options import seconds_of
 from minitorch_dist.distributed.rpc.remote_calls import in_words, request
 from minitorch_dist.distributed.rpc.rref_context import Id, OwnerRRef, UserRRef, context_of
 from minitorch_dist.distributed.rpc.rref_owner import backward
+from minitorch_dist.not_offered import tells_what_is_gone
 
 T = TypeVar("T")
 NUMBER: Final = 2  # among the types that the codec was taught
@@ -37,6 +38,7 @@ OPERATORS: Final = (
 )  # fmt: skip
 
 
+@tells_what_is_gone
 class RRef(Generic[T]):
     """A reference to an object. `RRef(value)` refers to one of this worker, `rpc.remote` makes one elsewhere."""
 
