@@ -42,7 +42,7 @@ class SimTransport(WaitingSends):
 
     scheme = "sim"
     ranks_are = "threads"
-    needs_virtual_time = has_own_faults = True
+    needs_virtual_time = True
     last_sent: tuple[int, bytes] | None = None
 
     def __init__(

@@ -21,11 +21,10 @@ import minitorch_dist as mtd
 from minitorch_dist.distributed import autograd, rpc, world
 from minitorch_dist.distributed.rpc.rref_context import RRefContext
 from tests.deep import IS_DEEP, examples, seeds
-from tests.rpc import worlds
+from tests.rpc import faulty, worlds
+from tests.rpc.faulty import Faults
 from tests.rpc.test_lost_messages import bad_network, lossy
 from tests.rpc.test_rref import objects
-from transports.faults import rules
-from transports.faults.rules import Faults
 
 SIZE = 3
 held: dict[tuple[int, int], Any] = {}  # by worker and object: the RRef, as long as it is held
@@ -175,7 +174,7 @@ class TestReferences(References.TestCase):
 
 # ------------------------------------------------------------------------------- every pair of faults
 
-FATES = (rules.DROP, rules.DUPLICATE, rules.overtaken(0.02))
+FATES = (faulty.DROP, faulty.DUPLICATE, faulty.overtaken(0.02))
 TRIANGLE = [  # the longest way to pass on: the owner, the one who sends, the one who receives
     Step(0, make, (0, 1), None, {0}),
     Step(0, pass_on, (0, 2), None, {0}),
@@ -185,7 +184,7 @@ TRIANGLE = [  # the longest way to pass on: the owner, the one who sends, the on
 ]
 
 
-def struck(fates: dict[int, rules.FaultVerdict]) -> Faults:
+def struck(fates: dict[int, faulty.FaultVerdict]) -> Faults:
     """A network on which the n-th message of all, for some n, meets its fate."""
     network, numbers = Faults(), itertools.count()
     network.install(lambda message: fates.get(next(numbers)))

@@ -18,7 +18,7 @@ from minitorch_dist import distributed as dist, sim
 from minitorch_dist.sim.hardship import ALL, NAMES, STRICTLY
 from tests.deep import examples
 from tests.sim.nodes import SimulatedNode, run
-from transports.faults.rules import chance
+from transports.faults.plans import chance
 from transports.frames import octets
 from transports.virtual.network import Network
 

@@ -34,7 +34,6 @@ def offered(desk: RankCheck, is_offered: bool, what: str) -> None:
 
 FLAGS = (
     "needs_virtual_time",
-    "has_own_faults",
     "has_begin",
     "may_lose",
     "is_unreliable",

@@ -1,10 +1,12 @@
-"""A transport on which things go wrong as `Faults` say. Wraps any other, in real or virtual time.
+"""A transport on which RPC's messages get lost, come twice, late or out of their order: rules judge each message.
 
-The receiving side applies the verdicts. A message that passes is streamed through as ever. One that is late
-is kept whole, and `progress` gives it to the inbox when its time has come.
+    faults = Faults(seed=7)
+    faults.install(plans.drop(0.01, dst=2))           # what `plans` can say of single messages, or a plain function:
+    faults.install(lambda m: DROP if m.nbytes > 1000 else None)
 
-    inner ── sink(src, …) ──► judge ── pass ───────────────────────► the inbox above
-                                 └── late, held, twice ── kept ──── progress ──┘
+The first rule that has a verdict decides, at the receiver. A message that passes is streamed through. One that is late is kept
+whole, and `progress` gives it to the inbox when its time has come. The fate of the n-th message from a to b depends on the
+seed, the rule's kind, a, b and n alone.
 """
 
 from __future__ import annotations
@@ -12,15 +14,73 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from transports.clock import PICO
-from transports.contract import Buffer, Inbox, Sink, Store, Transport
-from transports.errors import Lost, PeerLost, TransportClosed
-from transports.faults.rules import PASS, Faults, FaultVerdict, FaultyMessage
+from transports.contract import Inbox, Sink, Store, Transport
+from transports.errors import TransportClosed
+from transports.faults import plans
 from transports.wrapping import WrappedTransport
 
-_WAKE = b"\0faulty: look again\0"  # headers of our own messages
-_CUT = b"\0faulty: the connection is cut\0"
+_WAKE = b"\0faulty: look again\0"  # a header of our own messages
+
+
+class FaultyMessage(NamedTuple):
+    """A message as a rule sees it."""
+
+    src: int
+    dst: int
+    number: int  # among the messages from src to dst
+    header: bytes
+    nbytes: int
+    at: int = 0  # picoseconds since the transport connected
+
+
+@dataclass(frozen=True)
+class FaultVerdict:
+    """`copies` of the message, `seconds` later; in order (those behind it wait) or not."""
+
+    copies: int = 1
+    seconds: float = 0.0
+    in_order: bool = True
+
+
+PASS = FaultVerdict()
+DROP = FaultVerdict(copies=0)
+DUPLICATE = FaultVerdict(copies=2)
+
+
+def overtaken(seconds: float) -> FaultVerdict:
+    """This message comes later, and those behind it overtake it."""
+    return FaultVerdict(seconds=seconds, in_order=False)
+
+
+Rule: TypeAlias = Callable[[FaultyMessage], FaultVerdict | None]
+
+
+class Faults:
+    """The rules of one network, which its ranks share."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self._rules: list[Rule] = []
+
+    def install(self, rule: Rule | plans.Strike) -> None:
+        """Add a rule behind the others."""
+        self._rules.append(rule if callable(rule) else lambda m: self._struck(rule, m))
+
+    def _struck(self, fault: plans.Strike, m: FaultyMessage) -> FaultVerdict | None:
+        if not fault.fits(m.src, m.dst, m.number, m.at):
+            return None
+        if plans.chance(self.seed, fault.kind, m.src, m.dst, m.number) >= fault.p:
+            return None
+        fates = {"drop": DROP, "duplicate": DUPLICATE, "reorder": overtaken(fault.span / PICO)}
+        return fates[fault.kind]
+
+    def judge(self, message: FaultyMessage) -> FaultVerdict:
+        verdicts = (rule(message) for rule in self._rules)
+        return next((verdict for verdict in verdicts if verdict is not None), PASS)
 
 
 class _Kept:
@@ -48,9 +108,8 @@ class _Kept:
 
 
 class FaultyTransport(WrappedTransport):
-    """`faults` may change while it runs."""
-
     scheme = "faulty"
+    may_lose = True
 
     def __init__(self, inner: Transport, faults: Faults) -> None:
         super().__init__(inner)
@@ -60,49 +119,30 @@ class FaultyTransport(WrappedTransport):
         self._kept: list[_Kept] = []
         self._came: Counter[int] = Counter()
         self._lost: dict[int, Exception] = {}
-        self._to_cut: list[int] = []
         self._deliveries = self._reported = self._inside = 0
         self._keepings = 0  # messages that were kept: who waits has to look when they are due
         self._began = self.clock.now()
         self._is_closed = False
 
-    @property
-    def may_lose(self) -> bool:  # type: ignore[override]
-        """Whether messages may be lost or come twice, against the contract."""
-        return not self.faults.reliable
-
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         self._inbox = inbox
         self._began = self.clock.now()
         self.inner.connect(store, self, timeout)
-        self.faults.listen(self._wake)
-
-    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
-        if dst in self._lost:
-            raise PeerLost(dst, Lost.of(self._lost[dst]))
-        self.inner.send(dst, header, payload)
 
     def close(self) -> None:
         self._is_closed = True
-        self.faults.forget(self._wake)
         self.inner.close()
 
     # -- what the inner transport calls -----------------------------------------------------
 
     def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
         with self._guard:
-            if header == _CUT:
-                self._lose(src, PeerLost(src, "its connection was cut"))
-                return _Nowhere()
             if header == _WAKE or src in self._lost:
                 return _Nowhere()
             at = self.clock.now() - self._began
             message = FaultyMessage(src, self.rank, self._came[src], header, nbytes, at)
             self._came[src] += 1
             verdict = self.faults.judge(message)
-            if verdict.is_cut:
-                self._to_cut.append(src)
-                self._lose(src, PeerLost(src, "its connection was cut"))
             if verdict.copies == 0:
                 return _Nowhere()
             if verdict == PASS and all(kept.src != src for kept in self._kept):
@@ -177,35 +217,25 @@ class FaultyTransport(WrappedTransport):
     def _hand_out(self) -> float | None:
         """Deliver what is due; seconds until the next is, if any."""
         with self._guard:
-            before, cuts = self._deliveries, self._to_cut
-            self._to_cut = []
+            before = self._deliveries
             now = self.clock.now()
             while due := [kept for kept in self._first_ones() if kept.due <= now]:
                 self._deliver(due[0])
             waits = [kept.due for kept in self._first_ones()]
             news = self._deliveries != before and self._inside > 1
-        for peer in cuts:
-            try:
-                self.inner.send(peer, _CUT, b"")
-            except (PeerLost, TransportClosed):
-                continue
         if news:
             self._wake()
         return max(0, min(waits) - now) / PICO if waits else None
 
     def _first_ones(self) -> list[_Kept]:
-        """Those that only wait for their time: whole, released, and not behind one of the same
-        sender that keeps the order."""
+        """Those that only wait for their time: whole, and not behind one of the same sender that keeps the order."""
         found, blocked = [], set()
         for kept in self._kept:
-            if kept.src not in blocked and kept.is_whole() and not self._is_held(kept):
+            if kept.src not in blocked and kept.is_whole():
                 found.append(kept)
             if kept.verdict.in_order:
                 blocked.add(kept.src)
         return found
-
-    def _is_held(self, kept: _Kept) -> bool:
-        return kept.verdict.is_held and self.faults.is_held(kept.src, self.rank)
 
     def _deliver(self, kept: _Kept) -> None:
         self._kept.remove(kept)
