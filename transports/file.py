@@ -9,7 +9,7 @@ open its name is taken away, so nothing is left even if all are killed. Behind t
 ranks read.
 
 Nobody can be woken, so a rank that waits polls (see `polled`), and checks now and then whether the peers
-still live (`watch`).
+still live (`peer_watch`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from transports.identity import PeerIdentity
 from transports.keys import job_key
 from transports.polled import POLLS, STRIDE, YIELDS, PolledTransport
 from transports.shared_file import places, setup
+from transports.shared_file.peer_watch import BEAT, PeerWatch
 from transports.shared_file.rings import Rings
 from transports.shared_file.signed_file import SignedFile
-from transports.shared_file.watch import BEAT, PeerWatch
 
 # At a word of the board a rank polls faster. Not for longer: two ranks may have been put on one core even
 # where there are two, and then each waits for the other to give it away.

@@ -5,5 +5,5 @@ signed_file  the file in which the ranks meet: one rank makes it, all prove that
 setup        how the ranks come together, before the first message
 rings        mapped files: a ring for each ordered pair of ranks
 ring         one ring, with its writer and its reader
-watch        whether a peer still lives
+peer_watch   whether a peer still lives
 """

@@ -32,7 +32,7 @@ from transports.sockets import liveness
 from transports.sockets.auth_listener import AuthListener
 from transports.stores import protocol
 from transports.stores.key_values import READS, KeyValues, NotYet, Value, head
-from transports.stores.served import LEFT, READ, ServedClient
+from transports.stores.served_client import LEFT, READ, ServedClient
 from transports.stores.store import ADVICE
 from transports.stores.timers import Timers
 from transports.stores.waiting import KeyWaiters
