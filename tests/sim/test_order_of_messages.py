@@ -30,7 +30,6 @@ NETS: dict[str, Any] = {
     "shared card": sim.two_level(4, 2, LINK, sim.link("5us", "1GB/s"), nic="per_node"),
     "mesh": sim.mesh((2, 4), LINK, False),
     "fat tree": sim.fat_tree(4, 2, 1, LINK, LINK),
-    "max-min": Network(sim.mesh((2, 4), LINK, False), sharing="max-min"),
     "eager": Network(sim.uniform("1us", "1GB/s"), eager=64),
     "window": Network(sim.uniform("1us", "1GB/s"), window=64),
     "all wait": Network(sim.uniform("1us", "1GB/s"), rendezvous=0),

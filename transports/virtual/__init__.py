@@ -16,7 +16,6 @@ waiting_sends     sends that wait for room, or for their receiver
 worlds            how the ranks of one world find each other
 topology          a network's parts: links with latency and bandwidth, ports that serve in turn
 stations          links inside the network, which messages of all ranks pass one after another
-fair_sharing      the same as flows that share the links' rates
 network           the description of a network: its links, and how sends behave in it
 medium            the network at work: messages pass through it and land
 inboxes           what this network may ask of an inbox beyond the contract
