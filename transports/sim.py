@@ -18,15 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from transports.clock import SYSTEM, Clock
-from transports.contract import (
-    MAX_HEADER,
-    Buffer,
-    Inbox,
-    Store,
-    flat,
-    is_unwritten,
-    length_only,
-)
+from transports.contract import MAX_HEADER, Buffer, Inbox, Store, flat, is_unwritten, length_only
 from transports.errors import ConnectError, PeerLost
 from transports.virtual import worlds
 from transports.virtual.inboxes import HearsLate

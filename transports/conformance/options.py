@@ -32,13 +32,7 @@ def offered(desk: RankCheck, is_offered: bool, what: str) -> None:
     )
 
 
-FLAGS = (
-    "needs_virtual_time",
-    "has_begin",
-    "may_lose",
-    "is_unreliable",
-    "uses_board",
-)
+FLAGS = ("needs_virtual_time", "has_begin", "may_lose", "is_unreliable", "uses_board")
 
 
 def declared(desk: RankCheck) -> None:
