@@ -135,35 +135,28 @@ def determine_local_world_size(nproc_per_node: str) -> int:
     return number
 
 
-def parse_conf(text: str) -> dict[str, str]:
-    """`key=value,key=value`."""
-    found = {}
-    for pair in filter(None, (pair.strip() for pair in text.split(","))):
-        key, equals, value = pair.partition("=")
-        if not equals or not key or not value:
-            raise ValueError(
-                "The rendezvous configuration string must be in format <key1>=<value1>,…, "
-                f"but {pair!r} is not"
-            )
-        found[key.strip()] = value.strip()
-    return found
-
-
 # torch's names for what is found out here without them
 KNOWN = {"is_host", "timeout", "read_timeout", "rank", "store_type", "heartbeat_timeout"}
 
 
+def parse_conf(text: str) -> dict[str, str]:
+    """`key=value,key=value`."""
+    pairs = [pair.strip().partition("=") for pair in text.split(",") if pair.strip()]
+    for key, _, value in pairs:
+        if not key or not value:
+            raise ValueError(
+                f"--rdzv-conf is <key1>=<value1>,…, but {key + value!r} is no such pair"
+            )
+    return {key: value for key, _, value in pairs}
+
+
 def patience_of(conf: dict[str, str]) -> Patience:
     names = {each.name for each in fields(Patience)}
-    unknown = set(conf) - names - KNOWN
-    if unknown:
+    if unknown := set(conf) - names - KNOWN:
         raise ValueError(
-            f"--rdzv-conf does not know {', '.join(sorted(unknown))}; it knows "
-            f"{', '.join(sorted(names | KNOWN))}"
+            f"--rdzv-conf does not know {', '.join(sorted(unknown))}; it knows {', '.join(sorted(names | KNOWN))}"
         )
     found: dict[str, Any] = {name: float(conf[name]) for name in names & set(conf)}
-    if "keep_alive_max_attempt" in found:
-        found["keep_alive_max_attempt"] = int(found["keep_alive_max_attempt"])
     if "timeout" in conf:
         found.setdefault("join_timeout", float(conf["timeout"]))
     return Patience(**found)

@@ -23,6 +23,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from minitorch_dist.distributed.journal import files
@@ -64,18 +65,19 @@ def launch(
     patience = timedelta(minutes=30) if seconds is None else timedelta(seconds=seconds)
     kind = registry.find(transport)
     path = files.wanted(journal)
+    # Functions of Python call each other without C's stack, of which each simulated rank keeps its own. So none is begun by a
+    # `partial` where it can be helped.
+    called: Callable[[], Any] = partial(fn, *args, **kwargs or {}) if args or kwargs else fn
     if kind.ranks_are == "threads":
         if kind.needs_virtual_time and clock is SYSTEM:
             clock = VirtualClock(endless=patience.total_seconds() / 2)  # a deadlock is told at once
-        return threads.run(
-            fn, world_size, transport, args, kwargs or {}, patience, clock, path, limit
-        )
+        return threads.run(called, world_size, transport, patience, clock, path, limit)
     if kind.ranks_are == "mpi":
         raise ValueError(
             f"launch(…, {transport!r}) cannot start the ranks: MPI does. Run mpirun -n {world_size} python …, and call "
             "init_process_group('mpi') in the script"
         )
-    return processes.run(fn, world_size, transport, args, kwargs or {}, patience, path, limit)
+    return processes.run(called, world_size, transport, patience, path, limit)
 
 
 __all__ = ["launch"]

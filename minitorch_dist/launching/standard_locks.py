@@ -11,6 +11,7 @@ they count a timeout. Threads that are no ranks go past all of this.
 from __future__ import annotations
 
 import functools
+import gc
 import operator
 import queue  # noqa: TID251 - to be replaced
 import sys
@@ -32,16 +33,10 @@ KINDS = frozenset({LOCK, RLOCK, LOCAL, threading.Condition})
 _MAKERS = {id(getattr(threading, name)): name for name in ("Lock", "RLock", "local")}
 _HERE = __file__.rpartition("standard_locks")[0]
 MOST = 1000  # entries of a list or a dictionary that are looked through
-_PLAIN = (
-    str,
-    bytes,
-    int,
-    float,
-    complex,
-    types.NoneType,
-    types.ModuleType,
-    types.BuiltinFunctionType,
-)
+_PLAIN = (str, bytes, int, float, complex, type(None), types.ModuleType, types.BuiltinFunctionType)  # fmt: skip
+_LEADING = (
+    types.MethodType, functools.partial, staticmethod, classmethod, property, tuple, set, frozenset,
+)  # fmt: skip
 starting: set[int] = set()  # threads that start a real one, and wait until it has begun
 
 
@@ -77,9 +72,7 @@ def _made(kind: Callable[..., Any], original: Callable[..., Any]) -> Callable[..
 
 # ------------------------------------------------------------------------------ made before the run
 
-_stand_ins: dict[
-    int, tuple[Any, Any]
-] = {}  # the real one and ours, by the identity of the real one
+_stand_ins: dict[int, tuple[Any, Any]] = {}  # the real one and ours, by the identity of that
 
 
 def forget() -> None:
@@ -157,8 +150,6 @@ class _LockSearch:
         if id(found) in self._seen or isinstance(found, _PLAIN):
             return
         self._seen[id(found)] = found
-        if isinstance(found, threading.Condition):
-            self._condition(found)
         for place in self._places(found):
             self.look(place)
         for held in self._parts(found):
@@ -184,18 +175,12 @@ class _LockSearch:
         match found:
             case types.FunctionType():
                 return (*(found.__defaults__ or ()), *(found.__kwdefaults__ or {}).values())
-            case types.MethodType():
-                return found.__func__, found.__self__
-            case functools.partial():
-                return found.func, *found.args, *found.keywords.values()
-            case staticmethod() | classmethod():
-                return (found.__func__,)
-            case property():
-                return found.fget, found.fset
-            case tuple() | set() | frozenset() if len(found) <= MOST:
-                return found
             case type():
                 return found.__bases__ if self._is_of_user(found) else ()
+            case tuple() | set() | frozenset() if len(found) > MOST:
+                return ()
+            case _ if isinstance(found, _LEADING):
+                return gc.get_referents(found)
         own = getattr(found, "__dict__", None)
         return (type(found), own) if self._is_of_user(type(found)) and isinstance(own, dict) else ()
 
@@ -218,14 +203,6 @@ class _LockSearch:
                     wanted.discard(name)
                     modules.append(vars(names[name]))
 
-    def _condition(self, condition: threading.Condition) -> None:
-        """It has taken methods out of its lock. One for which a thread waits stays as it is."""
-        before = dict(vars(condition))
-        ours = None if before["_waiters"] else _virtual_of(before["_lock"])
-        if ours is not None:
-            condition.__init__(ours)  # type: ignore[misc]
-            self.undo.append(lambda: vars(condition).update(before))
-
 
 def _is_empty(cell: types.CellType) -> bool:
     try:
@@ -239,10 +216,12 @@ def _virtual_of(held: Any) -> Any:
     if id(held) in _MAKERS:  # as the factory of a field, say
         return getattr(threading, _MAKERS[id(held)])
     kind = type(held)
-    if kind not in (LOCK, RLOCK, LOCAL) or (kind is RLOCK and not _is_free(held)):
+    if kind not in KINDS or not _is_free(held):
         return None
     if id(held) not in _stand_ins:
-        if kind is LOCAL:
+        if kind is threading.Condition:
+            ours: Any = threading.Condition(_virtual_of(held._lock))
+        elif kind is LOCAL:
             ours = standard_locals.stand_in(held)
         else:
             ours = VirtualLock(find, held) if kind is LOCK else VirtualRLock(find)
@@ -250,8 +229,13 @@ def _virtual_of(held: Any) -> Any:
     return _stand_ins[id(held)][1]
 
 
-def _is_free(lock: Any) -> bool:
-    if lock._is_owned() or not lock.acquire(False):
+def _is_free(held: Any) -> bool:
+    """Whether nobody has it, so that it may be another one for a while. A held Lock stays held in its stand-in."""
+    if type(held) is threading.Condition:
+        return not held._waiters and _is_free(held._lock)  # type: ignore[attr-defined]
+    if type(held) is not RLOCK:
+        return type(held) in (LOCK, LOCAL)
+    if held._is_owned() or not held.acquire(False):  # type: ignore[attr-defined]
         return False
-    lock.release()
+    held.release()
     return True

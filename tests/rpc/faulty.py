@@ -1,12 +1,12 @@
-"""A transport on which RPC's messages get lost, come twice, late or out of their order: rules judge each message.
+"""A transport whose messages come late: rules say how late, and those of the same sender wait behind them.
 
     faults = Faults(seed=7)
-    faults.install(plans.drop(0.01, dst=2))           # what `plans` can say of single messages, or a plain function:
-    faults.install(lambda m: DROP if m.nbytes > 1000 else None)
+    faults.install(plans.drop(0.01))                  # a lost packet, which is sent again: 50 ms
+    faults.install(lambda m: 0.2 if m.nbytes > 1000 else None)
 
-The first rule that has a verdict decides, at the receiver. A message that passes is streamed through. One that is late is kept
-whole, and `progress` gives it to the inbox when its time has come. The fate of the n-th message from a to b depends on the
-seed, the rule's kind, a, b and n alone.
+The first rule that has an answer decides, at the receiver. A message that is on time is streamed through. One that is late is
+kept whole, and `progress` gives it to the inbox when its time has come. The fate of the n-th message from a to b depends on
+the seed, the rule's kind, a, b and n alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from transports.clock import PICO
@@ -37,26 +36,8 @@ class FaultyMessage(NamedTuple):
     at: int = 0  # picoseconds since the transport connected
 
 
-@dataclass(frozen=True)
-class FaultVerdict:
-    """`copies` of the message, `seconds` later; in order (those behind it wait) or not."""
-
-    copies: int = 1
-    seconds: float = 0.0
-    in_order: bool = True
-
-
-PASS = FaultVerdict()
-DROP = FaultVerdict(copies=0)
-DUPLICATE = FaultVerdict(copies=2)
-
-
-def overtaken(seconds: float) -> FaultVerdict:
-    """This message comes later, and those behind it overtake it."""
-    return FaultVerdict(seconds=seconds, in_order=False)
-
-
-Rule: TypeAlias = Callable[[FaultyMessage], FaultVerdict | None]
+Rule: TypeAlias = Callable[[FaultyMessage], float | None]
+AGAIN = 0.05  # seconds until a lost packet is sent again
 
 
 class Faults:
@@ -70,26 +51,24 @@ class Faults:
         """Add a rule behind the others."""
         self._rules.append(rule if callable(rule) else lambda m: self._struck(rule, m))
 
-    def _struck(self, fault: plans.Strike, m: FaultyMessage) -> FaultVerdict | None:
+    def _struck(self, fault: plans.Strike, m: FaultyMessage) -> float | None:
         if not fault.fits(m.src, m.dst, m.number, m.at):
             return None
         if plans.chance(self.seed, fault.kind, m.src, m.dst, m.number) >= fault.p:
             return None
-        fates = {"drop": DROP, "duplicate": DUPLICATE, "reorder": overtaken(fault.span / PICO)}
-        return fates[fault.kind]
+        return AGAIN if fault.kind == "drop" else fault.span / PICO
 
-    def judge(self, message: FaultyMessage) -> FaultVerdict:
-        verdicts = (rule(message) for rule in self._rules)
-        return next((verdict for verdict in verdicts if verdict is not None), PASS)
+    def judge(self, message: FaultyMessage) -> float:
+        """Seconds by which it is late."""
+        found = (rule(message) for rule in self._rules)
+        return next((late for late in found if late is not None), 0.0)
 
 
 class _Kept:
     """A message, or the news that its sender is lost, waiting for its time."""
 
-    def __init__(
-        self, src: int, header: bytes, nbytes: int, due: int, verdict: FaultVerdict
-    ) -> None:
-        self.src, self.header, self.due, self.verdict = src, header, due, verdict
+    def __init__(self, src: int, header: bytes, nbytes: int, due: int) -> None:
+        self.src, self.header, self.due = src, header, due
         self.data, self.filled = bytearray(nbytes), 0
         self.reason: Exception | None = None
 
@@ -109,7 +88,6 @@ class _Kept:
 
 class FaultyTransport(WrappedTransport):
     scheme = "faulty"
-    may_lose = True
 
     def __init__(self, inner: Transport, faults: Faults) -> None:
         super().__init__(inner)
@@ -142,15 +120,12 @@ class FaultyTransport(WrappedTransport):
             at = self.clock.now() - self._began
             message = FaultyMessage(src, self.rank, self._came[src], header, nbytes, at)
             self._came[src] += 1
-            verdict = self.faults.judge(message)
-            if verdict.copies == 0:
-                return _Nowhere()
-            if verdict == PASS and all(kept.src != src for kept in self._kept):
+            late = self.faults.judge(message)
+            if not late and all(kept.src != src for kept in self._kept):
                 assert self._inbox is not None, "connect came first"
                 self._deliveries += 1
                 return _Guarded(self, self._inbox.sink(src, header, nbytes))
-            due = self.clock.now() + round(verdict.seconds * PICO)
-            kept = _Kept(src, header, nbytes, due, verdict)
+            kept = _Kept(src, header, nbytes, self.clock.now() + round(late * PICO))
             self._kept.append(kept)
             self._keepings += 1
             return kept
@@ -158,7 +133,7 @@ class FaultyTransport(WrappedTransport):
     def lost(self, src: int, reason: Exception) -> None:
         with self._guard:
             if any(kept.src == src for kept in self._kept):
-                last = _Kept(src, b"", 0, 0, PASS)
+                last = _Kept(src, b"", 0, 0)
                 last.reason = reason
                 self._kept.append(last)
             else:
@@ -228,13 +203,12 @@ class FaultyTransport(WrappedTransport):
         return max(0, min(waits) - now) / PICO if waits else None
 
     def _first_ones(self) -> list[_Kept]:
-        """Those that only wait for their time: whole, and not behind one of the same sender that keeps the order."""
+        """Those that only wait for their time: whole, and the first of their sender."""
         found, blocked = [], set()
         for kept in self._kept:
             if kept.src not in blocked and kept.is_whole():
                 found.append(kept)
-            if kept.verdict.in_order:
-                blocked.add(kept.src)
+            blocked.add(kept.src)
         return found
 
     def _deliver(self, kept: _Kept) -> None:
@@ -243,11 +217,10 @@ class FaultyTransport(WrappedTransport):
             self._lose(kept.src, kept.reason)
             return
         assert self._inbox is not None, "connect came first"
-        for _ in range(kept.verdict.copies):
-            sink = self._inbox.sink(kept.src, kept.header, len(kept.data))
-            if kept.data:
-                sink.write(memoryview(kept.data))
-            self._deliveries += 1
+        sink = self._inbox.sink(kept.src, kept.header, len(kept.data))
+        if kept.data:
+            sink.write(memoryview(kept.data))
+        self._deliveries += 1
 
     def _wake(self) -> None:
         """Let the threads that wait in progress look again."""

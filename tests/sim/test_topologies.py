@@ -215,7 +215,7 @@ def test_engines_and_estimates_agree(name: str) -> None:
     assert found.time == time >= found.bound
 
 
-def test_a_slow_rank_is_slow_on_rails_as_well(sharing: str) -> None:
+def test_a_slow_rank_is_slow_on_rails_as_well() -> None:
     net = NETS["rails"]
 
     def program() -> None:

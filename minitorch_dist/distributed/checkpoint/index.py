@@ -66,7 +66,6 @@ class Index(NamedTuple):
     generation: str
     tensors: dict[str, SavedTensorEntry]
     values: dict[str, Any]  # see `values`
-    paths: dict[str, list[Any]]  # the keys that lead to each
     before: str  # the generation of the checkpoint that it replaced, or ""
     flaw: str  # what is wrong with its checksum, or ""
     first: str = ""  # the generation of the folder's first checkpoint
@@ -89,19 +88,16 @@ def parsed(text: bytes) -> Index:
     flaw = _flaw(found)
     if found.get("format") != FORMAT:
         raise CheckpointException(f"it is no '{FORMAT}' but {_shown(found.get('format'))}")
-    tensors, values, paths = (found.get(part, {}) for part in ("tensors", "values", "paths"))
+    tensors, values = found.get("tensors", {}), found.get("values", {})
     generation, before = found.get("generation"), found.get("before", "")
     first = found.get("first", before or generation)
-    if not (isinstance(tensors, dict) and isinstance(values, dict) and isinstance(paths, dict)):
-        raise CheckpointException("it is damaged: tensors, values and paths are no tables")
+    if not (isinstance(tensors, dict) and isinstance(values, dict)):
+        raise CheckpointException("it is damaged: tensors and values are no tables")
     if not (isinstance(generation, str) and isinstance(before, str) and isinstance(first, str)):
         raise CheckpointException("it is damaged: its generation, or one before it, is no text")
-    for name, path in paths.items():
-        if not (isinstance(path, list) and path and all(_is_key(key) for key in path)):
-            raise CheckpointException(f"it is damaged: no keys lead to {name}: {_shown(path)}")
     saved = {name: _saved(name, about) for name, about in tensors.items()}
     entries = {name: value for name, value in found.items() if name != "replaced"}
-    return Index(generation, saved, values, paths, before, flaw, first, entries)
+    return Index(generation, saved, values, before, flaw, first, entries)
 
 
 def _flaw(found: dict[str, Any]) -> str:
@@ -162,13 +158,6 @@ def check_cover(name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
             f"{name} of shape {list(shape)} has {len(boxes)} chunks, and {found}. A "
             "checkpoint holds every element once"
         )
-
-
-def _is_key(key: Any) -> bool:
-    """A key of a dict, or a place in a list (a list of one number)."""
-    if isinstance(key, list):
-        return len(key) == 1 and type(key[0]) is int
-    return type(key) in (str, int)
 
 
 def _is_file_name(name: str) -> bool:

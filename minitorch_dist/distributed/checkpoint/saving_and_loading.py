@@ -14,6 +14,8 @@ import json
 import uuid
 import weakref
 from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -171,9 +173,9 @@ def load(
     for _ in range(ATTEMPTS):
         found, trouble = attempt(lambda: _looked_at(place, state_dict, planner))
         generation = found.checkpoint.generation if found else ""
-        generations = {one for one, _ in _all_say(place, group, generation, trouble)}
+        generations = set(_all_say(group, generation, trouble, partial(_not_loaded, place)))
         assert found is not None, "else all have raised"
-        with found.checkpoint.opened():
+        with closing(found.checkpoint):
             if len(generations) == 1:
                 return _fill(state_dict, found)
     raise CheckpointException(
@@ -192,23 +194,19 @@ def _group(process_group: ProcessGroup | None, no_dist: bool) -> Any:
 
 
 def _all_say(
-    place: Path, group: Any, generation: str, trouble: BaseException | None
-) -> list[tuple[str, str]]:
-    """The ranks say what each has found. If one has trouble, all raise: that rank its own error, the others what it was."""
-    told: list[Any] = [(generation, _words(trouble))]
+    group: Any, said: Any, trouble: BaseException | None,
+    failure: Callable[[dict[int, str], BaseException | None], BaseException],
+) -> list[Any]:  # fmt: skip
+    """All ranks say something, and hear it. If one has trouble, all raise the `failure` with its words instead."""
+    mine = (said, _words(trouble))
+    told: list[Any] = [mine]
     if group is not None:
         told = [None] * group.size()
-        object_collectives.all_gather_object(told, (generation, _words(trouble)), group)
-    if trouble is not None:
-        raise trouble
+        object_collectives.all_gather_object(told, mine, group)
     failures = {rank: word for rank, (_, word) in enumerate(told) if word}
     if failures:
-        listed = "; ".join(f"rank {rank}: {word}" for rank, word in failures.items())
-        raise CheckpointException(
-            f"nothing was loaded from {place}: {listed}",
-            {rank: OSError(word) for rank, word in failures.items()},
-        )
-    return told
+        raise failure(failures, trouble)
+    return [one for one, _ in told]
 
 
 class Found(NamedTuple):
@@ -310,43 +308,43 @@ def _planned(
     """The tensors of all ranks, and so which rank writes what; and this rank's state. If a rank cannot say what it has, the
     others hear why."""
     target = _path(given, storage)
-    alone = no_dist or not distributed_c10d.is_initialized()
     generation = uuid.uuid4().hex[:12]
 
     def mine() -> tuple[dict[str, Any], Any]:
         if isinstance(storage, FileSystemWriter):
             storage.check_overwriting(target)
         flat, paths = _flat(state_dict)
-        table = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
+        tensors = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
+        table = {
+            name: (*about[:2], tuple(about.box), about.nbytes) for name, about in tensors.items()
+        }
         others = {n: values.packed(n, v) for n, v in flat.items() if not isinstance(v, Tensor)}
         return flat, (table, others, generation, paths)
 
-    if alone:
+    if no_dist or not distributed_c10d.is_initialized():
         flat, said = mine()
         return _plan_of([said], target, 0, None, None), flat
-    found, trouble = attempt(mine)
-    told: list[Any] = [None] * distributed_c10d.get_world_size(group)
-    answer = _words(trouble) if found is None else _plain(*found[1])
-    object_collectives.all_gather_object(told, answer, group)
-    failures = {rank: word for rank, word in enumerate(told) if isinstance(word, str)}
-    if failures:
-        raise _failure(target, failures, trouble)
-    assert found is not None
     group = group or distributed_c10d._get_default_group()
+    found, trouble = attempt(mine)
+    told = _all_say(group, found and found[1], trouble, partial(_failure, target))
+    assert found is not None, "else all have raised"
     rank, store = distributed_c10d.get_rank(group), group.get_group_store()
-    return _plan_of([_rebuilt(*one) for one in told], target, rank, group, store), found[0]
+    return _plan_of(told, target, rank, group, store), found[0]
 
 
 def _plan_of(told: list[Any], target: Path, rank: int, group: Any, store: Any) -> PlainSave:
-    tables = [one[0] for one in told]
+    tables = [
+        {
+            name: About(shape, kind, Box(*box), nbytes)
+            for name, (shape, kind, box, nbytes) in one[0].items()
+        }
+        for one in told
+    ]
     wrong = contradictions(tables)
     if wrong:
         raise CheckpointException("the ranks do not agree: " + "; ".join(wrong[:5]))
     shapes = {name: about.shape for table in tables for name, about in table.items()}
-    for (
-        name,
-        shape,
-    ) in shapes.items():  # together the ranks have the whole, or it could not be loaded
+    for name, shape in shapes.items():  # or it could not be loaded
         check_cover(name, shape, list({table[name].box for table in tables if name in table}))
     merged: dict[str, Any] = {}
     ways: dict[str, list[Any]] = {}
@@ -356,19 +354,6 @@ def _plan_of(told: list[Any], target: Path, rank: int, group: Any, store: Any) -
     return PlainSave(
         target, told[0][2], rank, len(told), group, store, tables, writers(tables), merged, ways
     )
-
-
-def _plain(table: dict[str, About], others: Any, generation: str, paths: Any) -> Any:
-    rows = {n: (a.shape, a.dtype, a.box.offsets, a.box.sizes, a.nbytes) for n, a in table.items()}
-    return rows, others, generation, paths
-
-
-def _rebuilt(rows: Any, others: Any, generation: str, paths: Any) -> Any:
-    table = {
-        name: About(tuple(shape), dtype, Box(tuple(offsets), tuple(sizes)), nbytes)
-        for name, (shape, dtype, offsets, sizes, nbytes) in rows.items()
-    }
-    return table, others, generation, paths
 
 
 Arrays = Callable[[], dict[str, Array]]
@@ -466,13 +451,18 @@ def _write_index(plan: PlainSave, own: dict[str, int]) -> None:
 
 def _failure(folder: Path, words: dict[int, str], own: BaseException | None) -> BaseException:
     """The same on every rank; the cause is this rank's own error, if it has one. Ctrl-C stays what it is."""
-    if isinstance(own, ENDING):
-        return own
+    what = f"nothing was saved in {folder}, what was there before is still there"
+    return own if isinstance(own, ENDING) else _of_all(what, words, own)
+
+
+def _not_loaded(place: Path, words: dict[int, str], own: BaseException | None) -> BaseException:
+    return own or _of_all(f"nothing was loaded from {place}", words, None)
+
+
+def _of_all(what: str, words: dict[int, str], own: BaseException | None) -> CheckpointException:
     listed = "; ".join(f"rank {rank}: {word}" for rank, word in words.items())
-    error = CheckpointException(
-        f"nothing was saved in {folder}, what was there before is still there: {listed}",
-        {rank: OSError(word) for rank, word in words.items()},
-    )
+    failures = {rank: OSError(word) for rank, word in words.items()}
+    error = CheckpointException(f"{what}: {listed}", failures)
     error.__cause__ = own
     return error
 

@@ -106,7 +106,7 @@ def _replaceable(folder: Path) -> Index | None:
     except CheckpointException as error:
         with suppress(OSError):
             if BEGIN.match(keeper.read_file(folder / INDEX, MOST_INDEX)):
-                return Index("", {}, {}, {}, "", f"{error}")
+                return Index("", {}, {}, "", f"{error}")
         raise CheckpointException(
             f"{error}. A checkpoint's index would take its place: save into another folder, or remove it"
         ) from None

@@ -15,9 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.codec import arrays, kinds
+from minitorch_dist.distributed.codec import arrays, kinds, others
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, Unsendable
-from minitorch_dist.distributed.codec.interfaces import Reading, Writing, others
+from minitorch_dist.distributed.codec.reader import READERS, Reader
+from minitorch_dist.distributed.codec.writer import Writer, writes
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.core.base import TensorBase
 
@@ -33,7 +34,7 @@ class _Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> int | None:
         if not (
             isinstance(value, TensorBase)
-            or type(value) in others
+            or type(value) in others.KNOWN
             or (type(value) is np.ndarray and arrays.is_plain(value))
         ):
             return None
@@ -53,7 +54,12 @@ class _Unpickler(pickle.Unpickler):
         return self._taken[number]
 
 
-def write(writer: Writing, value: Any) -> None:
+def write(writer: Writer, value: Any) -> None:
+    if writer.is_new(value):
+        _write(writer, value)
+
+
+def _write(writer: Writer, value: Any) -> None:
     if not writer.trust.may_pickle:
         raise Unsendable(
             f"{described(value)} cannot be sent: the codec has no form for it, and {writer.trust.value}. "
@@ -82,7 +88,7 @@ def write(writer: Writing, value: Any) -> None:
         writer.octets(raw)
 
 
-def _refused(writer: Writing, value: Any, error: Exception) -> Unsendable:
+def _refused(writer: Writer, value: Any, error: Exception) -> Unsendable:
     """Where in the object it is that cannot be pickled."""
     if isinstance(value, Future):
         return Unsendable(
@@ -119,7 +125,7 @@ def described(value: Any) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-def read(reader: Reading) -> Any:
+def read(reader: Reader) -> Any:
     if not reader.trust.may_pickle:
         raise DamagedEncoding(f"a pickle is in it, and {reader.trust.value}")
     place = reader.place()
@@ -132,8 +138,12 @@ def read(reader: Reading) -> Any:
     return value
 
 
-def _length(reader: Reading) -> int:
+def _length(reader: Reader) -> int:
     length = reader.integer()
     if length < 0:
         raise DamagedEncoding(f"a pickle of {length} bytes")
     return length
+
+
+writes(object, write)
+READERS[kinds.PICKLED] = read

@@ -8,7 +8,6 @@ measured         when the buckets of the last pass were sent and were back
 unused           parameters without a gradient
 join_hook        a rank without inputs
 agreement        that all ranks hold the same model; `arguments`: what one may ask for
-advice           what is added to an error of the network
 sync_batchnorm   batch normalisation over the batches of all ranks
 """
 

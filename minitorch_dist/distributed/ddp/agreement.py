@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed import collectives
+from minitorch_dist.distributed.ddp import buckets
 from minitorch_dist.distributed.reductions import ReduceStep
 from minitorch_dist.distributed.torch_api.object_collectives import (
     all_gather_object,
@@ -78,7 +79,8 @@ def broadcast_from(
     """
     if group.size() == 1:
         return
-    for part in _together(tensors):
+    for numbers in buckets.assign(tensors, [TOGETHER], range(len(tensors))):
+        part = [tensors[number] for number in numbers]
         flat = np.concatenate([tensor.array.reshape(-1) for tensor in part])
         broadcast(base.new(Tensor, flat), group=group, group_src=src)
         if group.rank() == src:
@@ -89,18 +91,3 @@ def broadcast_from(
             tensor.array[...] = flat[start:stop].reshape(tensor.array.shape)
             if count_as_write:
                 tensor.storage.version += 1
-
-
-def _together(tensors: Sequence[TensorBase]) -> list[list[TensorBase]]:
-    """Tensors of one dtype that are sent in one piece."""
-    found: list[list[TensorBase]] = []
-    latest: dict[Any, list[TensorBase]] = {}
-    sizes: dict[Any, int] = {}
-    for tensor in tensors:
-        dtype = tensor.array.dtype
-        if dtype not in latest or sizes[dtype] + tensor.array.nbytes > TOGETHER:
-            latest[dtype], sizes[dtype] = [], 0
-            found.append(latest[dtype])
-        latest[dtype].append(tensor)
-        sizes[dtype] += tensor.array.nbytes
-    return found

@@ -105,12 +105,6 @@ class Bucket:
     def as_seen_by_hooks(self, is_last: bool) -> GradBucket:
         return GradBucket(self.index, self.flat, self.views, self.parameters, is_last)
 
-    def __repr__(self) -> str:
-        return (
-            f"<Bucket {self.index}: parameters {self.numbers}, {self.nbytes} bytes, "
-            f"{self.pending} gradients pending>"
-        )
-
 
 def outermost() -> engine.BackwardPass | None:
     """The backward pass that this thread is in; of nested ones the first."""

@@ -20,7 +20,6 @@ from typing import Any
 from minitorch_dist.distributed import distributed_c10d, nested_tensors
 from minitorch_dist.distributed.algorithms.join import Joinable, JoinHook
 from minitorch_dist.distributed.ddp import agreement, arguments, join_hook
-from minitorch_dist.distributed.ddp.advice import advising
 from minitorch_dist.distributed.ddp.buckets import Caps
 from minitorch_dist.distributed.ddp.reducer import Hook, Reducer
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
@@ -130,10 +129,9 @@ class DistributedDataParallel(Module, Joinable):
     # ------------------------------------------------------------------------------------ forward
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        with advising(self.reducer.iteration, "the beginning of forward"):
-            source = join_hook.announce(self) if self._join_config.enable else 0
-            if self.will_sync_module_buffers():
-                self._take_buffers(source)
+        source = join_hook.announce(self) if self._join_config.enable else 0
+        if self.will_sync_module_buffers():
+            self._take_buffers(source)
         if self.device_ids:
             target = devices.device(self.device_type, self.device_ids[0])
             inputs, kwargs = nested_tensors.moved((inputs, kwargs), target)

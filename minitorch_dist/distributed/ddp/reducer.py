@@ -36,7 +36,7 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed import collectives
-from minitorch_dist.distributed.ddp import advice, buckets, unused
+from minitorch_dist.distributed.ddp import buckets, unused
 from minitorch_dist.distributed.ddp.buckets import Bucket, Caps, assign
 from minitorch_dist.distributed.ddp.measured import StepTimes
 from minitorch_dist.distributed.grad_bucket import GradBucket
@@ -171,8 +171,7 @@ class Reducer:
     def _refuse(self, missing: set[int]) -> None:
         """Raise if a parameter is missing. In the first pass the ranks ask each other."""
         if self.iteration == 0:
-            with advice.advising(self.iteration):
-                unused.agree_that_none(self.group, missing, self.names)
+            unused.agree_that_none(self.group, missing, self.names)
         else:
             raise unused.complaint(self.group, missing, self.names)
 
@@ -262,9 +261,8 @@ class Reducer:
             self.take_averages(self._used_nowhere() if self.finds_unused else NONE)
             if self.iteration == 0:
                 self.rebuild()
-        except BaseException as error:
+        except BaseException:
             self._forget_unaveraged()
-            advice.add(error, self.iteration)
             raise
         finally:
             self._pass = None
@@ -341,13 +339,6 @@ class Reducer:
         numbers: list[int] = order.tolist()
         self.build(assign(self.parameters, self.caps.for_good(), numbers))
 
-    def __repr__(self) -> str:
-        sizes = ", ".join(str(bucket.nbytes) for bucket in self.buckets)
-        return (
-            f"<Reducer of {len(self.parameters)} parameters over {self.size} ranks, buckets of "
-            f"[{sizes}] bytes, {self.iteration} reductions done>"
-        )
-
 
 class WatchedOutputs:
     """The nodes of forwards' outputs, as long as their graphs live; `reached` is called when a
@@ -372,9 +363,6 @@ class WatchedOutputs:
     def are_on(self, running: engine.BackwardPass) -> bool:
         """Whether this pass comes through one of them."""
         return self.expects_any or any(node in running.tasks for node in self._nodes)
-
-    def __repr__(self) -> str:
-        return f"<Outputs: {len(self._nodes)} alive>"
 
 
 def _weakly(method: weakref.WeakMethod[Any], *given: Any) -> Callable[..., None]:

@@ -130,10 +130,6 @@ class Prefetcher:
             if not unit.stays_after_backward:
                 unit.reshard()
 
-    def __repr__(self) -> str:
-        whole = sum(unit.is_whole for unit in self.units)
-        return f"<Prefetcher of {len(self.units)} units, {whole} of them whole>"
-
 
 def _neighbour(order: list[Unit], unit: Unit, step: int) -> Unit | None:
     for number, other in enumerate(order):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from minitorch_dist.distributed.codec import interfaces
+from minitorch_dist.distributed.codec import Reader, Writer, others
 from minitorch_dist.distributed.codec.errors import DamagedEncoding, shown
 
 LONGEST: Final = 127  # characters of a name
@@ -38,11 +38,11 @@ class WorkerInfo:
         return f"WorkerInfo(id={self.id}, name={self.name})"
 
 
-def _write(writer: interfaces.Writing, worker: WorkerInfo) -> None:
+def _write(writer: Writer, worker: WorkerInfo) -> None:
     writer.value((worker.name, worker.id))
 
 
-def _read(reader: interfaces.Reading) -> WorkerInfo:
+def _read(reader: Reader) -> WorkerInfo:
     match reader.value():
         case (str(name), int(number)):
             return WorkerInfo(name, number)
@@ -50,7 +50,7 @@ def _read(reader: interfaces.Reading) -> WorkerInfo:
             raise DamagedEncoding(f"{shown(other)} is no worker")
 
 
-interfaces.register_type(WorkerInfo, NUMBER, interfaces.Other(_write, _read))
+others.register_type(WorkerInfo, NUMBER, _write, _read)
 
 
 def check_name(name: Any) -> str:
@@ -111,6 +111,3 @@ class WorkerTable:
         else:
             words = f"id {to}; there are {min(self.by_id)} to {max(self.by_id)}"
         return RuntimeError(f"could not find destination {words}")
-
-    def __repr__(self) -> str:
-        return f"<Workers {', '.join(self.by_name)}>"

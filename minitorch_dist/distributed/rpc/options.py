@@ -71,12 +71,6 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
             )
         self.num_worker_threads = num_worker_threads
 
-    def __repr__(self) -> str:
-        return (
-            f"<TensorPipeRpcBackendOptions, {self.num_worker_threads} threads, timeout "
-            f"{self.rpc_timeout} s, {self.init_method}>"
-        )
-
 
 def seconds_of(timeout: Any) -> float:
     """A timeout in seconds, from a number or a timedelta."""

@@ -315,6 +315,3 @@ class DeadlineThread:
     def join(self) -> None:
         if self._thread is not None:
             self._thread.join()
-
-    def __repr__(self) -> str:
-        return f"<DeadlineThread, {'attentive' if self._is_attentive else 'asleep'}>"

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar, cast
 
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.distributed.codec import DamagedEncoding, Unsendable, interfaces
+from minitorch_dist.distributed.codec import DamagedEncoding, Reader, Unsendable, Writer, others
 from minitorch_dist.distributed.codec.errors import shown
 from minitorch_dist.distributed.exceptions import RpcTimeout
 from minitorch_dist.distributed.rpc import serve
@@ -181,9 +181,6 @@ class Proxy:
             return lambda *args, **kwargs: method(*args, **kwargs).wait()
         return method
 
-    def __repr__(self) -> str:
-        return f"<{self._how} proxy of {self._rref!r}>"
-
 
 def remote(
     to: str | int | WorkerInfo,
@@ -244,7 +241,7 @@ def make(
 # ------------------------------------------------------------------------------------ travelling
 
 
-def _write(writer: interfaces.Writing, rref: RRef[Any]) -> None:
+def _write(writer: Writer, rref: RRef[Any]) -> None:
     if not isinstance(writer, RpcWriter):
         raise Unsendable("an RRef can only be sent by RPC")
     held = rref._held
@@ -257,7 +254,7 @@ def _write(writer: interfaces.Writing, rref: RRef[Any]) -> None:
     writer.value((owner, tuple(held.id), tuple(fork_id), context.me))
 
 
-def _read(reader: interfaces.Reading) -> RRef[Any]:
+def _read(reader: Reader) -> RRef[Any]:
     if not isinstance(reader, RpcReader):
         raise DamagedEncoding("a reference to an object, which only comes by RPC")
     match reader.value():
@@ -272,4 +269,4 @@ def _read(reader: interfaces.Reading) -> RRef[Any]:
             raise DamagedEncoding(f"{shown(other)} is no reference")
 
 
-interfaces.register_type(RRef, NUMBER, interfaces.Other(_write, _read))
+others.register_type(RRef, NUMBER, _write, _read)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -133,10 +134,11 @@ def box_by_box(path: Path, shape: tuple[int, ...]) -> Any:
     into = mtd.full(shape, -1.0)
     load_found[:] = [into]
     found = Checkpoint(path)
-    with found.opened():
+    with closing(found):
         for row in range(shape[0] if shape else 1):
             begin = (row, *(0,) * (len(shape) - 1)) if shape else ()
             target = into.array[row : row + 1] if shape else into.array
+            found.check("x", Box(begin, target.shape))
             found.read("x", Box(begin, target.shape), target)
     return into
 

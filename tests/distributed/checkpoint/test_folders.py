@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +257,7 @@ def test_a_part_of_a_tensor_is_checked_as_a_whole(place: Path) -> None:
     x = mt.arange(24.0).reshape(4, 6)
     dcp.save({"x": x}, checkpoint_id=place, no_dist=True)
     found = Checkpoint(place)
-    with found.opened():
+    with closing(found):
         for offsets, sizes in [
             ((0, 0), (4, 6)),
             ((1, 0), (2, 6)),
@@ -269,6 +270,7 @@ def test_a_part_of_a_tensor_is_checked_as_a_whole(place: Path) -> None:
                 np.zeros(sizes[::-1], np.float32).T,
                 np.zeros(sizes, np.float32),
             ):
+                found.check("x", box)
                 found.read("x", box, into)
                 rows, columns = (slice(o, o + n) for o, n in zip(offsets, sizes, strict=True))
                 np.testing.assert_array_equal(into, x.numpy()[rows, columns])

@@ -18,6 +18,7 @@ import socket
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from types import FrameType
+from typing import NoReturn
 
 from minitorch_dist.distributed.elastic.agent.job import SIGNALS, Job, environments
 from minitorch_dist.distributed.elastic.multiprocessing.errors import (
@@ -59,8 +60,8 @@ class ElasticAgent:
         self.node = JobNode(f"{place}:{os.getpid()}", host, job.workers, job.node_rank)
         self._drawn = self._draw()  # what the workers are told of their job
         self._signals: list[signal.Signals] = []  # that have come
-        self._store: TCPStore | None = None
-        self._membership: JobMembership | None = None
+        self.store: TCPStore  # of `_meet`
+        self.membership: JobMembership
         self._is_keeper = False
 
     def _draw(self, id: str = "") -> str:
@@ -81,26 +82,27 @@ class ElasticAgent:
             at_end.callback(folder.close)
             warden = Warden(None if folder.is_kept else folder.path)
             at_end.callback(warden.close)
-            at_end.callback(self._part)
-            self._meet()
+            self._meet(at_end)
             self._take_part(folder, warden)
 
     # ------------------------------------------------------------------------------- coming, going
 
-    def _meet(self) -> None:
+    def _meet(self, at_end: ExitStack) -> None:
         patience = self.job.patience
         try:
-            self._store, self._is_keeper = places.meet(
+            self.store, self._is_keeper = places.meet(
                 self.job.place, patience.join_timeout, self._is_told_to_stop, say,
                 self._of().among_agents(),
             )  # fmt: skip
         except RendezvousError:
             if self._signals:
-                self._stop()
+                raise self._stopped() from None
             raise
-        keys = PrefixStore(self.job.namespace(), self._store)
+        at_end.callback(self.store.close)
+        keys = PrefixStore(self.job.namespace(), self.store)
         self._agree(keys)
-        self._membership = JobMembership(keys, self.node, self.job.rules, patience, say=say)
+        self.membership = JobMembership(keys, self.node, self.job.rules, patience, say=say)
+        at_end.callback(self.membership.close)
 
     def _agree(self, keys: PrefixStore) -> None:
         """The first node has drawn the job's id, and the others take it; RendezvousStateError for a node of another job.
@@ -124,12 +126,6 @@ class ElasticAgent:
             jobs.here(value=self._drawn)
         )  # workers that open a TCPStore of their own here
 
-    def _part(self) -> None:
-        if self._membership is not None:
-            self._membership.close()
-        if self._store is not None:
-            self._store.close()
-
     def _handle_signals(self, at_end: ExitStack) -> None:
         def note(number: int, frame: FrameType | None) -> None:
             self._signals.append(signal.Signals(number))
@@ -143,23 +139,15 @@ class ElasticAgent:
     def _is_told_to_stop(self) -> bool:
         return bool(self._signals)
 
-    def _stop(self) -> None:
-        """We were told to; the others are not to wait for us."""
+    def _stopped(self) -> SignalException:
         what = self._signals[0]
+        return SignalException(f"process {os.getpid()} got signal: {what.name}", what)
+
+    def _stop(self) -> NoReturn:
+        """We were told to; the others are not to wait for us."""
         with suppress(DistError):
-            if self._membership is not None:
-                self._membership.leave()
-        raise SignalException(f"process {os.getpid()} got signal: {what.name}", what)
-
-    @property
-    def store(self) -> TCPStore:
-        assert self._store is not None, "only between _meet and _part"
-        return self._store
-
-    @property
-    def membership(self) -> JobMembership:
-        assert self._membership is not None, "only between _meet and _part"
-        return self._membership
+            self.membership.leave()
+        raise self._stopped()
 
     # ---------------------------------------------------------------------------------- generations
 
@@ -247,7 +235,7 @@ class ElasticAgent:
         return ChildFailedError(f"{self.job.program}", failures, note if state.restarts else "")
 
     def __repr__(self) -> str:
-        return f"<Agent {self.node.id}, {self._membership!r}>"
+        return f"<Agent {self.node.id}, {self.job.place}>"
 
 
 def run(job: Job) -> None:

@@ -189,8 +189,8 @@ def own(trace: types.TracebackType | None) -> types.TracebackType | None:
     return trace
 
 
-def note(error: BaseException) -> None:
-    """Write the error file, whole or not at all."""
+def note(error: BaseException, is_over: bool = True) -> None:
+    """Write the error file, whole or not at all. `is_over`: the script has ended with this error."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return
@@ -200,6 +200,7 @@ def note(error: BaseException) -> None:
         "timestamp": str(int(now)),
         "time": repr(now),
         "kinds": [each.__name__ for each in type(error).__mro__],
+        "is_over": is_over,
     }
     said = {"message": f"{type(error).__name__}: {error}", "extraInfo": extra}
     draft = f"{path}.{os.getpid()}"

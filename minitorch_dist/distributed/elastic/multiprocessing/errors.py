@@ -55,7 +55,7 @@ class ProcessFailure:
     def __post_init__(self) -> None:
         if self.message:
             return
-        said, extra = _read(self.error_file)
+        said, extra = read(self.error_file)
         self.message = said[-LONGEST:].rstrip() or self._how()
         self.timestamp = float(extra.get("time") or extra.get("timestamp") or time.time())  # noqa: TID251 - a date
         self.kinds = tuple(extra.get("kinds", ()))
@@ -108,7 +108,7 @@ class ProcessFailure:
         ]
 
 
-def _read(path: str) -> tuple[str, dict[str, Any]]:
+def read(path: str) -> tuple[str, dict[str, Any]]:
     """The text of an error file, and what it says besides; nothing where there is none."""
     try:
         said = json.loads(Path(path).read_text(encoding="utf-8"))["message"]
@@ -165,7 +165,7 @@ def record(fn: Callable[P, R]) -> Callable[P, R | None]:
                 return None
             raise
         except Exception as error:
-            entry.note(error)
+            entry.note(error, is_over=False)  # the script may catch it
             raise
 
     return recorded

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from minitorch_dist.distributed.elastic.multiprocessing import errors
 from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure
 from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder, Streams
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
@@ -105,7 +106,7 @@ class WorkerProcess:
     def has_failed(self) -> bool:
         """It has ended badly, or should have: its script has raised, but a thread that it has
         started keeps the process."""
-        if self.exitcode is None and Path(self.error_file).exists():
+        if self.exitcode is None and errors.read(self.error_file)[1].get("is_over"):
             self._lingering = self._lingering or SYSTEM.deadline(LINGER)
             return self._lingering.is_over()
         return bool(self.exitcode)

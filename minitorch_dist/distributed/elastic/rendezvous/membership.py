@@ -39,7 +39,7 @@ class Patience:
     last_call_timeout: float = 30.0  # for more than the fewest, the first time
     close_timeout: float = 30.0  # for the others, at the end
     keep_alive_interval: float = 1.0
-    keep_alive_max_attempt: int = 10
+    keep_alive_max_attempt: float = 10
 
     def until_gone(self) -> float:
         return self.keep_alive_interval * self.keep_alive_max_attempt
