@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
+from tests.transports.wrapping import WrappedTransport
 from transports.clock import PICO
 from transports.contract import Inbox, Sink, Store, Transport
 from transports.errors import TransportClosed
 from transports.faults import plans
-from transports.wrapping import WrappedTransport
 
 _WAKE = b"\0faulty: look again\0"  # a header of our own messages
 
