@@ -21,10 +21,10 @@ Tensor.sum Tensor.item Tensor.to Tensor.cpu Tensor.cuda Tensor.float Tensor.data
 Tensor.grad Tensor.numpy Tensor.size Tensor.shape
 cuda.is_available cuda.device_count Generator einsum bmm gather Tensor.scatter_add_ index_select
 Tensor.masked_fill masked_fill where clamp topk sort cumsum unbind roll tril triu norm var std
-logsumexp erf meshgrid unique Tensor.repeat Tensor.expand allclose equal from_numpy
+logsumexp erf unique Tensor.repeat Tensor.expand allclose equal from_numpy
 nn.functional.one_hot nn.functional.pad Tensor.__array__
 Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.retain_grad Tensor.detach
-autograd.backward autograd.grad autograd.Function autograd.gradcheck autograd.set_detect_anomaly
+autograd.backward autograd.grad autograd.Function autograd.gradcheck
 utils.checkpoint.checkpoint get_default_dtype
 set_default_dtype get_rng_state set_rng_state finfo iinfo arange linspace eye matmul mm stack chunk
 accelerator.is_available accelerator.device_count accelerator.current_accelerator
@@ -57,7 +57,7 @@ optim.lr_scheduler.ReduceLROnPlateau
 utils.data.Dataset utils.data.IterableDataset utils.data.TensorDataset utils.data.Subset
 utils.data.random_split utils.data.Sampler utils.data.RandomSampler utils.data.SequentialSampler
 utils.data.BatchSampler utils.data.DataLoader utils.data.distributed.DistributedSampler
-utils.data.get_worker_info utils.data.ConcatDataset utils.data.WeightedRandomSampler
+utils.data.get_worker_info utils.data.ConcatDataset
 futures.Future futures.wait_all futures.collect_all futures.Future.then
 futures.Future.add_done_callback futures.Future.set_result futures.Future.set_exception
 futures.Future.value futures.Future.done futures.Future.wait

@@ -29,7 +29,6 @@ All of them share these:
     costs           what a medium's messages cost
     board           memory that several ranks see
     spin            how a waiting rank looks at memory
-    wrapping        a transport around another one
     quantities      amounts with units: "2us", "64KB"
 
 These use them:

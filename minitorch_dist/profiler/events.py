@@ -10,7 +10,6 @@ from typing import Any, Final
 from minitorch_dist.serialization.files import replacing
 
 PER_MICROSECOND: Final = 10**6  # picoseconds
-COLLECTIVE: Final = "collective"  # the category of what a group does
 COLUMNS: Final = ["Name", "Self CPU %", "Self CPU", "CPU total", "CPU time avg", "# of Calls"]
 SORTABLE: Final = ("cpu_time_total", "self_cpu_time_total", "cpu_time", "count")
 
@@ -96,18 +95,14 @@ def averaged(events: Iterable[TimedEvent]) -> Averages:
 
 
 def write_trace(path: str, events: Iterable[TimedEvent], rank: int) -> None:
-    """Chrome's trace format. A rank is a process in it, so that the traces of several ranks can be put together; its
-    collectives are a line of their own below its program."""
+    """Chrome's trace format. A rank is a process in it, so that the traces of several ranks can be put together."""
     spans: list[dict[str, Any]] = [
-        {"ph": "M", "name": name, "pid": rank, "tid": tid, "args": {"name": said}}
-        for name, tid, said in (
-            ("process_name", 0, f"rank {rank}"), ("thread_name", 0, "program"), ("thread_name", 1, "collectives"),
-        )
-    ]  # fmt: skip
+        {"ph": "M", "name": "process_name", "pid": rank, "tid": 0, "args": {"name": f"rank {rank}"}}
+    ]
     spans += [
         {
             "ph": "X", "name": event.name, "cat": event.category, "pid": rank,
-            "tid": int(event.category == COLLECTIVE),
+            "tid": 0,
             "ts": event.start / PER_MICROSECOND, "dur": event.cpu_time_total,
             "args": {"Input Dims": event.shapes} if event.shapes else {},
         }

@@ -120,12 +120,9 @@ class profile:
         write_trace(str(path), self.events(), self._rank())
 
     def _rank(self) -> int:
-        """The rank in the world that was recorded, or in that of now; else the one that the launcher gave."""
-        recorded = None if self._recorder is None else self._recorder.rank
+        """The rank in the world, or else the one that the launcher gave."""
         here = world.place().world
-        if recorded is None and here is not None:
-            recorded = here.rank
-        return int(os.environ.get("RANK", "0")) if recorded is None else recorded
+        return int(os.environ.get("RANK", "0")) if here is None else here.rank
 
 
 def tensorboard_trace_handler(

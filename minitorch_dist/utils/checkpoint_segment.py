@@ -43,11 +43,6 @@ class CheckpointSegment:
         self._nodes: list[weakref.ref[TorchNode]] = []
         self._kept: list[Metadata] = []
 
-    def __repr__(self) -> str:
-        alive = [node for node in (ref() for ref in self._nodes) if node is not None]
-        empty = sum(node.forgotten is not None for node in alive)
-        return f"<Stretch of {len(self._nodes)} nodes, {empty} of them empty>"
-
     def record(self, function: Callable[[], Any]) -> Any:
         """Run `function`; the contents of its nodes are forgotten as soon as they are recorded."""
 

@@ -286,6 +286,39 @@ def test_checkpointed_layers(static: bool) -> None:
     assert on_ranks(2, act, True) == on_ranks(2, act, False)
 
 
+class Nested(mtd.autograd.Function):
+    """A layer whose backward runs a backward pass of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, layer: Any) -> Any:
+        ctx.layer = layer
+        ctx.save_for_backward(x)
+        return layer(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with mtd.enable_grad():
+            ctx.layer(x).backward(grad)
+        return x.grad, None
+
+
+def test_a_backward_pass_within_the_pass_is_refused() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.Linear(2, 2)
+
+        def forward(self, x: Any) -> Any:
+            return Nested.apply(x, self.a)
+
+    def act(rank: int, size: int) -> Any:
+        model = DDP(Net(), find_unused_parameters=True)
+        model(mtd.ones(1, 2, requires_grad=True)).sum().backward()
+
+    assert "ready only once" in str(on_ranks(1, act)[0])
+
+
 # -------------------------------------------------------------------------------------- refusals
 
 

@@ -152,8 +152,6 @@ class Reducer:
             for number, p in enumerate(self.parameters)
             if p._accumulate is None or not running.reaches(p._accumulate)
         }
-        if missing:
-            missing = unused.as_far_as_known(running, missing)
         if not self.finds_unused and (missing or self.iteration == 0):
             self._refuse(missing)
         self._pass, self.order, self._sent = running, [], 0

@@ -24,14 +24,8 @@ from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather_single, all_reduce
-from minitorch_dist.tensors.core import base, engine
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
-
-
-def as_far_as_known(running: engine.BackwardPass, missing: set[int]) -> set[int]:
-    """The missing parameters. The set is empty if re-entrant checkpoints make a part of the graph within this pass."""
-    reenters = any(node.name_ == "CheckpointFunctionBackward" for node in running.tasks)
-    return set() if reenters else missing
 
 
 def agree_that_none(group: ProcessGroup, missing: Set[int], names: Sequence[str]) -> None:
