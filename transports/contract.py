@@ -118,8 +118,6 @@ class Transport(ABC):
     """The kind of thing that `launch` has to start for each rank. "mpi": MPI has started them already."""
     needs_virtual_time: ClassVar[bool] = False
     """Whether all its ranks need one virtual clock."""
-    has_own_faults: ClassVar[bool] = False
-    """Whether faults are planned in the medium itself, so that nobody puts them on top of it."""
     costs: ClassVar[MessageCosts | None] = None
     """The cost of its messages on one host; None if that is not known."""
     usual_delay: ClassVar[float] = 0.5

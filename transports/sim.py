@@ -18,15 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from transports.clock import SYSTEM, Clock
-from transports.contract import (
-    MAX_HEADER,
-    Buffer,
-    Inbox,
-    Store,
-    flat,
-    is_unwritten,
-    length_only,
-)
+from transports.contract import MAX_HEADER, Buffer, Inbox, Store, flat, is_unwritten, length_only
 from transports.errors import ConnectError, PeerLost
 from transports.virtual import worlds
 from transports.virtual.inboxes import HearsLate
@@ -42,7 +34,7 @@ class SimTransport(WaitingSends):
 
     scheme = "sim"
     ranks_are = "threads"
-    needs_virtual_time = has_own_faults = True
+    needs_virtual_time = True
     last_sent: tuple[int, bytes] | None = None
 
     def __init__(

@@ -17,16 +17,9 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from minitorch_dist.distributed.elastic.agent.agent import (
-    SignalException,
-    run as run_agent,
-)
+from minitorch_dist.distributed.elastic.agent.agent import SignalException, run as run_agent
 from minitorch_dist.distributed.elastic.agent.job import Job
-from minitorch_dist.distributed.elastic.multiprocessing.errors import (
-    ChildFailedError,
-    record,
-    say,
-)
+from minitorch_dist.distributed.elastic.multiprocessing.errors import ChildFailedError, record, say
 from minitorch_dist.distributed.elastic.multiprocessing.logs import Wishes
 from minitorch_dist.distributed.elastic.multiprocessing.workers import LOCAL_RANK, WorkerProgram
 from minitorch_dist.distributed.elastic.rendezvous import places

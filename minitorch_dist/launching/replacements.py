@@ -96,12 +96,6 @@ def _replace_all() -> None:
         _replaced.append((module, "time", module.time))  # there alone
         module.time = its_time
     _refuse(real_time.refused())
-    if "asyncio" in sys.modules:
-        _refuse(real_time.loops())
-    else:
-        finder = real_time.WhenAsyncioComes(lambda: _refuse(real_time.loops()))
-        sys.meta_path.insert(0, finder)
-        _undo.append(lambda: sys.meta_path.remove(finder))
     _put(threading, "local", standard_locals.VirtualLocal)
     _undo.extend(standard_locals.refused(is_users))
     for name, ours in wall_clock.instead().items():

@@ -328,7 +328,7 @@ def test_other_models_are_told_apart() -> None:
 
     for error in on_ranks(2, act, [[(2, 3)], [(3, 2)]]):
         assert "[1]: params[0] in this process with sizes [2, 3]" in str(error)
-        assert "'0.weight' with sizes [3, 2] on rank 0" in str(error)
+        assert "'0.weight' with sizes [3, 2] (torch.float32) on rank 0" in str(error)
     for error in on_ranks(2, act, [[(2, 3), (3, 1)], [(2, 3)]]):
         assert "Rank 0 has 2 params, while rank 1 has inconsistent 1 params" in str(error)
 

@@ -23,10 +23,9 @@ from minitorch_dist.distributed import autograd, backends, rpc, world
 from minitorch_dist.distributed.rpc.rref_context import RRefContext
 from tests.deep import IS_DEEP, examples, seeds
 from tests.rpc import worlds
+from tests.rpc.faulty import Faults, FaultyTransport
 from tests.rpc.test_rref import objects
-from transports.faults import plans, rules
-from transports.faults.faulty import FaultyTransport
-from transports.faults.rules import Faults
+from transports.faults import plans
 
 SIZE = 3
 runs: Counter[tuple[int, int]] = Counter()
@@ -56,7 +55,7 @@ def shaken(program: Any, size: int, faults: Faults, timeout: float = 3000.0) -> 
 
 def slow_network(seed: int, late: float, later: float) -> Faults:
     """Each pair of ranks keeps its order; some messages, and those behind them, are late."""
-    faults = Faults(seed, reliable=True)
+    faults = Faults(seed)
     faults.install(plans.drop(late))
     faults.install(plans.reorder(later, "30ms"))
     return faults
@@ -204,7 +203,7 @@ class TestReferences(References.TestCase):
 
 # ------------------------------------------------------------------------------- every pair of delays
 
-FATES = (rules.late(0.003), rules.late(0.02))
+FATES = (0.003, 0.02)  # seconds
 TRIANGLE = [  # the longest way to pass on: the owner, the one who sends, the one who receives
     Step(0, make, (0, 1), None, {0}),
     Step(0, pass_on, (0, 2), None, {0}),
@@ -214,9 +213,9 @@ TRIANGLE = [  # the longest way to pass on: the owner, the one who sends, the on
 ]
 
 
-def struck(fates: dict[int, rules.FaultVerdict]) -> Faults:
+def struck(fates: dict[int, float]) -> Faults:
     """A network on which the n-th message of all, for some n, meets its fate."""
-    network, numbers = Faults(reliable=True), itertools.count()
+    network, numbers = Faults(), itertools.count()
     network.install(lambda message: fates.get(next(numbers)))
     return network
 

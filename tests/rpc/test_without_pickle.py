@@ -73,11 +73,6 @@ def fail_privately() -> None:
     raise Private("words")
 
 
-@rpc.functions.register
-def total(x: Any) -> Any:
-    return x.sum()
-
-
 @pytest.mark.parametrize("transport", worlds.THREADS)
 def test_what_was_registered_works(transport: str) -> None:
     def program(rank: int) -> None:
@@ -105,7 +100,6 @@ def test_what_was_registered_works(transport: str) -> None:
         made = rpc.remote(right, mtd.nn.Linear, (2, 1))
         assert made.rpc_sync().forward(x).shape == (1, 1)
         assert [p.shape for p in made.rpc_sync().state_dict().values()] == [(1, 2), (1,)]
-        rpc.remote(right, total, (mtd.ones(3, requires_grad=True),)).backward()
 
     run(program, 3, transport)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.transports.wrapping import WrappedTransport
 from transports import board, conformance
 from transports.clock import PICO, SYSTEM
 from transports.conformance.launchers import Launch
@@ -24,7 +25,6 @@ from transports.virtual import medium
 from transports.virtual.clock import VirtualClock
 from transports.virtual.network import Network
 from transports.virtual.topology import uniform
-from transports.wrapping import WrappedTransport
 
 WORLDS: defaultdict[str, dict[int, Any]] = defaultdict(dict)  # the ends of each world, by folder
 

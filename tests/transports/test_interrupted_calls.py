@@ -115,7 +115,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-ADDRESSES = ["tcp://", "file://{}", "file://{}?mode=append"]
+ADDRESSES = ["tcp://", "file://{}"]
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,12 @@ class End:
     die: Callable[[], NoReturn]  # end this rank's thread or process at once, closing nothing
 
 
+def declares(transport: Transport, *names: str) -> bool:
+    """Whether the class of a transport says more about one of these names than the contract does."""
+    kinds = type(transport).__mro__
+    return any(name in vars(kind) for kind in kinds[: kinds.index(Transport)] for name in names)
+
+
 def pattern(seed: int, nbytes: int) -> bytes:
     """Bytes that tell where they come from: of period 251, beginning at a place of `seed`."""
     start = seed % 251
@@ -187,6 +193,14 @@ class RankCheck:
         if not self.clock.is_virtual:
             self.clock.sleep(LINGER)
 
+    @property
+    def right(self) -> int:
+        return (self.rank + 1) % self.world_size
+
+    @property
+    def left(self) -> int:
+        return (self.rank - 1) % self.world_size
+
     def peers(self) -> list[int]:
         return [peer for peer in range(self.world_size) if peer != self.rank]
 
@@ -258,6 +272,13 @@ class RankCheck:
             lambda: f"only {tray.count(src)} of {count} messages from rank {src} had arrived",
         )
         return tray.messages.get(src, [])[:count]
+
+    def said_by_all(self, what: str, word: bytes) -> list[bytes]:
+        """What each rank says of this matter, once all have."""
+        keys = [f"{what}/{rank}" for rank in range(self.world_size)]
+        self.store.set(keys[self.rank], word)
+        self.store.wait(keys, 3 * self.patience)
+        return self.store.multi_get(keys)
 
     def meet(self, place: str, away: int = 0) -> None:
         """Return when every rank (but `away` of them) has come to this place."""

@@ -202,9 +202,8 @@ class SimEnd(Transport):
         world, why, self._farewell = self._world, self._farewell, ""
         if world is not None and world.ends.get(self.rank) is self:
             world.departed.append((self.rank, why))
-            if (
-                world.waiting
-            ):  # a dictionary that had many entries takes long to go through, even when it is empty
+            # a dictionary that had many entries takes long to go through, even when it is empty
+            if world.waiting:
                 for end in list(world.waiting):
                     if end._waiters and not end._is_closed:
                         end._hear(world)

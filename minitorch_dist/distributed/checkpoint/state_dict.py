@@ -61,11 +61,7 @@ class StateDictOptions:
 # --------------------------------------------------------------------------------------------- model
 
 
-def get_model_state_dict(
-    model: Module,
-    *,
-    options: StateDictOptions | None = None,
-) -> State:
+def get_model_state_dict(model: Module, *, options: StateDictOptions | None = None) -> State:
     """The model's state under the bare model's names. Collective where the model is sharded."""
     how = options or StateDictOptions()
     with grad_modes.no_grad(), _as_asked(model, how):
@@ -125,10 +121,7 @@ def _names(model: Module) -> list[str]:
 
 
 def get_optimizer_state_dict(
-    model: Module,
-    optimizers: Optimizers,
-    *,
-    options: StateDictOptions | None = None,
+    model: Module, optimizers: Optimizers, *, options: StateDictOptions | None = None
 ) -> State:
     """The optimizers' state by the bare names of parameters. Collective where they are sharded.
 
@@ -193,10 +186,7 @@ def _parameter_names(model: Module) -> dict[int, list[str]]:
 
 
 def get_state_dict(
-    model: Module,
-    optimizers: Optimizers,
-    *,
-    options: StateDictOptions | None = None,
+    model: Module, optimizers: Optimizers, *, options: StateDictOptions | None = None
 ) -> tuple[State, State]:
     """The model's state and the optimizers'. Collective where they are sharded."""
     state = get_model_state_dict(model, options=options)

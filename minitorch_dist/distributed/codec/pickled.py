@@ -73,7 +73,7 @@ def _write(writer: Writer, value: Any) -> None:
     except CodecError:
         raise
     except Exception as error:
-        raise _refused(writer, value, error) from None
+        raise _refused(value, error) from None
     writer.out.append(kinds.PICKLED)
     writer.out += kinds.COUNT.pack(len(pickler.taken))
     for taken in pickler.taken:
@@ -88,27 +88,12 @@ def _write(writer: Writer, value: Any) -> None:
         writer.octets(raw)
 
 
-def _refused(writer: Writer, value: Any, error: Exception) -> Unsendable:
-    """Where in the object it is that cannot be pickled."""
+def _refused(value: Any, error: Exception) -> Unsendable:
     if isinstance(value, Future):
         return Unsendable(
             "a Future cannot be sent: its value arrives in this process only; send wait()'s result, or return the "
             "Future from a function with @rpc.functions.async_execution"
         )
-    fields = getattr(value, "__dict__", {})
-    if id(value) in writer.blamed or not isinstance(fields, dict):
-        fields = {}
-    writer.blamed.add(id(value))
-    for name, part in list(fields.items()):
-        here = writer.mark()
-        try:
-            writer.value(part)
-        except Unsendable as inner:
-            return inner.inside(f".{name}")
-        except (CodecError, RecursionError):
-            continue
-        finally:
-            writer.back_to(here)
     return Unsendable(f"{described(value)} cannot be sent: {error}")
 
 

@@ -21,7 +21,7 @@ class Writer:
     """
 
     __slots__ = (
-        "_depth", "_numbers", "blamed", "buffers", "device_name", "kept", "out", "outside_from", "trust",
+        "_depth", "_numbers", "buffers", "device_name", "kept", "out", "outside_from", "trust",
     )  # fmt: skip
 
     def __init__(
@@ -32,7 +32,6 @@ class Writer:
         self.out = bytearray()
         self.buffers: list[memoryview] = []
         self.kept: list[Any] = []
-        self.blamed: set[int] = set()
         self._numbers: dict[int, int] = {}
         self._depth = 0
 

@@ -55,17 +55,11 @@ def _difference(
             f"while rank {rank} has inconsistent {len(mine)} params."
         )  # fmt: skip
     for number, (own, other) in enumerate(zip(mine, first, strict=True)):
-        if list(own[1]) != list(other[1]):
+        if tuple(own) != tuple(other):
             return 1, rank, (
-                f"[{rank}]: params[{number}] in this process with sizes {own[1]} appears not to "
-                f"match sizes of the same param in process 0. It is {own[0]!r} on rank {rank}, "
-                f"and {other[0]!r} with sizes {other[1]} on rank 0; build the same model on "
-                "every rank"
-            )  # fmt: skip
-        if own[2] != other[2]:
-            return 1, rank, (
-                f"[{rank}]: params[{number}] ({own[0]!r}) is {own[2]}, but {other[2]} on rank 0; "
-                "build the same model on every rank"
+                f"[{rank}]: params[{number}] in this process with sizes {own[1]} ({own[2]}) appears not to "
+                f"match sizes of the same param in process 0. It is {own[0]!r} on rank {rank}, and {other[0]!r} with "
+                f"sizes {other[1]} ({other[2]}) on rank 0; build the same model on every rank"
             )  # fmt: skip
     return None
 

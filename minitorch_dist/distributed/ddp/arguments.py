@@ -13,12 +13,11 @@ from minitorch_dist.tensors.core.base import TensorBase
 
 
 class ModuleDevices(NamedTuple):
-    """Where a module is: on one device (which inputs are moved to, if it was named), or on several."""
+    """Where a module is; its index and that of the outputs, if inputs are to be moved there."""
 
     device: devices.device
     ids: list[int] | None
     output: int | None
-    is_split: bool
 
 
 def place_of(parameters: Sequence[TensorBase], device_ids: Any, output: Any) -> ModuleDevices:
@@ -40,10 +39,10 @@ def place_of(parameters: Sequence[TensorBase], device_ids: Any, output: Any) -> 
                 "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
                 f"{device_ids}, output_device {output}, and module parameters {used}."
             )
-        return ModuleDevices(first, None, None, is_split)
+        return ModuleDevices(first, None, None)
     index = devices.resolve(device_ids[0]).index or 0
     to = index if output is None else devices.resolve(output).index
-    return ModuleDevices(first, [index], to, is_split)
+    return ModuleDevices(first, [index], to)
 
 
 def group_of(given: ProcessGroup | None, mesh: Any) -> ProcessGroup:

@@ -86,7 +86,6 @@ class DistributedDataParallel(Module, Joinable):
         place = arguments.place_of(list(module.parameters()), device_ids, output_device)
         self.device, self.device_type = place.device, place.device.type
         self.device_ids, self.output_device = place.ids, place.output
-        self.is_multi_device_module = place.is_split
         at_start, self.forward_sync_buffers = arguments.which_buffers(
             broadcast_buffers, forward_sync_buffers
         )
@@ -94,7 +93,6 @@ class DistributedDataParallel(Module, Joinable):
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_forward_param_sync = True
         self._caps = Caps.of(bucket_cap_mb)
-        self.bucket_bytes_cap = self._caps.usual
         if init_sync:
             agreement.check_shapes(self.process_group, *self._trained())
             buffers = list(module.buffers()) if at_start else []

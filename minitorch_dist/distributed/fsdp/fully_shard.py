@@ -219,12 +219,10 @@ def fully_shard(
     module.__dict__[STATE] = state
     old = type(module)
     module.__class__ = type(f"FSDP{old.__name__}", (FSDPModule, old), {})
-    state.handles = [
-        module.register_forward_pre_hook(before, prepend=True, with_kwargs=True),
-        module.register_forward_hook(after),
-        module.register_state_dict_pre_hook(_at_rest),
-        module.register_load_state_dict_pre_hook(_at_rest),
-    ]
+    module.register_forward_pre_hook(before, prepend=True, with_kwargs=True)
+    module.register_forward_hook(after)
+    module.register_state_dict_pre_hook(_at_rest)
+    module.register_load_state_dict_pre_hook(_at_rest)
     return module
 
 

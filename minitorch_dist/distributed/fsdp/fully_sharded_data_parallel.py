@@ -100,7 +100,7 @@ class FullyShardedDataParallel(FSDPModule):
                 "device_mesh": device_mesh,
             }
             wrap_children(module, auto_wrap_policy, partial(type(self), **options))
-        self.compute_device = device = setup.device_of(module, device_id)
+        device = setup.device_of(module, device_id)
         if device is devices.META:
             raise ValueError(
                 "the module is on the device meta and has no numbers to shard. Call to_empty(device=…) and reset its "
@@ -220,9 +220,7 @@ class FullyShardedDataParallel(FSDPModule):
         settle(self)
         return saving.save(self, destination, prefix, keep_vars)
 
-    set_state_dict_type = staticmethod(saving.set_state_dict_type)
     state_dict_type = staticmethod(saving.state_dict_type)
-    get_state_dict_type = staticmethod(saving.get_state_dict_type)
     optim_state_dict = staticmethod(optim_state.optim_state_dict)
     optim_state_dict_to_load = staticmethod(optim_state.optim_state_dict_to_load)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.fsdp.options import StateDictType
-from minitorch_dist.distributed.fsdp.saving import INNER, get_state_dict_type, mesh_of, rows_of
+from minitorch_dist.distributed.fsdp.saving import INNER, mesh_of, rows_of, settings_of
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DTensor
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
@@ -127,7 +127,7 @@ def optim_state_dict(
     group: ProcessGroup | None = None,
 ) -> State:
     """The optimizer's state as the model's `state_dict_type` says. Collective."""
-    settings = get_state_dict_type(model)
+    settings = settings_of(model)
     config = settings.optim_state_dict_config
     found = whole(model, optim)
     if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT:

@@ -108,7 +108,7 @@ class ShardedOptimStateDictConfig:
 
 @dataclass
 class StateDictSettings:
-    """The settings of an FSDP module for state dicts; `set_state_dict_type` returns those of before."""
+    """The settings of an FSDP module for state dicts."""
 
     state_dict_type: StateDictType = StateDictType.FULL_STATE_DICT
     state_dict_config: Any = field(default_factory=FullStateDictConfig)

@@ -12,7 +12,7 @@ backward comes first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -155,7 +155,6 @@ class FSDPState:
     root_input_dtype: dtypes.dtype | None = None
     output_dtype: dtypes.dtype | None = None
     is_root: bool | None = None
-    handles: list[Any] = field(default_factory=list)
 
 
 def state_of(module: Module) -> FSDPState:

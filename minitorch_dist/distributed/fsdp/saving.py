@@ -147,25 +147,6 @@ def give_pieces(fsdp: Any, state_dict: dict[str, Any], prefix: str, *_: Any) -> 
 # ------------------------------------------------------------------------ which kind is asked for
 
 
-def set_state_dict_type(
-    module: Module,
-    state_dict_type: StateDictType,
-    state_dict_config: Any = None,
-    optim_state_dict_config: Any = None,
-) -> StateDictSettings:
-    """Set the kind of state dict that the FSDP modules in the tree give from now on."""
-    usual = StateDictSettings() if state_dict_type is StateDictType.FULL_STATE_DICT else SHARDED
-    made = StateDictSettings(
-        state_dict_type,
-        state_dict_config or usual.state_dict_config,
-        optim_state_dict_config or usual.optim_state_dict_config,
-    )
-    before = get_state_dict_type(module)
-    for each in _sharded_modules(module):
-        each.training_state_settings = made
-    return before
-
-
 @contextmanager
 def state_dict_type(
     module: Module,
@@ -173,18 +154,24 @@ def state_dict_type(
     state_dict_config: Any = None,
     optim_state_dict_config: Any = None,
 ) -> Iterator[None]:
-    """As `set_state_dict_type`, for a block."""
-    before = set_state_dict_type(
-        module, state_dict_type, state_dict_config, optim_state_dict_config
+    """Within the block the FSDP modules in the tree give state dicts of this kind."""
+    usual = StateDictSettings() if state_dict_type is StateDictType.FULL_STATE_DICT else SHARDED
+    asked = StateDictSettings(
+        state_dict_type,
+        state_dict_config or usual.state_dict_config,
+        optim_state_dict_config or usual.optim_state_dict_config,
     )
+    before = {m: m.training_state_settings for m in _sharded_modules(module)}
+    for each in before:
+        each.training_state_settings = asked
     try:
         yield
     finally:
-        for each in _sharded_modules(module):
-            each.training_state_settings = before
+        for each, settings in before.items():
+            each.training_state_settings = settings
 
 
-def get_state_dict_type(module: Module) -> StateDictSettings:
+def settings_of(module: Module) -> StateDictSettings:
     return next((m.training_state_settings for m in _sharded_modules(module)), StateDictSettings())
 
 

@@ -45,11 +45,9 @@ class Unit(Gathered):
         self._make_gradients()
         self.reduced: Tensor | None = None  # this rank's shard of the mean gradient
         self._missing = 0  # gradients of this pass that have not arrived
-        self.handles = [
-            p.register_post_accumulate_grad_hook(self._collected)
-            for p in self.originals
-            if p.requires_grad
-        ]
+        for p in self.originals:
+            if p.requires_grad:
+                p.register_post_accumulate_grad_hook(self._collected)
         self.when_complete: Callable[[Unit], None] | None = None  # all gradients are there
         self.frees_after_forward = True
         self.stays_after_backward = False

@@ -22,7 +22,7 @@ from minitorch_dist.distributed.journal.order import (
     matched_operations,
 )
 from minitorch_dist.distributed.journal.reading import JournalRank
-from minitorch_dist.pictures import page, svg
+from minitorch_dist.pictures import svg
 from minitorch_dist.pictures.scene import (
     COMPUTE,
     OPERATION,
@@ -122,10 +122,6 @@ class Journal:
         """The space-time diagram for a paper or a notebook; `by` "operation" or "group"."""
         return svg.draw(self.scene(), width, by, ranks)
 
-    def html(self, other: Journal | None = None) -> str:
-        """A page that opens from the disk; with `other`, both side by side and where they part."""
-        return page_of(self.scene(), self, other)
-
     def _repr_html_(self) -> str:
         return self.svg()
 
@@ -138,20 +134,6 @@ class Journal:
             f"<Journal of {self.world_size} ranks over {self.transport}: {len(self.events)} events, "
             f"{len(self.messages)} messages, {in_words(self.end - self.start)}{torn}>"
         )
-
-
-def page_of(scene: Scene, journal: Journal, other: Journal | None) -> str:
-    """The page of a journal's scene, of which parts may have been left out."""
-    if other is None:
-        return page.draw(scene)
-    beside, found = other.scene(), journal.diff(other)
-    if found is None:
-        return page.draw(scene, beside)
-    moments = [
-        next((at for at, moment in enumerate(each.moments) if moment.number == number), None)
-        for each, number in zip((scene, beside), found.numbers, strict=True)
-    ]
-    return page.draw(scene, beside, page.Parting(moments[0], moments[1], str(found)))
 
 
 def read(path: str | os.PathLike[str]) -> Journal:

@@ -67,7 +67,6 @@ class DistributedOptimizer:
         owned: dict[rpc.WorkerInfo, list[Any]] = {}
         for rref in params_rref:
             owned.setdefault(rref.owner(), []).append(rref)
-        self.is_functional_optim = False  # torch's name: lock-free steps of compiled optimizers
         self.remote_optimizers = [
             rpc.remote(owner, _LocalOptimizer, (optimizer_class, params, args, kwargs))
             for owner, params in owned.items()

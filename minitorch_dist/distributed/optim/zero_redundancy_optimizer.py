@@ -64,7 +64,6 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             raise NotImplementedError(
                 "overlap_with_ddp=True is not offered: call step() after backward. PyTorch has steps within backward"
             )
-        self._optim_constructor, self._optim_defaults = optimizer_class, defaults
         self._is_ready = False
         Optimizer.__init__(self, params, defaults)
         Joinable.__init__(self)

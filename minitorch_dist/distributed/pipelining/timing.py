@@ -57,6 +57,9 @@ class Timing(NamedTuple):
             most = max(most, held)
         return most
 
+    def __repr__(self) -> str:
+        return f"<Timing of {len(self.rows)} ranks: {self.total} in all, bubble {self.bubble}>"
+
 
 Parts = Set[tuple[int, int]]  # stages and micro-batches whose backward is in two parts
 

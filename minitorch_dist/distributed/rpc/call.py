@@ -151,12 +151,9 @@ class PendingCall:
         """Its time is over."""
         return RpcTimeout(
             f"RPCErr:1:RPC ran for more than set timeout ({self.timeout * 1000:.0f} ms) and will now "
-            f"be marked with an error. {self.whereabouts()}; give it more time (timeout=…), or look what "
+            f"be marked with an error. {self} may have run, may be running, or may still come to run; give it more time (timeout=…), or look what "
             f"{self.to.name!r} does"
         )
-
-    def whereabouts(self) -> str:
-        return f"{self} may have run, may be running, or may still come to run"
 
     def failure(self, value: Any) -> Exception:
         """The exception that the function raised, with a note that names the call."""

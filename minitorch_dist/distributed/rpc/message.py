@@ -145,7 +145,6 @@ class AutogradHooks(NamedTuple):
     pack: Callable[[Writer, int, int], Any]
     enter: Callable[[Any, Reader, int], Pack]
     back: Callable[[Any, Reader, int], None]
-    backward: Callable[[int, list[Any], bool], None]
 
 
 context_id: Final[ContextVar[int | None]] = ContextVar("autograd context", default=None)

@@ -29,17 +29,8 @@ class RpcBackendOptions:
         rpc_timeout: float | timedelta = DEFAULT_RPC_TIMEOUT_SEC,
         init_method: str = DEFAULT_INIT_METHOD,
     ) -> None:
-        self.rpc_timeout = rpc_timeout
+        self.rpc_timeout = seconds_of(rpc_timeout)  # 0 waits without end
         self.init_method = init_method
-
-    @property
-    def rpc_timeout(self) -> float:
-        """Seconds; 0 waits without end."""
-        return self._timeout
-
-    @rpc_timeout.setter
-    def rpc_timeout(self, timeout: float | timedelta) -> None:
-        self._timeout = seconds_of(timeout)
 
 
 @tells_what_is_gone

@@ -26,7 +26,6 @@ from minitorch_dist.distributed.rpc.message import RpcReader, RpcWriter
 from minitorch_dist.distributed.rpc.options import seconds_of
 from minitorch_dist.distributed.rpc.remote_calls import in_words, request
 from minitorch_dist.distributed.rpc.rref_context import Id, OwnerRRef, UserRRef, context_of
-from minitorch_dist.distributed.rpc.rref_owner import backward
 from minitorch_dist.not_offered import tells_what_is_gone
 
 T = TypeVar("T")
@@ -129,15 +128,6 @@ class RRef(Generic[T]):
     def remote(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Any:
         """A proxy whose methods return an RRef to their result."""
         return Proxy(self, "remote", timeout)
-
-    def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
-        """Run backward from this tensor on its owner: in a context, or without one (-1)."""
-        if isinstance(self._held, OwnerRRef):
-            backward(self, dist_autograd_ctx_id, retain_graph)
-        else:
-            what: tuple[Any, ...] = (backward, (self, dist_autograd_ctx_id, retain_graph), {})
-            agent = self._held.context.agent
-            agent.call(self.owner(), serve.CALL, what, "backward").wait()
 
     def __reduce__(self) -> Any:
         raise RuntimeError(

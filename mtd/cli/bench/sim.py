@@ -57,7 +57,7 @@ def seconds(function: Callable[[], object]) -> float:
     return time.process_time() - begin
 
 
-class Node(bytearray):
+class ByteRank(bytearray):
     """A rank that moves bytes, which is its own inbox and sink: it counts the messages of each sender."""
 
     write = bytearray.extend
@@ -68,7 +68,7 @@ class Node(bytearray):
         self.transport = SimTransport(rank, size, clock=clock)
         self.transport.connect(store, self)
 
-    def sink(self, src: int, header: bytes, nbytes: int) -> Node:
+    def sink(self, src: int, header: bytes, nbytes: int) -> ByteRank:
         self.came[src] += 1
         return self
 
@@ -83,13 +83,13 @@ class Node(bytearray):
         self.came[src] -= 1
 
 
-def run_nodes(program: Callable[[Node], None], ranks: int, engine: str | None = None) -> int:
+def run_nodes(program: Callable[[ByteRank], None], ranks: int, engine: str | None = None) -> int:
     """How many messages the ranks have sent."""
     clock, net = VirtualClock(engine=engine), Network(uniform("5us", "100Gb/s"))
     moving, store = medium.attach(clock, net), HashStore(clock)
 
     def live(rank: int) -> None:
-        node = Node(rank, ranks, clock, store)
+        node = ByteRank(rank, ranks, clock, store)
         program(node)
         node.transport.close()
 
@@ -97,10 +97,10 @@ def run_nodes(program: Callable[[Node], None], ranks: int, engine: str | None = 
     return sum(moving.count(rank).messages_sent for rank in range(ranks))
 
 
-def ring_of_bytes(rounds: int) -> Callable[[Node], None]:
+def ring_of_bytes(rounds: int) -> Callable[[ByteRank], None]:
     """The messages of a ring all_reduce in so many rounds, without values."""
 
-    def program(node: Node) -> None:
+    def program(node: ByteRank) -> None:
         right, left = (node.rank + 1) % node.size, (node.rank - 1) % node.size
         chunk = bytes(64)
         for _ in range(rounds):
@@ -149,7 +149,7 @@ def deadlock(ranks: int) -> float:
     """Seconds from the moment when everybody waits until the report is there."""
     begin = [0.0]
 
-    def program(node: Node) -> None:
+    def program(node: ByteRank) -> None:
         begin[0] = time.process_time()
         node.receive((node.rank + 1) % ranks)
 

@@ -47,7 +47,7 @@ NETS = (
 )  # fmt: skip
 TCP = ("tcp://localhost:29500?rank=0&world_size=2", "tcp://[::1]:80", "tcp://h?certificate=a&key=b")
 FILE = (
-    "file:///tmp/x?mode=append&segment=65536",
+    "file:///tmp/x?mode=rings&ring=65536",
     "file:///tmp/x?ring=8192&board=64",
     "file://",
 )
@@ -149,9 +149,7 @@ def command_line(given: list[str]) -> None:
 
 
 def make_state(random: Random, size: int) -> Any:
-    nodes = tuple(
-        JobNode(f"n{n}", "host", 2, "default", -1, n, 0, ("a",)) for n in range(min(size, 60))
-    )
+    nodes = tuple(JobNode(f"n{n}", "host", 2, n) for n in range(min(size, 60)))
     found = JobState(
         JobRules(1, 4, 2),
         random.choice((state.GATHERING, state.WORKING)),
