@@ -7,7 +7,7 @@ The transports, one module for each scheme; below each stands what it is made of
 
     queue           threads of one process
     tcp             connections                                      sockets
-    file            a mapped file of rings                           shared_file
+    file            a mapped file, or logs                           shared_file
     mqtt            a message broker                                 mqtt_protocol, broker
     mpi             a system's MPI                                   mpi_medium
     sim             a simulated network in virtual time              virtual

@@ -151,10 +151,13 @@ class Backoff:
     from earlier ones whether a yield pays at present.
     """
 
-    __slots__ = ("_naps", "_polls", "_turn", "_yielding", "_yields")
+    __slots__ = ("_longest", "_naps", "_polls", "_turn", "_yielding", "_yields")
 
-    def __init__(self, polls: int, yields: int, yielding: Yielding | None = None) -> None:
-        self._polls, self._yields = polls, polls + yields
+    def __init__(
+        self, polls: int, yields: int, longest: float = LONGEST_NAP,
+        yielding: Yielding | None = None,
+    ) -> None:  # fmt: skip
+        self._polls, self._yields, self._longest = polls, polls + yields, longest
         self._yielding = yielding or Yielding()
         self._turn = self._naps = 0
 
@@ -169,7 +172,7 @@ class Backoff:
         if self._turn <= self._yields and self._yielding.give():
             return
         self._naps += 1
-        nap = min(LONGEST_NAP, SHORTEST_NAP * 1.1 ** min(self._naps, 100))
+        nap = min(self._longest, SHORTEST_NAP * 1.1 ** min(self._naps, 100))
         time.sleep(nap if most is None else min(nap, most))
 
 

@@ -1,12 +1,13 @@
-"""Ranks of one host talk through one mapped file of rings.
+"""Ranks of one host talk through one file: a mapped one of rings, or append-only ones.
 
     rank 0  ──►  ring 0 → 1  ──►  rank 1        one ring for each ordered pair; sender and receiver
     rank 0  ◄──  ring 1 → 0  ◄──  rank 1        never wait for each other's locks (see `rings`)
 
 `file:///path`, in any folder, or `file://` for a place in memory (see `places`). The ranks find the
 file through the store and prove it with the job's key (`setup`, `signed_file`); once all have it
-open its name is taken away, so nothing is left even if all are killed. Behind the rings lies a `board`, for what many
-ranks read.
+open its name is taken away, so nothing is left even if all are killed. Where mappings cannot be
+trusted, on a network file system or between hosts, or with `?mode=append`, each pair has
+append-only files instead (`logs`). Their names go as well, unless several hosts have to find them. Behind the rings lies a `board`, for what many ranks read.
 
 Nobody can be woken, so a rank that waits polls (see `polled`), and checks now and then whether the peers
 still live (`peer_watch`).
@@ -19,13 +20,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from transports import job
 from transports.board import SLOTS, Board
-from transports.clock import SYSTEM, Backoff, Clock
+from transports.clock import LONGEST_NAP, SYSTEM, Backoff, Clock
 from transports.contract import Inbox, Store
 from transports.costs import MessageCosts
 from transports.identity import PeerIdentity
 from transports.keys import job_key
 from transports.polled import POLLS, STRIDE, YIELDS, PolledTransport
 from transports.shared_file import places, setup
+from transports.shared_file.logs import Logs
 from transports.shared_file.peer_watch import BEAT, PeerWatch
 from transports.shared_file.rings import Rings
 from transports.shared_file.signed_file import SignedFile
@@ -40,7 +42,8 @@ class FileTransport(PolledTransport):
 
     scheme = "file"
     costs = MessageCosts(3e-6, 5e9)
-    _medium: Rings
+    _medium: Rings | Logs
+    _held: SignedFile
     _watch: PeerWatch
 
     def __init__(
@@ -67,7 +70,7 @@ class FileTransport(PolledTransport):
             self.clock.deadline(timeout), job.world_name(self.world_size),
         )  # fmt: skip
         try:
-            setup.settle(setup_state, self._enter)
+            self._held = setup.settle(setup_state, self._enter)
         except BaseException:
             if self._outlets:
                 self._medium.close()
@@ -80,21 +83,30 @@ class FileTransport(PolledTransport):
         """Open our ends, before anybody is told that we are there."""
         self._watch = PeerWatch(held.terms.generation, self.rank, identities, self.clock)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        rings = Rings(held, self.rank, self._place.board)
-        self._medium, self._board, self._rings = rings, rings.board, rings
-        has_cores = self.world_size <= (cores or 1)
-        self._polls = POLLS if has_cores else POLLS // 10
-        if rings.board is not None:
-            rings.board.agree(self.uses_board)
-            rings.board.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, BOARD_YIELDS)
-            if not has_cores:  # the more a rank does while it has one, the fewer turns it takes
-                rings.board.ahead = SLOTS - 1
-        rings.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, YIELDS // 10)
+        if held.is_folder:
+            is_far = setup.is_far(held, identities)
+            self._medium = Logs(held, self.rank, is_far, self.clock)
+            self._polls, self._yields = 0, 0 if is_far else YIELDS // 4
+            self._nap = 10 * LONGEST_NAP if is_far else LONGEST_NAP
+        else:
+            rings = Rings(held, self.rank, self._place.board)
+            self._medium, self._board = rings, rings.board
+            if rings.board is not None:
+                rings.board.agree(self.uses_board)
+            has_cores = self.world_size <= (cores or 1)
+            self._polls = POLLS if has_cores else POLLS // 10
+            if rings.board is not None:
+                rings.board.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, BOARD_YIELDS)
+                if not has_cores:  # the more a rank does while it has one, the fewer turns it takes
+                    rings.board.ahead = SLOTS - 1
+            rings.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, YIELDS // 10)
+            self._rings = rings
         if self._watch.has_neighbours():  # a thread that spins would keep the others from running
             self._polls = self._yields = 0
             if self._board is not None:
                 self._board.spin.set(0, 0)
-            rings.spin.set(0, 0)
+            if self._rings is not None:
+                self._rings.spin.set(0, 0)
         self._outlets, self._inlets = self._medium.outlets, tuple(self._medium.inlets)
 
     def _beat(self) -> None:
@@ -128,7 +140,7 @@ class FileTransport(PolledTransport):
         """Look, deliver what comes, yield, sleep: until `done` says yes."""
         deadline, pause = (
             self.clock.deadline(timeout),
-            Backoff(self._polls, self._yields, self._yielding),
+            Backoff(self._polls, self._yields, self._nap, self._yielding),
         )
         while not done() and not deadline.is_over():
             if self._make_way():
@@ -146,3 +158,4 @@ class FileTransport(PolledTransport):
     def _let_go(self) -> None:
         self._board = self._rings = None
         self._medium.close()
+        self._held.leave()

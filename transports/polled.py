@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from transports.clock import ASIDE, PICO, SYSTEM, Backoff, Clock, Thread, Yielding
+from transports.clock import ASIDE, LONGEST_NAP, PICO, SYSTEM, Backoff, Clock, Thread, Yielding
 from transports.contract import Buffer, Inbox, flat
 from transports.driven import DrivenTransport, Turn
 from transports.errors import CLOSED, Damaged, Interrupted, Lost, PeerLost
@@ -81,7 +81,7 @@ class PolledTransport(DrivenTransport):
         self._outlets: Sequence[Outlet] = ()
         self._inlets: Sequence[Inlet] = ()  # of peers that are not lost
         self._next_glance = 0
-        self._polls, self._yields = POLLS, YIELDS
+        self._polls, self._yields, self._nap = POLLS, YIELDS, LONGEST_NAP
         self._yielding = Yielding()
         self._heart: Thread | None = None  # a thread that shows others that we live
         self._resting = clock.condition()  # where the heart waits between two beats
@@ -129,7 +129,7 @@ class PolledTransport(DrivenTransport):
 
     def _push(self, dst: int, outlet: Outlet) -> None:
         """Deliver what arrives, until there was room for the whole message."""
-        pause = Backoff(self._polls, self._yields, self._yielding)
+        pause = Backoff(self._polls, self._yields, self._nap, self._yielding)
         deadline = self.clock.deadline(self.patience)
         while True:
             moved = outlet.push()
@@ -201,7 +201,10 @@ class PolledTransport(DrivenTransport):
                 return
         self._vain += 1
         yields = self._yields if self._vain % ASIDE else 0
-        deadline, pause = (self.clock.deadline(timeout), Backoff(0, yields, self._yielding))
+        deadline, pause = (
+            self.clock.deadline(timeout),
+            Backoff(0, yields, self._nap, self._yielding),
+        )
         while self._deliveries == seen and not deadline.is_over():
             if self._poll():
                 pause.reset()

@@ -134,12 +134,12 @@ def check(worlds: list[tuple[str, str, int, int, int]], folder: Path, at_once: i
     print(f"{len(worlds)} worlds, told after at most {longest:.3f} s")
 
 
-ADDRESSES = ["tcp://", "file://{0}/{1}"]
+ADDRESSES = ["tcp://", "file://{0}/{1}", "file://{0}/{1}?mode=append"]
 
 
 @pytest.mark.parametrize(
     ("address", "turn"),
-    some_of([(address, turn) for turn in (0, 1) for address in ADDRESSES], 0, 1),
+    some_of([(address, turn) for turn in (0, 1) for address in ADDRESSES], 0, 1, 2),
 )
 def test_everybody_is_told(address: str, turn: int, tmp_path: Path) -> None:
     """Each collective once with 3 ranks and once with 2 or 5; half of that in each turn.

@@ -98,12 +98,13 @@ def check(addresses: list[str], sizes: tuple[int, ...], stride: int, first: int)
         assert results == [expected] * made.size, (made.address, made.size, results)
 
 
-@pytest.mark.parametrize("transport", ["tcp", "file"])
+@pytest.mark.parametrize("transport", ["tcp", "file", "append"])
 def test_the_matrix(transport: str, tmp_path: Path) -> None:
     sizes = (2, 3, 5)
     places = {
         "tcp": ["tcp://"] * 3,
         "file": [f"file://{tmp_path}/{size}" for size in sizes],
+        "append": [f"file://{tmp_path}/{size}?mode=append&segment=100000" for size in sizes],
     }
     check(places[transport], sizes, stride=101, first=len(transport))
 

@@ -38,13 +38,16 @@ STARTS = {
 }  # fmt: skip
 
 
-def left_by(tmp_path: Path, how: str, blow: str) -> list[str]:
+SHORT = "?mode=append&segment=100000"
+
+
+def left_by(tmp_path: Path, how: str, options: str, blow: str) -> list[str]:
     """What a job has left in the folder of its transport and among temporary files, a while after the blow."""
     rooms = memory, temporary, pids = [tmp_path / name for name in ("memory", "temporary", "pids")]
     for room in rooms:
         room.mkdir()
     (tmp_path / "job.py").write_text(JOB)
-    command = [sys.executable, *STARTS[how], f"file://{memory}/x", str(pids)]
+    command = [sys.executable, *STARTS[how], f"file://{memory}/x{options}", str(pids)]
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -69,13 +72,15 @@ def left_by(tmp_path: Path, how: str, blow: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.spawn
 @pytest.mark.parametrize(
-    ("how", "blow"),
+    ("how", "options", "blow"),
     [
-        ("run", "SIGTERM"), ("launch", "SIGKILL"), ("run", "SIGKILL"), ("launch", "rank"),
+        ("run", SHORT, "SIGTERM"), ("launch", SHORT, "SIGKILL"), ("run", SHORT, "SIGKILL"), ("launch", "", "rank"),
     ],
 )  # fmt: skip
-def test_a_job_that_is_ended_leaves_nothing(tmp_path: Path, how: str, blow: str) -> None:
-    assert left_by(tmp_path, how, blow) == []
+def test_a_job_that_is_ended_leaves_nothing(
+    tmp_path: Path, how: str, options: str, blow: str
+) -> None:
+    assert left_by(tmp_path, how, options, blow) == []
 
 
 def test_the_next_launcher_takes_away_what_killed_ones_left(
@@ -105,14 +110,19 @@ def test_the_next_launcher_takes_away_what_killed_ones_left(
     assert all((folder / "precious").exists() for folder in theirs)
 
 
-def test_a_sweep_takes_nothing_of_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", signed_file.MODES)
+def test_a_sweep_takes_nothing_of_others(tmp_path: Path, mode: str) -> None:
     """Files and folders whose names are like ours, with other things in them, links and FIFOs."""
-    number, folder, mode = bytes(16).hex(), tmp_path / "in", "rings"
+    number, folder = bytes(16).hex(), tmp_path / "in"
     folder.mkdir()
     names = [f"job.{number}.{mode}", f"job.results.{mode}", f"job..{mode}", f"job.{mode}"]
     for name in names:
-        (folder / name).write_bytes(signed_file.MAGIC + b"precious" * 99)
-    (folder / f"job.{'3' * 32}.{mode}").mkdir()
+        place = folder / name
+        if mode == "append":
+            place.mkdir()
+            (place / "terms").write_bytes(b"terms and conditions" * 99)
+        else:
+            place.write_bytes(signed_file.MAGIC + b"precious" * 99)
     os.mkfifo(folder / f"job.{'1' * 32}.{mode}")
     (folder / f"job.{'2' * 32}.{mode}").symlink_to(folder / names[0])
     before = {path: path.lstat().st_ino for path in folder.rglob("*")}

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from transports.clock import SYSTEM
 from transports.shared_file import signed_file
+from transports.shared_file.logs import LogInlet, LogOutlet, Logs, lay_out
 from transports.shared_file.ring import RingReader, RingWriter
 from transports.shared_file.rings import Rings
 
@@ -55,24 +57,36 @@ class Sink:
             self.desk.whole.append((self.header, bytes(self.room)))
 
 
-def terms(room: int, world_size: int = 2, generation: bytes = b"") -> signed_file.Terms:
+def terms(mode: str, room: int, world_size: int = 2, generation: bytes = b"") -> signed_file.Terms:
     chance = generation or os.urandom(16)
-    return signed_file.Terms(world_size, room, chance, "a boot", "process 1 on host")
+    return signed_file.Terms(mode, world_size, room, chance, "a boot", "process 1 on host")
 
 
 @contextmanager
 def rings(folder: Path, room: int) -> Iterator[tuple[Rings, Rings]]:
     """What ranks 0 and 1 see of one mapped file."""
-    with signed_file.make(folder / "world", terms(room), KEY) as held:
+    with signed_file.make(folder / "world", terms("rings", room), KEY) as held:
         ends = Rings(held, 0), Rings(held, 1)
         yield ends
         for end in ends:
             end.close()
 
 
+@contextmanager
+def logs(folder: Path, room: int, is_far: bool = False) -> Iterator[tuple[Logs, Logs]]:
+    """What ranks 0 and 1 see of one folder."""
+    with signed_file.make(folder / "world", terms("append", room), KEY) as held:
+        if not is_far:
+            lay_out(held.path, 2)
+        ends = Logs(held, 0, is_far, SYSTEM), Logs(held, 1, is_far, SYSTEM)
+        yield ends
+        for end in ends:
+            end.close()
+
+
 def by_turns(
-    outlet: RingWriter,
-    inlet: RingReader,
+    outlet: RingWriter | LogOutlet,
+    inlet: RingReader | LogInlet,
     messages: list[tuple[bytes, bytes]],
     drains: list[int],
 ) -> None:

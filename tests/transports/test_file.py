@@ -1,9 +1,10 @@
-"""Ranks that share a file: the contract, and how the file is met, proved and left."""
+"""Ranks that share a file: the contract in both modes, and how the file is met, proved and left."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,7 +18,7 @@ from transports import conformance, file, identity
 from transports.clock import SYSTEM, SystemClock, picoseconds
 from transports.errors import ConnectError, PeerLost, TransportClosed, TrustError
 from transports.file import FileTransport
-from transports.shared_file import peer_watch, places, setup, signed_file
+from transports.shared_file import mounts, peer_watch, places, signed_file
 from transports.stores.store import HashStore
 
 BUSY = ["interleaved", "threads_send", "threads_wait", "farewell", "reuse", "death"]
@@ -27,25 +28,36 @@ def make_rings(rank: int, world_size: int, folder: str) -> FileTransport:
     return FileTransport(rank, world_size, f"file://{folder}/world")
 
 
+def make_logs(rank: int, world_size: int, folder: str) -> FileTransport:
+    return FileTransport(rank, world_size, f"file://{folder}/world?mode=append")
+
+
 def make_small_rings(rank: int, world_size: int, folder: str) -> FileTransport:
     return FileTransport(rank, world_size, f"file://{folder}/world?ring=208")
 
 
+def make_short_logs(rank: int, world_size: int, folder: str) -> FileTransport:
+    return FileTransport(rank, world_size, f"file://{folder}/world?mode=append&segment=5000")
+
+
+@pytest.mark.parametrize("make", [make_rings, make_logs])
 @pytest.mark.parametrize("world_size", [1, 2, 3, 5])
-def test_it_keeps_the_contract_between_threads(world_size: int) -> None:
-    conformance.check(conformance.in_threads(make_rings), [world_size])
+def test_it_keeps_the_contract_between_threads(make: conformance.Make, world_size: int) -> None:
+    conformance.check(conformance.in_threads(make), [world_size])
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("make", [make_rings, make_logs])
 @pytest.mark.parametrize("world_size", [2, 3, 8])
-def test_it_keeps_the_contract_between_processes(world_size: int) -> None:
-    conformance.check(conformance.in_processes(make_rings), [world_size])
+def test_it_keeps_the_contract_between_processes(make: conformance.Make, world_size: int) -> None:
+    conformance.check(conformance.in_processes(make), [world_size])
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("make", [make_small_rings, make_short_logs])
 @pytest.mark.parametrize("world_size", [2, 3])
-def test_it_keeps_the_contract_where_nothing_fits(world_size: int) -> None:
-    conformance.check(conformance.in_processes(make_small_rings), [world_size], only=BUSY)
+def test_it_keeps_the_contract_where_nothing_fits(make: conformance.Make, world_size: int) -> None:
+    conformance.check(conformance.in_processes(make), [world_size], only=BUSY)
 
 
 @contextmanager
@@ -111,8 +123,9 @@ def until(transport: FileTransport, done: Callable[[], bool]) -> None:
 # -- the file ---------------------------------------------------------------------------------
 
 
-def test_the_file_is_ours_alone_and_nothing_of_it_stays(tmp_path: Path) -> None:
-    with world(*[f"file://{tmp_path}/job?mode=rings"] * 3) as ranks:
+@pytest.mark.parametrize("mode", ["rings", "append"])
+def test_the_file_is_ours_alone_and_nothing_of_it_stays(tmp_path: Path, mode: str) -> None:
+    with world(*[f"file://{tmp_path}/job?mode={mode}"] * 3) as ranks:
         assert list(tmp_path.iterdir()) == []  # the names are gone once all have it open
         ranks[0][0].close()
         ranks[1][0].close()
@@ -120,8 +133,21 @@ def test_the_file_is_ours_alone_and_nothing_of_it_stays(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_between_hosts_names_stay_until_the_last_one_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mounts, "kind_of", lambda path: "nfs4")
+    with world(*[f"file://{tmp_path}/job?mode=append"] * 3) as ranks:
+        there = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert there and all(path.stat().st_mode & 0o777 == 0o600 for path in there)
+        ranks[0][0].close()
+        ranks[1][0].close()
+        assert list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("world_size", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("options", ["", "?ring=8192"])
+@pytest.mark.parametrize("options", ["", "?mode=append", "?mode=append&segment=100"])
 def test_no_file_of_one_host_has_a_name_once_all_are_there(
     tmp_path: Path, world_size: int, options: str
 ) -> None:
@@ -168,8 +194,7 @@ def test_a_folder_that_is_not_there_is_told_to_all(tmp_path: Path) -> None:
     ("address", "complaint"),
     [
         ("file://tmp/x", "names a host 'tmp'.*three slashes.*file:///tmp/x"),
-        ("file:///tmp/x?mode=fast", "mode 'fast', and there are rings only"),
-        ("file:///tmp/x?mode=append", "several hosts take tcp:// or mqtt://"),
+        ("file:///tmp/x?mode=fast", "mode 'fast'; there are rings and append"),
         ("file:///tmp/x?ring=100", "multiples of 16"),
         ("file:///tmp/x?ring=0", "no number of bytes"),
         ("file:///tmp/x?ring=-16", "no number of bytes"),
@@ -195,7 +220,7 @@ def test_a_full_disk_is_told_to_all(tmp_path: Path) -> None:
 
 
 def test_a_planted_file_is_refused(tmp_path: Path) -> None:
-    good = ends.terms(4096)
+    good = ends.terms("rings", 4096)
     with signed_file.make(tmp_path / "good", good, ends.KEY) as held:
         path, page = held.path, held.path.read_bytes()
         assert signed_file.read_terms(page, ends.KEY) == good
@@ -238,13 +263,14 @@ def test_ranks_with_different_keys_do_not_meet(tmp_path: Path) -> None:
 # -- what crashed runs leave ------------------------------------------------------------------
 
 
-def test_a_stale_file_is_told_from_a_live_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["rings", "append"])
+def test_a_stale_file_is_told_from_a_live_one(tmp_path: Path, mode: str) -> None:
     base = tmp_path / "job"
-    with signed_file.make(base, ends.terms(4096), ends.KEY) as alive:
+    with signed_file.make(base, ends.terms(mode, 4096), ends.KEY) as alive:
         assert signed_file.sweep(base) == [] and alive.path.exists()
         assert signed_file.sweep(base) == []
         alive.file.close()  # as the end of its process would
-        planted = tmp_path / f"job.{bytes(16).hex()}.rings"
+        planted = tmp_path / f"job.{bytes(16).hex()}.{mode}"
         alive.path.rename(planted)
         assert (
             signed_file.sweep(base) == [] and planted.exists()
@@ -256,7 +282,7 @@ def test_a_stale_file_is_told_from_a_live_one(tmp_path: Path) -> None:
 
 
 def test_a_run_repairs_what_a_crashed_one_left_and_says_so(tmp_path: Path) -> None:
-    left = signed_file.make(tmp_path / "job", ends.terms(4096), ends.KEY)
+    left = signed_file.make(tmp_path / "job", ends.terms("append", 4096), ends.KEY)
     left.file.close()
     bystander = tmp_path / "job.txt"
     bystander.write_text("mine")
@@ -269,7 +295,7 @@ def test_a_run_repairs_what_a_crashed_one_left_and_says_so(tmp_path: Path) -> No
 
 
 def test_the_last_of_many_tidies_up(tmp_path: Path) -> None:
-    good = ends.terms(4096)
+    good = ends.terms("append", 4096)
     with signed_file.make(tmp_path / "job", good, ends.KEY) as first:
         second = signed_file.attach(first.path, good.generation, ends.KEY)
         third = signed_file.attach(first.path, good.generation, ends.KEY)
@@ -279,7 +305,47 @@ def test_the_last_of_many_tidies_up(tmp_path: Path) -> None:
         assert not first.leave()
 
 
-# -- other hosts and containers -----------------------------------------------------
+# -- network file systems and other hosts -----------------------------------------------------
+
+
+def test_mounts_tell_where_mappings_cannot_be_trusted(tmp_path: Path) -> None:
+    table = tmp_path / "mounts"
+    table.write_text(
+        "/dev/vda / ext4 rw 0 0\nserver:/x /mnt/with\\040space nfs4 rw 0 0\nbad line\n"
+        f"tmpfs {tmp_path} tmpfs rw 0 0\nhost: {tmp_path}/far fuse.sshfs rw 0 0\n"
+    )
+    kinds = {
+        "/": "ext4",
+        "/mnt/with": "ext4",
+        "/mnt/with space/deep/er": "nfs4",
+        f"{tmp_path}/here": "tmpfs",
+        f"{tmp_path}/far/away": "fuse.sshfs",
+    }
+    assert {path: mounts.kind_of(Path(path), table) for path in kinds} == kinds
+    network = {kind for kind in kinds.values() if mounts.is_network(kind)}
+    assert network == {"nfs4", "fuse.sshfs"}
+    assert mounts.is_network("cifs") and mounts.is_network("9p") and not mounts.is_network("")
+    assert mounts.kind_of(tmp_path, tmp_path / "none") == ""
+
+
+def test_on_a_network_file_system_it_says_so_and_uses_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mounts, "kind_of", lambda path: "nfs4")
+    address = f"file://{tmp_path}/job"
+    with (
+        pytest.warns(RuntimeWarning, match=r"network file system \(nfs4\).*mode=append"),
+        world(address, address) as ((first, _), (second, desk)),
+    ):
+        assert list(tmp_path.glob("job.*.append")) == [first._held.path]
+        first.send(1, b"h", bytes(5000))
+        first.close()
+        until(second, lambda: bool(desk.lost_ranks))
+        assert desk.whole == [(b"h", bytes(5000))]
+    with warnings.catch_warnings():  # who has asked for it is not told
+        warnings.simplefilter("error")
+        with world(f"{address}?mode=append", f"{address}?mode=append"):
+            pass
 
 
 def elsewhere(monkeypatch: pytest.MonkeyPatch, **change: str) -> None:
@@ -294,13 +360,22 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, **change: str) -> None:
     monkeypatch.setattr(identity, "here", here)
 
 
-def test_ranks_of_several_hosts_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ranks_of_several_hosts_use_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere(monkeypatch, boot="boot")
     with (
-        pytest.raises(ConnectError, match=r"rank 0 over file: .* several hosts .* use tcp://"),
-        world(*[f"file://{tmp_path}/job"] * 2),
+        pytest.warns(RuntimeWarning, match=r"the ranks are on several hosts"),
+        world(*[f"file://{tmp_path}/job"] * 2) as ((first, _), (second, desk)),
+    ):
+        assert first._held.is_folder
+        first.send(1, b"", b"across")
+        until(second, lambda: bool(desk.whole))
+
+
+def test_rings_between_hosts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere(monkeypatch, boot="boot")
+    with (
+        pytest.raises(ConnectError, match=r"rank 0 over file: mode=rings .* several hosts"),
+        world(*[f"file://{tmp_path}/job?mode=rings"] * 2),
     ):
         pass
 
@@ -308,12 +383,8 @@ def test_ranks_of_several_hosts_are_refused(
 def test_where_rank_0_fails_the_others_are_told_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever it is."""
-
-    def fail(*arguments: Any) -> None:
-        raise RuntimeWarning("something else")
-
-    monkeypatch.setattr(setup, "_demand_one_host", fail)
+    """Whatever it is: here a warning that was made an error."""
+    monkeypatch.setattr(mounts, "kind_of", lambda path: "nfs4")
     errors: list[ConnectError] = []
 
     def keep(transport: FileTransport) -> None:
@@ -329,21 +400,22 @@ def test_where_rank_0_fails_the_others_are_told_why(
         monkeypatch.setattr(transport, "connect", kept)
 
     with (
-        pytest.raises(ConnectError, match=r"rank 0 over file: something else"),
+        pytest.raises(ConnectError, match=r"rank 0 over file: .*network file system"),
         world(*[f"file://{tmp_path}/job"] * 3, before=keep),
     ):
         pass
-    assert len(errors) == 3 and all("something else" in f"{e}" for e in errors)
+    assert len(errors) == 3 and all("network file system (nfs4)" in f"{e}" for e in errors)
     assert isinstance(next(e for e in errors if "rank 0 over" in f"{e}").__cause__, RuntimeWarning)
 
 
+@pytest.mark.parametrize("mode", ["rings", "append"])
 def test_a_peer_that_cannot_be_seen_is_known_by_its_pulse(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     """Containers that share a folder cannot see each other's processes."""
     elsewhere(monkeypatch, numbers="container")
     monkeypatch.setattr(file, "BEAT", 0.01)
-    with world(*[f"file://{tmp_path}/job"] * 2) as ((first, _), (second, desk)):
+    with world(*[f"file://{tmp_path}/job?mode={mode}"] * 2) as ((first, _), (second, desk)):
         clock = HandClock()
         monkeypatch.setattr(second._watch, "_clock", clock)
         pulse = second._medium.pulse

@@ -17,7 +17,7 @@ from transports.stores.store import PrefixStore, Store
 from transports.stores.tcp import TCPStore
 
 pytestmark = pytest.mark.slow
-ADDRESSES = ["?ring=4096", ""]
+ADDRESSES = ["?ring=4096", "", "?mode=append", "?mode=append&segment=100000"]
 
 
 def body(turn: int) -> bytes:

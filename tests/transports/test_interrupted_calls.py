@@ -115,7 +115,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-ADDRESSES = ["tcp://", "file://{}"]
+ADDRESSES = ["tcp://", "file://{}", "file://{}?mode=append"]
 
 
 @pytest.fixture(scope="module")

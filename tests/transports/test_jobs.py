@@ -306,7 +306,7 @@ def test_a_file_store_is_one_jobs(tmp_path: Path, name: str) -> None:
 
 
 def test_the_page_of_a_mapped_file_names_its_job(tmp_path: Path) -> None:
-    terms = signed_file.Terms(2, 4096, os.urandom(16), "boot", "process 1 on host", "a/0")
+    terms = signed_file.Terms("rings", 2, 4096, os.urandom(16), "boot", "process 1 on host", "a/0")
     with signed_file.make(tmp_path / "world", terms, KEY) as held:
         assert signed_file.read_terms(terms.page(KEY), KEY) == terms
         signed_file.attach(held.path, terms.generation, KEY, "a/0").leave()

@@ -35,9 +35,9 @@ def make_folder(parent: PathLike, prefix: str) -> tuple[Path, Held]:
             raise
 
 
-def remove_folder(path: PathLike, held: Held) -> None:
-    """Remove a folder whose mark we hold, with all in it. Links in it are removed, not followed."""
-    if held.is_at(Path(path, MARK)):
+def remove_folder(path: PathLike, held: Held, mark: str = MARK) -> None:
+    """Remove a folder whose `mark` we hold, with all in it. Links in it are removed, not followed."""
+    if held.is_at(Path(path, mark)):
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -1,9 +1,10 @@
-"""The parts of an address of the file transport: the place, and the sizes.
+"""The parts of an address of the file transport: the place, the kind of file, and the sizes.
 
 file://                      the ranks choose a place in memory
 file:///scratch/job          a file beside this name, for the time of the run
 file:///scratch              in this folder, if it is one
-?ring=65536                  bytes of one ring
+?mode=append                 one append-only file per pair, also where mappings would work
+?ring=65536 ?segment=…       bytes of one ring, or of one piece of an append-only file
 ?board=65536                 bytes of a slot of the board (see `board`); 0: none, only messages
 """
 
@@ -17,22 +18,28 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from transports.board import LINE
 from transports.shared_file.ring import UNIT
+from transports.shared_file.signed_file import MODES
 
 MEMORY = Path("/dev/shm")
 NAME = "minitorch-dist"
 BUDGET = 1 << 25  # bytes of all rings together, unless they would become smaller than SMALLEST
 SMALLEST, LARGEST = 1 << 13, 1 << 19  # bytes of a ring
+SEGMENT = 1 << 26  # bytes of an append-only file, after which the next one begins
 
 
 @dataclass(frozen=True)
 class FileAddress:
     base: Path  # the file's name begins like this
     is_ours: bool  # whether nobody asked for this place
+    mode: str | None  # None: rings wherever they work
     ring: int | None
+    segment: int | None
     board: int | None = None  # bytes of a slot of the board; 0: no board
 
-    def room(self, world_size: int) -> int:
-        """Bytes of one ring."""
+    def room(self, mode: str, world_size: int) -> int:
+        """Bytes of one ring, or of one segment."""
+        if mode == "append":
+            return self.segment or SEGMENT
         if self.ring is not None:
             return self.ring
         fair = BUDGET // world_size**2
@@ -48,14 +55,14 @@ def parse(address: str) -> FileAddress:
             f"absolute path, as in file:///{parts.netloc}{parts.path}"
         )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := sorted(set(options) - {"mode", "ring", "board"}):
-        raise ValueError(f"{address!r} has unknown options {unknown}; there are ring and board")
-    if options.get("mode", "rings") != "rings":
+    if unknown := sorted(set(options) - {"mode", "ring", "segment", "board"}):
         raise ValueError(
-            f"{address!r} asks for mode {options['mode']!r}, and there are rings only. They join ranks of one host; for "
-            "several hosts take tcp:// or mqtt://"
+            f"{address!r} has unknown options {unknown}; there are mode, ring, segment, board"
         )
-    ring = _size(address, options, "ring")
+    mode = options.get("mode")
+    if mode is not None and mode not in MODES:
+        raise ValueError(f"{address!r} asks for mode {mode!r}; there are {' and '.join(MODES)}")
+    ring, segment = _size(address, options, "ring"), _size(address, options, "segment")
     if ring is not None and (ring % UNIT or ring < UNIT):
         raise ValueError(
             f"{address!r} asks for rings of {ring} bytes: they are multiples of {UNIT}"
@@ -68,12 +75,12 @@ def parse(address: str) -> FileAddress:
     board = 0 if options.get("board") == "0" else board
     path = Path(unquote(parts.path))
     if path == Path():
-        return FileAddress(_memory() / NAME, True, ring, board)
+        return FileAddress(_memory() / NAME, True, mode, ring, segment, board)
     try:
         is_folder = path.is_dir()
     except OSError as error:
         raise ValueError(f"{address!r} names no place for a file: {error.strerror}") from None
-    return FileAddress(path / NAME if is_folder else path, False, ring, board)
+    return FileAddress(path / NAME if is_folder else path, False, mode, ring, segment, board)
 
 
 def _memory() -> Path:

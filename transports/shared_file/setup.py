@@ -1,11 +1,11 @@
 """How the ranks of the file transport come together, before the first message.
 
     1. all      leave a card in the store (who they are, which address they were given)
-    2. rank 0   sees from the cards that all are on one host, makes the file, tells where it is
+    2. rank 0   sees from the cards whether rings will do, makes the file, tells where it is
     3. others   open it and prove it
     4. all      say so, or why not; whoever fails, all know it, and why
 
-Then rank 0 takes the file's name away: all have it open, and nobody else shall.
+Then rank 0 takes the names away: all have open what they need, and nobody else shall. Only between hosts names stay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from transports.clock import Clock, Deadline
 from transports.contract import Store
 from transports.errors import ConnectError, StoreTimeout
 from transports.identity import PeerIdentity
-from transports.shared_file import signed_file
+from transports.shared_file import logs, mounts, signed_file
 from transports.shared_file.places import FileAddress
 from transports.shared_file.signed_file import SignedFile, Terms
 
@@ -42,7 +42,9 @@ class Setup:
     job: str = ""  # its id and generation
 
 
-def settle(setup_state: Setup, enter: Callable[[SignedFile, list[PeerIdentity]], None]) -> None:
+def settle(
+    setup_state: Setup, enter: Callable[[SignedFile, list[PeerIdentity]], None]
+) -> SignedFile:
     """Find the others and the file, and `enter` it; ConnectError names who is missing, or what went
     wrong with whom."""
     identities = _introduce(setup_state)
@@ -61,9 +63,17 @@ def settle(setup_state: Setup, enter: Callable[[SignedFile, list[PeerIdentity]],
         if held is not None:
             abandon(held, setup_state.rank)
         raise
-    if setup_state.rank == 0:
+    if setup_state.rank == 0 and not is_far(held, identities):
         held.remove()
-    held.file.close()  # the mapping keeps it
+    if not held.is_folder:
+        held.file.close()  # the mapping keeps it
+    return held
+
+
+def is_far(held: SignedFile, identities: Sequence[PeerIdentity]) -> bool:
+    """Whether ranks see the files over a network, and have to open them again and again."""
+    has_hosts = len({identity.boot for identity in identities}) > 1
+    return held.is_folder and (has_hosts or mounts.is_network(mounts.kind_of(held.path)))
 
 
 def _agree(setup_state: Setup, trouble: str) -> None:
@@ -128,12 +138,14 @@ def _lead(setup_state: Setup, identities: Sequence[PeerIdentity]) -> SignedFile:
     place = setup_state.place
     try:
         _complain(signed_file.sweep(place.base), place)
-        _demand_one_host(identities)
+        mode = _mode(place, identities)
         terms = Terms(
-            setup_state.world_size, place.room(setup_state.world_size), os.urandom(16),
+            mode, setup_state.world_size, place.room(mode, setup_state.world_size), os.urandom(16),
             identities[0].boot, f"{identities[0]}", setup_state.job,
         )  # fmt: skip
         held = signed_file.make(place.base, terms, setup_state.key)
+        if held.is_folder and not is_far(held, identities):
+            logs.lay_out(held.path, setup_state.world_size)
     except BaseException as error:
         setup_state.store.set("file/place", json.dumps({"trouble": f"{error}"}))
         raise
@@ -172,13 +184,32 @@ def _follow(setup_state: Setup) -> SignedFile:
         ) from None
 
 
-def _demand_one_host(identities: Sequence[PeerIdentity]) -> None:
-    if len({identity.boot for identity in identities}) > 1:
-        hosts = ", ".join(sorted({identity.host for identity in identities}))
+def _mode(place: FileAddress, identities: Sequence[PeerIdentity]) -> str:
+    """Rings, unless mappings cannot be trusted here; then it says so."""
+    kind = mounts.kind_of(place.base.parent)
+    hosts = ", ".join(sorted({identity.host for identity in identities}))
+    is_one_host = len({identity.boot for identity in identities}) == 1
+    if place.mode == "rings" and not is_one_host:
         raise ConnectError(
-            f"the ranks are on several hosts ({hosts}), each of which would see memory of its own: "
-            "use tcp://, or mqtt:// where they reach nothing but a broker"
+            f"mode=rings was asked for, but the ranks are on several hosts ({hosts}), each of which "
+            "would see memory of its own. Leave the mode out, or use tcp://"
         )
+    if place.mode is not None:
+        return place.mode
+    if mounts.is_network(kind):
+        why = f"{place.base.parent} lies on a network file system ({kind})"
+    elif not is_one_host:
+        why = f"the ranks are on several hosts ({hosts})"
+    else:
+        return "rings"
+    warnings.warn(
+        f"file transport: {why}, where mapped files are not coherent, so append-only files are "
+        "used, which are slower. Use a local folder for ranks of one host, and tcp:// between "
+        "hosts; or say ?mode=append to accept this",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return "append"
 
 
 def _complain(removed: list[str], place: FileAddress) -> None:

@@ -1,9 +1,9 @@
 """The file in which the ranks of one host meet: made by one, proved by all, never left behind.
 
-One rank makes it under a name of its own (`path.<generation>.rings`), mode 0600, and tells the others the
-name through the store. It begins with one signed page:
+One rank makes it under a name of its own (`path.<generation>.rings`, or a folder `….append`), mode
+0600, and tells the others the name through the store. It begins with one signed page:
 
-    magic · version · 0 · world size · room · generation · boot · maker · job    then the MAC of all
+    magic · version · mode · world size · room · generation · boot · maker · job    then the MAC of all
 
 The generation is drawn by chance and tells this world from every other one; the MAC is made with
 the job's key, so a file that somebody planted is refused before a byte of it is believed.
@@ -31,7 +31,7 @@ from transports.plain_text import clean
 
 MAGIC = b"mtdmeets"
 VERSION = 3
-ENDING = "rings"
+MODES = ("rings", "append")
 PAGE = 4096
 _HEADER = struct.Struct("<8sHHIQ16s64s64s64s")
 _MAC = 32
@@ -41,8 +41,9 @@ _MAC = 32
 class Terms:
     """The terms that all ranks have to agree on."""
 
+    mode: str
     world_size: int
-    room: int  # bytes of a ring
+    room: int  # bytes of a ring, or of a segment
     generation: bytes
     boot: str
     maker: str
@@ -50,7 +51,7 @@ class Terms:
 
     def page(self, key: bytes) -> bytes:
         head = _HEADER.pack(
-            MAGIC, VERSION, 0, self.world_size, self.room, self.generation,
+            MAGIC, VERSION, MODES.index(self.mode), self.world_size, self.room, self.generation,
             self.boot.encode()[:64], self.maker.encode()[:64], self.job.encode()[:64],
         )  # fmt: skip
         return head + hmac.digest(key, head, "sha256")
@@ -73,10 +74,10 @@ def read_terms(page: bytes, key: bytes) -> Terms:
             "All ranks need the same MINITORCH_DIST_KEY"
         )
     _, _, mode, world_size, room, generation, *said = _HEADER.unpack(head)
-    if mode:  # older versions had another kind
-        raise TrustError(f"its mode is {mode}, and there is mode 0 only")
+    if mode >= len(MODES):
+        raise TrustError(f"its mode is {mode}, and there are {len(MODES)}")
     texts = [_text(field) for field in said]
-    return Terms(world_size, room, generation, *texts)
+    return Terms(MODES[mode], world_size, room, generation, *texts)
 
 
 def _text(field: bytes) -> str:
@@ -88,6 +89,10 @@ class SignedFile:
 
     def __init__(self, path: Path, terms: Terms, file: Held) -> None:
         self.path, self.terms, self.file = path, terms, file
+
+    @property
+    def is_folder(self) -> bool:
+        return self.terms.mode == "append"
 
     def leave(self) -> bool:
         """Let go; the last one removes what is left. True if that was us."""
@@ -107,18 +112,22 @@ class SignedFile:
 
     def remove(self) -> None:
         """Take the name away; those who have the file open keep it."""
-        keeper.remove_held(self.path, self.file)
+        _remove(self.path, self.file)
 
 
 def make(base: Path, terms: Terms, key: bytes) -> SignedFile:
     """Create the file `base` speaks of, and hold it."""
-    path = base.parent / f"{base.name}.{terms.generation.hex()}.{ENDING}"
-    file = Held(keeper.open_file(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    path = base.parent / f"{base.name}.{terms.generation.hex()}.{terms.mode}"
+    if terms.mode == "append":
+        path.mkdir(mode=0o700)
+    file = Held(keeper.open_file(_signed_part(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     try:
         file.lock(shared=True)  # before it can be read: nobody may sweep it away
         os.pwrite(file.number, terms.page(key), 0)
+        if terms.mode == "append":  # other hosts will look for it
+            os.fsync(file.number)
     except BaseException:
-        keeper.remove_held(path, file)
+        _remove(path, file)
         file.close()
         raise
     return SignedFile(path, terms, file)
@@ -154,8 +163,8 @@ def sweep(base: Path) -> list[str]:
     """
     said = []
     for name in keeper.names(base.parent):
-        generation, _, ending = name.removeprefix(f"{base.name}.").partition(".")
-        if not name.startswith(f"{base.name}.") or ending != ENDING:
+        generation, _, mode = name.removeprefix(f"{base.name}.").partition(".")
+        if not name.startswith(f"{base.name}.") or mode not in MODES:
             continue
         path = base.parent / name
         with suppress(OSError, TrustError), contextlib.closing(_open(path)[0]) as file:
@@ -165,7 +174,7 @@ def sweep(base: Path) -> list[str]:
             is_ours = page[:8] == MAGIC and page[24:40].hex() == generation
             maker = page[104:168]
             if is_ours and file.lock():  # and not in use
-                keeper.remove_held(path, file)
+                _remove(path, file)
                 said.append(
                     f"removed {path}, a stale file: it was left by {_text(maker)}, and no "
                     "process uses it any more, so that run has crashed"
@@ -173,9 +182,13 @@ def sweep(base: Path) -> list[str]:
     return said
 
 
+def _signed_part(path: Path) -> Path:
+    return path / "terms" if path.suffix == ".append" else path
+
+
 def _open(path: Path) -> tuple[Held, bytes]:
     """Open a file, and its first page; it must be our own, and closed to others."""
-    file = Held(keeper.open_file(path, os.O_RDWR))
+    file = Held(keeper.open_file(_signed_part(path), os.O_RDWR))
     facts = os.fstat(file.number)
     if facts.st_uid != os.geteuid() or facts.st_mode & 0o77:
         raise TrustError(
@@ -184,3 +197,10 @@ def _open(path: Path) -> tuple[Held, bytes]:
             f"{stat.S_IMODE(facts.st_mode):o}"
         )
     return file, os.pread(file.number, PAGE, 0)
+
+
+def _remove(path: Path, file: Held) -> None:
+    if path.suffix == ".append":
+        keeper.remove_folder(path, file, "terms")
+    else:
+        keeper.remove_held(path, file)

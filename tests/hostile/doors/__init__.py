@@ -1,6 +1,6 @@
 """The doors, by what stands behind them.
 
-wires        bytes of transports: frames, handshakes, headers, MQTT packets, rings
+wires        bytes of transports: frames, handshakes, headers, MQTT packets, rings, logs
 stores       commands and answers of a store, and the file of a FileStore
 objects      the codec without pickle, and requests of RPC
 files        safetensors and what `save` wrote, checkpoints, journals, IDX files, networks, traces, plans

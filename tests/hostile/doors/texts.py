@@ -47,7 +47,7 @@ NETS = (
 )  # fmt: skip
 TCP = ("tcp://localhost:29500?rank=0&world_size=2", "tcp://[::1]:80", "tcp://h?certificate=a&key=b")
 FILE = (
-    "file:///tmp/x?mode=rings&ring=65536",
+    "file:///tmp/x?mode=append&segment=65536",
     "file:///tmp/x?ring=8192&board=64",
     "file://",
 )

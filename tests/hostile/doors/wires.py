@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
+from zlib import crc32
 
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint, Header, WireError
@@ -27,6 +28,7 @@ from transports.job import JobMarks
 from transports.mqtt_protocol import frames as channel
 from transports.mqtt_protocol.frames import Frame, FrameRefused
 from transports.shared_file import signed_file
+from transports.shared_file.logs import LogInlet
 from transports.shared_file.ring import MARK, RingReader
 from transports.sockets import handshake
 from transports.sockets.handshake import Claim
@@ -329,9 +331,51 @@ def ring_fields(data: bytes) -> list[Any]:
     return [f for at in range(0, min(len(data), 800), 8) for f in fields_of("=Q", at)]
 
 
+class Log:
+    """An append-only file of a pair of ranks."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, data: bytes) -> None:
+        path = self.folder / "0-1.0"
+        path.write_bytes(data)
+        inlet, desk = LogInlet(self.folder, 0, 1, True, SYSTEM), Desk()
+        try:
+            inlet.drain(desk)
+            inlet.drain(desk)
+        finally:
+            inlet.release()
+
+
+def make_log(random: Random, size: int) -> bytes:
+    data = bytearray()
+    for header, payload in _messages(random, size):
+        record = struct.pack("<QI", len(payload), len(header)) + header + payload
+        data += struct.pack("<II", len(record), crc32(record, len(data))) + record
+    if random.random() < 0.3:
+        data += struct.pack("<II", 0xFFFF_FFFF, crc32(b"", len(data)))
+    return bytes(data)
+
+
+def check_again(random: Random, data: bytes) -> bytes:
+    """The same records with checks that are right."""
+    found, at = bytearray(), 0
+    while at + 8 <= len(data):
+        length = struct.unpack_from("<I", data, at)[0]
+        record = b"" if length >= 0xFFFF_FFFE else data[at + 8 : at + 8 + length]
+        found += struct.pack("<II", length, crc32(record, len(found))) + record
+        at += 8 + len(record)
+    return bytes(found + data[at:])
+
+
+def log_fields(data: bytes) -> list[Any]:
+    return [f for at in range(min(len(data), 200)) for f in fields_of("<I", at)]
+
+
 def make_terms(random: Random, size: int) -> bytes:
     return signed_file.Terms(
-        random.randrange(1, 9), 1 << random.randrange(4, 20),
+        random.choice(signed_file.MODES), random.randrange(1, 9), 1 << random.randrange(4, 20),
         random.randbytes(16), "a boot", "process 1 on host",
     ).page(KEY)  # fmt: skip
 
@@ -343,10 +387,12 @@ def sign_terms(random: Random, data: bytes) -> bytes:
 
 def read_terms(data: bytes) -> None:
     found = signed_file.read_terms(data, KEY)
-    assert 0 <= found.world_size < 1 << 32
+    assert found.mode in signed_file.MODES
 
 
 def doors(folder: Path) -> list[Door]:
+    logs = folder / "logs"
+    logs.mkdir(exist_ok=True)
     stream = bytes_bender(frame_fields)
     return [
         Door("frame", make_frames, stream, read_frame, (FrameError,), has_large=False),
@@ -361,6 +407,8 @@ def doors(folder: Path) -> list[Door]:
              read_sealed, (FrameRefused,), seal_again, has_large=False),
         Door("mqtt-packet", make_packet, bytes_bender(packet_fields), read_packet, (Malformed,)),
         Door("ring", make_ring, bytes_bender(ring_fields), Ring().read, (Damaged,), has_large=False),
+        Door("log", make_log, bytes_bender(log_fields), Log(logs).read, (Damaged,), check_again,
+             folder=logs, weight=0.7),
         Door("meeting", make_terms, bytes_bender(lambda data: fields_of("<8sHHIQ")), read_terms,
              (TrustError,), sign_terms, has_large=False),
     ]  # fmt: skip

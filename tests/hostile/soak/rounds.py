@@ -31,7 +31,8 @@ LASTS = 2.0  # seconds that a job takes, about, once its ranks have begun
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSTOP)
 LAUNCHED = {
     "queue": "queue://", "tcp": "tcp://", "file": "file://", "file (path)": "file://{folder}/world",
-    "file (folder)": "file://{folder}", "mqtt": "mqtt://",
+    "file (append)": "file://?mode=append", "file (folder, append)": "file://{folder}?mode=append",
+    "mqtt": "mqtt://",
 }  # fmt: skip
 ELASTIC = {"mtdrun tcp": "tcp://", "mtdrun file": "file://", "mtdrun mqtt": "mqtt://"}
 KINDS = ("struck", "wrong", "hangs", "processes", "files", "memory", "sockets")
