@@ -91,7 +91,7 @@ INSTEAD: Final = {
     "utils.model_zoo": "Nothing is downloaded: read weights that you have with `load`.",
     "utils.module_tracker": "Take `utils.flop_counter.FlopCounterMode`.",
     "utils.tensorboard": "The package tensorboardX has a SummaryWriter, which takes numbers and arrays.",
-    "utils.viz": "Take `profiler.profile` with `profile_memory=True`.",
+    "utils.viz": "Take `cuda.memory_summary` for memory, and `profiler.profile` for time.",
     "xpu": _DEVICES,
 }  # fmt: skip
 
