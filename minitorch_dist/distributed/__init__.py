@@ -31,7 +31,6 @@ Errors and checks:
     slow_start         a waiting rank says for whom it waits
     aside              questions to the store that must hold up nobody
     leftover_messages  messages that nobody received
-    fault_injection    faults on purpose
 
 Choices: `backends`, `reduce_op` and `reductions`.
 
@@ -86,10 +85,7 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost as PeerLost,
     QueueEmptyError as QueueEmptyError,
 )
-from minitorch_dist.distributed.grad_bucket import (
-    BuiltinCommHookType as BuiltinCommHookType,
-    GradBucket as GradBucket,
-)
+from minitorch_dist.distributed.grad_bucket import GradBucket as GradBucket
 from minitorch_dist.distributed.reduce_op import (
     ReduceOp as ReduceOp,
     _make_nccl_premul_sum as _make_nccl_premul_sum,

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from minitorch_dist.not_offered import tells_what_is_gone
 from transports import registry
 from transports.contract import Transport
 
 
+@tells_what_is_gone
 class Backend(str):
     """A backend's name in lower case. `Backend("GLOO") == Backend.GLOO == "gloo"`."""
 

@@ -154,7 +154,7 @@ class Group:
             f"operation of group {self.channel.name!r}. Callbacks run as soon as that operation "
             "is done, sooner or later on each rank, so the ranks' operations would be in "
             "different orders; and it would wait for itself. Call it where the future is waited "
-            "for: a communication hook of DDP returns a `Deferred` (ddp_comm_hooks.deferred)"
+            "for"
         )
 
     @property

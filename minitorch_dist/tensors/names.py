@@ -1,13 +1,23 @@
-"""Arguments that torch knows by several names: in a function and in a method, in a room and at the top."""
+"""Names that a function does not write itself: of functions that are made, and of arguments that torch knows by several."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from types import FunctionType
+from typing import ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def named(function: Callable[P, R], name: str, words: str) -> Callable[P, R]:
+    """`function` under the name by which tracebacks and profiles know it, with its docstring."""
+    made = cast(FunctionType, function)
+    made.__name__ = made.__qualname__ = name
+    made.__code__ = made.__code__.replace(co_name=name, co_qualname=name)
+    made.__doc__ = words
+    return function
 
 
 def also_called(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

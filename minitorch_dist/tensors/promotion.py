@@ -133,6 +133,12 @@ def not_implemented(name: str, x: Array) -> NotImplementedError:
     return NotImplementedError(f"\"{name}\" not implemented for '{type_name(x)[6:-6]}'")
 
 
+def demand_order(name: str, x: Array) -> None:
+    """Complex numbers have no order, although numpy compares them by their real parts first."""
+    if x.dtype.kind == "c":
+        raise not_implemented(name, x)
+
+
 def is_operand(value: object) -> bool:
     return isinstance(value, TensorBase) or is_number(value)
 
@@ -171,7 +177,7 @@ def misfit(function: Callable[..., Any], x: Array, y: Array) -> Exception:
     return not_implemented(f"{_KERNELS.get(name, name)}_cpu", x)
 
 
-_KERNELS = {"arctan2": "atan2", "floor_divide": "div_floor"}  # where torch's name is not numpy's
+_KERNELS = {"floor_divide": "div_floor"}  # where torch's name is not numpy's
 
 
 def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:

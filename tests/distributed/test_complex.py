@@ -187,6 +187,6 @@ def test_a_file() -> None:
     found = torch.load(file)
     assert torch.equal(found["z"], z) and found["transposed"].shape == (2, 1)
     wide = io.BytesIO()
-    torch.save(z.cdouble(), wide)
+    torch.save(z.to(torch.complex128), wide)
     wide.seek(0)
-    assert torch.equal(torch.load(wide), z.cdouble())
+    assert torch.equal(torch.load(wide), z.to(torch.complex128))

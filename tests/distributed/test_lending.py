@@ -20,10 +20,10 @@ from minitorch_dist.distributed.schedules import BUILT_IN, choice, two_shot
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.launching import launch
 from tests.distributed.test_collectives_in_processes import rough
+from tests.transports.wrapping import WrappedTransport
 from transports import registry
 from transports.contract import Buffer, Transport
 from transports.queue import QueueTransport
-from transports.wrapping import WrappedTransport
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("MINITORCH_DIST_SIMPLE") == "1", reason="the fast ways are left out"

@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 from minitorch_dist.distributed import groups, point_to_point, world
 from minitorch_dist.distributed.torch_api.tensor_arrays import to_send, to_write
 from minitorch_dist.distributed.work import Work
+from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors.core.base import TensorBase
 
 
+@tells_what_is_gone
 class ProcessGroup(groups.Group):
     """A group of ranks. Ranks in the arguments of its methods are group ranks."""
 

@@ -11,7 +11,7 @@ from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.ops.statistics.counting import searchsorted
-from minitorch_dist.tensors.promotion import not_implemented
+from minitorch_dist.tensors.promotion import demand_order, not_implemented
 from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
 
 
@@ -28,6 +28,7 @@ def unique(
 ) -> Any:
     """The distinct elements (with `dim`: slices) in order. Every NaN is distinct."""
     x = input.array
+    demand_order("unique", x)
     along = None if dim is None else axis(dim, x.ndim)
     wide = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
     values, inverse, counts = np.unique(

@@ -1,7 +1,7 @@
 """Adding to places that may be named twice: the gradient of reading by index.
 
-places  7 2 7 7
-values  a b c d   ->   target[2] += b, target[7] += a + c + d
+places  7 2 7 7        2 | 7 7 7
+values  a b c d   ->   b | a c d   ->   target[2] += b, target[7] += a + c + d
 """
 
 from __future__ import annotations
@@ -27,3 +27,19 @@ def add_at(target: Array, where: tuple[Any, ...], values: Array) -> None:
     sums = np.zeros(target.shape, np.float32, like=target)  # halves round once
     np.add.at(sums, where, values.astype(np.float32))
     target += sums.astype(target.dtype)
+
+
+def sum_groups(places: Array, values: Array) -> tuple[Array, Array]:
+    """The distinct `places` in order, and for each the sum of its rows of `values`, halves in float32.
+
+    The places are sorted, so that equal ones stand together, and `np.add.reduceat` adds up each group.
+    """
+    if values.dtype in dtypes.HALVES:
+        values = values.astype(np.float32)
+    if not len(places):
+        return places, values
+    order = places.argsort(kind="stable")
+    ordered = places.take(order)
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    sums = np.add.reduceat(values.take(order, 0), starts, axis=0, dtype=values.dtype)
+    return ordered[starts].astype(np.intp), sums

@@ -5,9 +5,10 @@
     everything else                                   the type that comes in
 
 An operation says at its definition to which row it belongs (`lower`, `full`); outside of a block that costs one look
-at a context variable. These are operations of several numpy steps, so numpy gives no warning in them. Casts are recorded like any other operation, so gradients arrive in the type of what was cast;
-float64 is left alone. A parameter is cast once per block, not once per use (`cache`). So its gradients from
-several uses are added up in the lower type, as in torch.
+at a context variable. These are operations of several numpy steps, so numpy gives no warning in them. Casts are
+recorded like any other operation, so gradients arrive in the type of what was cast; float64 is left alone. A parameter
+is cast once per block, not once per use (`cache`). So its gradients from several uses are added up in the lower type,
+as in torch.
 """
 
 from __future__ import annotations

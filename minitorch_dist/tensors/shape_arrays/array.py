@@ -7,7 +7,8 @@ system has given to this process to read and which hold no memory.
     x = ShapeArray((8192, 4096), np.float32)
     (x @ x.T).shape          (8192, 8192), at once
 
-numpy asks `__array_ufunc__` and `__array_function__` before it computes; `ufuncs` and `functions` answer.
+numpy asks `__array_ufunc__` and `__array_function__` before it computes; `ufuncs` and `functions` answer. A function of numpy
+that is written in Python and has no rule runs as it is, by way of `super().__array_function__`.
 A caller that needs a number gets `NumbersNeeded`. `x.any()` and `x.all()` of a whole array are an exception: operations
 ask them to refuse wrong values, and here no value is wrong. As a condition `any` is False, and `all` is True.
 """
@@ -127,7 +128,10 @@ class ShapeArray(np.ndarray[Any, Any]):
         return HANDLERS["ufunc"](ufunc, method, inputs, options)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return HANDLERS["function"](func, args, kwargs)
+        rule = HANDLERS["function"](func)
+        if rule is None:
+            return super().__array_function__(func, types, args, kwargs)
+        return rule(*args, **kwargs)
 
     # ------------------------------------------------------------------------------------- windows
 

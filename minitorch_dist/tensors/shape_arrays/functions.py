@@ -20,27 +20,19 @@ Array = np.ndarray[Any, Any]
 F = Callable[..., Any]
 
 AS_THEY_ARE: set[Any] = {
-    np.all, np.amax, np.amin, np.any, np.argwhere, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.average,
-    np.clip, np.diff, np.expand_dims, np.fliplr, np.flip, np.flipud, np.hstack, np.iscomplexobj,
-    np.isneginf, np.isposinf, np.isrealobj, np.max, np.mean, np.min, np.moveaxis, np.ndim, np.prod, np.ptp,
-    np.put_along_axis, np.ravel, np.reshape, np.rollaxis, np.rot90, np.shape, np.size, np.split, np.array_split,
-    np.squeeze, np.stack, np.std, np.sum, np.swapaxes, np.take_along_axis, np.transpose, np.var,
-    np.vstack, np.matrix_transpose, np.diagonal, np.roll, np.dsplit, np.hsplit, np.vsplit, np.linalg.vecdot,
-    np.unstack, np.column_stack, np.dstack, np.append, np.meshgrid, np.angle,
+    np.all, np.amax, np.amin, np.any, np.argwhere, np.atleast_1d, np.atleast_2d, np.clip, np.diff, np.expand_dims,
+    np.flip, np.iscomplexobj, np.isneginf, np.isposinf, np.max, np.mean, np.min, np.moveaxis, np.ndim, np.prod,
+    np.put_along_axis, np.reshape, np.shape, np.size, np.squeeze, np.stack, np.sum, np.swapaxes, np.take_along_axis,
+    np.transpose, np.matrix_transpose, np.diagonal, np.roll,
 }  # fmt: skip
-NEED_NUMBERS: set[Any] = {
-    np.nonzero, np.flatnonzero, np.unique, np.histogram, np.histogramdd, np.extract, np.compress,
-    np.array_equal, np.allclose, np.array2string, np.array_repr, np.array_str, np.trim_zeros, np.place,
-}  # fmt: skip
+NEED_NUMBERS: set[Any] = {np.nonzero, np.flatnonzero, np.unique, np.array_equal}
 RULES: dict[Any, F] = {}
 
 
-def answer(func: Any, args: Any, kwargs: Any) -> Any:
-    rule = RULES.get(func)
-    if rule is not None:
-        return rule(*args, **kwargs)
-    if func in AS_THEY_ARE:
-        return func._implementation(*args, **kwargs)
+def rule_of(func: Any) -> F | None:
+    """The rule that answers this function; None if its own text may run."""
+    if func in RULES or func in AS_THEY_ARE:
+        return RULES.get(func)
     if func in NEED_NUMBERS:
         raise NumbersNeeded(f"np.{func.__name__}")
     raise NotImplementedError(f"there is no rule for np.{func.__name__} of arrays without numbers")
@@ -224,14 +216,6 @@ def tile(A: Any, reps: Any) -> Array:
     return ShapeArray(tuple(n * m for n, m in zip(sides, times, strict=True)), A.dtype)
 
 
-@rule(np.pad)
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **_: Any) -> Array:
-    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
-    return ShapeArray(
-        tuple(n + a + b for n, (a, b) in zip(array.shape, widths, strict=True)), array.dtype
-    )
-
-
 @rule(np.diag)
 def diag(v: Any, k: int = 0) -> Array:
     if v.ndim == 2:
@@ -306,22 +290,6 @@ def argsort(
     return ShapeArray(a.shape if axis is not None else (a.size,), np.intp)
 
 
-@rule(np.argpartition)
-@method
-def argpartition(a: Any, kth: Any, axis: int = -1, **_: Any) -> Array:
-    return ShapeArray(a.shape, np.intp)
-
-
-@rule(np.lexsort)
-def lexsort(keys: Any, axis: int = -1) -> Array:
-    return ShapeArray(np.shape(keys[0]), np.intp)
-
-
-@rule(np.sort, np.partition)
-def sort(a: Any, *args: Any, **kwargs: Any) -> Array:
-    return layouts.like(a)
-
-
 @method
 def partition(self: ShapeArray, *args: Any, **kwargs: Any) -> None:
     """In place."""
@@ -332,43 +300,9 @@ ShapeArray.fill = partition  # type: ignore[method-assign]
 ShapeArray.put = partition  # type: ignore[method-assign]
 
 
-@rule(np.fill_diagonal, np.put, np.putmask)
-def write_somewhere(a: Any, *args: Any, **kwargs: Any) -> None:
-    if not isinstance(a, ShapeArray):
-        raise TypeError("an array without numbers would be written into one with numbers")
-
-
 @rule(np.searchsorted)
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Array:
     return ShapeArray(np.shape(v), np.intp)
-
-
-@method
-def _searchsorted(self: ShapeArray, v: Any, side: Any = "left", sorter: Any = None) -> Array:
-    return ShapeArray(np.shape(v), np.intp)
-
-
-ShapeArray.searchsorted = _searchsorted  # type: ignore[method-assign]
-
-
-@rule(np.isin)
-def isin(element: Any, test_elements: Any, **_: Any) -> Array:
-    return ShapeArray(np.shape(element), np.bool_)
-
-
-@rule(np.isclose)
-def isclose(a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
-    return np.less_equal(a, b)
-
-
-@rule(np.unravel_index)
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
-    return tuple(ShapeArray(np.shape(indices), np.intp) for _ in shape)
-
-
-@rule(np.ravel_multi_index)
-def ravel_multi_index(multi_index: Any, dims: Any, *args: Any, **kwargs: Any) -> Array:
-    return ShapeArray(np.broadcast_shapes(*map(np.shape, multi_index)), np.intp)
 
 
 @method
@@ -379,25 +313,12 @@ def nonzero(self: ShapeArray) -> Any:
 # ------------------------------------------------------------------------------- sums and products
 
 
-def _scan(ufunc: Any) -> F:
-    def scan(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
-        if axis is None:
-            a, axis = a.reshape(-1), 0
-        return ufunc.accumulate(a, axis, dtype, out)
-
-    return scan
-
-
-RULES[np.cumsum] = ShapeArray.cumsum = _scan(np.add)  # type: ignore[method-assign]
-RULES[np.cumprod] = ShapeArray.cumprod = _scan(np.multiply)  # type: ignore[method-assign]
-
-
-@rule(np.around, np.round)
-def around(a: Any, decimals: int = 0, out: Any = None) -> Any:
-    return np.rint(a) if out is None else np.rint(a, out=out)
-
-
-ShapeArray.round = around  # type: ignore[method-assign]
+@rule(np.cumsum)
+@method
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    return np.add.accumulate(a, axis, dtype, out)
 
 
 @rule(np.trace)
@@ -413,131 +334,16 @@ def trace(
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     if not np.ndim(a) or not np.ndim(b):
         return np.multiply(a, b)
-    if b.ndim == 1 or (a.ndim <= 2 and b.ndim <= 2):
-        return np.matmul(a, b)
-    return np.tensordot(a, b, (-1, -2))
-
-
-@rule(np.inner)
-def inner(a: Any, b: Any) -> Any:
-    return np.tensordot(a, b, (-1, -1))
-
-
-@rule(np.outer)
-def outer(a: Any, b: Any, out: Any = None) -> Any:
-    return np.multiply(a.reshape(-1)[:, None], b.reshape(-1)[None, :])
-
-
-@rule(np.tensordot)
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
-    if isinstance(axes, int):
-        axes = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
-    left, right = axes_of(axes[0], a.ndim), axes_of(axes[1], b.ndim)
-    if len(left) != len(right) or any(
-        a.shape[i] != b.shape[j] for i, j in zip(left, right, strict=True)
-    ):
-        raise ValueError("shape-mismatch for sum")
-    rest = [n for i, n in enumerate(a.shape) if i not in left] + [
-        n for j, n in enumerate(b.shape) if j not in right
-    ]
-    return ShapeArray(tuple(rest), (ones(a).reshape(1, 1) @ ones(b).reshape(1, 1)).dtype)
-
-
-def _as_text(operands: Any) -> tuple[str, list[Any]]:
-    """einsum's other form, array, labels, array, labels … result's labels, in letters."""
-    letters = [
-        "".join("..." if n is Ellipsis else chr(97 + n if n < 26 else 39 + n) for n in labels)
-        for labels in operands[1::2]
-    ]
-    pairs = len(operands) // 2
-    text = ",".join(letters[:pairs])
-    if len(operands) % 2:
-        last = "".join(
-            "..." if n is Ellipsis else chr(97 + n if n < 26 else 39 + n) for n in operands[-1]
+    if a.ndim > 2 or b.ndim > 2:
+        raise NotImplementedError(
+            f"there is no rule for np.dot of arrays of {a.ndim} and {b.ndim} dimensions"
         )
-        return f"{text}->{last}", list(operands[: 2 * pairs : 2])
-    return text, list(operands[::2])
+    return np.matmul(a, b)
 
 
-@rule(np.einsum)
-def einsum(*operands: Any, out: Any = None, optimize: Any = False, **_: Any) -> Any:
-    text, *arrays = operands
-    if not isinstance(text, str):
-        text, arrays = _as_text(operands)
-    left, arrow, right = text.replace(" ", "").partition("->")
-    terms = left.split(",")
-    letters = [c for c in dict.fromkeys(left) if c.isalpha()]
-    if not arrow:
-        right = ("..." if "..." in left else "") + "".join(
-            sorted(c for c in letters if left.count(c) == 1)
-        )
-    sizes: dict[str, int] = {}
-    loops: list[tuple[int, ...]] = [()]
-    spread: list[Array] = []
-    named: list[str] = []
-    for term, x in zip(terms, arrays, strict=True):
-        before, dots, after = term.partition("...")
-        hidden = x.ndim - len(before) - len(after)
-        if hidden < 0 or (hidden and not dots):
-            raise ValueError(
-                "einstein sum subscripts string does not fit the number of dimensions of an operand"
-            )
-        loops.append(x.shape[len(before) : len(before) + hidden])
-        sides = x.shape[: len(before)] + x.shape[len(before) + hidden :]
-        for name, side in zip(before + after, sides, strict=True):
-            known = sizes.get(name, 1)
-            if 1 not in (known, side) and known != side:
-                raise ValueError(
-                    f"operands could not be broadcast together: {name} is {known} and {side}"
-                )
-            sizes[name] = max(known, side) if known != 0 and side != 0 else 0
-        spread.append(x)
-        named.append(term)
-    loop = np.broadcast_shapes(*loops)
-    before, dots, after = right.partition("...")
-    shape = (*(sizes[c] for c in before), *(loop if dots else ()), *(sizes[c] for c in after))
-    kind = np.result_type(*[x.dtype for x in arrays])
-    if "..." in text:
-        return ShapeArray(shape, kind)
-    views = [
-        x.window(
-            [sizes[c] if c in t else 1 for c in right],
-            [x.strides[t.index(c)] if c in t else 0 for c in right],
-        )
-        if isinstance(x, ShapeArray)
-        else np.empty((1,) * len(right))
-        for t, x in zip(terms, arrays, strict=True)
-    ]
-    return layouts.result(shape, kind, views)
-
-
-@rule(np.eye, np.identity)
+@rule(np.eye, np.tri)
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, **_: Any) -> Array:
     return ShapeArray((N, N if M is None else M), dtype)
-
-
-@rule(np.bincount)
-def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Array:
-    """How long it is depends on the numbers, unless it is said."""
-    if not minlength and np.size(x):
-        raise NumbersNeeded("np.bincount")
-    return ShapeArray((minlength,), np.intp if weights is None else np.float64)
-
-
-@rule(np.broadcast_arrays)
-def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
-    shape = np.broadcast_shapes(*[x.shape for x in args])
-    return tuple(np.broadcast_to(x, shape) for x in args)
-
-
-@rule(np.tri)
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float, **_: Any) -> Array:
-    return ShapeArray((N, N if M is None else M), dtype)
-
-
-@rule(np.tril, np.triu)
-def triangle(m: Any, k: int = 0) -> Any:
-    return np.where(ShapeArray(m.shape[-2:], bool), m, ShapeArray((1,), m.dtype))
 
 
 @rule(np.shares_memory, np.may_share_memory)
@@ -556,120 +362,12 @@ def result_type(*operands: Any) -> Any:
     return np.result_type(*[x.dtype if isinstance(x, np.ndarray) else x for x in operands])
 
 
-@rule(np.can_cast)
-def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    return np.can_cast(from_.dtype if isinstance(from_, np.ndarray) else from_, to, casting)
-
-
-# ------------------------------------------------------------------------------- Fourier transforms
-
-
-def _transform(name: str) -> F:
-    function = getattr(np.fft, name)
-
-    def transform(
-        a: Any, n: int | None = None, axis: int = -1, norm: Any = None, out: Any = None
-    ) -> Any:
-        (along,) = axes_of(axis, a.ndim)
-        if n is None:
-            n = 2 * (a.shape[along] - 1) if name == "irfft" else a.shape[along]
-        one = function(np.ones(1, a.dtype), min(n, 1), norm=norm)  # raises if there is nothing
-        side = n // 2 + 1 if name == "rfft" else n
-        shape = (*a.shape[:along], side, *a.shape[along + 1 :])
-        return layouts.like(a, shape, one.dtype) if out is None else out
-
-    return transform
-
-
-for _name in ("fft", "ifft", "rfft", "irfft"):
-    RULES[getattr(np.fft, _name)] = _transform(_name)
-
-
-# --------------------------------------------------------------------------------- linear algebra
-
-
-def square(a: Any) -> Any:
-    """The result type of numpy's linear algebra, where the last two axes are equally long."""
-    if a.ndim < 2:
-        raise np.linalg.LinAlgError(
-            f"{a.ndim}-dimensional array given. Array must be at least two-dimensional"
-        )
-    if a.shape[-1] != a.shape[-2]:
-        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
-    return np.linalg.inv(np.eye(1, dtype=a.dtype)).dtype
-
-
-@rule(np.linalg.inv, np.linalg.cholesky)
-def inv(a: Any, **_: Any) -> Array:
-    return ShapeArray(a.shape, square(a))
-
-
-@rule(np.linalg.det)
-def det(a: Any) -> Array:
-    return ShapeArray(a.shape[:-2], square(a))
-
-
-@rule(np.linalg.slogdet)
-def slogdet(a: Any) -> Any:
-    kind = square(a)
-    like: Any = np.linalg.slogdet(np.eye(1))
-    return type(like)(ShapeArray(a.shape[:-2], kind), ShapeArray(a.shape[:-2], kind))
-
-
-@rule(np.linalg.solve)
-def solve(a: Any, b: Any) -> Array:
-    kind = square(a)
-    if b.ndim == 1:
-        return ShapeArray((*a.shape[:-2], a.shape[-1]), kind)
-    loop = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    if a.shape[-1] != b.shape[-2]:
-        raise ValueError(f"solve: {a.shape} does not fit {b.shape}")
-    return ShapeArray((*loop, *b.shape[-2:]), kind)
-
-
-@rule(np.linalg.eigh)
-def eigh(a: Any, UPLO: str = "L") -> Any:
-    kind = square(a)
-    like: Any = np.linalg.eigh(np.eye(1))
-    return type(like)(ShapeArray(a.shape[:-1], kind), ShapeArray(a.shape, kind))
-
-
-@rule(np.linalg.eig)
-def eig(a: Any) -> Any:
-    kind = np.result_type(square(a), np.complex64)
-    like: Any = np.linalg.eig(np.eye(1))
-    return type(like)(ShapeArray(a.shape[:-1], kind), ShapeArray(a.shape, kind))
-
-
-@rule(np.linalg.eigvalsh)
-def eigvalsh(a: Any, UPLO: str = "L") -> Array:
-    return ShapeArray(a.shape[:-1], square(a))
-
-
 @rule(np.linalg.qr)
-def qr(a: Any, mode: str = "reduced") -> Any:
-    *loop, m, n = a.shape
-    k, kind = min(m, n), np.linalg.qr(ones(a)[..., :1, :1].reshape(1, 1))[0].dtype
-    if mode == "r":
-        return ShapeArray((*loop, k, n), kind)
-    rows = m if mode == "complete" else k
+def qr(a: Any) -> Any:
     like: Any = np.linalg.qr(np.eye(1))
-    return type(like)(ShapeArray((*loop, m, rows), kind), ShapeArray((*loop, rows, n), kind))
-
-
-@rule(np.linalg.svd)
-def svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
-) -> Any:
-    *loop, m, n = a.shape
-    k, kind = min(m, n), np.linalg.svd(ones(a).reshape(1, 1))[0].dtype
-    values = ShapeArray((*loop, k), kind)
-    if not compute_uv:
-        return values
-    like: Any = np.linalg.svd(np.eye(1))
-    left = ShapeArray((*loop, m, m if full_matrices else k), kind)
-    right = ShapeArray((*loop, n if full_matrices else k, n), kind)
-    return type(like)(left, values, right)
+    (m, n), kind = a.shape, np.linalg.qr(np.eye(1, dtype=a.dtype))[0].dtype
+    side = min(m, n)
+    return type(like)(ShapeArray((m, side), kind), ShapeArray((side, n), kind))
 
 
 @rule(np.linalg.norm)
@@ -677,4 +375,4 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return reduced(np.sqrt(x), axis, keepdims, np.sqrt(ones(x)).dtype)
 
 
-HANDLERS["function"] = answer
+HANDLERS["function"] = rule_of

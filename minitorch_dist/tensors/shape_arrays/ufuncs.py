@@ -23,6 +23,10 @@ Options = dict[str, Any]
 
 
 def answer(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Options) -> Any:
+    if method not in METHODS:
+        raise NotImplementedError(
+            f"there is no rule for np.{ufunc.__name__}.{method} of arrays without numbers"
+        )
     return METHODS[method](ufunc, inputs, options)
 
 
@@ -242,20 +246,6 @@ def _accumulate(ufunc: np.ufunc, inputs: Sequence[Any], options: Options) -> Any
     return _into(out, [x.shape], [kind], "same_kind")
 
 
-def _reduceat(ufunc: np.ufunc, inputs: Sequence[Any], options: Options) -> Any:
-    options = dict(zip(("axis", "dtype", "out"), inputs[2:], strict=False)) | options
-    x, places = inputs[0], np.shape(inputs[1])[0]
-    (axis,) = axes_of(options.get("axis", 0), x.ndim)
-    kind = without_warnings(ufunc.reduce, np.ones(1, x.dtype), dtype=options.get("dtype")).dtype
-    return ShapeArray((*x.shape[:axis], places, *x.shape[axis + 1 :]), kind)
-
-
-def _outer(ufunc: np.ufunc, inputs: Sequence[Any], options: Options) -> Any:
-    x, y = inputs
-    shape = np.shape(x) + (1,) * np.ndim(y)
-    return _call(ufunc, (ShapeArray(shape, x.dtype), y), options)
-
-
 def _at(ufunc: np.ufunc, inputs: Sequence[Any], options: Options) -> None:
     x, key, *values = inputs
     if not isinstance(x, ShapeArray):
@@ -269,8 +259,6 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__call__": _call,
     "reduce": _reduce,
     "accumulate": _accumulate,
-    "reduceat": _reduceat,
-    "outer": _outer,
     "at": _at,
 }
 HANDLERS["ufunc"] = answer

@@ -12,6 +12,7 @@ from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import Dims, axes, axis, is_empty, numpy_names, spread
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.elementwise import extremes
+from minitorch_dist.tensors.promotion import demand_order
 
 
 @numpy_names
@@ -38,6 +39,7 @@ def _one(ufunc: np.ufunc, input: T, name: str) -> T:
     """Over all elements; those that are equally extreme share the gradient."""
     x = input.array
     over = tuple(range(x.ndim))
+    demand_order(f"{name}_all", x)
     _check_not_empty(x, over, None, name, RuntimeError)
     out = ufunc.reduce(x, over)
     return record(
@@ -63,6 +65,7 @@ def _shared(g: Array, x: Array, out: Any, over: tuple[int, ...], keepdim: bool) 
 
 def _along(find: Any, input: T, dim: int, keepdim: bool, name: str) -> tuple[T, T]:
     x = input.array
+    demand_order(f"{name}_cpu", x)
     along = axis(dim, x.ndim)
     _check_not_empty(x, (along,), dim, name, IndexError)
     if not x.ndim:
@@ -126,6 +129,7 @@ def amin(input: T, dim: Dims = (), keepdim: bool = False) -> T:
 
 def _over(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool, name: str) -> T:
     x = input.array
+    demand_order(f"{name}_cpu", x)
     over = axes(dim, x.ndim)
     _check_not_empty(x, over, None if dim is None or is_empty(dim) else dim, name, RuntimeError)
     out = np.asanyarray(ufunc.reduce(x, over, keepdims=keepdim))
@@ -151,8 +155,9 @@ def argmin(input: T, dim: int | None = None, keepdim: bool = False) -> T:
 
 def _where(find: Any, input: T, dim: int | None, keepdim: bool, name: str) -> T:
     x = input.array
-    if x.dtype.kind == "b":
-        raise RuntimeError(f"{name}(): does not support bool input")
+    if x.dtype.kind in "bc":
+        kind = "bool" if x.dtype.kind == "b" else "complex"
+        raise RuntimeError(f"{name}(): does not support {kind} input")
     along = None if dim is None else axis(dim, x.ndim)
     _check_not_empty(x, () if along is None else (along,), dim, name, IndexError)
     if along is not None and not x.ndim:

@@ -14,10 +14,12 @@ from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.ops.along_axes.extrema import placed
+from minitorch_dist.tensors.promotion import demand_order
 
 
 def order(x: Array, along: int, descending: bool) -> Array:
     """The indices that sort `x`."""
+    demand_order("sort", x)
     if x.dtype in dtypes.HALVES:
         x = x.astype(np.float32)
     if not descending:

@@ -55,7 +55,7 @@ def _spread_of(
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
     x = input.array
-    if x.dtype.kind in "iub":
+    if not input.dtype.is_floating_point:
         raise RuntimeError(f"{name}() only supports floating point dtypes, but got {input.dtype}")
     over, shape = axes(dim, x.ndim), x.shape
     count = math.prod([shape[i] for i in over])

@@ -12,6 +12,7 @@ from minitorch_dist.tensors.core.graph import common_device, record, result
 from minitorch_dist.tensors.core.operations import compute, sum_to
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.promotion import (
+    demand_order,
     not_a_tensor,
     on_result_device,
     promote,
@@ -28,11 +29,19 @@ def _compare(ufunc: np.ufunc, input: T, other: T | Number) -> T:
             x, y = a.array, b.array
         if other.storage.device is not input.storage.device or other.plain is not input.plain:
             like = on_result_device(input, other)
+        if x.dtype.kind == "c":
+            _demand_meaning(ufunc, x)
         return result(like, compute(ufunc, x, y))
     if (type(other) is float or type(other) is int) and x.dtype.kind == "f":
         return result(input, without_warnings(ufunc, x, x.dtype.type(other)))
     a, b = promote(input, other)
+    _demand_meaning(ufunc, a.array)
     return result(input, without_warnings(ufunc, a.array, b.array))
+
+
+def _demand_meaning(ufunc: np.ufunc, x: Array) -> None:
+    if ufunc is not np.equal and ufunc is not np.not_equal:
+        demand_order(f"{ufunc.__name__}_cpu", x)
 
 
 def eq(input: T, other: T | Number) -> T:
@@ -97,6 +106,8 @@ def isclose(
         near: Any = x == y
         if x.dtype.kind != "b":
             wide: Any = np.float32 if x.dtype in dtypes.HALVES else np.float64
+            if x.dtype.kind == "c":
+                wide = np.complex128
             a, b = x.astype(wide), y.astype(wide)
             distance = np.abs(np.subtract(a, b))
             near = near | (np.isfinite(distance) & (distance <= atol + rtol * np.abs(b)))

@@ -16,6 +16,7 @@ from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.promotion import (
     as_element,
     cast,
+    demand_order,
     not_a_tensor,
     not_implemented,
     promote,
@@ -31,6 +32,7 @@ def _pick(ufunc: np.ufunc, name: str, input: T, other: T, first: Share, second: 
         raise not_a_tensor(other)
     input, other = promote(input, other)
     x, y = input.array, other.array
+    demand_order(f"{ufunc.__name__}_cpu", x)
     return record(
         compute(ufunc, x, y),
         name,
@@ -86,11 +88,7 @@ def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, TensorBase) or isinstance(max, TensorBase):
-        low: Any = min
-        high: Any = max
-        if low is not None:
-            input = _pick(np.maximum, "ClampBackward0", input, low, _at_least, _below)
-        return input if high is None else _pick(np.minimum, "ClampBackward0", input, high, _at_most, _above)  # fmt: skip
+        return _between(input, min, max)
     input, low, high = _bounded(input, min, max)
     x = input.array
 
@@ -100,6 +98,29 @@ def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None
         )
 
     return record(clipped(x, low, high), "ClampBackward1", (input, inside, input))
+
+
+def _between(input: T, min: Any, max: Any) -> T:
+    """`clamp` between tensors, of which each gets the gradient where it is the result."""
+    low: T = min
+    high: T = max
+    if max is None:
+        return _pick(np.maximum, "ClampBackward0", input, low, _at_least, _below)
+    if min is None:
+        return _pick(np.minimum, "ClampBackward0", input, high, _at_most, _above)
+    out: T
+    out, low = promote(input, low)
+    out, high = promote(out, high)
+    low = cast(low, out.dtype)
+    x, a, b = out.array, low.array, high.array
+    demand_order("clamp_cpu", x)
+    return record(
+        compute(np.minimum, compute(np.maximum, x, a), b),
+        "ClampBackward0",
+        (out, lambda g: sum_to(only(g, (x >= a) & (x <= b)), x.shape), out, low, high),
+        (low, lambda g: sum_to(only(g, (x < a) & (a < b)), a.shape), out, low, high),
+        (high, lambda g: sum_to(only(g, (x > b) | (b < a)), b.shape), out, low, high),
+    )
 
 
 def clipped(x: Array, low: Any, high: Any, out: Array | None = None) -> Any:
@@ -138,7 +159,7 @@ def _bounded(input: T, min: Any, max: Any) -> tuple[T, Any, Any]:
             if bound is not None:
                 dtype = dtypes.promote_types(dtype, result_type(input, bound))
         input = cast(input, dtype)
-        if dtype.category == dtypes.BOOL:
+        if dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
             name = "clamp_max" if min is None else "clamp_min" if max is None else "clamp"
             raise not_implemented(f"{name}_scalar_cpu", input.array)
     return input, as_element(min, dtype), as_element(max, dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.without_warnings import without_warnings
-from minitorch_dist.tensors.promotion import not_implemented
+from minitorch_dist.tensors.promotion import demand_order, not_implemented
 
 
 def _step(function: Callable[[Array], Any], input: T, name: str, kernel: str) -> T:
@@ -59,7 +59,9 @@ def abs(input: T) -> T:
 
 
 def signs(x: Array) -> Any:
-    """-1, 0 or 1, and 0 for nan, in the type of x"""
+    """-1, 0 or 1, and 0 for nan, in the type of x; of a complex number its direction"""
+    if x.dtype.kind == "c":
+        return np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x))).astype(x.dtype)
     if x.dtype.kind == "u":
         return (x > 0).astype(x.dtype)
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
@@ -70,6 +72,7 @@ def sign(input: T) -> T:
     x = input.array
     if x.dtype.kind == "b":
         return result(input, x.copy())
+    demand_order("sign_cpu", x)
     return record(signs(x), "SignBackward0", (input, np.zeros_like))
 
 

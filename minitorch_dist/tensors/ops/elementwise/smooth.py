@@ -14,6 +14,7 @@ from typing import Any
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.names import named
 from minitorch_dist.tensors.promotion import floating
 
 Gradient = Callable[[Array, Array], Any]
@@ -29,7 +30,7 @@ def of_input(
         x = input.array
         return record(without_warnings(function, x), node, (input, lambda g: gradient(g, x), input))
 
-    return _named(operation, node, words)
+    return named(operation, _torchs_name(node), words)
 
 
 def of_result(
@@ -42,10 +43,8 @@ def of_result(
         out = without_warnings(function, input.array)
         return record(out, node, (input, lambda g: gradient(g, out)), reads_result=True)
 
-    return _named(operation, node, words)
+    return named(operation, _torchs_name(node), words)
 
 
-def _named(operation: Callable[[T], T], node: str, words: str) -> Callable[[T], T]:
-    operation.__name__ = operation.__qualname__ = node.removesuffix("Backward0").lower()
-    operation.__doc__ = words
-    return operation
+def _torchs_name(node: str) -> str:
+    return node.removesuffix("Backward0").lower()

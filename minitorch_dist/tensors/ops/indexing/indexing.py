@@ -118,13 +118,14 @@ def setitem(input: TensorBase, index: Any, value: Any) -> None:
 def number(input: TensorBase, value: Any) -> TensorBase:
     """A Python number as a 0-dim tensor of the dtype of `input`."""
     x = input.array
-    if not isinstance(value, (int, float, np.integer)):
+    is_known = isinstance(value, (int, float, np.integer))
+    if not is_known and not (isinstance(value, complex) and x.dtype.kind == "c"):
         raise TypeError(f"can't assign a {type(value).__name__} to a {type_name(x)}")
     if x.dtype.kind in "iu":
         info = np.iinfo(x.dtype)
         fits = info.min <= value <= info.max
     else:
-        size = abs(float(value))
+        size = abs(value)
         fits = x.dtype != np.float32 or not size < math.inf or size <= FLOAT32_MAX
     if not fits:
         raise RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow")

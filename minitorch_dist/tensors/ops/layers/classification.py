@@ -8,7 +8,7 @@ form never builds that matrix.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,7 +18,15 @@ from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.layers.losses import check_reduction
+
+REDUCTIONS: Final = ("none", "mean", "sum")
+
+
+def check_reduction(reduction: str) -> None:
+    if reduction not in REDUCTIONS:
+        raise ValueError(
+            f"{reduction} is not a valid value for reduction: it is one of {REDUCTIONS}"
+        )
 
 
 @autocasting.full
@@ -211,14 +219,17 @@ class ClassChoice:
 
 def _unfit(x: Array, t: Array, expected: tuple[int, ...]) -> Exception:
     """Why these targets are none for these inputs."""
+    if t.dtype not in (np.int64, np.uint8):
+        return RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {type_name(t)[6:-6]}"
+        )
     if x.ndim >= 2 and t.shape[:1] != x.shape[:1]:
         return ValueError(
             f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
             f"({t.shape[0] if t.ndim else 0})."
         )
     return RuntimeError(
-        f"Expected target size {list(expected)}, got {list(t.shape)} of type {type_name(t)[6:-6]} for an "
-        f"input of size {list(x.shape)}: one class index (int64 or uint8) per row"
+        f"Expected target size {list(expected)}, got {list(t.shape)} for an input of size {list(x.shape)}: one class index per row"
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.dtypes import type_name
-from minitorch_dist.tensors.ops.accumulation import add_at
+from minitorch_dist.tensors.ops.accumulation import sum_groups
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
@@ -29,9 +29,7 @@ def embedding(input: TensorBase, weight: T, padding_idx: int | None = None) -> T
         if padding_idx is not None and has_numbers(index):
             kept = flat != padding_idx
             flat, g = flat[kept], g[kept]
-        whole = np.zeros(shape, g.dtype, like=g)
-        add_at(whole, (flat,), g)
-        return whole
+        return _of_rows(flat, g, shape)
 
     out = table[index] if index.ndim else table[index[None]][0]
     return record(out, "EmbeddingBackward0", (weight, vjp, input))
@@ -51,7 +49,6 @@ def embedding_bag(
     table, index = weight.array, input.array.reshape(input.array.size)
     counts = _counts(input, offsets)
     shape = table.shape
-    out = np.zeros((len(counts), shape[1]), table.dtype, like=table)
     if not has_numbers(index):  # then neither has the result
         empty = np.zeros((len(counts), shape[1]), table.dtype, like=index)
         return record(empty, "EmbeddingBagBackward0", (weight, lambda g: np.zeros(shape, g.dtype, like=g)))  # fmt: skip
@@ -59,14 +56,21 @@ def embedding_bag(
     share = np.ones(len(counts), table.dtype)
     if mode == "mean":
         share = (1 / np.maximum(counts, 1)).astype(table.dtype)
-    add_at(out, (bag,), table[index] * share[bag, None])
+    out = _of_rows(bag, table[index] * share[bag, None], (len(counts), shape[1]))
 
     def vjp(g: Array) -> Array:
-        whole = np.zeros(shape, g.dtype, like=g)
-        add_at(whole, (index,), g[bag] * share[bag, None])
-        return whole
+        return _of_rows(index, g[bag] * share[bag, None], shape)
 
     return record(out, "EmbeddingBagBackward0", (weight, vjp, input))
+
+
+def _of_rows(index: Array, gradients: Array, shape: tuple[int, ...]) -> Array:
+    """A table of this shape, whose row i is the sum of the gradients of all places where the index is i."""
+    whole = np.zeros(shape, gradients.dtype, like=gradients)
+    if has_numbers(whole):
+        rows, sums = sum_groups(index, gradients)
+        whole[rows] = sums
+    return whole
 
 
 def _check(name: str, input: TensorBase, weight: TensorBase) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,20 +20,11 @@ from minitorch_dist.tensors.core.without_warnings import silent, without_warning
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.rounding import signs
+from minitorch_dist.tensors.ops.layers.classification import check_reduction
 from minitorch_dist.tensors.promotion import broadcast_error, promote
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 Derivative: TypeAlias = "Callable[[], Array]"
-
-
-REDUCTIONS: Final = ("none", "mean", "sum")
-
-
-def check_reduction(reduction: str) -> None:
-    if reduction not in REDUCTIONS:
-        raise ValueError(
-            f"{reduction} is not a valid value for reduction: it is one of {REDUCTIONS}"
-        )
 
 
 def compare(
@@ -82,7 +73,7 @@ def operands(input: T, target: T, what: str | None = None) -> tuple[T, T, Array,
     if input.array.dtype is not target.array.dtype:
         input, target = promote(input, target)
     x, y = input.array, target.array
-    if what is not None and x.dtype.kind in "biu":
+    if what is not None and x.dtype.kind in "biuc":
         raise NotImplementedError(f"\"{what}_cpu\" not implemented for '{type_name(x)[6:-6]}'")
     if x.dtype in dtypes.HALVES:
         x, y = x.astype(np.float32), y.astype(np.float32)

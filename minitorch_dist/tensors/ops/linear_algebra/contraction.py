@@ -1,18 +1,20 @@
-"""Sums of products, named by letters: `einsum`, and what is a special case of it.
+"""Sums of products, named by letters: `einsum`.
 
-An operand is an array whose axes have labels. The operands are contracted pair by pair from the left,
+An operand is an array whose axes have letters. The operands are contracted pair by pair from the left,
 each pair as one batched matrix product:
 
-    batch   labels of both that are still needed         x: batch, own of x, summed
-    summed  labels of both that nobody needs any more    y: batch, summed, own of y
+    batch   letters of both that are still needed         x: batch, own of x, summed
+    summed  letters of both that nobody needs any more    y: batch, summed, own of y
 
 The gradient with respect to one operand is again such a sum. It is the result's gradient times all the other
-operands, with that operand's labels as the output.
+operands, with that operand's letters as the output. The axes of an ellipsis get digits for letters, counted from the right.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,119 +23,88 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.linear_algebra import subscripts
 from minitorch_dist.tensors.ops.linear_algebra.products import packed, product, same_dtype
-from minitorch_dist.tensors.ops.linear_algebra.subscripts import Labels
+
+_DIGITS = "0123456789"
 
 # ------------------------------------------------------------------------------- contracting arrays
 
 
-def contract(operands: Sequence[tuple[Array, Labels]], out: Labels, sizes: dict[int, int]) -> Array:
-    """The sum over all labels that are not in `out`. No label occurs twice in one operand."""
-    array, labels = operands[0]
-    rest = list(operands[1:])
+def contract(operands: Sequence[tuple[Array, str]], out: str, sizes: dict[str, int]) -> Array:
+    """The sum over all letters that are not in `out`. No letter occurs twice in one operand."""
+    array, letters = operands[0]
+    rest = operands[1:]
     for number, (other, others) in enumerate(rest):
-        needed = set(out).union(*(set(more) for _, more in rest[number + 1 :]))
-        array, labels = _pair(array, labels, other, others, needed)
-    array, labels = _summed(array, labels, set(out))
-    array = array.transpose([labels.index(label) for label in out if label in labels])
-    missing = tuple(i for i, label in enumerate(out) if label not in labels)
-    if missing:
-        array = np.expand_dims(array, missing)
-        array = np.broadcast_to(array, [sizes[label] for label in out])
-    return array
+        needed = set(out).union(*(more for _, more in rest[number + 1 :]))
+        array, letters = _pair(array, letters, other, others, needed)
+    array, letters = _summed(array, letters, set(out))
+    array, shape = _placed(array, letters, out), tuple([sizes[c] for c in out])
+    return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
-def _summed(array: Array, labels: Labels, needed: set[int]) -> tuple[Array, Labels]:
-    over = tuple(i for i, label in enumerate(labels) if label not in needed)
+def _summed(array: Array, letters: str, needed: set[str]) -> tuple[Array, str]:
+    over = tuple(i for i, letter in enumerate(letters) if letter not in needed)
     if not over:
-        return array, labels
+        return array, letters
     wide = np.float32 if array.dtype in dtypes.HALVES else array.dtype
     total = np.asanyarray(array.sum(over, dtype=wide)).astype(array.dtype, copy=False)
-    return total, tuple(label for label in labels if label in needed)
+    return total, "".join(c for c in letters if c in needed)
 
 
-def _pair(x: Array, xs: Labels, y: Array, ys: Labels, needed: set[int]) -> tuple[Array, Labels]:
-    """Two operands as one; labels that are not in `needed` are summed."""
+def _pair(x: Array, xs: str, y: Array, ys: str, needed: set[str]) -> tuple[Array, str]:
+    """Two operands as one; letters that are not in `needed` are summed."""
     x, xs = _summed(x, xs, needed.union(ys))
     y, ys = _summed(y, ys, needed.union(xs))
-    batch = tuple(label for label in xs if label in ys and label in needed)
-    inside = tuple(label for label in xs if label in ys and label not in needed)
-    left = tuple(label for label in xs if label not in ys)
-    right = tuple(label for label in ys if label not in xs)
+    batch = "".join(c for c in xs if c in ys and c in needed)
+    inside = "".join(c for c in xs if c in ys and c not in needed)
+    left = "".join(c for c in xs if c not in ys)
+    right = "".join(c for c in ys if c not in xs)
+    letters = batch + left + right
     if not inside:  # nothing to sum: an element-wise product
-        labels = (*batch, *left, *right)
-        return _placed(x, xs, labels) * _placed(y, ys, labels), labels
-    size = {label: x.shape[i] for i, label in enumerate(xs)}
-    size.update({label: y.shape[i] for i, label in enumerate(ys)})
-
-    def shape(*groups: Labels) -> list[int]:
-        return [int(np.prod([size[label] for label in group], dtype=int)) for group in groups]
-
-    a = x.transpose([xs.index(label) for label in (*batch, *left, *inside)])
-    b = y.transpose([ys.index(label) for label in (*batch, *inside, *right)])
-    whole = shape(batch)[0], *shape(left, inside), *shape(right)
-    if batch:
-        a, b = a.reshape(whole[:3]), b.reshape(whole[0], whole[2], whole[3])
-        both = product(packed(a), packed(b))
-    else:
-        both = product(a.reshape(whole[1:3]), b.reshape(whole[2:]))
-    labels = (*batch, *left, *right)
-    return both.reshape([size[label] for label in labels]), labels
+        return _placed(x, xs, letters) * _placed(y, ys, letters), letters
+    size = dict(zip(xs + ys, x.shape + y.shape, strict=True))
+    count, rows, between, columns = (
+        math.prod(size[c] for c in group) for group in (batch, left, inside, right)
+    )
+    a = _placed(x, xs, batch + left + inside).reshape(count, rows, between)
+    b = _placed(y, ys, batch + inside + right).reshape(count, between, columns)
+    both = product(packed(a), packed(b)) if batch else product(a[0], b[0])
+    return both.reshape([size[c] for c in letters]), letters
 
 
-def _placed(array: Array, labels: Labels, among: Labels) -> Array:
+def _placed(array: Array, letters: str, among: str) -> Array:
     """The array with its axes in the order of `among`, and axes of size one for the others."""
-    array = array.transpose([labels.index(label) for label in among if label in labels])
-    return np.expand_dims(array, tuple(i for i, label in enumerate(among) if label not in labels))
-
-
-def _diagonal(array: Array, labels: Labels) -> tuple[Array, Labels]:
-    """A read-only look at the elements whose repeated labels have equal indices."""
-    distinct = tuple(dict.fromkeys(labels))
-    if len(distinct) < len(labels):
-        array = np.einsum(array, list(labels), list(distinct))  # a view
-    return array, distinct
+    array = array.transpose([letters.index(c) for c in among if c in letters])
+    return np.expand_dims(array, tuple(i for i, c in enumerate(among) if c not in letters))
 
 
 # ---------------------------------------------------------------------------------- with gradients
 
 
-def sum_of_products(tensors: Sequence[T], labels: Sequence[Labels], out: Labels) -> T:
-    """The operation itself, with labels as numbers. Axes of size one broadcast."""
-    sizes: dict[int, int] = {}
-    for number, (t, names) in enumerate(zip(tensors, labels, strict=True)):
-        own: dict[int, int] = {}
-        for n, label in zip(t.array.shape, names, strict=True):
-            if own.setdefault(label, n) != n:
-                raise RuntimeError(
-                    f"einsum(): subscript {subscripts.name(label)} is repeated for operand {number} but the "
-                    f"sizes don't match, {n} != {own[label]}"
-                )
-        for label, n in own.items():
-            seen = sizes.setdefault(label, n)
-            if seen == 1:
-                sizes[label] = n
-            elif n not in (1, seen):
-                raise RuntimeError(
-                    f"einsum(): subscript {subscripts.name(label)} has size {n} for operand {number} which "
-                    f"does not broadcast with previously seen size {seen}"
-                )
-    plain = [_simple(t.array, names, sizes) for t, names in zip(tensors, labels, strict=True)]
+@autocasting.lower
+def einsum(equation: str, *operands: Any) -> Any:
+    """`einsum("ij,jk->ik", a, b)`; also a list of operands. Axes of size one broadcast."""
+    tensors = operands[0] if operands and isinstance(operands[0], (list, tuple)) else operands
+    for t in tensors:
+        if not isinstance(t, TensorBase):
+            raise TypeError(f"einsum(): operands must be tensors, not {type(t).__name__}")
+    if not tensors:
+        raise ValueError("einsum(): must specify the equation string and at least one operand")
+    terms, out = spelled(equation, tuple(t.array.ndim for t in tensors))
+    same_dtype(*tensors)
+    return _sum_of_products(tensors, terms, out)
+
+
+def _sum_of_products(tensors: Sequence[T], terms: Sequence[str], out: str) -> T:
+    sizes = _sizes(tensors, terms)
+    plain = [_squeezed(t.array, term, sizes) for t, term in zip(tensors, terms, strict=True)]
     array = contract(plain, out, sizes)
     if any(np.may_share_memory(array, t.array) for t in tensors):
         array = array.copy()
 
     def vjp(k: int) -> Callable[[Array], Array]:
-        names, shape = labels[k], tensors[k].array.shape
-        others = plain[:k] + plain[k + 1 :]
-        kept = plain[k][1]
-
-        def gradient(g: Array) -> Array:
-            g = contract([(g, out), *others], kept, sizes)
-            return _unsimple(g, kept, names, shape)
-
-        return gradient
+        others, (_, kept), term = plain[:k] + plain[k + 1 :], plain[k], terms[k]
+        return lambda g: _placed(contract([(g, out), *others], kept, sizes), kept, term)
 
     inputs: list[Any] = [
         (t, vjp(k), *(other for j, other in enumerate(tensors) if j != k))
@@ -143,51 +114,63 @@ def sum_of_products(tensors: Sequence[T], labels: Sequence[Labels], out: Labels)
     return made
 
 
-def _simple(array: Array, labels: Labels, sizes: dict[int, int]) -> tuple[Array, Labels]:
-    """Each label once, and none for axes of size one that are broadcast."""
-    array, labels = _diagonal(array, labels)
-    broad = tuple(i for i, n in enumerate(array.shape) if n == 1 and sizes[labels[i]] != 1)
-    if broad:
-        array = array.squeeze(broad)
-        labels = tuple(label for i, label in enumerate(labels) if i not in broad)
-    return array, labels
+def _sizes(tensors: Sequence[TensorBase], terms: Sequence[str]) -> dict[str, int]:
+    """How long the axis of each letter is."""
+    sizes: dict[str, int] = {}
+    for number, (t, term) in enumerate(zip(tensors, terms, strict=True)):
+        for letter, n in zip(term, t.array.shape, strict=True):
+            seen = sizes.setdefault(letter, n)
+            if seen == 1:
+                sizes[letter] = n
+            elif n not in (1, seen):
+                raise RuntimeError(
+                    f"einsum(): subscript {letter} has size {n} for operand {number} which "
+                    f"does not broadcast with previously seen size {seen}"
+                )
+    return sizes
 
 
-def _unsimple(g: Array, kept: Labels, labels: Labels, shape: tuple[int, ...]) -> Array:
-    """The gradient of what `_simple` was given."""
-    distinct = tuple(dict.fromkeys(labels))
-    g = np.expand_dims(g, tuple(i for i, label in enumerate(distinct) if label not in kept))
-    if len(distinct) == len(labels):
-        return g
-    whole = np.zeros(shape, g.dtype, like=g)
-    window = np.einsum(whole, list(labels), list(distinct))  # a writable view of the diagonal
-    window[...] = g
-    return whole
+def _squeezed(array: Array, letters: str, sizes: dict[str, int]) -> tuple[Array, str]:
+    """Without the axes of size one that are broadcast."""
+    broad = [i for i, n in enumerate(array.shape) if n == 1 and sizes[letters[i]] != 1]
+    kept = "".join(c for i, c in enumerate(letters) if i not in broad)
+    return (array.squeeze(tuple(broad)) if broad else array), kept
 
 
-# ------------------------------------------------------------------------------------- the functions
+# ------------------------------------------------------------------------------ reading an equation
 
 
-@autocasting.lower
-def einsum(*args: Any) -> Any:
-    """`einsum("ij,jk->ik", a, b)`; also a list of operands, or sublists of labels."""
-    return _einsum(*args)
-
-
-def _einsum(*args: Any) -> Any:
-    if not args or (isinstance(args[0], str) and len(args) < 2):
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one "
-            "operand and its subscripts list"
+@lru_cache(maxsize=256)
+def spelled(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+    """The letters of each operand and of the output."""
+    left, arrow, out = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise RuntimeError(
+            f'einsum(): "{equation}" names {len(terms)} operands, and {len(ranks)} were given'
         )
-    if isinstance(args[0], str):
-        tensors: Sequence[Any] = args[1] if isinstance(args[1], (list, tuple)) else args[1:]
-        terms, output = subscripts.equation(args[0])
-    else:
-        tensors, terms, output = subscripts.sublists(args)
-    for t in tensors:
-        if not isinstance(t, TensorBase):
-            raise TypeError(f"einsum(): operands must be tensors, not {type(t).__name__}")
-    same_dtype(*tensors)
-    labels, out = subscripts.resolve(terms, output, tuple(t.array.ndim for t in tensors))
-    return sum_of_products(tensors, labels, out)
+    whole = tuple(_spread(term, rank) for term, rank in zip(terms, ranks, strict=True))
+    if not arrow:
+        out = "..." + "".join(sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1))
+    widest = max((sum(c in _DIGITS for c in term) for term in whole), default=0)
+    out = out.replace("...", _DIGITS[len(_DIGITS) - widest :])
+    if len(set(out)) < len(out) or not set(out) <= set("".join(whole)):
+        raise RuntimeError(
+            f'einsum(): in "{equation}" each letter of the output has to be a letter of an operand, and appear once'
+        )
+    return whole, out
+
+
+def _spread(term: str, rank: int) -> str:
+    """A term with digits in place of its ellipsis, so that operands broadcast."""
+    letters = term.replace("...", "", 1)
+    hidden = rank - len(letters)
+    if not (letters.isalpha() or not letters) or hidden < 0 or (hidden and "..." not in term):
+        raise RuntimeError(
+            f'einsum(): the subscripts "{term}" do not fit an operand of {rank} dimensions'
+        )
+    if len(set(letters)) < len(letters):
+        raise RuntimeError(
+            f'einsum(): the subscripts "{term}" name an axis twice; take tensor.diagonal() of this operand before'
+        )
+    return term.replace("...", _DIGITS[len(_DIGITS) - hidden :])

@@ -12,6 +12,7 @@ import numpy as np
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.names import named
 from minitorch_dist.tensors.ops.elementwise.copying import convert
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.ops.making.literals import as_dtype
@@ -125,12 +126,6 @@ def _maker(make: Any, name: str, words: str) -> Any:
         return made(make(shape, numpy_dtype(dtype), like=like(device)), device, requires_grad)
 
     return named(maker, name, words)
-
-
-def named(function: Any, name: str, words: str) -> Any:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = words
-    return function
 
 
 zeros = _maker(np.zeros, "zeros", "All zeros.")

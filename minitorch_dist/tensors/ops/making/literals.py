@@ -14,7 +14,7 @@ import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.promotion import converted
+from minitorch_dist.tensors.promotion import converted, tell_discarded
 
 _NEGATIVE = (
     "At least one stride in the given numpy array is negative, and tensors with negative strides "
@@ -24,11 +24,11 @@ _NEGATIVE = (
 
 
 class NoNumbers(TypeError, ValueError):
-    """What was written down is no table of numbers. (torch raises now the one and now the other.)"""
+    """These lists are no table of numbers. (torch raises one or the other of the two errors.)"""
 
 
 def as_dtype(given: Any) -> dtypes.dtype:
-    """A dtype argument: ours, or one of Python's `float`, `int`, `bool`."""
+    """A dtype argument: ours, or one of Python's `float`, `int`, `bool`, `complex`."""
     if isinstance(given, dtypes.dtype):
         return given
     if given is float:
@@ -37,6 +37,8 @@ def as_dtype(given: Any) -> dtypes.dtype:
         return dtypes.int64
     if given is bool:
         return dtypes.bool_
+    if given is complex:
+        return dtypes.complex128
     raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(given).__name__}")
 
 
@@ -62,14 +64,17 @@ def parse(data: Any, dtype: dtypes.dtype | None = None) -> Array:
         raise ValueError("Overflow when unpacking long long") from None
     if found.dtype == np.uint64 or (found.dtype.kind == "O" and isinstance(found.flat[0], int)):
         raise ValueError("Overflow when unpacking long long")
-    if found.dtype.kind in "OU":
+    if found.dtype.kind in "OUSMm":
         error = NoNumbers if found.dtype.kind == "U" else RuntimeError
         raise error(f"Could not infer dtype of {type(found.flat[0]).__name__}")
     return _stored(found, dtype or _inferred(data, found))
 
 
 def _copied(array: Array, dtype: dtypes.dtype | None) -> Array:
-    return converted(array, dtype) if dtype is not None else array.copy(order="K")
+    if dtype is None:
+        return array.copy(order="K")
+    tell_discarded(array, dtype)
+    return converted(array, dtype)
 
 
 def _is_plain(data: Any) -> bool:
@@ -104,9 +109,7 @@ def _inferred(data: Any, array: Array) -> dtypes.dtype:
     """The type of what numpy has collected: Python's floats get the default, numpy's numbers keep theirs."""
     if isinstance(_first_leaf(data), (np.ndarray, np.generic, TensorBase)):
         return functools.reduce(dtypes.promote_types, _types(data))
-    if array.dtype.kind == "f":
-        return dtypes.get_default_dtype()
-    return dtypes.bool_ if array.dtype.kind == "b" else dtypes.int64
+    return dtypes.of_scalar(array.dtype.type().item()) if array.size else dtypes.get_default_dtype()
 
 
 def _types(data: Any) -> Iterator[dtypes.dtype]:
@@ -131,5 +134,7 @@ def _stored(values: Array, dtype: dtypes.dtype) -> Array:
         low = -int(limits.max) if wraps else int(limits.min)
         if not (values.min() >= low and values.max() <= limits.max):
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    if values.dtype.kind == "c" and not dtype.is_complex:
+        raise TypeError("must be real number, not complex")
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(values.astype(dtype.numpy))

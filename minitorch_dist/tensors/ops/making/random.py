@@ -13,13 +13,13 @@ from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import Generator, current
 from minitorch_dist.tensors.limits import finfo
+from minitorch_dist.tensors.names import named
 from minitorch_dist.tensors.ops.making.creation import (
     Device,
     Dtype,
     empty,
     like,
     made,
-    named,
     numpy_dtype,
     sizes,
     zeros_like,

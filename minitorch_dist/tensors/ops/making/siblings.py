@@ -7,8 +7,9 @@ from typing import Any
 
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import T, TensorBase
+from minitorch_dist.tensors.names import named
 from minitorch_dist.tensors.ops.making import creation, literals
-from minitorch_dist.tensors.ops.making.creation import Device, Dtype, filled, made, named
+from minitorch_dist.tensors.ops.making.creation import Device, Dtype, filled, made
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 
 

@@ -22,7 +22,8 @@ def _checked(tensors: Any, name: str) -> list[Any]:
         kinds = ", ".join(type(each).__name__ for each in given)
         raise TypeError(f"{name}() takes a list or tuple of tensors, but got {kinds}")
     if not given:
-        raise RuntimeError(f"{name}() expects a non-empty list of tensors")
+        error = ValueError if name == "cat" else RuntimeError  # as torch
+        raise error(f"torch.{name}(): expected a non-empty list of Tensors")
     return list(tensors)
 
 

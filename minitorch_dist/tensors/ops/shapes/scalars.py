@@ -21,7 +21,9 @@ def item(input: TensorBase) -> Any:
     if input.storage.device is devices.META:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
     value = x.item()
-    return value if type(value) in (float, int, bool) else float(value)  # bfloat16 has none
+    return (
+        value if type(value) in (float, int, bool, complex) else float(value)
+    )  # bfloat16 has none
 
 
 def tolist(input: TensorBase) -> Any:
@@ -29,7 +31,7 @@ def tolist(input: TensorBase) -> Any:
     x = input.array
     if input.storage.device is devices.META:
         raise no_data()
-    return (x if x.dtype.kind in "fiub" else x.astype("float32")).tolist()
+    return (x if x.dtype.kind in "fiubc" else x.astype("float32")).tolist()
 
 
 def _single(input: TensorBase) -> Any:

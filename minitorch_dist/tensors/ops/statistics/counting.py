@@ -9,6 +9,7 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.core.graph import result, same_device
+from minitorch_dist.tensors.promotion import demand_order
 
 # ---------------------------------------------------------------------------------------------- bins
 
@@ -25,6 +26,7 @@ def searchsorted(
     if isinstance(input, TensorBase):
         same_device(sorted_sequence, input)
     edges = sorted_sequence.array
+    demand_order("searchsorted_out_cpu", edges)
     if not edges.ndim:
         raise RuntimeError("torch.searchsorted(): boundaries need at least one dimension")
     values = input.array if isinstance(input, TensorBase) else np.asanyarray(input)

@@ -1,0 +1,102 @@
+"""Complex numbers and their two parts, which rotary positions need: views in the same memory, and `complex`, `polar`.
+
+A gradient of a complex tensor is torch's: its parts are the derivatives by the real and by the imaginary part. So it
+is the conjugate of ∂L/∂z, and the gradient of a window on the parts is the same window on the gradient. The other
+operations need no rule: their functions multiply ∂L/∂z with a derivative, and `Node.run_complex`
+conjugates before and after.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.operations import compute, sum_to
+from minitorch_dist.tensors.core.view_geometry import joined, pairs
+from minitorch_dist.tensors.core.views import view_of
+from minitorch_dist.tensors.dtypes import type_name
+
+COMPLEX_OF: Final = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
+
+
+def view_as_real(input: T) -> T:
+    """The same memory as pairs of real numbers: the shape gets a last dimension of 2."""
+    kind = input.array.dtype
+    if kind.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return view_of(input, pairs(input.array), "ViewAsRealBackward0", lambda g: joined(g, kind))
+
+
+def view_as_complex(input: T) -> T:
+    """The same memory as complex numbers: the last dimension, of size 2, has the parts."""
+    x = input.array
+    if x.dtype not in COMPLEX_OF:
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {type_name(x)[6:-6]}"
+        )
+    if not x.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if x.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if x.size and x.strides[-1] != x.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if x.size and any(s % (2 * x.itemsize) for s in x.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    out: Array = x.view(COMPLEX_OF[x.dtype])[..., 0]
+    return view_of(input, out, "ViewAsComplexBackward0", pairs)
+
+
+def complex(real: T, imag: T) -> T:
+    """real + i imag"""
+    _demand_two_of_a_kind(real, imag)
+    x, y = real.array, imag.array
+
+    def together(x: Array, y: Array) -> Array:
+        out: Array = np.empty(np.broadcast_shapes(x.shape, y.shape), COMPLEX_OF[x.dtype], like=x)
+        out.real[...], out.imag[...] = x, y
+        return out
+
+    return record(
+        compute(together, x, y),
+        "ComplexBackward0",
+        (real, lambda g: sum_to(g.real, x.shape)),
+        (imag, lambda g: sum_to(g.imag, y.shape)),
+    )
+
+
+def polar(abs: T, angle: T) -> T:
+    """abs · (cos angle + i sin angle)"""
+    _demand_two_of_a_kind(abs, angle)
+    r, phi = abs.array, angle.array
+
+    def turned(r: Array, phi: Array) -> Array:
+        out: Array = np.empty(np.broadcast_shapes(r.shape, phi.shape), COMPLEX_OF[r.dtype], like=r)
+        np.multiply(r, np.cos(phi), out.real)
+        np.multiply(r, np.sin(phi), out.imag)
+        return out
+
+    out = compute(turned, r, phi)
+    return record(
+        out,
+        "PolarBackward0",
+        (abs, lambda g: sum_to((g * turned(np.ones_like(phi), phi)).real, r.shape), abs, angle),
+        (angle, lambda g: sum_to(-(g * out).imag, phi.shape), abs, angle),
+        reads_result=True,
+    )
+
+
+def _demand_two_of_a_kind(first: T, second: T) -> None:
+    kinds = [type_name(t.array)[6:-6] for t in (first, second)]
+    if any(t.array.dtype not in COMPLEX_OF for t in (first, second)):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {' and '.join(kinds)}"
+        )
+    if kinds[0] != kinds[1]:
+        raise RuntimeError(
+            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second "
+            "argument"
+        )
