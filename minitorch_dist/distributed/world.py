@@ -128,11 +128,6 @@ def is_here() -> bool:
     return place().world is not None
 
 
-def has_been() -> bool:
-    """Whether this process has, or ever had, a world."""
-    return _process.world is not None or "was_here" in _process.given
-
-
 def current() -> World:
     """This rank's world; ValueError before `init_process_group`."""
     world = place().world
