@@ -90,15 +90,12 @@ from minitorch_dist.tensors.extras.counting import (
 from minitorch_dist.tensors.extras.elementwise import (
     exp2 as exp2,
     isinf as isinf,
-    isneginf as isneginf,
     less as less,
     log2 as log2,
     log10 as log10,
     logical_and as logical_and,
     logical_not as logical_not,
     logical_or as logical_or,
-    nan_to_num as nan_to_num,
-    nan_to_num_ as nan_to_num_,
     not_equal as not_equal,
     tan as tan,
 )
@@ -106,7 +103,6 @@ from minitorch_dist.tensors.extras.outputs import offer as _offer_out
 from minitorch_dist.tensors.extras.products import addmm as addmm, baddbmm as baddbmm
 from minitorch_dist.tensors.extras.rearranging import (
     diag as diag,
-    meshgrid as meshgrid,
     repeat_interleave as repeat_interleave,
     tile as tile,
     tril as tril,
@@ -143,7 +139,7 @@ from minitorch_dist.tensors.ops.along_axes.reductions import (
     mean as mean,
     prod as prod,
 )
-from minitorch_dist.tensors.ops.along_axes.scans import cumprod as cumprod, cumsum as cumsum
+from minitorch_dist.tensors.ops.along_axes.scans import cumsum as cumsum
 from minitorch_dist.tensors.ops.along_axes.variance import std as std, var as var
 from minitorch_dist.tensors.ops.complex_numbers import (
     complex as complex,
@@ -235,13 +231,8 @@ from minitorch_dist.tensors.ops.elementwise.rounding import (
 )
 from minitorch_dist.tensors.ops.elementwise.trigonometry import (
     acos as acos,
-    arccos as arccos,
-    arcsin as arcsin,
-    arctan as arctan,
-    arctan2 as arctan2,
     asin as asin,
     atan as atan,
-    atan2 as atan2,
     cos as cos,
     sin as sin,
     tanh as tanh,
@@ -427,7 +418,6 @@ if TYPE_CHECKING:
         datasets as datasets,
         distributed as distributed,
         distributions as distributions,
-        func as func,
         futures as futures,
         models as models,
         multiprocessing as multiprocessing,
@@ -449,7 +439,6 @@ _ROOMS = {
     "datasets",
     "distributed",
     "distributions",
-    "func",
     "futures",
     "models",
     "multiprocessing",

@@ -71,10 +71,6 @@ class Distribution:
     def entropy(self) -> Any:
         raise NotImplementedError
 
-    def _divergence(self, q: Any) -> Any:
-        """See `kl_divergence`; `q` is of this class."""
-        raise NotImplementedError(f"No KL(p || q) is implemented for {type(self).__name__}")
-
     def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
@@ -90,15 +86,6 @@ class Distribution:
         held = ((name, getattr(self, name)) for name in self._parameters)
         shown = (f"{name}: {v if v.numel() == 1 else v.size()}" for name, v in held)
         return f"{type(self).__name__}({', '.join(shown)})"
-
-
-def kl_divergence(p: Distribution, q: Distribution) -> Any:
-    """How far `q` is from `p`, of the same kind: the mean of log p(x) - log q(x) over draws x of `p`."""
-    if not isinstance(q, type(p)):
-        raise NotImplementedError(
-            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
-        )
-    return p._divergence(q)
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:

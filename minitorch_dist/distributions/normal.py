@@ -51,7 +51,3 @@ class Normal(Distribution):
 
     def entropy(self) -> Any:
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
-
-    def _divergence(self, q: Normal) -> Any:
-        ratio = (self.scale / q.scale).pow(2)
-        return 0.5 * (ratio + ((self.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())

@@ -69,7 +69,6 @@ from minitorch_dist.tensors.ops.layers.normalization import (
     group_norm as group_norm,
     instance_norm as instance_norm,
 )
-from minitorch_dist.tensors.ops.layers.random_activations import gumbel_softmax as gumbel_softmax
 from minitorch_dist.tensors.ops.layers.rectifiers import (
     hardtanh as hardtanh,
     hardtanh_ as hardtanh_,

@@ -177,7 +177,7 @@ def misfit(function: Callable[..., Any], x: Array, y: Array) -> Exception:
     return not_implemented(f"{_KERNELS.get(name, name)}_cpu", x)
 
 
-_KERNELS = {"arctan2": "atan2", "floor_divide": "div_floor"}  # where torch's name is not numpy's
+_KERNELS = {"floor_divide": "div_floor"}  # where torch's name is not numpy's
 
 
 def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:

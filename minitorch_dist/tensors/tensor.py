@@ -127,12 +127,7 @@ class Tensor(ExtraMethods):
     asin = trigonometry.asin
     acos = trigonometry.acos
     atan = trigonometry.atan
-    atan2 = trigonometry.atan2
     tanh = trigonometry.tanh
-    arcsin = trigonometry.arcsin
-    arccos = trigonometry.arccos
-    arctan = trigonometry.arctan
-    arctan2 = trigonometry.arctan2
 
     # rounding
     abs = rounding.abs
@@ -449,7 +444,6 @@ class Tensor(ExtraMethods):
 
     # scans
     cumsum = scans.cumsum
-    cumprod = scans.cumprod
 
     # differences
     diff = differences.diff

@@ -44,7 +44,6 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "lerp": lambda a, b: mtd.lerp(a.x, b.x, 0.5),
     "maximum": lambda a, b: mtd.maximum(a.x, b.x),
     "clamp": lambda a, b: mtd.clamp(a.x, b.x),
-    "atan2": lambda a, b: mtd.atan2(a.x, b.x),
     "eq": lambda a, b: a.x == b.x,
     "lt": lambda a, b: a.x < b.x,
     "isclose": lambda a, b: mtd.isclose(a.x, b.x),

@@ -59,17 +59,14 @@ ANYWHERE = [
     "ceil",
     "trunc",
     "round",
-    "nan_to_num",
     "isnan",
     "isinf",
     "isfinite",
-    "isneginf",
     "logical_not",
     "absolute",
-    "arctan",
 ]
 POSITIVE = ["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"]
-WITHIN_ONE = ["asin", "acos", "arcsin", "arccos"]
+WITHIN_ONE = ["asin", "acos"]
 UNARY = (
     [(name, -3.0, 3.0) for name in ANYWHERE]
     + [(name, 0.2, 5.0) for name in POSITIVE]
@@ -109,7 +106,6 @@ BINARY = [
     "pow",
     "maximum",
     "minimum",
-    "atan2",
     "eq",
     "ne",
     "lt",
@@ -243,7 +239,6 @@ UNARY_IN_PLACE = [
     "abs",
     "neg",
     "sign",
-    "nan_to_num",
     "log",
     "sqrt",
     "zero",
@@ -270,7 +265,7 @@ MIXED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "maximum", "atan2", "eq", "lt",
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "maximum", "eq", "lt",
                                   "floor_divide", "bitwise_and", "logical_or", ])  # fmt: skip
 def test_promotion(name: str) -> None:
     for a, shape_a, b, shape_b in MIXED:
@@ -411,8 +406,6 @@ def test_rounding() -> None:
     for decimals in (0, 1, 2, -1, -2):
         agree(lambda t, x: t.round(x, decimals=decimals), x)
         agree(lambda t, x: x.round(decimals=decimals), x.astype("float32"))
-    for kwargs in ({"nan": 1.5}, {"posinf": 2.0}, {"neginf": -3.0}):
-        agree(lambda t, x: t.nan_to_num(x, **kwargs), SPECIAL.astype("float32"))
 
 
 def test_filling() -> None:
@@ -440,7 +433,6 @@ def test_wrong_operands() -> None:
             "eq",
             "lt",
             "maximum",
-            "atan2",
         ):
             agree(lambda t, x: getattr(t, name)(x, bad), x)
             agree(lambda t, x: getattr(x, name)(bad), x)

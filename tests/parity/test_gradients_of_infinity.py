@@ -64,7 +64,6 @@ PLAIN = [
     "ceil",
     "trunc",
     "round",
-    "nan_to_num",
     "log",
     "log2",
     "log10",
@@ -222,7 +221,7 @@ def classes(t: Any, x: Any) -> Any:
 INDEX = np.array([0, 2, 2, 5])
 ROWS: dict[str, Callable[..., Any]] = {
     **{n: (lambda t, x, n=n: getattr(t, n)(x, -1))
-       for n in ("softmax", "log_softmax", "logsumexp", "cumsum", "sum", "mean", "amax", "amin", "cumprod")},
+       for n in ("softmax", "log_softmax", "logsumexp", "cumsum", "sum", "mean", "amax", "amin")},
 
 
     **{f"norm {p}": (lambda t, x, p=p: t.norm(x, p, -1)) for p in (0.5, 1, 1.5, 2, 3, np.inf, -np.inf)},

@@ -16,7 +16,6 @@ t.arange(t.tensor(3)), t.arange(t.tensor(3.0)), t.arange(0.5, 3, dtype=t.int64),
 t.arange(0), t.arange(1, 1), t.arange(-3, 3), t.arange(0.1, 0.9, 0.2), t.arange(5.0, 0.0, -1.5), t.arange(2, 3.5), t.arange(3.0, requires_grad=True)
 t.linspace(0, 1, 5), t.linspace(0, 1, 1), t.linspace(0, 1, 0), t.linspace(0, 10, 4, dtype=t.int64), t.linspace(t.tensor(0.0), 1, steps=3), t.linspace(-1, 1, 6, dtype=t.float64), t.linspace(3, -3, 7)
 t.eye(2), t.eye(2, 3, dtype=t.int64), t.eye(3, 2), t.eye(0), t.eye(2, requires_grad=True)
-t.meshgrid(a(2), a(3), indexing="ij"), t.meshgrid(a(2), a(3), indexing="xy"), t.meshgrid([a(2), a()], indexing="ij"), t.meshgrid(a(2)), t.meshgrid(a(2), a(3), a(4), indexing="xy"), t.meshgrid(a(0), a(2))
 F.one_hot(t.tensor([0, 2])), F.one_hot(t.tensor([[0, 2], [1, 1]]), 4), F.one_hot(t.tensor([], dtype=t.int64), 3), F.one_hot(t.tensor(1), 3)
 """
 
@@ -33,10 +32,6 @@ t.linspace(0, 1, -1)
 t.linspace(0, 1)
 t.eye(-1)
 t.eye(2.0)
-t.meshgrid(a(2), a(3), indexing="ab")
-t.meshgrid(a(2, 2), indexing="ij")
-t.meshgrid(a(2), a(3, dtype="int64"), indexing="ij")
-t.meshgrid(indexing="ij")
 F.one_hot(t.tensor([0, 2]), 2)
 F.one_hot(t.tensor([-1, 2]), 4)
 F.one_hot(t.tensor([0, 2], dtype=t.int32), 4)
@@ -58,8 +53,3 @@ def test_refusals(line: str) -> None:
 def test_arange_of_bfloat16() -> None:
     ours, theirs = mtd.arange(300, dtype=mtd.bfloat16), torch.arange(300, dtype=torch.bfloat16)
     assert ours.array.astype("float32").tolist() == theirs.float().tolist()
-
-
-def test_meshgrid_without_indexing_warns() -> None:
-    with pytest.warns(UserWarning, match="indexing argument"):
-        mtd.meshgrid(mtd.zeros(2))

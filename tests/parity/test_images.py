@@ -139,17 +139,3 @@ def test_an_infinite_pixel_stays_alone() -> None:
     out = mtd.nn.functional.interpolate(x, scale_factor=2).numpy()
     assert np.isinf(out).sum() == 4
     assert not np.isnan(out).any()
-
-
-# ---------------------------------------------------------------------------------------- random choices
-
-
-def test_gumbel_softmax_chooses_with_the_right_chances() -> None:
-    logits = mtd.tensor([0.0, 1.0, 2.0]).expand(20000, 3).requires_grad_()
-    soft = mtd.nn.functional.gumbel_softmax(logits, tau=0.5)
-    np.testing.assert_allclose(soft.detach().numpy().sum(1), 1, rtol=1e-5)
-    hard = mtd.nn.functional.gumbel_softmax(logits, hard=True)
-    shares = hard.detach().numpy().mean(0)
-    np.testing.assert_allclose(shares, np.exp([0, 1, 2]) / np.exp([0, 1, 2]).sum(), atol=0.015)
-    assert set(np.unique(hard.detach().numpy()).tolist()) == {0.0, 1.0}
-    (hard * mtd.tensor([1.0, 2.0, 3.0])).sum().backward()

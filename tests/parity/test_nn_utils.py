@@ -147,48 +147,6 @@ def test_packed_sequences_move() -> None:
     agree(program)
 
 
-# ------------------------------------------------------------------------------------- functional_call
-
-
-def tied(t: Any) -> Any:
-    class Net(t.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.a = t.nn.Parameter(t.ones(2))
-            self.b = self.a
-            self.c = t.nn.Parameter(t.ones(2))
-            self.register_buffer("seen", t.zeros(2))
-
-        def forward(self, x: Any, scale: float = 1.0) -> Any:
-            self.seen = self.seen + 1
-            return (x * self.a + self.b * self.c) * scale
-
-    return t.nn.ModuleDict({"net": Net()}), Net()
-
-
-def test_functional_call() -> None:
-    def program(t: Any) -> Any:
-        _, m = tied(t)
-        new = t.full((2,), 3.0).requires_grad_()
-        call = t.func.functional_call
-        out = call(m, {"a": new}, (t.ones(2),), {"scale": 2.0})
-        out.sum().backward()
-        untied = call(m, {"a": new}, t.ones(2), tie_weights=False)
-        both = call(m, ({"a": new}, {"c": new}), t.ones(2))
-        state = {"seen": t.zeros(2)}
-        call(m, state, t.ones(2))
-        return [
-            state, out, new.grad, untied, both, m.a, m.a.grad, m.seen, m(t.ones(2)),
-            caught(lambda: call(m, {"a": new, "b": t.zeros(2)}, t.ones(2)))[0],
-            caught(lambda: call(m, {"a": new, "q": new}, t.ones(2), strict=True))[0],
-            caught(lambda: call(m, {"c": new}, t.ones(2), strict=True))[0],
-            caught(lambda: call(m, {"a": new}, (1, 2, 3)))[0],
-            m.a,
-        ]  # fmt: skip
-
-    agree(program)
-
-
 # --------------------------------------------------------------------------------- parameters as vector
 
 

@@ -132,6 +132,7 @@ OWN: dict[str, Arguments] = {
     "addmm": lambda m: (m.grad(m.side, 2), m.grad(m.side, 3), m.grad(3, 2)),
     "baddbmm": lambda m: (m.grad(m.side, 3, 2), m.grad(m.side, 3, 4), m.grad(m.side, 4, 2)),
     "bmm": lambda m: (m.grad(m.side, 3, 4), m.grad(m.side, 4, 2)),
+    "einsum": lambda m: ("ij,jk->ik", m.grad(m.side, 3), m.grad(3, 2)),
     "mv": lambda m: (m.grad(m.side, 3), m.grad(3)),
     "as_strided": lambda m: (m.grad(), (1, 1), (1, 2)),
     "bincount": lambda m: (m.index(m.side),),

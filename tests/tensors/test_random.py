@@ -187,8 +187,6 @@ def test_the_default_stream() -> None:
     state = mtd.get_rng_state()
     a = mtd.rand(3).array
     mtd.set_rng_state(state)
-    with mtd.random.fork_rng():
-        mtd.rand(100)
     assert np.array_equal(a, mtd.rand(3).array)
     assert mtd.seed() == mtd.initial_seed() != 3
 

@@ -6,23 +6,20 @@ import math
 
 import numpy as np
 
-from minitorch_dist.tensors.core.base import Number, T, TensorBase
+from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import compute
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.core.without_warnings import without_warnings
-from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.elementwise.comparison import lt, ne
 from minitorch_dist.tensors.ops.elementwise.exponentials import exp, log, sigmoid
 from minitorch_dist.tensors.ops.elementwise.powers import sqrt
 from minitorch_dist.tensors.ops.elementwise.rounding import abs, sign
 from minitorch_dist.tensors.ops.elementwise.trigonometry import tanh
 from minitorch_dist.tensors.promotion import (
-    demand_order,
     floating,
     not_a_tensor,
     on_result_device,
-    one_number,
 )
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -94,34 +91,8 @@ def isinf(input: T) -> T:
     return result(input, np.isinf(input.array))
 
 
-def isneginf(input: T) -> T:
-    """Which elements are -inf"""
-    demand_order("isneginf", input.array)
-    return result(input, np.asanyarray(input.array == -np.inf))
-
-
-def nan_to_num(
-    input: T,
-    nan: Number | None = None,
-    posinf: Number | None = None,
-    neginf: Number | None = None,
-) -> T:
-    """`nan` (0) in place of nan, and the largest finite numbers in place of the infinities"""
-    x = input.array
-    if x.dtype.kind in "iub":
-        return result(input, x.copy())
-    for name, number in (("nan", nan), ("posinf", posinf), ("neginf", neginf)):
-        one_number("nan_to_num", name, number)
-    limits = finfo(input.dtype)
-    out = x.copy()
-    out[np.isnan(x)] = 0.0 if nan is None else nan
-    out[x == np.inf] = limits.max if posinf is None else posinf
-    out[x == -np.inf] = limits.min if neginf is None else neginf
-    return record(out, "NanToNumBackward0", (input, lambda g: g * np.isfinite(x), input))
-
-
 # --------------------------------------------------------------------- second names, in-place forms
 
 less, not_equal = lt, ne
 exp_, log_, sigmoid_, tanh_ = inplace(exp), inplace(log), inplace(sigmoid), inplace(tanh)
-sqrt_, abs_, sign_, nan_to_num_ = inplace(sqrt), inplace(abs), inplace(sign), inplace(nan_to_num)
+sqrt_, abs_, sign_ = inplace(sqrt), inplace(abs), inplace(sign)

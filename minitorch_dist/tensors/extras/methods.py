@@ -16,8 +16,6 @@ class ExtraMethods(TensorState):
     logical_or = elementwise.logical_or
     logical_not = elementwise.logical_not
     isinf = elementwise.isinf
-    isneginf = elementwise.isneginf
-    nan_to_num = elementwise.nan_to_num
     less = elementwise.less
     not_equal = elementwise.not_equal
 
@@ -29,7 +27,6 @@ class ExtraMethods(TensorState):
     sqrt_ = elementwise.sqrt_
     abs_ = elementwise.abs_
     sign_ = elementwise.sign_
-    nan_to_num_ = elementwise.nan_to_num_
 
     # products, rearranging, counting
     addmm = products.addmm

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.elementwise.copying import clone
-from minitorch_dist.tensors.ops.shapes import broadcasting, reshaping
+from minitorch_dist.tensors.ops.shapes import reshaping
 from minitorch_dist.tensors.ops.shapes.pieces import diagonal as diagonal_of
 from minitorch_dist.tensors.ops.shapes.rearranging import repeat
 from minitorch_dist.tensors.promotion import one_number
@@ -121,32 +119,6 @@ def _counts(repeats: Any, side: int) -> Any:
 
 
 # ------------------------------------------------------------------------------------------ grids
-
-
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
-    """One grid per vector, each showing its own coordinate. Views; "xy" swaps the first two axes."""
-    if indexing is None:
-        warnings.warn("torch.meshgrid: pass the indexing argument", UserWarning, stacklevel=2)
-        indexing = "ij"
-    if indexing not in ("ij", "xy"):
-        raise RuntimeError(
-            f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
-        )
-    several = len(tensors) == 1 and isinstance(tensors[0], Sequence)
-    given: list[Any] = list(tensors[0] if several else tensors)
-    if not given or any(t.array.ndim > 1 or t.dtype is not given[0].dtype for t in given):
-        raise RuntimeError("meshgrid expects vectors of one element type, and at least one")
-    swap = indexing == "xy" and len(given) > 1
-    if swap:
-        given[:2] = given[1::-1]
-    shape = tuple(t.array.size for t in given)
-    grids = []
-    for number, t in enumerate(given):
-        lone = tuple(n if i == number else 1 for i, n in enumerate(shape))
-        grids.append(broadcasting.expand(reshaping.reshape(t, lone), shape))
-    if swap:
-        grids[:2] = grids[1::-1]
-    return tuple(grids)
 
 
 def one_hot(tensor: TensorBase, num_classes: int = -1) -> Any:

@@ -1,0 +1,84 @@
+"""Dice: one of several faces, by their probabilities or by logits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from minitorch_dist.distributions.distribution import Distribution
+from minitorch_dist.tensors.autograd.grad_modes import enable_grad
+from minitorch_dist.tensors.core.graph import result
+from minitorch_dist.tensors.core.without_warnings import without_warnings
+from minitorch_dist.tensors.limits import finfo
+from minitorch_dist.tensors.ops.making.draws import multinomial
+from minitorch_dist.tensors.ops.shapes.broadcasting import broadcast_tensors
+from minitorch_dist.tensors.tensor import Tensor
+
+
+class Categorical(Distribution):
+    """A die. The last dimension of `probs` (or of `logits`) weighs its faces; it need not add up to 1.
+
+    Of `probs` and `logits`, each is made of the other one when it is asked for.
+    """
+
+    def __init__(
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        name, given = ("logits", logits) if probs is None else ("probs", probs)
+        if given is None or given.dim() < 1:
+            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+        self._parameters = (name,)
+        if probs is None:
+            self.logits = given - given.logsumexp(dim=-1, keepdim=True)
+        else:
+            self.probs = given / given.sum(-1, keepdim=True)
+        super().__init__(given.size()[:-1], validate_args=validate_args)
+        self._faces = int(given.size()[-1])
+        if probs is None:
+            self._check("parameter logits", self.logits, self.logits == self.logits, "Real()")
+        else:
+            self._check("parameter probs", self.probs, _are_simplex(self.probs), "Simplex()")
+
+    @cached_property
+    def logits(self) -> Any:
+        with enable_grad():
+            eps = finfo(self.probs.dtype).eps  # away from 0 and 1, so that logarithms stay finite
+            return self.probs.clamp(min=eps, max=1 - eps).log()
+
+    @cached_property
+    def probs(self) -> Any:
+        with enable_grad():
+            return self.logits.softmax(dim=-1)
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+        rows = self.probs.detach().reshape(-1, self._faces)
+        drawn = multinomial(rows, math.prod(sample_shape), replacement=True)
+        return drawn.t().reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        fits = (value >= 0) & (value < self._faces)
+        self._check("value argument", value, fits, f"IntegerInterval(0, {self._faces - 1})")
+        index, logits = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
+        return logits.gather(-1, index[..., :1]).squeeze(-1)
+
+    def entropy(self) -> Any:
+        logits = self.logits.clamp(min=finfo(self.logits.dtype).min)  # 0 · -inf is nan
+        return -(logits * self.probs).sum(-1)
+
+
+def _are_simplex(probs: Any) -> Any:
+    """Whether numbers are not negative and add up to 1: asked for each die of a game, so it is one question."""
+    numbers = probs.array
+    sums = np.asanyarray(without_warnings(np.add.reduce, numbers, -1, np.float64))
+    sums = sums.astype(numbers.dtype)
+    fits = np.logical_and.reduce(numbers >= 0, -1) & (abs(sums - 1) < 1e-6)
+    return result(probs, np.asanyarray(fits))
