@@ -4,7 +4,7 @@
     ModuleNotFoundError: No module named 'minitorch_dist.overrides'. Wrap the tensor in a class of your own …
 
 A module's sentence stands in `INSTEAD`. It holds for all modules under its name, unless a longer name has one of its own.
-Single names that were here stand in `gone.txt`, which is read when one of them is asked for.
+Single names that were here stand in `gone.txt`, by module, and attributes by class.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+C = TypeVar("C")
 
 _QUANTIZED = "Lower the precision with `autocast`, or quantize the saved weights in PyTorch."
 _DEVICES = "Tensors are on the CPU, on the device meta or on simulated devices of `cuda`."
@@ -54,14 +56,14 @@ INSTEAD: Final = {
     "mtia": _DEVICES,
     "multiprocessing": "Take `multiprocessing.spawn`, or Python's own multiprocessing.",
     "nativert": _COMPILER,
-    "nested": "Pad with `nn.utils.rnn.pad_sequence`, or pack with `nn.utils.rnn.pack_sequence`.",
+    "nested": "Pad with `nn.utils.rnn.pad_sequence`.",
     "nn": "Its layers are in `nn` itself, and its functions in `nn.functional`.",
     "nn.intrinsic": _QUANTIZED,
     "nn.qat": _QUANTIZED,
     "nn.quantizable": _QUANTIZED,
     "nn.quantized": _QUANTIZED,
-    "nn.utils.parametrizations": "Take `nn.utils.weight_norm` or `nn.utils.spectral_norm`.",
-    "nn.utils.parametrize": "Compute the weight in `forward`, or take `nn.utils.weight_norm` or `nn.utils.spectral_norm`.",
+    "nn.utils.parametrizations": "Compute the weight in `forward`, from parameters of your own.",
+    "nn.utils.parametrize": "Compute the weight in `forward`, from parameters of your own.",
     "nn.utils.prune": "Multiply the weight with a mask in `forward`, or set its zeros again under `no_grad` after each step.",
     "numa": "Start the processes with the system's numactl.",
     "onnx": "Save the weights with `save`, and export the model in PyTorch.",
@@ -153,7 +155,7 @@ LEFT: Final = "It was left out, so that this library stays small enough to be re
 
 @cache
 def gone() -> dict[str, frozenset[str]]:
-    """The names that were here, by module; those of the package itself stand under "", those of tensors under `Tensor`."""
+    """The names that were here, by module or class; those of the package itself stand under ""."""
     lines = resources.files(__package__).joinpath("gone.txt").read_text("utf-8").splitlines()
     told = (line.partition(":") for line in lines if not line.startswith("#"))
     return {module: frozenset(names.split()) for module, _, names in told}
@@ -181,6 +183,38 @@ def no_method(self: object, name: str) -> Any:
         return object.__getattribute__(self, name)  # raises as before
     told = f"{type(self).__name__!r} object has no attribute {name!r}. {words}"
     raise AttributeError(told, name=name, obj=self)
+
+
+class Gone:
+    """An attribute of a class that torch has and we no longer have: on the class, and on its instances."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise AttributeError(
+            f"{owner.__name__!r} has no attribute {self.name!r}. {LEFT}", name=self.name
+        )
+
+
+def tells_what_is_gone(cls: type[C]) -> type[C]:
+    """Decorate a class whose name stands in `gone.txt`, with attributes that were in it."""
+    for path, names in gone().items():
+        if path.rpartition(".")[2] == cls.__name__:
+            for name in names:
+                setattr(cls, name, Gone(name))
+    return cls
+
+
+def no_attribute(self: object, name: str) -> AttributeError:
+    """The error of a `__getattr__`, which Python asks last: also where a `Gone` has raised."""
+    if any(isinstance(vars(cls).get(name), Gone) for cls in type(self).__mro__):
+        return AttributeError(
+            f"{type(self).__name__!r} has no attribute {name!r}. {LEFT}", name=name, obj=self
+        )
+    return AttributeError(
+        f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+    )
 
 
 def guard(namespace: dict[str, Any]) -> None:

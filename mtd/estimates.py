@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from minitorch_dist.sim.fast import lockstep, payloadless
 from mtd import two_level_bounds
 from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import Medium
-from transports.virtual.network import FIRST_COME, MAX_MIN, Network
+from transports.virtual.network import Network
 from transports.virtual.topology import Topology, TwoLevel
 
 
@@ -50,11 +50,7 @@ def least_time(
     collective: str, size: int, nbytes: int, net: Topology | Network, adding: int = 0
 ) -> int:
     """The time that no schedule can beat there, in picoseconds."""
-    network = network_of(net)
-    net = network.topology
-    if network.sharing == MAX_MIN:  # latencies do not keep a port busy, and bytes do
-        links = replace(fastest(net, size, adding), alpha=0, wire=0)
-        return bounds.least_time(collective, size, nbytes, links)
+    net = network_of(net).topology
     if size > 1 and isinstance(net, TwoLevel) and net.nic == "per_gpu":
         return two_level_bounds.least_time(collective, size, nbytes, net, adding)
     return bounds.least_time(collective, size, nbytes, fastest(net, size, adding))
@@ -66,8 +62,7 @@ def time_of(
     """Picoseconds until the last rank is done."""
     network = network_of(net)
     topologies.check(network.topology, size)
-    is_fifo = network.sharing == FIRST_COME
-    wires = topology_links.wires_of(network.topology, range(size), adding) if is_fifo else None
+    wires = topology_links.wires_of(network.topology, range(size), adding)
     if size == 1:
         return 0
     if wires is None:

@@ -16,10 +16,17 @@ HOW = r"\. [A-Z].*\.$"  # a sentence of its own, after what Python says
 
 
 def place(module: str) -> Any:
-    """A module of the table, or the class of tensors."""
+    """A module of the table, or a class; a tensor stands for its class."""
     if module == "Tensor":
         return mtd.zeros(1)
+    home, _, name = module.rpartition(".")
+    if is_class(module):
+        return getattr(place(home), name)
     return importlib.import_module(f"minitorch_dist.{module}".rstrip("."))
+
+
+def is_class(module: str) -> bool:
+    return module.rpartition(".")[2][:1].isupper()
 
 
 @pytest.mark.parametrize("module", not_offered.gone())
@@ -28,9 +35,20 @@ def test_names_that_are_gone_raise_and_say_how_to_have_them(module: str) -> None
     for name in not_offered.gone()[module]:
         with pytest.raises(AttributeError, match=f"has no attribute '{name}'.*PyTorch has it"):
             getattr(found, name)
-        if module != "Tensor":
+        if not is_class(module):
             with pytest.raises(ImportError, match=f"{name}'.*PyTorch has it"):
                 exec(f"from minitorch_dist.{module} import {name}".replace(". ", " "))
+
+
+def test_objects_tell_of_attributes_that_are_gone_and_may_have_them_of_their_own() -> None:
+    layer = mtd.nn.Linear(1, 1)
+    optimizer = mtd.optim.SGD(layer.parameters())
+    for one, name in ((layer, "set_submodule"), (optimizer, "register_state_dict_pre_hook")):
+        assert not hasattr(one, name)
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'.*PyTorch has it"):
+            getattr(one, name)
+    layer.set_submodule = layer.share_memory = mtd.nn.ReLU()
+    assert layer.set_submodule is layer.share_memory is layer._modules["share_memory"]
 
 
 @pytest.mark.parametrize("name", not_offered.DONE_BY)

@@ -36,10 +36,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
         {"open w", "replace"},
         "in its agent's folder; it imports nothing of ours",
     ),
-    "minitorch_dist/distributed/elastic/multiprocessing/errors.py": (
-        {"write_text"},
-        "the error file that the agent, or torch's, has named",
-    ),
     "minitorch_dist/distributed/elastic/multiprocessing/logs.py": (
         {"mkdtemp", "open ab"},
         "logs that were asked for, in a folder that did not exist before",

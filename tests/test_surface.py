@@ -24,7 +24,7 @@ Tensor.masked_fill masked_fill where clamp topk sort cumsum unbind roll tril tri
 logsumexp erf unique Tensor.repeat Tensor.expand allclose equal from_numpy
 nn.functional.one_hot nn.functional.pad Tensor.__array__
 Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.retain_grad Tensor.detach
-autograd.backward autograd.grad autograd.Function autograd.gradcheck autograd.set_detect_anomaly
+autograd.backward autograd.grad autograd.Function autograd.gradcheck
 utils.checkpoint.checkpoint get_default_dtype
 set_default_dtype get_rng_state set_rng_state finfo iinfo arange linspace eye matmul mm stack chunk
 accelerator.is_available accelerator.device_count accelerator.current_accelerator
@@ -53,11 +53,11 @@ nn.utils.vector_to_parameters nn.utils.rnn.pad_sequence
 optim.SGD optim.Adam optim.AdamW optim.RMSprop optim.Adagrad optim.Optimizer
 optim.lr_scheduler.StepLR optim.lr_scheduler.MultiStepLR optim.lr_scheduler.ExponentialLR
 optim.lr_scheduler.CosineAnnealingLR optim.lr_scheduler.LambdaLR optim.lr_scheduler.LinearLR
-optim.lr_scheduler.OneCycleLR optim.lr_scheduler.ReduceLROnPlateau
+optim.lr_scheduler.ReduceLROnPlateau
 utils.data.Dataset utils.data.IterableDataset utils.data.TensorDataset utils.data.Subset
 utils.data.random_split utils.data.Sampler utils.data.RandomSampler utils.data.SequentialSampler
 utils.data.BatchSampler utils.data.DataLoader utils.data.distributed.DistributedSampler
-utils.data.get_worker_info utils.data.ConcatDataset utils.data.WeightedRandomSampler
+utils.data.get_worker_info utils.data.ConcatDataset
 futures.Future futures.wait_all futures.collect_all futures.Future.then
 futures.Future.add_done_callback futures.Future.set_result futures.Future.set_exception
 futures.Future.value futures.Future.done futures.Future.wait
@@ -74,14 +74,12 @@ PARALLEL = """
 nn.DataParallel nn.SyncBatchNorm nn.parallel.DistributedDataParallel nn.parallel.DataParallel
 nn.parallel.distributed.DistributedDataParallel nn.parallel.data_parallel nn.parallel.replicate
 nn.parallel.scatter nn.parallel.gather nn.parallel.parallel_apply nn.parallel.comm.reduce_add
-nn.parallel.distributed._MixedPrecision nn.parallel.DistributedDataParallel.no_sync
-nn.parallel.DistributedDataParallel.join nn.parallel.DistributedDataParallel.register_comm_hook
-nn.parallel.DistributedDataParallel._get_ddp_logging_data
-nn.parallel.DistributedDataParallel._register_builtin_comm_hook
-distributed.GradBucket distributed.BuiltinCommHookType distributed.algorithms.Join
-distributed.algorithms.join.Join distributed.algorithms.join.Joinable
-distributed.algorithms.join.JoinHook distributed.optim.ZeroRedundancyOptimizer
-distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_wrapper
+nn.parallel.DistributedDataParallel.no_sync
+nn.parallel.DistributedDataParallel.register_comm_hook
+distributed.GradBucket distributed.algorithms.Join distributed.algorithms.join.Join
+distributed.algorithms.join.Joinable distributed.algorithms.join.JoinHook
+distributed.optim.ZeroRedundancyOptimizer
+distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_hook
 utils.data.distributed.DistributedSampler utils.data.DistributedSampler
 """
 

@@ -22,7 +22,6 @@ All of them share these:
     plain_text      texts of others, as they may be shown
     keeper          files: written whole, locked, and deleted only if they are ours
     rendezvous      each rank leaves a card in the store
-    joinable        worlds whose ranks come later
     frames          messages out of a stream
     driven          one thread drives a transport, and the others wait beside it
     polled          media that wake nobody and have to be looked at
@@ -30,8 +29,6 @@ All of them share these:
     costs           what a medium's messages cost
     board           memory that several ranks see
     spin            how a waiting rank looks at memory
-    wrapping        a transport around another one
-    recording       a transport that records
     quantities      amounts with units: "2us", "64KB"
 
 These use them:

@@ -118,15 +118,10 @@ class Transport(ABC):
     """The kind of thing that `launch` has to start for each rank. "mpi": MPI has started them already."""
     needs_virtual_time: ClassVar[bool] = False
     """Whether all its ranks need one virtual clock."""
-    has_own_faults: ClassVar[bool] = False
-    """Whether faults are planned in the medium itself, so that nobody puts them on top of it."""
     costs: ClassVar[MessageCosts | None] = None
     """The cost of its messages on one host; None if that is not known."""
     usual_delay: ClassVar[float] = 0.5
     """Seconds after which a message that was sent has usually come."""
-    why_not_joinable: ClassVar[str] = "all ranks of a world meet at once there"
-    """Why its worlds do not grow, unless it is a `JoinableTransport`."""
-
     patience: float | None = None
     """Seconds that `send` may wait for a peer which takes nothing; then it raises PeerLost. Half a
     message cannot be taken back, so that peer is given up. None waits without end."""

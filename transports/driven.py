@@ -76,9 +76,8 @@ class Turn:
                         is_ours = self.try_take()
                         if is_ours or deadline.is_over():
                             break
-                        left = (
-                            deadline.left()
-                        )  # the thread that gave it may have been interrupted before it told us
+                        # the thread that gave it may have been interrupted before it told us
+                        left = deadline.left()
                         self._changed.wait(SLICE if left is None else min(left, SLICE))
                 finally:
                     self._waiting -= 1

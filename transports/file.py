@@ -10,7 +10,7 @@ trusted, on a network file system or between hosts, or with `?mode=append`, each
 append-only files instead (`logs`). Their names go as well, unless several hosts have to find them. Behind the rings lies a `board`, for what many ranks read.
 
 Nobody can be woken, so a rank that waits polls (see `polled`), and checks now and then whether the peers
-still live (`watch`).
+still live (`peer_watch`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from transports.keys import job_key
 from transports.polled import POLLS, STRIDE, YIELDS, PolledTransport
 from transports.shared_file import places, setup
 from transports.shared_file.logs import Logs
+from transports.shared_file.peer_watch import BEAT, PeerWatch
 from transports.shared_file.rings import Rings
 from transports.shared_file.signed_file import SignedFile
-from transports.shared_file.watch import BEAT, PeerWatch
 
 # At a word of the board a rank polls faster. Not for longer: two ranks may have been put on one core even
 # where there are two, and then each waits for the other to give it away.
@@ -42,10 +42,6 @@ class FileTransport(PolledTransport):
 
     scheme = "file"
     costs = MessageCosts(3e-6, 5e9)
-    why_not_joinable = (
-        "its file has a ring for each pair of ranks from the start, and loses its name when all "
-        "have it open"
-    )
     _medium: Rings | Logs
     _held: SignedFile
     _watch: PeerWatch

@@ -75,7 +75,6 @@ def _started(pid: int) -> int:
         text = (PROC / f"{pid}/stat").read_bytes()
     except OSError:
         return 0
-    state, *fields = text[
-        text.rfind(b")") + 2 :
-    ].split()  # its name, in brackets, may hold anything
+    after = text.rfind(b")") + 2  # its name, in brackets, may hold anything
+    state, *fields = text[after:].split()
     return 0 if state in (b"Z", b"X", b"x") else int(fields[18])

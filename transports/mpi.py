@@ -65,7 +65,6 @@ class MpiTransport(PolledTransport):
     ranks_are = "mpi"
     glance = PICO
     costs = MessageCosts(3e-6, 5e9)
-    why_not_joinable = "an MPI job has its ranks from the start"
     _medium: MpiMedium
 
     def __init__(

@@ -27,26 +27,21 @@ from collections.abc import Callable, Iterator
 from transports import rendezvous
 from transports.broker import launch
 from transports.clock import SYSTEM, Clock, Deadline
-from transports.contract import Buffer, Inbox, Store, flat
+from transports.contract import Buffer, Inbox, Store, Transport, flat
 from transports.costs import MessageCosts
 from transports.errors import CLOSED, ConnectError, PeerLost, TransportClosed, TrustError
-from transports.joinable import JoinableTransport
 from transports.mqtt_protocol import address as addresses, frames, run_location
 from transports.mqtt_protocol.frames import Frame
-from transports.mqtt_protocol.newcomers import OpenExchange
-from transports.mqtt_protocol.peer_table import Card, PeerTable
+from transports.mqtt_protocol.peer_table import PeerTable
 from transports.mqtt_protocol.peers import Peer
-from transports.mqtt_protocol.run_location import RunLocation
 
 WINDOW = 32  # chunks on their way to one peer
 SHARED_WINDOW = 128  # chunks on their way to one rank from all: brokers drop beyond some hundreds
 BATCH = 64  # chunks delivered before other threads have their turn
-OPENING = 60.0  # seconds to find a broker, where ranks come one by one
-HOP = 5.0  # of them for one embedded broker to let us in
 LINGER = 10.0  # seconds for which close waits for a peer that acknowledges nothing
 
 
-class MqttTransport(JoinableTransport):
+class MqttTransport(Transport):
     """One rank's end."""
 
     scheme = "mqtt"
@@ -76,14 +71,7 @@ class MqttTransport(JoinableTransport):
         )
         run_location.warn_if_in_clear(location.place)
         window = max(2, min(WINDOW, SHARED_WINDOW // max(1, self.world_size - 1)))
-        place, clock = location.place, self.clock
-        peer_table = PeerTable(self.rank, cards, location.base, window, place, clock)
-        self._begin(location, peer_table, inbox, deadline)
-
-    def _begin(
-        self, location: RunLocation, peer_table: PeerTable, inbox: Inbox, deadline: Deadline
-    ) -> None:  # fmt: skip
-        """Be there, and wait for those who are known already."""
+        peer_table = PeerTable(self.rank, cards, location.base, window, location.place, self.clock)
         self._inbox, self._peer_table, self._broker = inbox, peer_table, location.broker
         self._changed = peer_table.changed
         try:
@@ -117,37 +105,6 @@ class MqttTransport(JoinableTransport):
                         f" through the broker at {peer_table.address.shown}",
                     )  # fmt: skip
                 peer_table.changed.wait(deadline.left())
-
-    # -- growing ----------------------------------------------------------------------------
-
-    def open(self, store: Store, inbox: Inbox) -> str:
-        mine, deadline = run_location.our_card(), self.clock.deadline(OPENING)
-        while True:
-            location = run_location.location(self._place, store)
-            peer_table = OpenExchange(self.rank, mine, location.base, location.place, self.clock)
-            try:
-                patience = self.clock.deadline(HOP) if location.is_embedded else deadline
-                self._begin(location, peer_table, inbox, patience)
-                break
-            except ConnectError:  # perhaps that broker has ended just now, with its last client
-                if not location.is_embedded or deadline.is_over():
-                    raise
-        run_location.warn_if_in_clear(location.place)
-        return f"{self.rank} {mine.mark:x} {mine.where}"
-
-    def is_there(self, card: str) -> bool:
-        rank, mark, _ = card.split(" ", 2)
-        return self._open_exchange().is_there(int(rank), int(mark, 16))
-
-    def reach(self, peer: int, card: str, timeout: float | None = None) -> None:
-        _, mark, where = card.split(" ", 2)
-        deadline = self.clock.deadline(timeout)
-        self._open_exchange().reach(peer, Card(int(mark, 16), where), deadline)
-
-    def _open_exchange(self) -> OpenExchange:
-        peer_table = self._peer_table
-        assert isinstance(peer_table, OpenExchange), "open came first"
-        return peer_table
 
     # -- receiving --------------------------------------------------------------------------
 
@@ -254,8 +211,6 @@ class MqttTransport(JoinableTransport):
             self._send_to_oneself(header, view)
             return
         peer = peer_table.peers.get(dst)
-        if peer is None and isinstance(peer_table, OpenExchange):
-            raise PeerLost(dst, "it has not come yet")
         if peer is None:
             raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
         flags, begun = frames.FIRST, False

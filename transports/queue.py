@@ -21,7 +21,6 @@ from transports.clock import SYSTEM, Clock
 from transports.contract import Inbox, Store
 from transports.costs import MessageCosts
 from transports.errors import ConnectError
-from transports.joinable import JoinableTransport
 from transports.threaded import ThreadedTransport
 
 PROCESS = os.urandom(8).hex()  # tells this process from all others
@@ -30,7 +29,7 @@ _ends: WeakValueDictionary[str, QueueTransport] = WeakValueDictionary()
 _number = count()
 
 
-class QueueTransport(ThreadedTransport, JoinableTransport):
+class QueueTransport(ThreadedTransport):
     """One rank's end."""
 
     scheme = "queue"
@@ -74,37 +73,5 @@ class QueueTransport(ThreadedTransport, JoinableTransport):
         _ends[card] = self
         return card
 
-    # -- what threads share, and worlds that grow -----------------------------------
-
     def shared_objects(self) -> MutableMapping[int, Any] | None:
         return self._shared
-
-    def open(self, store: Store, inbox: Inbox) -> str:
-        self._peers[self.rank] = self
-        self._is_connected = True
-        return self._appear(inbox)
-
-    def is_there(self, card: str) -> bool:
-        end = _ends.get(card)
-        if end is None and card.partition(" ")[0] != PROCESS:
-            raise ConnectError(
-                f"rank {self.rank} is in another process than the ranks of this world, {ELSEWHERE}"
-            )
-        return end is not None and end._is_alive() and not end._is_closed
-
-    def reach(self, peer: int, card: str, timeout: float | None = None) -> None:
-        end = _ends.get(card)
-        if end is None or not end._admit(self):
-            raise ConnectError(f"rank {peer} has left before rank {self.rank} reached it")
-        self._peers[peer] = end
-
-    def _admit(self, comer: QueueTransport) -> bool:
-        """Called by a rank that reaches us: it takes its place, also that of one who was there."""
-        with self._arrived:
-            if self._is_closed or not self._is_alive():
-                return False
-            if comer.rank in self._peers:
-                self._lose(comer.rank, self._peers[comer.rank]._why_gone())
-            self._lost.pop(comer.rank, None)
-            self._peers[comer.rank] = comer
-            return True

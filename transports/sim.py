@@ -16,25 +16,14 @@ that wait at an end and how it leaves (`virtual.ends`), and sends that wait for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from weakref import WeakValueDictionary
 
 from transports.clock import SYSTEM, Clock
-from transports.contract import (
-    MAX_HEADER,
-    Buffer,
-    Inbox,
-    Store,
-    flat,
-    is_unwritten,
-    length_only,
-)
+from transports.contract import MAX_HEADER, Buffer, Inbox, Store, flat, is_unwritten, length_only
 from transports.errors import ConnectError, PeerLost
 from transports.virtual import worlds
 from transports.virtual.inboxes import HearsLate
 from transports.virtual.medium import SimMessage
 from transports.virtual.waiting_sends import WaitingSends
-
-_ends: WeakValueDictionary[str, SimTransport] = WeakValueDictionary()  # of growing worlds
 
 
 class SimTransport(WaitingSends):
@@ -45,7 +34,7 @@ class SimTransport(WaitingSends):
 
     scheme = "sim"
     ranks_are = "threads"
-    needs_virtual_time = has_own_faults = True
+    needs_virtual_time = True
     last_sent: tuple[int, bytes] | None = None
 
     def __init__(
@@ -172,34 +161,3 @@ class SimTransport(WaitingSends):
         if self._meeting is message:
             self._meeting = None
             self._accept()
-
-    # --------------------------------------------------------------------------- worlds that grow
-
-    def open(self, store: Store, inbox: Inbox) -> str:
-        self._inbox = inbox
-        world = self._world = worlds.find(self, store, may_be_over=True)
-        before = world.ends.get(self.rank)
-        if before is None or before._is_closed:  # else we shall be refused by those above
-            if before is not None and not before._is_gone:
-                before._farewell = before._farewell or "another one has taken its place"
-                before._go()
-            world.ends[self.rank] = self
-            self.medium.ends[self.rank].append(self)
-        self._told = len(world.departed)  # a rank that left before we came was never here for us
-        self.virtual.when_over(self._abandon)
-        self._is_connected = True
-        self._working = world
-        card = worlds.card()
-        _ends[card] = self
-        return card
-
-    def is_there(self, card: str) -> bool:
-        end = _ends.get(card)
-        return end is not None and not end._is_closed
-
-    def reach(self, peer: int, card: str, timeout: float | None = None) -> None:
-        end, world = _ends.get(card), self._demand_open()
-        if end is None or end._is_closed or end._world is not world:
-            raise ConnectError(f"rank {peer} has left before rank {self.rank} reached it")
-        end._hear(world)
-        end._lost.pop(self.rank, None)

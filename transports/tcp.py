@@ -5,7 +5,6 @@
     send        frame, header and payload in one call to the system, from the caller's buffer
     progress    poll, then read straight into the sink (`links`): no thread stands between
     close       leave when the peers' hosts have what was sent (`farewell`)
-    open        for a world that grows: the listener stays open, and who drives lets in who knocks (`join_listener`)
 
 Where all ranks share a host they listen on loopback only; otherwise each uses the address from
 which it reaches the store (or the network card named by MINITORCH_DIST_INTERFACE, or by
@@ -27,13 +26,11 @@ from transports.costs import MessageCosts
 from transports.driven import DrivenTransport
 from transports.errors import DistError, PeerLost, TransportClosed
 from transports.frames import Buffer, flat
-from transports.joinable import JoinableTransport
 from transports.sockets import endpoints, links, liveness, tls
 from transports.sockets.farewell import say_goodbye
-from transports.sockets.join_listener import JoinListener
 from transports.sockets.links import PeerConnection
 from transports.sockets.liveness import SLICE
-from transports.sockets.mesh import ConnectionMesh, oneself
+from transports.sockets.mesh import ConnectionMesh
 
 SPINS = 40  # looks at the sockets before the system is asked to wake us (but see `clock.ASIDE`)
 JOINED = 1 << 12  # bytes up to which copying a payload behind its header is faster than a list
@@ -43,7 +40,7 @@ CUT = (
 )
 
 
-class TcpTransport(DrivenTransport, JoinableTransport):
+class TcpTransport(DrivenTransport):
     """One rank's end of the mesh."""
 
     scheme = "tcp"
@@ -63,9 +60,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
         self._yielding = Yielding()
         self._checked = clock.now()  # around, at the peers' hosts
         self._refused = ""
-        self._join_listener: JoinListener | None = None  # of a world that grows
         self._unsettled: tuple[PeerConnection, str] | None = None  # what an interrupt left undone
-        self._former: list[PeerConnection] = []  # of ranks that came again
         self.host, self.port = "", 0
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
@@ -81,40 +76,6 @@ class TcpTransport(DrivenTransport, JoinableTransport):
     def _watch(self, link: PeerConnection) -> None:
         self._links[link.peer] = self._by_file[link.incoming.fileno()] = link
         self._poll.register(link.incoming, select.POLLIN)
-
-    # -- growing ----------------------------------------------------------------------------
-
-    def open(self, store: Store, inbox: Inbox) -> str:
-        host = endpoints.split(self.address)[0] or _host_of(store)
-        near = host in ("", "localhost", "127.0.0.1", "::1")  # a store of one host: so is the world
-        host = "127.0.0.1" if near else endpoints.own_address(host)
-        self._join_listener = JoinListener(self.rank, host, self._tls, self._poll, self.clock)
-        self.host, self.port = self._join_listener.listener.host, self._join_listener.listener.port
-        self._watch(oneself(self.rank, self.clock))
-        self._inbox, self._state = inbox, "open"
-        return self._join_listener.card
-
-    def is_there(self, card: str) -> bool:
-        assert self._join_listener is not None, "open came first"
-        return self._join_listener.is_there(card)
-
-    def reach(self, peer: int, card: str, timeout: float | None = None) -> None:
-        assert self._join_listener is not None, "open came first"
-        link = self._join_listener.reach(peer, card, self.clock.deadline(timeout))
-        with self._turn.held(self.clock):
-            self._watch(link)
-
-    def _let_in(self, file: int) -> None:
-        """Somebody stands on the join listener."""
-        if self._join_listener is None or self._state != "open":
-            return
-        for link in self._join_listener.admit(file):
-            before = self._links.get(link.peer)
-            if before is not None:
-                if before.incoming.fileno() in self._by_file:
-                    self._lose(before, "another one has taken its place")
-                self._former.append(before)
-            self._watch(link)
 
     # -- receiving --------------------------------------------------------------------------
 
@@ -180,8 +141,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
     def _deliver(self, ready: list[tuple[int, int]]) -> None:
         for file, _ in ready:
             link = self._by_file.get(file)
-            if link is None:  # lost a moment ago, or a newcomer
-                self._let_in(file)
+            if link is None:  # lost a moment ago
                 continue
             self._unsettled = link, CUT  # in case that we are interrupted
             try:
@@ -237,8 +197,6 @@ class TcpTransport(DrivenTransport, JoinableTransport):
         """Why there is no connection to send on."""
         if self._state != "open":
             return self._not_open()
-        if self._join_listener is not None:
-            return PeerLost(dst, "it has not come yet")
         return ValueError(f"there is no rank {dst} in a world of {self.world_size}")
 
     def _send_rest(self, link: PeerConnection, parts: Sequence[Buffer], sent: int) -> None:
@@ -317,8 +275,6 @@ class TcpTransport(DrivenTransport, JoinableTransport):
             self._links[self.rank].outgoing.shutdown(socket.SHUT_WR)  # wakes the driver
         self._turn.wake()
         with self._turn.held(self.clock):
-            if self._join_listener is not None:  # before others hear that we leave: nobody is there
-                self._join_listener.close()
             others = [link for link in self._links.values() if link.peer != self.rank]
             late = say_goodbye(others, self._scratch, self.clock)
             if late:
@@ -326,7 +282,7 @@ class TcpTransport(DrivenTransport, JoinableTransport):
                     "rank %d leaves, and its last words have not come to the hosts of the ranks %s. These are off, "
                     "cut off from us, or take nothing", self.rank, rendezvous.listed(late),
                 )  # fmt: skip
-            for link in [*self._links.values(), *self._former]:
+            for link in self._links.values():
                 with link.sending.held(self.clock):
                     link.close()
 

@@ -56,8 +56,6 @@ class ThreadedTransport(Transport):
             raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
         if dst in self._lost:
             raise PeerLost(dst, self._lost[dst].why)
-        if dst not in self._peers:
-            raise PeerLost(dst, "it has not come yet")
         if not self._peers[dst]._take(self.rank, header, view):
             raise self._refused(dst, self._peers[dst])
 

@@ -3,20 +3,14 @@
 function           operations of your own (`saved`: what they keep; `outputs`: their results)
 gradcheck          is this gradient right? Finite differences say
 graph              looking at the graph
-anomaly_mode       which operation's gradient raised, or became nan
 variable           the name that tensors once had
 """
 
 from minitorch_dist import not_offered
 from minitorch_dist.autograd import (
-    anomaly_mode as anomaly_mode,
     function as function,
     graph as graph,
     variable as variable,
-)
-from minitorch_dist.autograd.anomaly_mode import (
-    detect_anomaly as detect_anomaly,
-    set_detect_anomaly as set_detect_anomaly,
 )
 from minitorch_dist.autograd.function import Function as Function
 from minitorch_dist.autograd.gradcheck import (

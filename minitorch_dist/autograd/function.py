@@ -51,7 +51,6 @@ class FunctionCtx(TorchNode):
         TorchNode.__init__(self, name, tuple(edges))
         self.recording = recording
         self._to_save: tuple[TensorBase | None, ...] = ()
-        self._dirty: tuple[TensorBase, ...] = ()
         self._non_differentiable: tuple[TensorBase, ...] = ()
         self._materialize = True
         self.tensor_args = [isinstance(a, TensorBase) for a in args]
@@ -74,13 +73,6 @@ class FunctionCtx(TorchNode):
                 )
         self._to_save = tensors
 
-    def save_for_forward(self, *tensors: TensorBase | None) -> None:
-        """Accepted as torch does; there is no forward-mode differentiation that would read them."""
-
-    def mark_dirty(self, *inputs: TensorBase) -> None:
-        """Say that `forward` writes to these inputs in place; they must be returned."""
-        self._dirty = inputs
-
     def mark_non_differentiable(self, *outputs: TensorBase) -> None:
         """Say that these outputs have no gradient."""
         self._non_differentiable = outputs
@@ -101,7 +93,7 @@ class FunctionCtx(TorchNode):
     def keep(self, outputs: Sequence[Any]) -> None:
         """Store what was saved, now that it is known which of them are outputs."""
         self.saved = [None if t is None else save(t, outputs) for t in self._to_save]
-        self._to_save = self._dirty = self._non_differentiable = ()
+        self._to_save = self._non_differentiable = ()
 
     def release(self) -> None:
         self.drop()
@@ -125,9 +117,7 @@ class FunctionCtx(TorchNode):
         for number, like in enumerate(self.outputs_like):
             if given[number] is None and like is not None and self._materialize:
                 given[number] = self._tensor(np.zeros(*like))
-        function = self._forward_cls
-        backward = function.backward if _overrides(function, "backward") else function.vjp
-        returned = backward(self, *given)
+        returned = self._forward_cls.backward(self, *given)
         results = returned if isinstance(returned, tuple) else (returned,)
         return [None if t is None else t.array for t in self._checked(results)]
 
@@ -207,10 +197,8 @@ class Function:
         """One gradient (or None) for each argument of `forward`."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function "
-            "to use it with backward mode AD."
+            "to use it with backward mode AD. (Here it is backward.)"
         )
-
-    vjp = backward
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:

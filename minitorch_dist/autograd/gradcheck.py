@@ -8,7 +8,6 @@ In float64 with eps = 1e-6 both agree to about 1e-9 where f is smooth. In float3
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,13 +44,6 @@ def gradcheck(
             "gradcheck expects at least one input tensor to require gradient, but none of the them "
             "have requires_grad=True."
         )
-    for i in places:
-        if given[i].array.dtype != np.float64:
-            warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point. This "
-                "check will likely fail if all the inputs are not of double precision floating point.",
-                stacklevel=2,
-            )
     for number, out in enumerate(_outputs(func, given)):
         if out._requires_grad:
             _check_output(func, given, places, number, out, eps, atol, rtol)

@@ -1,9 +1,8 @@
 """How the results of a `Function`'s forward enter the graph.
 
-A fresh tensor simply becomes an output of the node. Three cases are special. One is an input that was
-written to in place: its history goes on from here. The others are an input that is returned untouched, and
-a view of an input. The last two share memory with something that has a history of its own, so writing to
-them in place is refused.
+A fresh tensor simply becomes an output of the node. Two cases are special: an input that is returned untouched, and
+a view of an input. Both share memory with something that has a history of its own, so writing to them in place is
+refused.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from minitorch_dist.tensors.autograd.view_notes import CUSTOM, MULTI
-from minitorch_dist.tensors.core import graph, views
 from minitorch_dist.tensors.core.base import TensorBase, bare
 from minitorch_dist.tensors.ops.elementwise.copying import detach
 
@@ -20,13 +18,7 @@ from minitorch_dist.tensors.ops.elementwise.copying import detach
 def wrap_outputs(node: Any, args: Sequence[Any], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The outputs as the caller gets them; tensors among them are recorded as made by `node`."""
     inputs = [a for a in args if isinstance(a, TensorBase)]
-    dirty, constant = node._dirty, node._non_differentiable
-    for tensor in dirty:
-        if not _is_in(tensor, outputs):
-            raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as "
-                "output. The inputs that are modified inplace must all be outputs of the Function."
-            )
+    constant = node._non_differentiable
     node.outputs = len(outputs)
     found: list[Any] = []
     for number, out in enumerate(outputs):
@@ -35,19 +27,12 @@ def wrap_outputs(node: Any, args: Sequence[Any], outputs: tuple[Any, ...]) -> tu
             found.append(out)
             continue
         node.outputs_like.append((out.array.shape, out.array.dtype))
-        written = _is_in(out, dirty)
-        if written:
-            out.storage.version += 1
         differentiable = out.array.dtype.kind not in "iub" and not _is_in(out, constant)
-        if _is_in(out, inputs) and not written:
+        if _is_in(out, inputs):
             out = _alias(out)
         if node.recording and differentiable:
-            if written and _is_in(out, inputs):
-                _check_dirty(out)
-                views.rebase(out, (node, number))
-            else:
-                out._grad_fn, out._output_nr, out._requires_grad = node, number, True
-        elif not written and out._requires_grad:
+            out._grad_fn, out._output_nr, out._requires_grad = node, number, True
+        elif out._requires_grad:
             out = detach(out)
         found.append(out)
     if node.recording:
@@ -69,15 +54,3 @@ def _alias(tensor: TensorBase) -> TensorBase:
     out._seen_version = tensor.storage.version
     out._inference = tensor._inference
     return out
-
-
-def _check_dirty(tensor: TensorBase) -> None:
-    owner = tensor if tensor._base is None else tensor._base
-    if owner._requires_grad and owner._grad_fn is None:
-        what = "a leaf" if owner is tensor else "a view of a leaf"
-        done = "has been" if owner is tensor else "is being"
-        raise RuntimeError(
-            f"{what} Variable that requires grad {done} used in an in-place operation."
-        )
-    if tensor._base is not None:
-        graph.refresh(tensor)

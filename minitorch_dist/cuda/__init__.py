@@ -6,7 +6,6 @@ from minitorch_dist.cuda.current import (
     current_device as current_device,
     device as device,
     device_count as device_count,
-    device_of as device_of,
     get_arch_list as get_arch_list,
     get_device_capability as get_device_capability,
     get_device_name as get_device_name,

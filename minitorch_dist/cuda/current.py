@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from minitorch_dist.tensors import devices, pools
-from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.devices import NO_CUDA, device as Device
 
 
@@ -81,14 +80,6 @@ class device:
 
     def __exit__(self, *exc: object) -> None:
         pools.set_current(self.prev_idx.pop())
-
-
-class device_of(device):
-    """Makes the device of a tensor the current one; a tensor on the CPU changes nothing."""
-
-    def __init__(self, obj: TensorBase) -> None:
-        index = obj.device.index if obj.device.type == "cuda" else None
-        super().__init__(index)
 
 
 # ---------------------------------------------------------------------------------- what they are

@@ -30,9 +30,8 @@ Errors and checks:
     slow_start         a waiting rank says for whom it waits
     aside              questions to the store that must hold up nobody
     leftover_messages  messages that nobody received
-    fault_injection    faults on purpose
 
-Choices: `backends`, `reduce_op` and `reductions`; `measuring` finds out what links cost.
+Choices: `backends`, `reduce_op` and `reductions`.
 
 Upon these stand `ddp`, `rpc`, `autograd`, `optim`, `fsdp`, `tensor` (and `_tensor`, its old address), `nn`, `pipelining`,
 `checkpoint`, and `algorithms` (with `grad_bucket`, the argument of DDP's hooks). Beside them stand
@@ -52,16 +51,13 @@ from minitorch_dist.distributed.device_mesh import (
     init_device_mesh as init_device_mesh,
 )
 from minitorch_dist.distributed.distributed_c10d import (
-    abort as abort,
     default_pg_timeout as default_pg_timeout,
     destroy_process_group as destroy_process_group,
     get_backend as get_backend,
-    get_backend_config as get_backend_config,
     get_default_backend_for_device as get_default_backend_for_device,
     get_global_rank as get_global_rank,
     get_group_rank as get_group_rank,
     get_node_local_rank as get_node_local_rank,
-    get_pg_count as get_pg_count,
     get_process_group_ranks as get_process_group_ranks,
     get_rank as get_rank,
     get_world_size as get_world_size,
@@ -76,8 +72,6 @@ from minitorch_dist.distributed.distributed_c10d import (
     new_group as new_group,
     new_subgroups as new_subgroups,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
-    shrink_group as shrink_group,
-    split_group as split_group,
 )
 from minitorch_dist.distributed.exceptions import (
     DistBackendError as DistBackendError,
@@ -90,32 +84,16 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost as PeerLost,
     QueueEmptyError as QueueEmptyError,
 )
-from minitorch_dist.distributed.flight import (
-    DebugLevel as DebugLevel,
-    get_debug_level as get_debug_level,
-    set_debug_level as set_debug_level,
-    set_debug_level_from_env as set_debug_level_from_env,
-)
-from minitorch_dist.distributed.grad_bucket import (
-    BuiltinCommHookType as BuiltinCommHookType,
-    GradBucket as GradBucket,
-)
-from minitorch_dist.distributed.measuring import measure_links as measure_links
+from minitorch_dist.distributed.grad_bucket import GradBucket as GradBucket
 from minitorch_dist.distributed.reduce_op import (
     ReduceOp as ReduceOp,
     _make_nccl_premul_sum as _make_nccl_premul_sum,
     reduce_op as reduce_op,
-    supports_complex as supports_complex,
 )
 from minitorch_dist.distributed.rendezvous import (
     register_rendezvous_handler as register_rendezvous_handler,
 )
 from minitorch_dist.distributed.schedules.choice import register_schedule as register_schedule
-from minitorch_dist.distributed.torch_api.coalescing import (
-    _coalescing_manager as _coalescing_manager,
-    all_gather_coalesced as all_gather_coalesced,
-    all_reduce_coalesced as all_reduce_coalesced,
-)
 from minitorch_dist.distributed.torch_api.messages import (
     P2POp as P2POp,
     batch_isend_irecv as batch_isend_irecv,

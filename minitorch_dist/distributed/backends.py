@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from minitorch_dist.not_offered import tells_what_is_gone
 from transports import registry
 from transports.contract import Transport
 
 
+@tells_what_is_gone
 class Backend(str):
     """A backend's name in lower case. `Backend("GLOO") == Backend.GLOO == "gloo"`."""
 
@@ -32,37 +34,11 @@ class Backend(str):
     SIM: ClassVar[str] = "sim"
 
     default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": "gloo", "cuda": "nccl"}
-    registered: ClassVar[dict[str, type[Transport]]] = {}
 
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
             raise ValueError("Backend constructor parameter must be string-ish")
         return super().__new__(cls, name if "://" in name else name.lower())
-
-    @classmethod
-    def register_backend(
-        cls,
-        name: str,
-        func: type[Transport],
-        extended_api: bool = False,
-        devices: str | list[str] | None = None,
-    ) -> None:
-        """Let `name` mean the Transport class `func`.
-
-        torch takes a function that makes a process group; ours are the same over any transport, so
-        what you add is a transport. An installed package needs no call: see `transports.registry`.
-        """
-        if not (isinstance(func, type) and issubclass(func, Transport)):
-            raise TypeError(
-                f"register_backend({name!r}, …) takes a subclass of transports.contract.Transport, "
-                f"but got {func!r}: groups and collectives are the same over every transport"
-            )
-        if name.lower() in cls.registered or name.lower() in registry.known():
-            raise RuntimeError(f"{name} c10d backend already exist.")
-        cls.registered[name.lower()] = func
-        setattr(cls, name.upper(), name.lower())
-        for device in [devices] if isinstance(devices, str) else devices or []:
-            cls.default_device_backend_map[device] = name.lower()
 
 
 class BackendConfig:
@@ -92,9 +68,6 @@ class BackendConfig:
                 raise ValueError(f"Duplicate device type {device} in {text}. {advice}")
             self.device_backend_map[device] = Backend(name)
 
-    def get_device_backend_map(self) -> dict[str, Backend]:
-        return self.device_backend_map
-
     def __repr__(self) -> str:
         return ",".join(f"{device}:{name}" for device, name in self.device_backend_map.items())
 
@@ -115,8 +88,6 @@ def transport_for(backend: str, default: str) -> tuple[Callable[..., Transport],
         name = chosen.get("cpu") or next(iter(chosen.values()))
     if name == Backend.UNDEFINED:
         name = default
-    if name in Backend.registered:
-        return Backend.registered[name], ""
     scheme = registry.scheme_of(name)
     if scheme in (Backend.NCCL, Backend.UCC, Backend.XCCL, Backend.FAKE):
         if scheme != Backend.NCCL or not is_nccl_available():
@@ -130,12 +101,12 @@ def transport_for(backend: str, default: str) -> tuple[Callable[..., Transport],
 def names() -> list[str]:
     """All that `is_backend_available` says yes to."""
     nccl = [Backend.NCCL] if is_nccl_available() else []
-    return [Backend.GLOO, *nccl, *registry.known(), *Backend.registered]
+    return [Backend.GLOO, *nccl, *registry.known()]
 
 
 def is_backend_available(backend: str) -> bool:
     if "://" not in backend and ":" in backend:
-        chosen = BackendConfig(backend).get_device_backend_map().values()
+        chosen = BackendConfig(backend).device_backend_map.values()
         return all(map(is_backend_available, chosen))
     name = registry.scheme_of(backend) if "://" in backend else backend.lower()
     return is_mpi_available() if name == Backend.MPI else name in names()

@@ -23,7 +23,6 @@ from typing import Any, Final
 from minitorch_dist.distributed import backends, exit_check, rendezvous, slow_start, traces, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
-from minitorch_dist.distributed.fault_injection import disturbed
 from minitorch_dist.distributed.flight import FlightRecorder
 from minitorch_dist.distributed.groups import Group, everybody
 from minitorch_dist.distributed.journal import recording
@@ -169,7 +168,7 @@ def _join(
     root = PrefixStore("default_pg", store)
     generation = arrive(root, rank, size, who(transport_kind, rank, size))
     keys = PrefixStore(str(generation), root)
-    transport = disturbed(transport_kind(rank, size, address, place.clock))
+    transport = transport_kind(rank, size, address, place.clock)
     transport.patience = timeout.total_seconds()
     mailbox = Mailbox(transport)
     try:

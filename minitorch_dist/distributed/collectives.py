@@ -31,13 +31,7 @@ from minitorch_dist.distributed.reductions import SUM, ReduceStep, average, scal
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.work import Work
 
-Parts = tuple[int, ...] | None  # the sizes of several tensors that lie side by side in one array
 BARRIER: Final = Fingerprint("barrier")
-COALESCED: Final = {
-    "all_reduce": "all_reduce_coalesced",
-    "all_gather_into_tensor": "all_gather_coalesced",
-    "reduce_scatter_tensor": "reduce_scatter_coalesced",
-}
 TYPICAL: Final = (
     1 << 12
 )  # bytes of a block in an all_to_all, as far as the choice of a schedule goes
@@ -136,12 +130,6 @@ def _copy(into: Array | None, of: Array | None) -> None:
 # ----------------------------------------------------------------------------------- from all, to all
 
 
-def _said(name: str, array: Array, parts: Parts, reduce: str = "none") -> Fingerprint:
-    if parts is None:
-        return Fingerprint(name, array.dtype, array.shape, reduce)
-    return Fingerprint(COALESCED[name], array.dtype, wire.short(parts, sum(parts)), reduce)
-
-
 def _extent(array: Array, sizes: tuple[int, ...]) -> tuple[int, ...]:
     """The size that ranks compare of a list of arrays: one's shape, or all sizes where they differ."""
     if len(set(sizes)) == 1:
@@ -150,11 +138,9 @@ def _extent(array: Array, sizes: tuple[int, ...]) -> tuple[int, ...]:
     return wire.short(apart, sum(sizes))
 
 
-def all_reduce(
-    group: Group, array: Array, op: ReduceStep = SUM, how: How = NOW, parts: Parts = None
-) -> Work | None:
+def all_reduce(group: Group, array: Array, op: ReduceStep = SUM, how: How = NOW) -> Work | None:
     """All arrays become the sum of all."""
-    prepared = prepare_all_reduce(group, array, op, how.algorithm, parts)
+    prepared = prepare_all_reduce(group, array, op, how.algorithm)
     return prepared.run({"work": _flat(array)}, how=how,
         first=(lambda: scale(array, op)) if op.name == "premul_sum" else None,
         last=(lambda: average(array, op, group.size())) if op.name == "avg" else None,
@@ -162,10 +148,9 @@ def all_reduce(
 
 
 def prepare_all_reduce(
-    group: Group, array: Array, op: ReduceStep = SUM, algorithm: Algorithm = None,
-    parts: Parts = None,
-) -> PreparedCall:  # fmt: skip
-    said = _said("all_reduce", array, parts, op.name)
+    group: Group, array: Array, op: ReduceStep = SUM, algorithm: Algorithm = None
+) -> PreparedCall:
+    said = Fingerprint("all_reduce", array.dtype, array.shape, op.name)
     vector = _even(array.size, array.itemsize, group.size())
     return prepare(group, "all_reduce", said, array.nbytes, algorithm, vector)
 
@@ -183,18 +168,16 @@ def all_gather(group: Group, array: Array, outputs: Sequence[Array], how: How = 
     return prepared.run(arrays, how=how, first=lambda: _copy(own, array))
 
 
-def all_gather_into(
-    group: Group, array: Array, output: Array, how: How = NOW, parts: Parts = None
-) -> Work | None:
+def all_gather_into(group: Group, array: Array, output: Array, how: How = NOW) -> Work | None:
     """`output` becomes all ranks' arrays, one after the other."""
-    prepared = prepare_all_gather_into(group, array, output, how.algorithm, parts)
+    prepared = prepare_all_gather_into(group, array, output, how.algorithm)
     return run_all_gather_into(prepared, array, output, how)
 
 
 def prepare_all_gather_into(
-    group: Group, array: Array, output: Array, algorithm: Algorithm = None, parts: Parts = None
+    group: Group, array: Array, output: Array, algorithm: Algorithm = None
 ) -> PreparedCall:
-    said = _said("all_gather_into_tensor", array, parts)
+    said = Fingerprint("all_gather_into_tensor", array.dtype, array.shape)
     in_place = group.board is None  # in messages what lies side by side goes out in one piece
     sizes = (array.size,) * group.size()
     vector = Vector(sizes, array.itemsize, in_place, source_list=not in_place)
@@ -228,20 +211,18 @@ def reduce_scatter(
 
 
 def reduce_scatter_from(
-    group: Group, output: Array, array: Array, op: ReduceStep = SUM, how: How = NOW,
-    parts: Parts = None,
-) -> Work | None:  # fmt: skip
+    group: Group, output: Array, array: Array, op: ReduceStep = SUM, how: How = NOW
+) -> Work | None:
     """The same from one array, which holds the parts for all ranks one after the other."""
-    prepared = prepare_reduce_scatter_from(group, output, op, how.algorithm, parts)
+    prepared = prepare_reduce_scatter_from(group, output, op, how.algorithm)
     return _reduce_scatter(prepared, output, {"source": _flat(array)}, op, how)
 
 
 def prepare_reduce_scatter_from(
-    group: Group, output: Array, op: ReduceStep = SUM, algorithm: Algorithm = None,
-    parts: Parts = None,
-) -> PreparedCall:  # fmt: skip
+    group: Group, output: Array, op: ReduceStep = SUM, algorithm: Algorithm = None
+) -> PreparedCall:
     sizes = (output.size,) * group.size()
-    said = _said("reduce_scatter_tensor", output, parts, op.name)
+    said = Fingerprint("reduce_scatter_tensor", output.dtype, output.shape, op.name)
     return _prepare_reduce_scatter(group, said, output, sizes, False, algorithm)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from minitorch_dist.distributed import distributed_c10d, world
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
@@ -27,6 +28,7 @@ from minitorch_dist.tensors.tensor import Tensor
 Ranks = np.ndarray[Any, np.dtype[np.int32]]
 
 
+@tells_what_is_gone
 class DeviceMesh:
     """A grid of ranks, or (from `mesh[...]`) the part of one in which this rank is."""
 

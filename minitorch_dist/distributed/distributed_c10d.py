@@ -16,12 +16,10 @@ from minitorch_dist.distributed.torch_api.membership import (
     _get_default_group as _get_default_group,
     _get_default_store as _get_default_store,
     get_backend as get_backend,
-    get_backend_config as get_backend_config,
     get_default_backend_for_device as get_default_backend_for_device,
     get_global_rank as get_global_rank,
     get_group_rank as get_group_rank,
     get_node_local_rank as get_node_local_rank,
-    get_pg_count as get_pg_count,
     get_process_group_ranks as get_process_group_ranks,
     get_rank as get_rank,
     get_world_size as get_world_size,
@@ -40,13 +38,9 @@ from minitorch_dist.distributed.torch_api.process_group import (
     or_default,
 )
 from minitorch_dist.distributed.torch_api.subgroups import (
-    SHRINK_ABORT as SHRINK_ABORT,
-    SHRINK_DEFAULT as SHRINK_DEFAULT,
     new_group as new_group,
     new_subgroups as new_subgroups,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
-    shrink_group as shrink_group,
-    split_group as split_group,
 )
 from minitorch_dist.tensors import devices
 from transports.stores.store import Store
@@ -138,14 +132,6 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         raise ValueError("Invalid process group specified")
     which.shutdown()
     which.join()
-
-
-def abort(group: ProcessGroup | None = None) -> None:
-    """End a group at once. Its running operations fail, here and on its other members."""
-    which = or_default(group)
-    which.abort()
-    if which is world.current().default_group:
-        bootstrap.leave(world.place())
 
 
 def _set_pg_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> None:

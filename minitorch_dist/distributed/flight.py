@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from functools import partial
 from itertools import islice
 
@@ -33,36 +32,15 @@ PATIENCE = 2.0  # seconds in which the store has to tell what the others wait fo
 LOOK = 0.005  # seconds between two looks whether it has
 
 
-class DebugLevel(Enum):
-    """How much a report says of what this rank did before."""
-
-    OFF = 0
-    INFO = 1
-    DETAIL = 2
+OPERATIONS = {"OFF": 3, "INFO": 10, "DETAIL": 64}  # of this rank that a report tells
 
 
-OPERATIONS = {DebugLevel.OFF: 3, DebugLevel.INFO: 10, DebugLevel.DETAIL: 64}
-_level: DebugLevel | None = None
-
-
-def get_debug_level() -> DebugLevel:
-    if _level is None:
-        set_debug_level_from_env()
-    assert _level is not None, "it has just been set"
-    return _level
-
-
-def set_debug_level(level: DebugLevel) -> None:
-    global _level
-    _level = DebugLevel(level)
-
-
-def set_debug_level_from_env() -> None:
-    """Take it from TORCH_DISTRIBUTED_DEBUG."""
-    name = os.environ.get(VARIABLE, "").upper() or "OFF"
-    if name not in DebugLevel.__members__:
-        raise RuntimeError(f"The value of {VARIABLE} must be OFF, INFO, or DETAIL, not {name!r}.")
-    set_debug_level(DebugLevel[name])
+def operations_to_tell() -> int:
+    """By TORCH_DISTRIBUTED_DEBUG."""
+    level = os.environ.get(VARIABLE, "").upper() or "OFF"
+    if level not in OPERATIONS:
+        raise RuntimeError(f"The value of {VARIABLE} must be OFF, INFO, or DETAIL, not {level!r}.")
+    return OPERATIONS[level]
 
 
 class FlightRecorder:
@@ -122,7 +100,7 @@ class FlightRecorder:
         if is_recv and f"waits for rank {own} in recv" in notes.get(source or 0, ""):
             both = f"rank {own} and rank {source} wait for each other"
             lines.append(f"\n  {both}: one of them has to send first")
-        before = [] if channel is None else recent(channel, OPERATIONS[get_debug_level()])
+        before = [] if channel is None else recent(channel, operations_to_tell())
         if before:
             lines.append(f"\n  this rank did before: {', '.join(before)}")
         return "".join(lines)

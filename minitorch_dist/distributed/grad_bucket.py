@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 
 from minitorch_dist.tensors.core.base import TensorBase
-
-
-class BuiltinCommHookType(Enum):
-    """Hooks that torch has in C++, too; here they are those of `default_hooks`."""
-
-    ALLREDUCE = 0
-    FP16_COMPRESS = 1
 
 
 class GradBucket:

@@ -62,7 +62,6 @@ class Group:
             world.transport.shared_objects() is not None
         )  # ranks are threads (see `lending`)
         self.prepared: dict[Any, Any] = {}  # the prepared calls, by their kind
-        self.noting: Callable[..., Work | None] | None = None  # instead (see `coalescing`)
         self.bound_device_id: Any = None
         self.is_closed = False
         self.splits = 0
@@ -157,7 +156,7 @@ class Group:
             f"operation of group {self.channel.name!r}. Callbacks run as soon as that operation "
             "is done, sooner or later on each rank, so the ranks' operations would be in "
             "different orders; and it would wait for itself. Call it where the future is waited "
-            "for: a communication hook of DDP returns a `Deferred` (ddp_comm_hooks.deferred)"
+            "for"
         )
 
     @property
@@ -188,11 +187,6 @@ class Group:
         for thread in self._threads:
             if thread is not None:
                 thread.join()
-
-    def abort(self) -> None:
-        """End it at once: the operations under way fail, here and, being told, on the others."""
-        self.channel.abort("the process group was aborted")
-        self.shutdown()
 
     def __repr__(self) -> str:
         broken = self.channel.broken

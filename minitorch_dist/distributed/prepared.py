@@ -169,13 +169,20 @@ OVER_TRANSPORT: Final = TransportEngine()
 
 
 def links_of(group: Group) -> Links:
-    """The cost of this group's messages: declared for its transport, or measured (see `measuring`)."""
+    """The cost of this group's messages: declared for its transport, or by `use_links`."""
     found = group.world.links
     if found is None:
         costs = group.board.board.costs if group.board else group.world.transport.costs
         found = Links() if costs is None else Links.measured(*costs)
     assert isinstance(found, Links)
     return found.among(group.ranks)
+
+
+def use_links(group: Group, links: Links) -> None:
+    """Let this rank's world choose by these links from now on. All ranks must agree on them."""
+    group.world.links = links
+    for every in group.world.groups.values():
+        every.prepared.clear()
 
 
 def prepare(

@@ -86,12 +86,6 @@ class reduce_op(metaclass=_OldName):
     """The old name of `ReduceOp`."""
 
 
-def supports_complex(reduceOp: ReduceOp | RedOpType) -> bool:
-    """Whether complex numbers can be reduced this way."""
-    ordered = ("max", "min", "product", "band", "bor", "bxor")
-    return name_of(reduceOp) not in ordered
-
-
 def premul_sum(factor: Any) -> ReduceOp:
     """The sum of what every rank has multiplied with `factor` before."""
     return ReduceOp(RedOpType.PREMUL_SUM, factor)
@@ -113,12 +107,6 @@ def _no_op(given: Any) -> NoReturn:
     )
 
 
-def _check_complex(op: ReduceOp | RedOpType, what: str) -> None:
-    kind = op.op if isinstance(op, ReduceOp) else op
-    if not supports_complex(kind):
-        raise ValueError(f"{what} does not support {kind} on complex tensors")
-
-
 def reduction_of(op: Any, dtype: np.dtype[Any], what: str = "all_reduce") -> ReduceStep:
     """The reduce op in the core's terms; errors where it makes no sense for this dtype."""
     name = name_of(op)
@@ -130,8 +118,8 @@ def reduction_of(op: Any, dtype: np.dtype[Any], what: str = "all_reduce") -> Red
 
 def _check(op: Any, name: str, factor: Any, dtype: np.dtype[Any], what: str) -> None:
     """A sum makes sense for all dtypes, but not all others do."""
-    if dtype.kind == "c":
-        _check_complex(op, what)
+    if dtype.kind == "c" and name in ("max", "min", "product", "band", "bor", "bxor"):
+        raise ValueError(f"{what} does not support RedOpType.{name.upper()} on complex tensors")
     if name not in COMBINES:
         raise RuntimeError(f"Cannot use ReduceOp.{name.upper()}: it reduces nothing")
     is_integral = dtype.kind in "biu"

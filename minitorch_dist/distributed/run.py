@@ -4,32 +4,23 @@
     mtdrun --nnodes 1:4 --rdzv-backend c10d --rdzv-endpoint host:29400 --max-restarts 3 train.py
 
 The options are torchrun's: with dashes or underscores, shortened as long as they are unambiguous, and
-from the environment as PET_<NAME>. `--transport` and `--timeout` are ours. Exit code 1 where a worker failed.
+from the environment as PET_<NAME>. `--transport` is ours. Exit code 1 where a worker failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from minitorch_dist.distributed.elastic.agent.agent import (
-    AgentOutOfTime,
-    SignalException,
-    run as run_agent,
-)
-from minitorch_dist.distributed.elastic.agent.job import SIGNALS, Job
-from minitorch_dist.distributed.elastic.multiprocessing.errors import (
-    ChildFailedError,
-    record,
-    say,
-)
-from minitorch_dist.distributed.elastic.multiprocessing.logs import Std, Wishes
+from minitorch_dist.distributed.elastic.agent.agent import SignalException, run as run_agent
+from minitorch_dist.distributed.elastic.agent.job import Job
+from minitorch_dist.distributed.elastic.multiprocessing.errors import ChildFailedError, record, say
+from minitorch_dist.distributed.elastic.multiprocessing.logs import Wishes
 from minitorch_dist.distributed.elastic.multiprocessing.workers import LOCAL_RANK, WorkerProgram
 from minitorch_dist.distributed.elastic.rendezvous import places
 from minitorch_dist.distributed.elastic.rendezvous.membership import Patience
@@ -58,21 +49,14 @@ OPTIONS: list[tuple[str, str, type, Any, str]] = [
     ("max-restarts", "", int, 0, "how often all workers are started again after a failure"),
     ("monitor-interval", "", float, 0.1, "seconds between two looks at the workers"),
     ("shutdown-timeout", "", int, None, "seconds between asking workers to end and killing them (30)"),
-    ("signals-to-handle", "", str, ",".join(SIGNALS), "signals that are passed on to the workers"),
-    ("start-method", "", str, "spawn", "torch's option for functions; scripts always get a fresh interpreter"),
-    ("role", "", str, "default", "what the workers of this node are called"),
     ("module", "m", bool, False, "run a module, as python -m does"),
     ("no-python", "", bool, False, "run a program that is no Python script"),
-    ("run-path", "", bool, False, "run the script with runpy; here all scripts are run so"),
     ("log-dir", "", str, None, "keep error files, and what is redirected, under this folder"),
-    ("redirects", "r", str, "0", "what goes to files instead: 0, 1 stdout, 2 stderr, 3, or 0:1,1:3"),
-    ("tee", "t", str, "0", "what goes to files as well"),
-    ("local-ranks-filter", "", str, "", "local ranks that may use the console: 0,1"),
-    ("event-log-handler", "", str, "null", "accepted; events go nowhere"),
-    ("timeout", "", float, None, "seconds that the job may take on this node; ours, as --transport is"),
+    ("redirects", "r", int, 0, "what goes to files instead: 0 nothing, 1 stdout, 2 stderr, 3 both"),
+    ("tee", "t", int, 0, "what goes to files as well"),
     ("transport", "", str, "", "what `gloo`, `nccl` or no backend at all means: tcp, file, mqtt://…"),
 ]  # fmt: skip
-CHOICES = {"start-method": ["spawn", "fork", "forkserver"]}
+CHOICES = {"redirects": range(4), "tee": range(4)}
 
 
 def get_args_parser(prog: str | None = None) -> argparse.ArgumentParser:
@@ -144,35 +128,28 @@ def determine_local_world_size(nproc_per_node: str) -> int:
     return number
 
 
-def parse_conf(text: str) -> dict[str, str]:
-    """`key=value,key=value`."""
-    found = {}
-    for pair in filter(None, (pair.strip() for pair in text.split(","))):
-        key, equals, value = pair.partition("=")
-        if not equals or not key or not value:
-            raise ValueError(
-                "The rendezvous configuration string must be in format <key1>=<value1>,…, "
-                f"but {pair!r} is not"
-            )
-        found[key.strip()] = value.strip()
-    return found
-
-
 # torch's names for what is found out here without them
 KNOWN = {"is_host", "timeout", "read_timeout", "rank", "store_type", "heartbeat_timeout"}
 
 
+def parse_conf(text: str) -> dict[str, str]:
+    """`key=value,key=value`."""
+    pairs = [pair.strip().partition("=") for pair in text.split(",") if pair.strip()]
+    for key, _, value in pairs:
+        if not key or not value:
+            raise ValueError(
+                f"--rdzv-conf is <key1>=<value1>,…, but {key + value!r} is no such pair"
+            )
+    return {key: value for key, _, value in pairs}
+
+
 def patience_of(conf: dict[str, str]) -> Patience:
     names = {each.name for each in fields(Patience)}
-    unknown = set(conf) - names - KNOWN
-    if unknown:
+    if unknown := set(conf) - names - KNOWN:
         raise ValueError(
-            f"--rdzv-conf does not know {', '.join(sorted(unknown))}; it knows "
-            f"{', '.join(sorted(names | KNOWN))}"
+            f"--rdzv-conf does not know {', '.join(sorted(unknown))}; it knows {', '.join(sorted(names | KNOWN))}"
         )
     found: dict[str, Any] = {name: float(conf[name]) for name in names & set(conf)}
-    if "keep_alive_max_attempt" in found:
-        found["keep_alive_max_attempt"] = int(found["keep_alive_max_attempt"])
     if "timeout" in conf:
         found.setdefault("join_timeout", float(conf["timeout"]))
     return Patience(**found)
@@ -209,26 +186,12 @@ def place_of(
     return StorePlace(host, port, keeps), args.rdzv_id, -1
 
 
-def ranks_of(text: str) -> frozenset[int] | None:
-    if not text:
-        return None
-    try:
-        return frozenset(int(number) for number in text.split(","))
-    except ValueError as error:
-        raise ValueError(
-            "--local_ranks_filter must be a comma-separated list of integers e.g. "
-            "--local_ranks_filter=0,1,2"
-        ) from error
-
-
 def program_of(args: argparse.Namespace) -> WorkerProgram:
     if args.no_python and args.module:
         raise ValueError(
             "Don't use both the '--no-python' flag and the '--module' flag at the same time."
         )
-    kind = (
-        "command" if args.no_python and not args.run_path else "module" if args.module else "script"
-    )
+    kind = "command" if args.no_python else "module" if args.module else "script"
     own = [] if getattr(args, "use_env", True) else [f"--local-rank={LOCAL_RANK}"]
     return WorkerProgram(kind, args.training_script, [*own, *args.training_script_args])
 
@@ -236,8 +199,6 @@ def program_of(args: argparse.Namespace) -> WorkerProgram:
 def job_of(args: argparse.Namespace) -> Job:
     """The job that a command line describes."""
     fewest, most = parse_min_max_nnodes(args.nnodes)
-    if args.timeout is not None and not args.timeout > 0:
-        raise ValueError(f"--timeout is {args.timeout:g}; a job has more than 0 seconds")
     if args.max_restarts < 0:
         raise AssertionError("max_restarts must be >= 0")
     workers = determine_local_world_size(args.nproc_per_node)
@@ -248,10 +209,6 @@ def job_of(args: argparse.Namespace) -> Job:
         grace = int(os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30"))
     if args.transport:
         registry.find(args.transport)  # or ValueError
-    signals = tuple(name.strip() for name in args.signals_to_handle.split(",") if name.strip())
-    unknown = [name for name in signals if name not in signal.Signals.__members__]
-    if unknown:
-        raise ValueError(f"--signals-to-handle: there is no signal {', '.join(unknown)}")
     if most == 1:
         fewest = 1
     return Job(
@@ -260,21 +217,13 @@ def job_of(args: argparse.Namespace) -> Job:
         rules=JobRules(fewest, most, args.max_restarts),
         workers=workers,
         run_id=run_id,
-        role=args.role,
         node_rank=node_rank,
         local_addr=args.local_addr,
         patience=patience_of(conf),
         monitor_interval=max(0.001, args.monitor_interval),
-        wishes=Wishes(
-            args.log_dir,
-            Std.from_str(args.redirects),
-            Std.from_str(args.tee),
-            ranks_of(args.local_ranks_filter),
-        ),
-        signals=signals,
+        wishes=Wishes(args.log_dir, args.redirects, args.tee),
         shutdown_timeout=grace,
         transport=args.transport,
-        timeout=args.timeout,
     )
 
 
@@ -305,9 +254,6 @@ def finish(args: argparse.Namespace) -> None:
         record(start)(job)
     except ChildFailedError as error:
         print(error, file=sys.stderr)
-        sys.exit(1)
-    except AgentOutOfTime as over:
-        say(str(over))
         sys.exit(1)
     except SignalException as stop:
         say(str(stop))

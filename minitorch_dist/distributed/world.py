@@ -38,7 +38,6 @@ class World:
         self.groups: dict[str, Any] = {}  # by name; the default group is one of them
         self.group_kind: Any = None  # the class of new groups
         self.group_count = 0
-        self.counts: dict[tuple[int, ...], int] = {}  # of groups that only their members made
         self.default_group: Any = None
         self.own_store: Store | None = None  # to be closed with this world
         self.at_end: list[Callable[[], None]] = []  # what to call when it ends, last first

@@ -3,7 +3,6 @@
     launch(train, 4)                               ranks are threads of this process
     launch(train, 4, "sim://")                     the same, in virtual time, over a network
     launch(train, 4, "tcp://", args=(model,))      ranks are processes of this host
-    launch(train, 4, "mpi://")                     under `mpirun -n 4`: this process is one of them
 
 The world stands before the function is called: `get_rank()` answers, and a script's own
 `init_process_group(…)` takes over what is there. Every rank begins with a copy of the caller's
@@ -11,7 +10,7 @@ random generator; in virtual time, where nobody has seeded that, with one that f
 
     limit                       how long a whole run may take
     ranks                       one rank: make the world, call the function, end the world
-    threads  processes  mpi     what a rank is
+    threads  processes          what a rank is
     cores  collector            what ranks of one host share: its cores, and Python's collector
     replacements  wall_clock  chance     what would come from outside of a simulated run
     standard_locks  standard_locals  what the standard library has for threads, for simulated ranks
@@ -24,10 +23,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from minitorch_dist.distributed.journal import files
-from minitorch_dist.launching import mpi, processes, threads
+from minitorch_dist.launching import processes, threads
 from transports import registry
 from transports.clock import SYSTEM, Clock
 from transports.virtual.clock import VirtualClock
@@ -65,15 +65,19 @@ def launch(
     patience = timedelta(minutes=30) if seconds is None else timedelta(seconds=seconds)
     kind = registry.find(transport)
     path = files.wanted(journal)
+    # Functions of Python call each other without C's stack, of which each simulated rank keeps its own. So none is begun by a
+    # `partial` where it can be helped.
+    called: Callable[[], Any] = partial(fn, *args, **kwargs or {}) if args or kwargs else fn
     if kind.ranks_are == "threads":
         if kind.needs_virtual_time and clock is SYSTEM:
             clock = VirtualClock(endless=patience.total_seconds() / 2)  # a deadlock is told at once
-        return threads.run(
-            fn, world_size, transport, args, kwargs or {}, patience, clock, path, limit
-        )
+        return threads.run(called, world_size, transport, patience, clock, path, limit)
     if kind.ranks_are == "mpi":
-        return mpi.run(fn, world_size, args, kwargs or {}, patience, limit)
-    return processes.run(fn, world_size, transport, args, kwargs or {}, patience, path, limit)
+        raise ValueError(
+            f"launch(…, {transport!r}) cannot start the ranks: MPI does. Run mpirun -n {world_size} python …, and call "
+            "init_process_group('mpi') in the script"
+        )
+    return processes.run(called, world_size, transport, patience, path, limit)
 
 
 __all__ = ["launch"]

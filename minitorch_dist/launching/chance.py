@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import random  # noqa: TID251 - to be replaced
 import tempfile
-import time
-import uuid
 from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
@@ -18,7 +16,6 @@ from minitorch_dist.distributed import world
 from minitorch_dist.tensors import generator
 from transports.virtual.clock import VirtualClock
 
-_SINCE_1582 = 0x01B21DD213814000  # of the year 1970, in 100 ns
 _seed_of_its_class = random.Random.seed
 
 
@@ -46,24 +43,6 @@ def reseed(generator: random.Random) -> None:
 def candidate_names() -> Any:
     """For temporary files: names of this rank's own."""
     return _generator("tempfile", tempfile._RandomNameSequence)  # type: ignore[attr-defined]
-
-
-def getnode() -> int:
-    """The identity of this rank, for `uuid`: 48 bits; the one for multicast marks it as no card's address."""
-    return _generator("node", lambda: int.from_bytes(octets(6), "big") | 1 << 40)  # type: ignore[no-any-return]
-
-
-def uuid1(node: int | None = None, clock_seq: int | None = None) -> uuid.UUID:
-    """RFC 4122, version 1: 100 ns since 1582, each number once, and who made it."""
-    given = world.place().given
-    ticks = time.time_ns() // 100 + _SINCE_1582
-    ticks = given["ticks of uuid1"] = max(ticks, given.get("ticks of uuid1", 0) + 1)
-    sequence = int.from_bytes(octets(2), "big") if clock_seq is None else clock_seq
-    parts = (
-        ticks & 0xFFFFFFFF, ticks >> 32 & 0xFFFF, ticks >> 48 & 0x0FFF, sequence >> 8 & 0x3F,
-        sequence & 0xFF, getnode() if node is None else node,
-    )  # fmt: skip
-    return uuid.UUID(fields=parts, version=1)
 
 
 def stream(of: generator.Generator) -> generator.Generator:

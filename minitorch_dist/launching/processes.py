@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,29 +44,22 @@ class LaunchOrder(NamedTuple):
     journal: str
     limit: float | None  # seconds of the whole run, which has begun
     begun: int  # at this instant of the host's clock
-    call: bytes  # pickled: the function, args, kwargs
+    call: bytes  # pickled: the function with its arguments
 
 
 SYMPTOMS = (PeerLost, PeerFailed, limits.OutOfTime)  # of which others may tell more
 
 
 def run(
-    fn: Callable[..., Any],
-    world_size: int,
-    transport: str,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    timeout: timedelta,
-    journal: Path | None = None,
-    limit: float | None = None,
-    start_method: str | None = None,
-) -> list[Any]:
+    called: Callable[[], Any], world_size: int, transport: str, timeout: timedelta,
+    journal: Path | None = None, limit: float | None = None, start_method: str | None = None,
+) -> list[Any]:  # fmt: skip
     """The results by rank, or the exception of the first rank that failed."""
     if journal is not None:
         files.begin_anew(journal)
     where = "" if journal is None else str(journal)
     begun = SYSTEM.now()
-    call = pickle.dumps((sources.portable(fn, (args, kwargs)), tuple(args), dict(kwargs)))
+    call = sources.packed(called)
     drawn = job.draw()
     ours = job.here(world_size, value=drawn)
     store = TCPStore("127.0.0.1", 0, is_master=True, timeout=timeout, of=ours)
@@ -177,12 +169,11 @@ def _serve(order: LaunchOrder, at_end: ExitStack) -> Any:
         rank=order.rank, world_size=order.world_size, local_rank=order.rank, store=store,
         address=order.transport, journal=order.journal,
     )  # fmt: skip
-    fn, args, kwargs = pickle.loads(order.call)
+    called = pickle.loads(order.call)
     at_end.callback(ranks.end, place)
     at_end.enter_context(cores.shared(order.world_size))
     try:
         with limits.alarmed(order.limit, order.begun):
-            called = partial(fn, *args, **kwargs)
             return ranks.run(place, order.random_state, order.timeout, called)
     except Exception as error:
         bootstrap.confess(error)

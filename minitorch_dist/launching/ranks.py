@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from minitorch_dist.cuda import memory
-from minitorch_dist.distributed import bootstrap, codec, world
+from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.journal.files import Sheet
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors import devices, generator
@@ -15,7 +15,6 @@ from transports.clock import Clock
 from transports.stores.store import Store
 
 
-@codec.register
 class RankFailed(RuntimeError):
     """A rank ended without a result, or what it returned or raised cannot be given to the others."""
 

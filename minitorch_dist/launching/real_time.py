@@ -10,15 +10,16 @@ DataLoader(num_workers=…)     may start its workers where they are no copies (
 from __future__ import annotations
 
 import _thread
+import asyncio
 import multiprocessing
 import os
 import subprocess
 import time
+import uuid
 from collections.abc import Callable, Iterator
-from importlib.machinery import ModuleSpec, PathFinder
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from minitorch_dist.launching.callers import LIBRARY
@@ -42,6 +43,8 @@ _FORK = (
     "subprocess.run for a command"
 )
 
+_HOST = "it tells of this machine, and each run shall be the same. uuid.uuid4() follows the seed of the run"
+
 
 class RefusedCall(NamedTuple):
     owner: Any
@@ -63,40 +66,16 @@ def refused() -> Iterator[RefusedCall]:
         BaseProcess, "start", "multiprocessing.Process.start()", _PROCESS, _is_loaders
     )
     yield RefusedCall(_thread, "start_new_thread", "_thread.start_new_thread()", THREAD)
-    for name in ("fork", "forkpty"):
-        if hasattr(os, name):
-            yield RefusedCall(os, name, f"os.{name}()", _FORK)
-
-
-def loops() -> Iterator[RefusedCall]:
-    """Those of asyncio. Its import takes 60 ms, so it is looked at only when somebody has imported it."""
-    import asyncio
-
     yield RefusedCall(asyncio, "run", "asyncio.run()", _LOOP)
     for name in ("__enter__", "run", "get_loop"):
         yield RefusedCall(asyncio.Runner, name, "asyncio.Runner()", _LOOP)
     for name in ("run_forever", "run_until_complete"):
         yield RefusedCall(asyncio.BaseEventLoop, name, f"{name}() of an event loop", _LOOP)
-
-
-class WhenAsyncioComes:
-    """A finder of modules that calls `act` when asyncio has been imported."""
-
-    def __init__(self, act: Callable[[], None]) -> None:
-        self._act = act
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        found = PathFinder.find_spec(name, path, target) if name == "asyncio" else None
-        if found is None or found.loader is None:
-            return None
-        execute = found.loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            execute(module)
-            self._act()
-
-        found.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return found
+    for name in ("uuid1", "getnode"):
+        yield RefusedCall(uuid, name, f"uuid.{name}()", _HOST)
+    for name in ("fork", "forkpty"):
+        if hasattr(os, name):
+            yield RefusedCall(os, name, f"os.{name}()", _FORK)
 
 
 def kept() -> Iterator[tuple[Any, Any]]:

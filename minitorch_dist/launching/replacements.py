@@ -33,7 +33,6 @@ import sys
 import tempfile
 import threading  # noqa: TID251 - to be replaced
 import time
-import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -97,14 +96,8 @@ def _replace_all() -> None:
         _replaced.append((module, "time", module.time))  # there alone
         module.time = its_time
     _refuse(real_time.refused())
-    if "asyncio" in sys.modules:
-        _refuse(real_time.loops())
-    else:
-        finder = real_time.WhenAsyncioComes(lambda: _refuse(real_time.loops()))
-        sys.meta_path.insert(0, finder)
-        _undo.append(lambda: sys.meta_path.remove(finder))
     _put(threading, "local", standard_locals.VirtualLocal)
-    _undo.extend(standard_locals.adapted(is_users))
+    _undo.extend(standard_locals.refused(is_users))
     for name, ours in wall_clock.instead().items():
         _replace(time, name, ours)
     _replace(os, "urandom", chance.octets)
@@ -112,8 +105,6 @@ def _replace_all() -> None:
     if hasattr(os, "getrandom"):
         _replace(os, "getrandom", chance.getrandom)
     _replace(tempfile, "_get_candidate_names", chance.candidate_names)
-    _replace(uuid, "uuid1", chance.uuid1)
-    _replace(uuid, "getnode", chance.getnode)
     _replace_seeding()
     for name, found in list(vars(random).items()):
         if getattr(found, "__self__", None) is random._inst:

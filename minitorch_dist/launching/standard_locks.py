@@ -11,17 +11,20 @@ they count a timeout. Threads that are no ranks go past all of this.
 from __future__ import annotations
 
 import functools
+import gc
+import operator
 import queue  # noqa: TID251 - to be replaced
 import sys
 import threading  # noqa: TID251 - to be replaced
 import types
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import output, standard_locals, wall_clock
+from minitorch_dist.multiprocessing import sources
 from transports.virtual.clock import VirtualClock
 from transports.virtual.locks import VirtualLock, VirtualNotice, VirtualRLock
 
@@ -30,16 +33,10 @@ KINDS = frozenset({LOCK, RLOCK, LOCAL, threading.Condition})
 _MAKERS = {id(getattr(threading, name)): name for name in ("Lock", "RLock", "local")}
 _HERE = __file__.rpartition("standard_locks")[0]
 MOST = 1000  # entries of a list or a dictionary that are looked through
-_PLAIN = (
-    str,
-    bytes,
-    int,
-    float,
-    complex,
-    types.NoneType,
-    types.ModuleType,
-    types.BuiltinFunctionType,
-)
+_PLAIN = (str, bytes, int, float, complex, type(None), types.ModuleType, types.BuiltinFunctionType)  # fmt: skip
+_LEADING = (
+    types.MethodType, functools.partial, staticmethod, classmethod, property, tuple, set, frozenset,
+)  # fmt: skip
 starting: set[int] = set()  # threads that start a real one, and wait until it has begun
 
 
@@ -75,9 +72,7 @@ def _made(kind: Callable[..., Any], original: Callable[..., Any]) -> Callable[..
 
 # ------------------------------------------------------------------------------ made before the run
 
-_stand_ins: dict[
-    int, tuple[Any, Any]
-] = {}  # the real one and ours, by the identity of the real one
+_stand_ins: dict[int, tuple[Any, Any]] = {}  # the real one and ours, by the identity of that
 
 
 def forget() -> None:
@@ -89,7 +84,7 @@ def found_in(names: dict[str, Any]) -> list[Callable[[], None]]:
     """Replace those that stand in a module, for all runs that last. The functions that undo it."""
     search = _LockSearch(lambda _: False)
     for name in [name for name, held in names.items() if type(held) in KINDS]:
-        search.entry(names, name)
+        search.look(_entry(names, name))
     return search.undo
 
 
@@ -107,130 +102,113 @@ def given(roots: Iterable[Any], is_users: Callable[[str], bool]) -> Iterator[Non
             put_back()
 
 
+class Place(NamedTuple):
+    """Where something is held: an entry of a container, an attribute, a cell."""
+
+    owner: Any
+    key: Any
+    read: Callable[[Any, Any], Any]
+    write: Callable[[Any, Any, Any], None]
+
+    def put_back(self, ours: Any, held: Any) -> None:
+        """Put back the object of before, unless the program has put another thing there meanwhile."""
+        with suppress(LookupError, AttributeError):
+            if self.read(self.owner, self.key) is ours:
+                self.write(self.owner, self.key, held)
+
+
+def _entry(owner: Any, key: Any) -> Place:
+    return Place(owner, key, operator.getitem, operator.setitem)
+
+
+def _attribute(owner: Any, name: str) -> Place:
+    return Place(owner, name, lambda one, key: vars(one)[key], setattr)
+
+
+def _field(owner: Any, name: str) -> Place:
+    return Place(owner, name, getattr, setattr)
+
+
 class _LockSearch:
     def __init__(self, is_users: Callable[[str], bool]) -> None:
         self._is_users = is_users
         self._seen: dict[int, Any] = {}
         self.undo: list[Callable[[], None]] = []
 
+    def look(self, place: Place) -> None:
+        """Put a stand-in in place of a lock; look through anything else."""
+        held = place.read(place.owner, place.key)
+        ours = _virtual_of(held)
+        if ours is None:
+            self.visit(held)
+        else:
+            place.write(place.owner, place.key, ours)
+            self.undo.append(functools.partial(place.put_back, ours, held))
+
     def visit(self, found: Any) -> None:
         """Look through what this leads to."""
         if id(found) in self._seen or isinstance(found, _PLAIN):
             return
         self._seen[id(found)] = found
-        if isinstance(found, types.FunctionType):
-            self._function(found)
-        elif isinstance(found, types.MethodType):
-            self._all(found.__func__, found.__self__)
-        elif isinstance(found, functools.partial):
-            self._all(found.func, *found.args, *found.keywords.values())
-        elif isinstance(found, staticmethod | classmethod):
-            self.visit(found.__func__)
-        elif isinstance(found, property):
-            self._all(found.fget, found.fset)
-        elif isinstance(found, list) and len(found) <= MOST:
-            for place in range(len(found)):
-                self.entry(found, place)
-        elif isinstance(found, dict) and len(found) <= MOST:
-            if isinstance(found, defaultdict):
-                self._factory(found)
-            for key in [*found]:
-                self.entry(found, key)
-        elif isinstance(found, tuple | set | frozenset) and len(found) <= MOST:
-            self._all(*found)
-        elif isinstance(found, threading.Condition):
-            self._condition(found)
-        elif isinstance(found, type):
-            if self._is_of_user(found):
-                self._all(*found.__bases__)
-                for name in [*vars(found)]:
-                    self._attribute(found, name)
-        elif self._is_of_user(type(found)):
-            self.visit(type(found))
-            if isinstance(getattr(found, "__dict__", None), dict):
-                self.visit(found.__dict__)
+        for place in self._places(found):
+            self.look(place)
+        for held in self._parts(found):
+            self.visit(held)
 
-    def _all(self, *found: Any) -> None:
-        for each in found:
-            self.visit(each)
+    def _places(self, found: Any) -> list[Place]:
+        """The places in it where a lock can be replaced."""
+        match found:
+            case types.FunctionType() if not found.__code__.co_filename.startswith(_HERE):
+                cells = [cell for cell in found.__closure__ or () if not _is_empty(cell)]
+                return [*(_field(cell, "cell_contents") for cell in cells), *self._named(found)]
+            case list() if len(found) <= MOST:
+                return [_entry(found, place) for place in range(len(found))]
+            case dict() if len(found) <= MOST:
+                made = [_field(found, "default_factory")] if isinstance(found, defaultdict) else []
+                return made + [_entry(found, key) for key in found]
+            case type() if self._is_of_user(found):
+                return [_attribute(found, name) for name in vars(found)]
+        return []
+
+    def _parts(self, found: Any) -> Iterable[Any]:
+        """The other objects that it leads to."""
+        match found:
+            case types.FunctionType():
+                return (*(found.__defaults__ or ()), *(found.__kwdefaults__ or {}).values())
+            case type():
+                return found.__bases__ if self._is_of_user(found) else ()
+            case tuple() | set() | frozenset() if len(found) > MOST:
+                return ()
+            case _ if isinstance(found, _LEADING):
+                return gc.get_referents(found)
+        own = getattr(found, "__dict__", None)
+        return (type(found), own) if self._is_of_user(type(found)) and isinstance(own, dict) else ()
 
     def _is_of_user(self, kind: type) -> bool:
-        module = sys.modules.get(kind.__module__)
-        file = getattr(module, "__file__", None) or (
-            "" if kind.__module__ == "__main__" else "<frozen"
-        )
-        return self._is_users(file)
+        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+        return self._is_users(file or ("" if kind.__module__ == "__main__" else "<frozen"))
 
-    def _function(self, function: types.FunctionType) -> None:
-        if function.__code__.co_filename.startswith(
-            _HERE
-        ):  # one of the stand-ins, which holds the original
-            return
-        for cell in function.__closure__ or ():
-            try:
-                held = cell.cell_contents
-            except ValueError:  # it is empty
-                continue
-            ours = _virtual_of(held)
-            if ours is None:
-                self.visit(held)
-            else:
-                cell.cell_contents = ours
-                self.undo.append(functools.partial(setattr, cell, "cell_contents", held))
-        self._all(*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    def _named(self, function: types.FunctionType) -> Iterator[Place]:
+        """The names that a user's function takes from its module, or from another one of the user's."""
         names = function.__globals__
-        if self._is_users(function.__code__.co_filename) or names.get("PROGRAM", False):
-            self._named(names, set(_names(function.__code__)))
+        if not (self._is_users(function.__code__.co_filename) or names.get("PROGRAM", False)):
+            return
+        wanted, modules = set(sources.names_of(function.__code__)), [names]
+        while modules:
+            names = modules.pop()
+            for name in sorted(wanted & names.keys()):
+                if not isinstance(names[name], types.ModuleType):
+                    yield _entry(names, name)
+                elif self._is_users(getattr(names[name], "__file__", None) or "<frozen"):
+                    wanted.discard(name)
+                    modules.append(vars(names[name]))
 
-    def _named(self, names: dict[str, Any], wanted: set[str]) -> None:
-        """Look through the names that a function takes from its module, or from another one of the user's."""
-        for name in sorted(wanted & names.keys()):
-            held = names[name]
-            if isinstance(held, types.ModuleType):
-                if self._is_users(getattr(held, "__file__", None) or "<frozen"):
-                    self._named(vars(held), wanted - {name})
-            else:
-                self.entry(names, name)
 
-    def entry(self, container: Any, key: Any) -> None:
-        held = container[key]
-        ours = _virtual_of(held)
-        if ours is None:
-            return self.visit(held)
-        container[key] = ours
-
-        def put_back() -> None:
-            if (container.get(key) if isinstance(container, dict) else container[key]) is ours:
-                container[key] = held
-
-        self.undo.append(put_back)
-        return None
-
-    def _factory(self, found: defaultdict[Any, Any]) -> None:
-        held = found.default_factory
-        ours = _virtual_of(held)
-        if ours is None:
-            return self.visit(held)
-        found.default_factory = ours
-        self.undo.append(functools.partial(setattr, found, "default_factory", held))
-        return None
-
-    def _attribute(self, kind: type, name: str) -> None:
-        held = vars(kind)[name]
-        ours = _virtual_of(held)
-        if ours is None:
-            return self.visit(held)
-        setattr(kind, name, ours)
-        self.undo.append(functools.partial(setattr, kind, name, held))
-        return None
-
-    def _condition(self, condition: threading.Condition) -> None:
-        """It has taken methods out of its lock. One for which a thread waits stays as it is."""
-        before = dict(vars(condition))
-        ours = None if before["_waiters"] else _virtual_of(before["_lock"])
-        if ours is not None:
-            condition.__init__(ours)  # type: ignore[misc]
-            self.undo.append(lambda: vars(condition).update(before))
+def _is_empty(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is cell
+    except ValueError:
+        return True
 
 
 def _virtual_of(held: Any) -> Any:
@@ -238,10 +216,12 @@ def _virtual_of(held: Any) -> Any:
     if id(held) in _MAKERS:  # as the factory of a field, say
         return getattr(threading, _MAKERS[id(held)])
     kind = type(held)
-    if kind not in (LOCK, RLOCK, LOCAL) or (kind is RLOCK and not _is_free(held)):
+    if kind not in KINDS or not _is_free(held):
         return None
     if id(held) not in _stand_ins:
-        if kind is LOCAL:
+        if kind is threading.Condition:
+            ours: Any = threading.Condition(_virtual_of(held._lock))
+        elif kind is LOCAL:
             ours = standard_locals.stand_in(held)
         else:
             ours = VirtualLock(find, held) if kind is LOCK else VirtualRLock(find)
@@ -249,16 +229,13 @@ def _virtual_of(held: Any) -> Any:
     return _stand_ins[id(held)][1]
 
 
-def _is_free(lock: Any) -> bool:
-    if lock._is_owned() or not lock.acquire(False):
+def _is_free(held: Any) -> bool:
+    """Whether nobody has it, so that it may be another one for a while. A held Lock stays held in its stand-in."""
+    if type(held) is threading.Condition:
+        return not held._waiters and _is_free(held._lock)  # type: ignore[attr-defined]
+    if type(held) is not RLOCK:
+        return type(held) in (LOCK, LOCAL)
+    if held._is_owned() or not held.acquire(False):  # type: ignore[attr-defined]
         return False
-    lock.release()
+    held.release()
     return True
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    """The names of globals and attributes in a function, and in those within it."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from types import MethodType
 from typing import Any
@@ -29,39 +28,28 @@ from transports.stores.store import HashStore
 
 
 def run(
-    fn: Callable[..., Any],
-    world_size: int,
-    transport: str,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    timeout: timedelta,
-    clock: Clock,
-    journal: Path | None = None,
-    limit: float | None = None,
-) -> list[Any]:
+    called: Callable[[], Any], world_size: int, transport: str, timeout: timedelta, clock: Clock,
+    journal: Path | None = None, limit: float | None = None,
+) -> list[Any]:  # fmt: skip
     """The results by rank, or the exception of the first rank that failed."""
     if journal is not None:
         files.begin_anew(journal)
-    sheet = None if journal is None else files.Sheet(journal)
-    at_once = world_size if clock is SYSTEM else 1  # in virtual time one rank runs at a time
-    try:
-        kept_out = nullcontext() if clock is SYSTEM else replacements.kept_out()
-        locks = (
-            nullcontext() if clock is SYSTEM
-            else standard_locks.given((fn, *args, *kwargs.values()), callers.is_users)
-        )  # fmt: skip
-        whole_lines = lines.whole_lines(world.place)
-        with cores.shared(at_once), collector.shared(world_size), kept_out, locks, whole_lines:
-            return _run(fn, world_size, transport, args, kwargs, timeout, clock, sheet, limit)
-    finally:
+    with ExitStack() as around:
+        sheet = None if journal is None else files.Sheet(journal)
         if sheet is not None:
-            sheet.close()
+            around.callback(sheet.close)
+        around.enter_context(cores.shared(world_size if clock is SYSTEM else 1))
+        around.enter_context(collector.shared(world_size))
+        if clock is not SYSTEM:  # in virtual time one rank runs at a time
+            around.enter_context(replacements.kept_out())
+            around.enter_context(standard_locks.given((called,), callers.is_users))
+        around.enter_context(lines.whole_lines(world.place))
+        return _run(called, world_size, transport, timeout, clock, sheet, limit)
 
 
 def _run(
-    fn: Callable[..., Any], world_size: int, transport: str, args: Sequence[Any],
-    kwargs: Mapping[str, Any], timeout: timedelta, clock: Clock, sheet: files.Sheet | None,
-    limit: float | None,
+    called: Callable[[], Any], world_size: int, transport: str, timeout: timedelta, clock: Clock,
+    sheet: files.Sheet | None, limit: float | None,
 ) -> list[Any]:  # fmt: skip
     store = HashStore(clock, timeout)
     places = [
@@ -71,9 +59,6 @@ def _run(
     results: list[Any] = [None] * world_size
     failures: list[tuple[int, BaseException]] = []
     random_state = generator.current()
-    # Functions and methods of Python call each other without C's stack. Each simulated rank keeps its own of that, so
-    # none is begun by a `partial`, or called with `*args`, where it can be helped.
-    called = partial(fn, *args, **kwargs) if args or kwargs else fn
 
     def one(rank: int) -> None:
         place = places[rank]

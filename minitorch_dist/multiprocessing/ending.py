@@ -7,10 +7,8 @@ ends, and an exit code: `multiprocessing.Process` is one, the agent's workers to
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from multiprocessing import connection, parent_process
@@ -19,7 +17,6 @@ from typing import Protocol
 from transports.clock import SYSTEM
 
 SLICE = 0.05  # seconds between two looks at what cannot be waited for
-PR_SET_PDEATHSIG = 1
 
 
 class Process(Protocol):
@@ -73,42 +70,13 @@ def tell(processes: Iterable[Process], what: signal.Signals | None) -> None:
                 os.kill(process.pid, what)
 
 
-def end(processes: Sequence[Process], stages: Sequence[Stage] = POLITE) -> None:
-    """Return when all have ended: each stage is tried on those that are left."""
-    for what, patience in stages:
-        tell(processes, what)
-        deadline = SYSTEM.deadline(patience)
-        while left := [process for process in processes if process.exitcode is None]:
-            if deadline.is_over():
-                break
-            await_any(left, deadline.left())
-
-
-def can_be_signalled(start_method: str) -> bool:
-    """Whether the system itself can end a process that is started here and now with its parent. Linux does,
-    when the *thread* ends that started it. It knows nothing of fork servers.
-    """
-    import threading  # noqa: TID251 - asks which thread this is
-
-    is_main = threading.current_thread() is threading.main_thread()
-    return sys.platform == "linux" and is_main and start_method in ("spawn", "fork")
-
-
-def die_with_parent(by_signal: bool) -> None:
-    """From now on this process does not outlive the one that started it, not even after its `kill -9`. The
-    system sends us a signal, or else a thread of ours watches.
-    """
+def die_with_parent() -> None:
+    """From now on this process does not outlive the one that started it, not even after its `kill -9`: a thread watches."""
     parent = parent_process()
     assert parent is not None, "only for processes that multiprocessing has started"
-    if by_signal:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent.pid:  # it has ended meanwhile
-            os._exit(1)
-        return
-    sentinel = parent.sentinel
 
     def watch() -> None:
-        connection.wait([sentinel])
+        connection.wait([parent.sentinel])
         os._exit(1)
 
     SYSTEM.start(watch, "watch over the parent")

@@ -48,7 +48,6 @@ class ProcessPool:
         variables: Mapping[str, str] | None = None,
     ) -> None:
         context: Any = multiprocessing.get_context(start_method)
-        by_signal = ending.can_be_signalled(start_method)
         # A fork server's children would have the environment of its beginning.
         ours_now = {**os.environ, **(variables or {})}
         self.processes: list[Any] = []
@@ -61,7 +60,7 @@ class ProcessPool:
                     ours, theirs = context.Pipe(duplex=False)
                     self._pipes[index] = ours
                     process = context.Process(
-                        target=_serve, args=(theirs, act, order, by_signal, ours_now),
+                        target=_serve, args=(theirs, act, order, ours_now),
                         name=f"{name} {index}", daemon=daemon,
                     )  # fmt: skip
                     with theirs:
@@ -123,10 +122,8 @@ class ProcessPool:
 # -------------------------------------------------------------------------------- in the process
 
 
-def _serve(
-    pipe: connection.Connection, act: Act, order: Any, by_signal: bool, environment: dict[str, str]
-) -> None:
-    ending.die_with_parent(by_signal)
+def _serve(pipe: connection.Connection, act: Act, order: Any, environment: dict[str, str]) -> None:
+    ending.die_with_parent()
     os.environ.clear()
     os.environ.update(environment)
     lines.one_write_a_line()

@@ -144,9 +144,9 @@ def start_processes(
 ) -> ProcessContext | None:
     """Run `fn(i, *args)` in `nprocs` processes. With `join`, return when all have ended, or raise
     the failure of the first that failed; without, return a `ProcessContext` at once."""
+    orders: list[Any] = [(fn, index, tuple(args)) for index in range(nprocs)]
     if start_method != "fork":
-        fn = sources.portable(fn, args, "mp.start_processes(…, start_method='fork')")
-    orders = [(fn, index, tuple(args)) for index in range(nprocs)]
+        orders = [sources.Portable(order, "start_method='fork'") for order in orders]
     mine = {job.VARIABLE: job.draw(nprocs)}  # other hosts may start the rest of a larger world
     context = ProcessContext(ProcessPool(_act, orders, start_method, daemon, "process", mine))
     if not join:

@@ -26,7 +26,6 @@ from minitorch_dist.nn.modules.activation import (
     Sigmoid as Sigmoid,
     SiLU as SiLU,
     Softmax as Softmax,
-    Softmax2d as Softmax2d,
     Softplus as Softplus,
     Tanh as Tanh,
 )
@@ -34,7 +33,6 @@ from minitorch_dist.nn.modules.attention import MultiheadAttention as MultiheadA
 from minitorch_dist.nn.modules.batchnorm import (
     BatchNorm1d as BatchNorm1d,
     BatchNorm2d as BatchNorm2d,
-    BatchNorm3d as BatchNorm3d,
 )
 from minitorch_dist.nn.modules.container import (
     ModuleDict as ModuleDict,
@@ -54,10 +52,6 @@ from minitorch_dist.nn.modules.dropout import (
     Dropout2d as Dropout2d,
 )
 from minitorch_dist.nn.modules.flatten import Flatten as Flatten, Unflatten as Unflatten
-from minitorch_dist.nn.modules.instancenorm import (
-    InstanceNorm1d as InstanceNorm1d,
-    InstanceNorm2d as InstanceNorm2d,
-)
 from minitorch_dist.nn.modules.linear import Identity as Identity, Linear as Linear
 from minitorch_dist.nn.modules.loss import (
     BCELoss as BCELoss,
@@ -73,30 +67,22 @@ from minitorch_dist.nn.modules.loss import (
 from minitorch_dist.nn.modules.module import Module as Module
 from minitorch_dist.nn.modules.normalization import (
     GroupNorm as GroupNorm,
+    InstanceNorm1d as InstanceNorm1d,
+    InstanceNorm2d as InstanceNorm2d,
     LayerNorm as LayerNorm,
     RMSNorm as RMSNorm,
 )
 from minitorch_dist.nn.modules.padding import (
-    CircularPad1d as CircularPad1d,
-    CircularPad2d as CircularPad2d,
-    CircularPad3d as CircularPad3d,
     ConstantPad1d as ConstantPad1d,
     ConstantPad2d as ConstantPad2d,
-    ConstantPad3d as ConstantPad3d,
     ReflectionPad1d as ReflectionPad1d,
     ReflectionPad2d as ReflectionPad2d,
-    ReflectionPad3d as ReflectionPad3d,
     ReplicationPad1d as ReplicationPad1d,
     ReplicationPad2d as ReplicationPad2d,
-    ReplicationPad3d as ReplicationPad3d,
     ZeroPad1d as ZeroPad1d,
     ZeroPad2d as ZeroPad2d,
-    ZeroPad3d as ZeroPad3d,
 )
-from minitorch_dist.nn.modules.parameter_container import (
-    ParameterDict as ParameterDict,
-    ParameterList as ParameterList,
-)
+from minitorch_dist.nn.modules.parameter_container import ParameterList as ParameterList
 from minitorch_dist.nn.modules.pixelshuffle import PixelShuffle as PixelShuffle
 from minitorch_dist.nn.modules.pooling import (
     AdaptiveAvgPool1d as AdaptiveAvgPool1d,
@@ -125,11 +111,7 @@ from minitorch_dist.nn.modules.transformer import (
     TransformerEncoder as TransformerEncoder,
     TransformerEncoderLayer as TransformerEncoderLayer,
 )
-from minitorch_dist.nn.modules.upsampling import (
-    Upsample as Upsample,
-    UpsamplingBilinear2d as UpsamplingBilinear2d,
-    UpsamplingNearest2d as UpsamplingNearest2d,
-)
+from minitorch_dist.nn.modules.upsampling import Upsample as Upsample
 from minitorch_dist.nn.parameter import Buffer as Buffer, Parameter as Parameter
 
 

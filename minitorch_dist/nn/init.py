@@ -8,14 +8,13 @@ doi:10.1109/ICCV.2015.123).
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from minitorch_dist import not_offered
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
@@ -24,26 +23,19 @@ from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.ops.making import creation, random
 
 V = TypeVar("V", bound=TensorBase)
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """By how much weights must be larger because this nonlinearity follows them."""
-    if nonlinearity in ("linear", "sigmoid") or nonlinearity.startswith("conv"):
-        return 1
-    if nonlinearity == "tanh":
-        return 5 / 3
-    if nonlinearity == "relu":
-        return math.sqrt(2)
     if nonlinearity == "leaky_relu":
-        if isinstance(param, bool) or not isinstance(param, (int, float, type(None))):
-            raise ValueError(f"negative_slope {param} not a valid number")
         slope = 0.01 if param is None else param
         return math.sqrt(2 / (1 + slope**2))
-    if nonlinearity == "selu":
-        return 3 / 4
-    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    gains = {"linear": 1, "sigmoid": 1, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
+    if nonlinearity.startswith("conv"):
+        return 1
+    if nonlinearity not in gains:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    return gains[nonlinearity]
 
 
 # ------------------------------------------------------------------------------ given distributions
@@ -116,28 +108,6 @@ def ones_(tensor: V) -> V:
 
 def zeros_(tensor: V) -> V:
     return _filled(tensor, 0)  # type: ignore[no-any-return]
-
-
-def eye_(tensor: V) -> V:
-    """The identity matrix: a linear layer that passes on what it can."""
-    _check_matrix(tensor)
-    return _store(tensor, np.eye(*tensor.array.shape))
-
-
-def dirac_(tensor: V, groups: int = 1) -> V:
-    """The identity of convolution: a one in the middle of each channel's own kernel."""
-    shape = tensor.array.shape
-    if len(shape) not in (3, 4, 5):
-        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
-    if shape[0] % groups:
-        raise ValueError("dim 0 must be divisible by groups")
-    values = np.zeros(shape)
-    per_group = shape[0] // groups
-    middle = tuple(n // 2 for n in shape[2:])
-    for channel in range(min(per_group, shape[1])):
-        for group in range(groups):
-            values[(group * per_group + channel, channel, *middle)] = 1
-    return _store(tensor, values)
 
 
 # --------------------------------------------------------------------------- variance from the shape
@@ -228,22 +198,6 @@ def orthogonal_(tensor: V, gain: float = 1, generator: Generator | None = None) 
     return _store(tensor, gain * (q.T if flat[0] < flat[1] else q).reshape(shape))
 
 
-def sparse_(tensor: V, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> V:
-    """Normal, with a share of `sparsity` zeros in every column."""
-    _check_matrix(tensor)
-    rows, columns = tensor.array.shape
-    values = normal_(creation.empty_like(tensor), 0, std, generator).array
-    for column in range(columns):
-        chosen = random.randperm(rows, generator=generator).array
-        values[chosen[: math.ceil(sparsity * rows)], column] = 0
-    return _store(tensor, values)
-
-
-def _check_matrix(tensor: TensorBase) -> None:
-    if tensor.array.ndim != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
-
-
 def _store(tensor: V, values: Any) -> V:
     with grad_modes.no_grad():
         check_writable(tensor)
@@ -257,27 +211,4 @@ def _filled(tensor: Any, value: float) -> Any:
         return tensor.fill_(value)
 
 
-# ------------------------------------------------------------------- old names, without the underscore
-
-
-def _deprecated(function: Callable[P, R]) -> Callable[P, R]:
-    new = function.__name__
-
-    @functools.wraps(function)
-    def old(*args: P.args, **kwargs: P.kwargs) -> R:
-        warnings.warn(
-            f"`nn.init.{new[:-1]}` is now deprecated in favor of `nn.init.{new}`.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return function(*args, **kwargs)
-
-    old.__name__ = new[:-1]
-    return old
-
-
-uniform, normal, constant = _deprecated(uniform_), _deprecated(normal_), _deprecated(constant_)
-eye, dirac, sparse = _deprecated(eye_), _deprecated(dirac_), _deprecated(sparse_)
-xavier_uniform, xavier_normal = _deprecated(xavier_uniform_), _deprecated(xavier_normal_)
-kaiming_uniform, kaiming_normal = _deprecated(kaiming_uniform_), _deprecated(kaiming_normal_)
-orthogonal = _deprecated(orthogonal_)
+not_offered.guard(globals())

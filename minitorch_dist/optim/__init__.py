@@ -4,12 +4,11 @@ optimizer       what all share: groups, state for each parameter, hooks around t
 elementwise     what a concrete step stands on: which arrays, their memory, and pieces for the cache
 sgd  adagrad  adadelta  rmsprop  adam (AdamW)      a formula in each
 states          an optimizer's memory as plain data, and back
-swa_utils       averages of a model over its training
 lr_scheduler/   the rate as a function of the epoch
 """
 
 from minitorch_dist import not_offered
-from minitorch_dist.optim import lr_scheduler as lr_scheduler, swa_utils as swa_utils
+from minitorch_dist.optim import lr_scheduler as lr_scheduler
 from minitorch_dist.optim.adadelta import Adadelta as Adadelta
 from minitorch_dist.optim.adagrad import Adagrad as Adagrad
 from minitorch_dist.optim.adam import Adam as Adam, AdamW as AdamW

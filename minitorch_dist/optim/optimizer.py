@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.optim import states
 from minitorch_dist.tensors import ledger
 from minitorch_dist.tensors.autograd.hooks import Hooks, RemovableHandle
@@ -22,20 +23,21 @@ from minitorch_dist.tensors.core.without_warnings import enter_silence, leave_si
 from minitorch_dist.tensors.tensor import Tensor
 
 Group: TypeAlias = dict[str, Any]
-Params: TypeAlias = "Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]"
+Params: TypeAlias = "Iterable[Tensor] | Iterable[Group]"
 Closure: TypeAlias = Callable[[], Any]
-
-required = object()  # a default that every group has to give itself
 
 _before_every_step: Hooks = {}
 _after_every_step: Hooks = {}
 
 
+@tells_what_is_gone
 class Optimizer:
     """Base class. `defaults` are the options of groups that do not give their own."""
 
     param_groups: list[Group]
     state: defaultdict[Any, Any]
+    _step_pre: Hooks
+    _step_post: Hooks
     _opt_called: bool = False  # whether step() ran: what learning-rate schedules ask
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -53,7 +55,7 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
-        self._make_hooks()
+        self._step_pre, self._step_post = {}, {}
         groups: list[Any] = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -61,18 +63,6 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
-
-    def _make_hooks(self) -> None:
-        for name in ("_step_pre", "_step_post", "_state_dict_pre", "_state_dict_post",
-                     "_load_state_dict_pre", "_load_state_dict_post"):  # fmt: skip
-            setattr(self, name, {})
-
-    _step_pre: Hooks
-    _step_post: Hooks
-    _state_dict_pre: Hooks
-    _state_dict_post: Hooks
-    _load_state_dict_pre: Hooks
-    _load_state_dict_post: Hooks
 
     # ----------------------------------------------------------------------------------- stepping
 
@@ -111,13 +101,7 @@ class Optimizer:
                 "optimizer parameters need to be organized in ordered collections, but the "
                 "ordering of tensors in sets will change between runs. Please use a list instead."
             )
-        entries = [given] if isinstance(given, Tensor) else list(given)
-        names = [entry[0] for entry in entries if isinstance(entry, tuple)]
-        params = [entry[1] if isinstance(entry, tuple) else entry for entry in entries]
-        if names and len(names) != len(params):
-            raise ValueError(
-                "all optimizer params should be with/without names. Some param names are missing"
-            )
+        params = [given] if isinstance(given, Tensor) else list(given)
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(
@@ -126,37 +110,20 @@ class Optimizer:
                 )
             if not (p.is_leaf or p._retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
-        param_group["params"] = params
-        if names:
-            param_group["param_names"] = names
-        for name, default in self.defaults.items():
-            if default is required and name not in param_group:
-                raise ValueError(
-                    "parameter group didn't specify a value of required optimization parameter "
-                    + name
-                )
-            param_group.setdefault(name, default)
-        self._check_new(param_group)
-        self.param_groups.append(param_group)
-
-    def _check_new(self, param_group: Group) -> None:
-        ids = {id(p) for p in param_group["params"]}
-        if len(ids) < len(param_group["params"]):
+        ids = {id(p) for p in params}
+        if len(ids) < len(params):
             warnings.warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this "
-                "will cause an error; see github.com/pytorch/pytorch/issues/40967 for more "
-                "information",
-                stacklevel=4,
+                "will cause an error",
+                stacklevel=3,
             )
-        named = "param_names" in param_group
         for group in self.param_groups:
-            if named != ("param_names" in group):
-                raise ValueError(
-                    "all optimizer param groups should be with/without names. cannot add param "
-                    f"group {'with' if named else 'without'} names to the optimizer"
-                )
             if not ids.isdisjoint(id(p) for p in group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
+        param_group["params"] = params
+        for name, default in self.defaults.items():
+            param_group.setdefault(name, default)
+        self.param_groups.append(param_group)
 
     def __repr__(self) -> str:
         text = f"{type(self).__name__} ("
@@ -171,32 +138,20 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if "_step_pre" not in self.__dict__:
-            self._make_hooks()
+        for name in ("_step_pre", "_step_post"):
+            self.__dict__.setdefault(name, {})
 
     # -------------------------------------------------------------------------------- checkpoints
 
     def state_dict(self) -> dict[str, Any]:
         """The state and the options, with numbers in place of the parameters (see `states`)."""
-        for hook in list(self._state_dict_pre.values()):
-            hook(self)
-        saved = states.pack(self.param_groups, self.state)
-        for hook in list(self._state_dict_post.values()):
-            replaced = hook(self, saved)
-            saved = saved if replaced is None else replaced
-        return saved
+        return states.pack(self.param_groups, self.state)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from `state_dict`. The tensors are copied, so nothing is shared with it."""
-        saved = dict(state_dict)
-        for hook in list(self._load_state_dict_pre.values()):
-            replaced = hook(self, saved)
-            saved = saved if replaced is None else replaced
         with ledger.category("optimizer"):
-            groups, state = states.unpack(saved, self.param_groups)
+            groups, state = states.unpack(state_dict, self.param_groups)
         self.__setstate__({"state": state, "param_groups": groups})
-        for hook in list(self._load_state_dict_post.values()):
-            hook(self)
 
     # -------------------------------------------------------------------------------------- hooks
 
@@ -207,30 +162,6 @@ class Optimizer:
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(optimizer, args, kwargs)` runs after step()."""
         return RemovableHandle(self._step_post, hook)
-
-    def register_state_dict_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """`hook(optimizer)` runs before state_dict() looks at anything."""
-        return RemovableHandle(self._state_dict_pre, hook, prepend)
-
-    def register_state_dict_post_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """`hook(optimizer, state_dict)` may change the state_dict or return another."""
-        return RemovableHandle(self._state_dict_post, hook, prepend)
-
-    def register_load_state_dict_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """`hook(optimizer, state_dict)` sees what will be loaded and may return another."""
-        return RemovableHandle(self._load_state_dict_pre, hook, prepend)
-
-    def register_load_state_dict_post_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """`hook(optimizer)` runs when loading is done."""
-        return RemovableHandle(self._load_state_dict_post, hook, prepend)
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -56,8 +56,6 @@ def unpack(
             )
         owners.update(zip(new["params"], old["params"], strict=True))
         new["params"] = old["params"]
-        if "param_names" in old:
-            new.setdefault("param_names", old["param_names"])
     state: defaultdict[Any, Any] = defaultdict(dict)
     for key, value in saved["state"].items():
         if key in owners:

@@ -8,7 +8,6 @@
 
 events       spans of time, their averages, the table and the trace
 recording    the calls of operations
-collectives  the operations of groups
 schedules    which steps are recorded
 profile      `profile` itself
 """

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from minitorch_dist.serialization.files import replacing
 
 PER_MICROSECOND: Final = 10**6  # picoseconds
-COLLECTIVE: Final = (
-    "collective"  # the category of what a group does, beside the program or in its place
-)
+COLUMNS: Final = ["Name", "Self CPU %", "Self CPU", "CPU total", "CPU time avg", "# of Calls"]
+SORTABLE: Final = ("cpu_time_total", "self_cpu_time_total", "cpu_time", "count")
 
 
 class TimedEvent:
@@ -21,7 +21,6 @@ class TimedEvent:
         self.name, self.category, self.start, self.shapes = name, category, start, shapes
         self.end = start
         self.inside = 0  # of the events that it called
-        self.flops = 0
         self.depth = 0
 
     @property
@@ -38,27 +37,25 @@ class TimedEvent:
         return f"<TimedEvent {self.name}: {spell(self.cpu_time_total)}>"
 
 
+@dataclass
 class Average:
-    """All events of one name."""
+    """All events of one name. Times are microseconds."""
 
-    def __init__(self, key: str, shapes: list[list[int]] | None = None) -> None:
-        self.key, self.input_shapes = key, shapes or []
-        self.count, self.flops = 0, 0
-        self.cpu_time_total, self.self_cpu_time_total = 0.0, 0.0
+    key: str
+    count: int = 0
+    cpu_time_total: float = 0.0
+    self_cpu_time_total: float = 0.0
 
     @property
     def cpu_time(self) -> float:
-        """Microseconds of one call."""
-        return self.cpu_time_total / self.count if self.count else 0.0
+        """Of one call."""
+        return self.cpu_time_total / self.count
 
-    def add(self, event: TimedEvent) -> None:
-        self.count += 1
-        self.flops += event.flops
-        self.cpu_time_total += event.cpu_time_total
-        self.self_cpu_time_total += event.self_cpu_time_total
-
-    def __repr__(self) -> str:
-        return f"<{self.key}: {self.count} calls, {spell(self.cpu_time_total)}>"
+    def cells(self, total: float) -> list[str]:
+        """A row of the table."""
+        share = self.self_cpu_time_total / total if total else 0.0
+        times = (self.self_cpu_time_total, self.cpu_time_total, self.cpu_time)
+        return [self.key, f"{share:.2%}", *map(spell, times), str(self.count)]
 
 
 class Averages(list[Average]):
@@ -69,60 +66,43 @@ class Averages(list[Average]):
         rows: list[Average] = list(self)
         if sort_by is not None:
             column = sort_by.replace("cuda", "cpu")
-            if rows and not isinstance(getattr(rows[0], column, None), (int, float)):
+            if column not in SORTABLE:
                 raise AttributeError(
-                    f"there is no column {sort_by!r} to sort by; take cpu_time_total, "
-                    "self_cpu_time_total, cpu_time, count or flops"
+                    f"there is no column {sort_by!r} to sort by; take one of {SORTABLE}"
                 )
             rows.sort(key=lambda row: -getattr(row, column))
         total = sum(row.self_cpu_time_total for row in rows)
-        lines = [
-            [
-                "Name",
-                "Self CPU %",
-                "Self CPU",
-                "CPU total",
-                "CPU time avg",
-                "# of Calls",
-                "Input Shapes",
-                "Total FLOPs",
-            ]
+        shown = rows if row_limit < 0 else rows[:row_limit]
+        lines = [COLUMNS, *(row.cells(total) for row in shown)]
+        widths = [max(len(line[number]) for line in lines) for number in range(len(COLUMNS))]
+        rule = "  ".join("-" * width for width in widths)
+        texts = [
+            "  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines
         ]
-        lines += [
-            [
-                row.key, _share(row.self_cpu_time_total, total), spell(row.self_cpu_time_total),
-                spell(row.cpu_time_total), spell(row.cpu_time), str(row.count),
-                str(row.input_shapes or ""), str(row.flops or ""),
-            ]
-            for row in (rows if row_limit < 0 else rows[:row_limit])
-        ]  # fmt: skip
-        return "\n".join([*_aligned(lines), f"Self CPU time total: {spell(total)}", ""])
+        last = f"Self CPU time total: {spell(total)}"
+        return "\n".join([rule, texts[0], rule, *texts[1:], rule, last, ""])
 
 
-def averaged(events: Iterable[TimedEvent], by_shape: bool = False) -> Averages:
-    found: dict[Any, Average] = {}
+def averaged(events: Iterable[TimedEvent]) -> Averages:
+    found: dict[str, Average] = {}
     for event in events:
         name = "ProfilerStep*" if event.name.startswith("ProfilerStep#") else event.name
-        key = (name, str(event.shapes)) if by_shape else name
-        if key not in found:
-            found[key] = Average(name, event.shapes if by_shape else None)
-        found[key].add(event)
+        average = found.setdefault(name, Average(name))
+        average.count += 1
+        average.cpu_time_total += event.cpu_time_total
+        average.self_cpu_time_total += event.self_cpu_time_total
     return Averages(found.values())
 
 
 def write_trace(path: str, events: Iterable[TimedEvent], rank: int) -> None:
-    """Chrome's trace format. A rank is a process in it, so that the traces of several ranks can be put together; its
-    collectives are a line of their own below its program."""
+    """Chrome's trace format. A rank is a process in it, so that the traces of several ranks can be put together."""
     spans: list[dict[str, Any]] = [
-        {"ph": "M", "name": name, "pid": rank, "tid": tid, "args": {"name": said}}
-        for name, tid, said in (
-            ("process_name", 0, f"rank {rank}"), ("thread_name", 0, "program"), ("thread_name", 1, "collectives"),
-        )
-    ]  # fmt: skip
+        {"ph": "M", "name": "process_name", "pid": rank, "tid": 0, "args": {"name": f"rank {rank}"}}
+    ]
     spans += [
         {
             "ph": "X", "name": event.name, "cat": event.category, "pid": rank,
-            "tid": int(event.category == COLLECTIVE),
+            "tid": 0,
             "ts": event.start / PER_MICROSECOND, "dur": event.cpu_time_total,
             "args": {"Input Dims": event.shapes} if event.shapes else {},
         }
@@ -137,16 +117,3 @@ def spell(microseconds: float) -> str:
     if microseconds >= 1e6:
         return f"{microseconds / 1e6:.3f}s"
     return f"{microseconds / 1e3:.3f}ms" if microseconds >= 1e3 else f"{microseconds:.3f}us"
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{part / whole:.2%}" if whole else "NaN"
-
-
-def _aligned(lines: list[list[str]]) -> list[str]:
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    rule = "  ".join("-" * width for width in widths)
-    texts = [
-        "  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines
-    ]
-    return [rule, texts[0], rule, *texts[1:], rule]

@@ -41,12 +41,13 @@ class profile:
         with_stack: bool = False,
         with_flops: bool = False,
     ) -> None:
-        if profile_memory or with_stack:
+        if profile_memory or with_stack or with_flops:
             raise NotImplementedError(
-                "profile_memory and with_stack are not offered: cuda.memory_summary tells of memory. PyTorch has both"
+                "profile_memory, with_stack and with_flops are not offered: cuda.memory_stats tells of memory, and "
+                "utils.flop_counter of operations. PyTorch has them all"
             )
         self._schedule, self.on_trace_ready = schedule, on_trace_ready
-        self.record_shapes, self.with_flops = record_shapes, with_flops
+        self.record_shapes = record_shapes
         self.step_num = 0
         self._recorder: CallRecorder | None = None
         self._is_on = False
@@ -61,28 +62,27 @@ class profile:
         return self._schedule(self.step_num)
 
     def start(self) -> None:
-        self._enter()
+        if not self._is_on and self.current_action in RECORDING:
+            self._recorder = CallRecorder(self.record_shapes)
+            self._recorder.start()
+            self._is_on = True
+        if self._is_on and self._schedule is not None:
+            self._step = record_function(f"ProfilerStep#{self.step_num}")
+            self._step.__enter__()
 
     def stop(self) -> None:
         """Record no more, and hand over what was recorded."""
         self._leave_step()
-        if self._is_on:
-            self._halt()
-            if self.on_trace_ready is not None:
-                self.on_trace_ready(self)
+        self._hand_over()
 
     def step(self) -> None:
         """The next step of the program begins."""
         before = self.current_action
         self._leave_step()
         self.step_num += 1
-        if self._is_on and (
-            before is ProfilerAction.RECORD_AND_SAVE or self.current_action not in RECORDING
-        ):
-            self._halt()
-            if self.on_trace_ready is not None:
-                self.on_trace_ready(self)
-        self._enter()
+        if before is ProfilerAction.RECORD_AND_SAVE or self.current_action not in RECORDING:
+            self._hand_over()
+        self.start()
 
     def __enter__(self) -> profile:
         self.start()
@@ -91,24 +91,17 @@ class profile:
     def __exit__(self, *error: object) -> None:
         self.stop()
 
-    def _enter(self) -> None:
-        if not self._is_on and self.current_action in RECORDING:
-            self._recorder = CallRecorder(self.record_shapes, self.with_flops)
-            self._recorder.start()
-            self._is_on = True
-        if self._is_on and self._schedule is not None:
-            self._step = record_function(f"ProfilerStep#{self.step_num}")
-            self._step.__enter__()
-
     def _leave_step(self) -> None:
         if self._step is not None:
             self._step.__exit__()
             self._step = None
 
-    def _halt(self) -> None:
-        assert self._recorder is not None
-        self._recorder.stop()
-        self._is_on = False
+    def _hand_over(self) -> None:
+        if self._is_on and self._recorder is not None:
+            self._recorder.stop()
+            self._is_on = False
+            if self.on_trace_ready is not None:
+                self.on_trace_ready(self)
 
     # ------------------------------------------------------------------------------------- results
 
@@ -118,21 +111,18 @@ class profile:
             raise RuntimeError("the profiler has recorded nothing yet")
         return sorted(self._recorder.events, key=lambda event: event.start)
 
-    def key_averages(self, group_by_input_shape: bool = False) -> Averages:
-        """The events of each name together, and of each name and shape if asked for."""
-        return averaged(self.events(), group_by_input_shape)
+    def key_averages(self) -> Averages:
+        """The events of each name together."""
+        return averaged(self.events())
 
     def export_chrome_trace(self, path: str) -> None:
         """Write the events for ui.perfetto.dev or chrome://tracing."""
         write_trace(str(path), self.events(), self._rank())
 
     def _rank(self) -> int:
-        """The rank in the world that was recorded, or in that of now; else the one that the launcher gave."""
-        recorded = None if self._recorder is None else self._recorder.rank
+        """The rank in the world, or else the one that the launcher gave."""
         here = world.place().world
-        if recorded is None and here is not None:
-            recorded = here.rank
-        return int(os.environ.get("RANK", "0")) if recorded is None else recorded
+        return int(os.environ.get("RANK", "0")) if here is None else here.rank
 
 
 def tensorboard_trace_handler(

@@ -4,7 +4,6 @@ forward       Python itself tells of every call (`sys.setprofile`), and those of
 backward      the engine tells what runs around a node's gradients
 optimizers    hooks around every step
 blocks        `record_function`
-collectives   each operation of a group, also beside the program (see `collectives`)
 
 Nobody pays for it while nothing is recorded. While something is, every Python call costs a little more, so
 small operations look slower than they are. In a simulated run times are virtual.
@@ -26,9 +25,7 @@ from minitorch_dist.distributed import world
 from minitorch_dist.distributed.torch_api import messages, tensor_collectives
 from minitorch_dist.nn import functional
 from minitorch_dist.optim import optimizer
-from minitorch_dist.profiler.collectives import OperationWatch
 from minitorch_dist.profiler.events import TimedEvent
-from minitorch_dist.tensors import flops
 from minitorch_dist.tensors.core import observers
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -41,11 +38,9 @@ _current: ContextVar[CallRecorder | None] = ContextVar("profiler", default=None)
 class CallRecorder:
     """Collects events from `start` to `stop`."""
 
-    def __init__(self, record_shapes: bool = False, with_flops: bool = False) -> None:
-        self.record_shapes, self.with_flops = record_shapes, with_flops
+    def __init__(self, record_shapes: bool = False) -> None:
+        self.record_shapes = record_shapes
         self.events: list[TimedEvent] = []
-        self.rank: int | None = None  # of the world that was there
-        self._watch: OperationWatch | None = None
         self._open: list[tuple[TimedEvent, FrameType | None]] = []
         self._attached = ExitStack()
 
@@ -63,26 +58,14 @@ class CallRecorder:
             (optimizer.register_optimizer_step_post_hook, self._after_step),
         ):
             stack.callback(attach(hook).remove)
-        if self.with_flops:
-            stack.enter_context(flops.counters.listening(self._work))
         self._attached = stack
-        self._watch_collectives()
         stack.callback(_listen, -1)
         _listen(+1)
 
     def stop(self) -> None:
         self._attached.close()
-        if self._watch is not None:
-            self._watch.stop()
         while self._open:
             self.end()
-
-    def _watch_collectives(self) -> None:
-        """Begin as soon as there is a world, which the program may make within the profile."""
-        here = world.place().world
-        if self._watch is None and here is not None:
-            self._watch = OperationWatch(here, self.events.append)
-            self.rank = here.rank
 
     # ------------------------------------------------------------------------------------- events
 
@@ -95,8 +78,6 @@ class CallRecorder:
     ) -> TimedEvent:
         event = TimedEvent(name, category, world.place().clock.now(), shapes or [])
         event.depth = len(self._open)
-        if self._watch is None:
-            self._watch_collectives()
         self.events.append(event)
         self._open.append((event, frame))
         return event
@@ -146,10 +127,6 @@ class CallRecorder:
     def _after_step(self, *_: Any) -> None:
         if _current.get() is self:
             self.end_until(self._stepping)
-
-    def _work(self, _: str, operations: int, __: Any) -> None:
-        if self._open:
-            self._open[-1][0].flops += operations
 
 
 # ------------------------------------------------------------------------------ what Python tells

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from transports.clock import PICO
-from transports.faults.plans import Clog, Crash, Fault, Partition, Slow, Strike
-from transports.faults.rules import chance
+from transports.faults.plans import Clog, Crash, Fault, Partition, Slow, Strike, chance
 
 HARMLESS = ("slow", "drop", "delay", "duplicate", "reorder", "partition", "clog")
 

@@ -28,7 +28,7 @@ from dataclasses import replace
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim import leaf_lots
 from transports.faults import plans
-from transports.faults.rules import chance
+from transports.faults.plans import chance
 from transports.quantities import span
 from transports.virtual.medium import Medium, SimMessage
 from transports.virtual.network import Network

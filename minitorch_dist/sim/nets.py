@@ -23,7 +23,7 @@ from minitorch_dist.sim.topologies import dragonfly, fat_tree, mesh, rails, toru
 from transports.plain_text import clean
 from transports.quantities import span
 from transports.virtual import topology
-from transports.virtual.network import FIRST_COME, Network
+from transports.virtual.network import Network
 from transports.virtual.topology import Link, Topology, Uniform
 
 FORMAT = "minitorch_dist network 1"
@@ -114,7 +114,7 @@ LINKS = ("intra", "inter", "link", "up", "nvlink", "rail", "local", "far")
 def _named(kind: str, text: str) -> Network:
     make, needed, example = NAMED[kind]
     words = dict(part.partition("=")[::2] for part in text.partition(":")[2].split(",") if part)
-    known = [*inspect.signature(make).parameters, "sharing"]
+    known = list(inspect.signature(make).parameters)
     unknown = next((name for name in words if name not in known), None)
     if unknown is not None:
         raise ValueError(
@@ -123,10 +123,8 @@ def _named(kind: str, text: str) -> Network:
     missing = [f"{name}=" for name in needed.split() if name not in words]
     if missing:
         raise ValueError(f"{text!r}: {', '.join(missing)} is missing; write it like {example}")
-    sharing = words.pop("sharing", FIRST_COME)
     try:
-        found = make(**{name: _value(name, word) for name, word in words.items()})
-        return Network(found, sharing=sharing)
+        return Network(make(**{name: _value(name, word) for name, word in words.items()}))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{text!r}: {error}; write it like {example}") from None
 

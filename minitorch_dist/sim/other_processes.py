@@ -6,23 +6,18 @@
 Sets of strings have another order there, and objects other addresses. Both processes begin anew. So the
 state that this process has set up meanwhile is missing in both, and is no difference between them.
 
-Functions travel by name where they can be imported, and by their source where they were typed (see
-`multiprocessing.sources`). A lambda, or a function within another, travels as its code: both ends are
-the same Python. Only our own children read this; it does not come from the network.
+Functions travel by name, or as their code (see `multiprocessing.sources`): both ends are the same Python. Only our own
+children read this; it does not come from the network.
 """
 
 from __future__ import annotations
 
-import io
-import marshal
 import multiprocessing
 import os
 import pickle
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
-from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from minitorch_dist.multiprocessing import ending, sources
@@ -91,50 +86,8 @@ def _serve(order: tuple[generator.Generator, bytes], at_end: ExitStack) -> Any:
     return function(*args)
 
 
-# ------------------------------------------------------------------------------------------ functions
-
-
 def _packed(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
-    written = io.BytesIO()
     try:
-        _Sender(written, pickle.HIGHEST_PROTOCOL).dump((function, args))
-    except Exception as error:
-        raise CannotBeSent(f"it cannot be sent to another process ({error})") from error
-    return written.getvalue()
-
-
-class _Sender(pickle.Pickler):
-    """Sends functions that have no name, too."""
-
-    def reducer_override(self, met: Any) -> Any:
-        if not isinstance(met, FunctionType) or _is_importable(met):
-            return NotImplemented
-        if sources.is_typed(met):
-            return sources.portable(met).__reduce__()
-        cells = len(met.__closure__ or ())
-        shell = marshal.dumps(met.__code__), met.__module__, cells
-        contents = [cell.cell_contents for cell in met.__closure__ or ()]
-        state = met.__name__, met.__qualname__, met.__defaults__, met.__kwdefaults__, contents
-        return _shell, shell, state, None, None, _fill
-
-
-def _is_importable(function: FunctionType) -> bool:
-    found: Any = import_module(function.__module__)
-    for name in function.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is function
-
-
-def _shell(code: bytes, module: str, cells: int) -> FunctionType:
-    """The function, whose closure is still empty: what is in there may name the function itself."""
-    read: CodeType = marshal.loads(code)
-    closure = tuple(CellType() for _ in range(cells))
-    return FunctionType(read, vars(import_module(module)), None, None, closure)
-
-
-def _fill(function: FunctionType, state: tuple[Any, ...]) -> None:
-    name, qualname, defaults, kwdefaults, contents = state
-    function.__name__, function.__qualname__ = name, qualname
-    function.__defaults__, function.__kwdefaults__ = defaults, kwdefaults
-    for cell, content in zip(function.__closure__ or (), contents, strict=True):
-        cell.cell_contents = content
+        return sources.packed((function, args))
+    except TypeError as error:
+        raise CannotBeSent(f"it cannot be sent to another process ({error.__cause__})") from error

@@ -34,19 +34,14 @@ class CheckpointError(RuntimeError):
 class CheckpointSegment:
     """The nodes that one call of a function recorded, and how to call it again."""
 
-    def __init__(self, again: Callable[[], Any], inputs: Sequence[Any], check: bool = True) -> None:
-        self._again, self._check = again, check
+    def __init__(self, again: Callable[[], Any], inputs: Sequence[Any]) -> None:
+        self._again = again
         self.depth = len(observers.nodes.here())
         self._inputs = [
             (t.storage, t.storage.version, t.array) for t in inputs if isinstance(t, TensorBase)
         ]
         self._nodes: list[weakref.ref[TorchNode]] = []
         self._kept: list[Metadata] = []
-
-    def __repr__(self) -> str:
-        alive = [node for node in (ref() for ref in self._nodes) if node is not None]
-        empty = sum(node.forgotten is not None for node in alive)
-        return f"<Stretch of {len(self._nodes)} nodes, {empty} of them empty>"
 
     def record(self, function: Callable[[], Any]) -> Any:
         """Run `function`; the contents of its nodes are forgotten as soon as they are recorded."""
@@ -106,8 +101,6 @@ class CheckpointSegment:
                 f"({len(self._nodes)} operations were recorded first, {len(made)} the second time.)"
             )
         position = 0
-        if not self._check:
-            return
         for before, after in zip(self._kept, again, strict=False):
             if before != after:
                 raise CheckpointError(

@@ -21,7 +21,7 @@ from rich.console import Console
 from minitorch_dist import sim
 from minitorch_dist.datasets.digits import SyntheticDigits
 from minitorch_dist.launching import launch
-from minitorch_dist.pictures import spacetime
+from minitorch_dist.pictures import page as pages, spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd.cli import demo_training, plots
@@ -131,7 +131,7 @@ def _draw(console: Console, options: argparse.Namespace) -> None:
             "\nThe last average of gradients on a simulated network (20 µs, 10 Gb/s), in virtual time:\n"
         )
         console.print(painted(_last_average(scene, min(console.width, 80)), scene, console))
-        whole_files.write(options.picture, report.journal.html())
+        whole_files.write(options.picture, pages.draw(report.journal.scene()))
     path = options.picture.resolve()
     is_shown = not options.no_open and sys.stdout.isatty() and _has_display()
     if is_shown and webbrowser.open(path.as_uri()):

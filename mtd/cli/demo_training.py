@@ -11,7 +11,7 @@ from minitorch_dist.datasets.digits import SyntheticDigits
 from minitorch_dist.distributed import distributed_c10d as c10d
 from minitorch_dist.distributed.ddp.module import DistributedDataParallel
 from minitorch_dist.distributed.groups import resolve
-from minitorch_dist.distributed.measuring import use_links
+from minitorch_dist.distributed.prepared import use_links
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.models.convnet import ConvNet
 from minitorch_dist.nn import functional as F

@@ -18,14 +18,12 @@ In a folder of the course a script may say `from ring import all_reduce`: yours,
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from functools import partial
 from typing import Any, Final
 
 from minitorch_dist import sim
-from minitorch_dist.distributed import fault_injection
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import hardship, nets
 from mtd import traces
@@ -119,7 +117,12 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     program = partial(scripts.play, arguments.script, arguments.arguments)
     program.__name__ = arguments.script  # type: ignore[attr-defined]
     if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
-        return _run_for_real(arguments, faults)
+        if faults:
+            words = (
+                f"faults befall simulated networks only, as with --net sim; this is {arguments.net}"
+            )
+            return page.refuse("run", ValueError(words))
+        return _run_for_real(arguments)
     plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)
     if arguments.seeds is not None:
         return _explore(arguments, plan, program)
@@ -236,11 +239,7 @@ def _explore(arguments: argparse.Namespace, plan: sim.Plan, program: partial[Non
     return 1
 
 
-def _run_for_real(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
-    before = os.environ.get(fault_injection.VARIABLE)
-    words = [f"seed={arguments.seed or 0}", *(["unreliable"] if arguments.unreliable else [])]
-    if faults:
-        os.environ[fault_injection.VARIABLE] = ";".join([*words, plans.texts(faults)])
+def _run_for_real(arguments: argparse.Namespace) -> int:
     try:
         launch(
             scripts.play, arguments.ranks, arguments.net, (arguments.script, arguments.arguments),
@@ -249,9 +248,4 @@ def _run_for_real(arguments: argparse.Namespace, faults: list[plans.Fault]) -> i
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1
-    finally:
-        if before is None:
-            os.environ.pop(fault_injection.VARIABLE, None)
-        else:
-            os.environ[fault_injection.VARIABLE] = before
     return 0

@@ -15,16 +15,29 @@ from rich.console import Console
 
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
-from minitorch_dist.distributed.journal.chunks import chunk_matrices
-from minitorch_dist.distributed.journal.run import page_of
 from minitorch_dist.pictures import page as page_drawn, spacetime, svg, trace
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
 from mtd.cli import bars, forking, page, player
+from mtd.cli.chunks import chunk_matrices
 from mtd.cli.lessons import picture
 from mtd.pages import whole_files
 from mtd.traces import read_chrome
+
+
+def page_of(scene: Scene, journal: Journal, other: Journal | None) -> str:
+    """The page of a journal's scene, of which parts may have been left out."""
+    if other is None:
+        return page_drawn.draw(scene)
+    beside, found = other.scene(), journal.diff(other)
+    if found is None:
+        return page_drawn.draw(scene, beside)
+    moments = [
+        next((at for at, moment in enumerate(each.moments) if moment.number == number), None)
+        for each, number in zip((scene, beside), found.numbers, strict=True)
+    ]
+    return page_drawn.draw(scene, beside, page_drawn.Parting(moments[0], moments[1], str(found)))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -33,8 +33,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--net", default="sim://",
         help="sim://?latency=5us&rate=100Gb/s, two_level:nodes=…,gpus=…,intra=2us/150GB/s,"
-        "inter=5us/100Gb/s, torus:shape=4x4,link=1us/100Gb/s (so are mesh, fat_tree, rails and dragonfly; "
-        "with sharing=max-min messages share links), or a file of mtd calibrate (%(default)s)",
+        "inter=5us/100Gb/s, torus:shape=4x4,link=1us/100Gb/s (so are mesh, fat_tree, rails and dragonfly), "
+        "or a file of mtd calibrate (%(default)s)",
     )  # fmt: skip
     parser.add_argument("--links", action="store_true", help="show the links of the network, too")
     parser.add_argument("--algorithm", default="all", help="one of them, or auto (all)")

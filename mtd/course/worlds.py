@@ -33,7 +33,7 @@ from minitorch_dist import cuda, sim
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.groups import resolve
 from minitorch_dist.distributed.journal import Journal
-from minitorch_dist.distributed.measuring import use_links
+from minitorch_dist.distributed.prepared import use_links
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.launching import launch
 from transports.clock import SYSTEM

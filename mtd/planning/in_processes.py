@@ -34,8 +34,7 @@ def simulate(
     """The simulated rows of the layouts that are `wanted`, in the order in which they are done. After each it asks
     again, and ends when none is wanted any more."""
     context = multiprocessing.get_context("spawn")
-    dies = ending.can_be_signalled("spawn")
-    pool = ProcessPoolExecutor(processes, context, _begin, (dies,))
+    pool = ProcessPoolExecutor(processes, context, _begin)
     running: dict[Future[PlanRow], TrainingLayout] = {}
     try:
         while layouts := wanted():
@@ -72,7 +71,7 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def _begin(by_signal: bool) -> None:
+def _begin() -> None:
     """In each process. It ends with the first one, also after its `kill -9`."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    ending.die_with_parent(by_signal)
+    ending.die_with_parent()

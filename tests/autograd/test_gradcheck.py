@@ -79,8 +79,5 @@ def test_undefined_gradients_must_be_understood() -> None:
 def test_what_it_asks_for() -> None:
     with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
         gradcheck(lambda x: x, mtd.ones(2))
-    with (
-        pytest.warns(UserWarning, match="not a double precision"),
-        pytest.raises(GradcheckError, match="Jacobian mismatch"),
-    ):
+    with pytest.raises(GradcheckError, match="Jacobian mismatch"):  # not a double
         gradcheck(lambda x: x * 2, mtd.ones(2).requires_grad_())

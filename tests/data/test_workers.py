@@ -23,7 +23,6 @@ from minitorch_dist.utils.data import DataLoader, Dataset, IterableDataset, get_
 from minitorch_dist.utils.data.worker import packed, receive
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
 
@@ -404,12 +403,3 @@ def test_messages_are_taken_apart_and_put_together() -> None:
     assert data[2].flags.f_contiguous and data[3] == "x" and data[4].tolist() == [0, 1, 2]
     ours.close()
     its.close()
-
-
-def test_a_loader_says_what_it_makes() -> None:
-    said = "<DataLoader: batches of 4 of Numbers, made by 2 workers>"
-    assert repr(DataLoader(Numbers(9), 4, num_workers=2)) == said
-    alone = DataLoader(Numbers(9), batch_size=None)
-    assert repr(alone) == "<DataLoader: single elements of Numbers, made by this process>"
-    batches = DataLoader(Numbers(9), batch_sampler=[[0, 1]])
-    assert "batches by list of Numbers" in repr(batches)

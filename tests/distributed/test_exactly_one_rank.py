@@ -47,14 +47,14 @@ def train(model: Any, share: Any, ranks: int) -> None:
         exact.step(model, optimizer, share, ranks)
 
 
-def sharded(strategy: ShardingStrategy | None, originals: bool) -> list[Any]:
+def sharded(strategy: ShardingStrategy | None) -> list[Any]:
     size = dist.get_world_size()
     share = exact.data(SAMPLES).shares(size)[dist.get_rank()]
     if strategy is None:
         model: Any = fully_shard(exact.Model())
         train(model, share, size)
         return [p.full_tensor().detach().numpy().copy() for p in model.parameters()]
-    model = FSDP(exact.Model(), sharding_strategy=strategy, use_orig_params=originals)
+    model = FSDP(exact.Model(), sharding_strategy=strategy)
     train(model, share, size)
     with FSDP.summon_full_params(model):
         return exact.weights(model)
@@ -63,9 +63,8 @@ def sharded(strategy: ShardingStrategy | None, originals: bool) -> list[Any]:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
 def test_fsdp(size: int) -> None:
     for strategy in (*STRATEGIES, None):
-        for originals in (False, True):
-            for found in launch(sharded, size, args=(strategy, originals)):
-                assert exact.same(found, alone()), (strategy, originals)
+        for found in launch(sharded, size, args=(strategy,)):
+            assert exact.same(found, alone()), strategy
 
 
 @pytest.mark.parametrize("transport", ["sim://", "tcp://", "file", "mqtt://"])
@@ -73,7 +72,7 @@ def test_fsdp(size: int) -> None:
 def test_fsdp_over_other_transports(transport: str, tmp_path: Path) -> None:
     address = f"file://{tmp_path}/ring" if transport == "file" else transport
     for strategy in (ShardingStrategy.FULL_SHARD, None):
-        for found in launch(sharded, 3, address, args=(strategy, False), timeout=300):
+        for found in launch(sharded, 3, address, args=(strategy,), timeout=300):
             assert exact.same(found, alone())
 
 

@@ -103,19 +103,12 @@ def test_a_barrier_with_a_limit_of_its_own(size: int, transport: str) -> None:
 
 
 def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = dist.get_debug_level()
-    try:
-        for name in ("OFF", "INFO", "detail"):
-            monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", name)
-            dist.set_debug_level_from_env()
-            assert dist.get_debug_level().name == name.upper()
-        monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "LOUD")
-        with pytest.raises(RuntimeError, match="must be OFF, INFO, or DETAIL, not 'LOUD'"):
-            dist.set_debug_level_from_env()
-        dist.set_debug_level(dist.DebugLevel.INFO)
-        assert dist.get_debug_level() is dist.DebugLevel.INFO
-    finally:
-        flight.set_debug_level(before)
+    for name, operations in (("", 3), ("OFF", 3), ("INFO", 10), ("detail", 64)):
+        monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", name)
+        assert flight.operations_to_tell() == operations
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "LOUD")
+    with pytest.raises(RuntimeError, match="must be OFF, INFO, or DETAIL, not 'LOUD'"):
+        flight.operations_to_tell()
 
 
 def test_lists_that_differ_are_told_to_all() -> None:
@@ -133,49 +126,6 @@ def test_lists_that_differ_are_told_to_all() -> None:
 
     for text in launch(rank, 4):
         assert "[0, 1]" in text and "[2, 3]" in text and "test_flight.py:" in text, text
-
-
-@pytest.mark.parametrize("size", [2, 3, 5])
-def test_shrink(size: int) -> None:
-    def rank() -> list[float]:
-        me, found = dist.get_rank(), []
-        group = dist.group.WORLD
-        for left in range(size - 1, 0, -1):  # one rank less each time
-            if me >= left:
-                break
-            group = dist.shrink_group([left], group)
-            x = torch.ones(5) * (me + 1)
-            dist.all_reduce(x, group=group)
-            found.append(x[0].item())
-        with pytest.raises(ValueError, match="cannot be empty"):
-            dist.shrink_group([])
-        with pytest.raises(ValueError, match="cannot exclude all"):
-            dist.shrink_group(list(range(size)))
-        with pytest.raises(ValueError, match="out of bounds"):
-            dist.shrink_group([size])
-        with pytest.raises(RuntimeError, match="must not call shrink_group"):
-            dist.shrink_group([me])
-        return found
-
-    sums = [float(sum(range(1, left + 1))) for left in range(size - 1, 0, -1)]
-    assert launch(rank, size) == [sums[: max(0, size - 1 - me)] for me in range(size)]
-
-
-def leave_and_go_on() -> float:
-    if dist.get_rank() == 2:
-        dist.destroy_process_group()
-        return 0.0
-    with pytest.raises(dist.PeerLost):
-        for _ in range(10**6):
-            dist.all_reduce(torch.ones(1))
-    group = dist.shrink_group([2])
-    x = torch.ones(4)
-    dist.all_reduce(x, group=group)
-    return x.sum().item()
-
-
-def test_go_on_without_the_one_that_left() -> None:
-    assert launch(leave_and_go_on, 3) == [8.0, 8.0, 0.0]
 
 
 def uneven(transport: str = "") -> str:

@@ -93,9 +93,9 @@ def test_cross_wired_groups_are_told_apart(transport: str) -> None:
 def calls(rank: int) -> dict[str, tuple[Callable[[], Any], str]]:
     """Calls that do not go together, and what is said of them."""
     return {
-        "split": (
-            lambda: dist.split_group(split_ranks=[[0, 1], [2]] if rank else [[0], [1, 2]]),
-            r"split_group #0 \(\[0 \| 1, 2\]\).*split_group #0 \(\[0, 1 \| 2\]\)",
+        "lists": (
+            lambda: dist.new_subgroups_by_enumeration([[0, 1], [2]] if rank else [[0], [1, 2]]),
+            r"new_group #0 \(\[0 \| 1, 2\]\).*new_group #0 \(\[0, 1 \| 2\]\)",
         ),
         "something else": (
             lambda: dist.new_group([0, 1]) if rank else dist.barrier(),
@@ -137,25 +137,23 @@ def test_it_returns_when_all_have_come() -> None:
         came = []
         for make in (
             lambda: dist.new_group([0, 2]),
-            lambda: dist.split_group(split_ranks=[[0], [1, 2]]),
-            lambda: me and dist.new_group([1, 2], use_local_synchronization=True),
+            lambda: dist.new_subgroups_by_enumeration([[0], [1, 2]]),
         ):
             clock.sleep(1.0 if me == 2 else 0.0)
             make()
             came.append(clock.now() // 10**12)
         return came
 
-    assert launch(rank, 3, "sim://") == [[1, 2, 2], [1, 2, 3], [1, 2, 3]]
+    assert launch(rank, 3, "sim://") == [[1, 2]] * 3
 
 
-@pytest.mark.parametrize("local", [False, True])
-def test_who_does_not_come_is_named(local: bool) -> None:
+def test_who_does_not_come_is_named() -> None:
     def rank() -> str:
         me = dist.get_rank()
         try:
             if me != 1:
                 limit = timedelta(seconds=0.2)
-                dist.new_group([0, 1, 2], limit, use_local_synchronization=local)
+                dist.new_group([0, 1, 2], limit)
         except dist.DistTimeout as late:
             return str(late)
         except dist.DistError:
@@ -186,33 +184,9 @@ def test_who_is_lost_meanwhile_is_named(size: int) -> None:
         assert text.startswith("1 rank 1 is lost") == (place != 1), text
 
 
-def test_only_the_members_call_it() -> None:
-    def rank() -> Any:
-        me = dist.get_rank()
-        if me == 0:
-            return dist.new_group([1, 2], use_local_synchronization=True)
-        groups = [dist.new_group([1, 2], use_local_synchronization=True) for _ in range(2)]
-        other, got = 3 - me, torch.zeros(1)
-        for n in (0, 1):
-            dist.send(torch.tensor([float(n)]), other, groups[n])
-        for n in (1, 0):
-            dist.recv(got, other, groups[n])
-            assert got.item() == n
-        return [group.rank() for group in groups]
-
-    assert launch(rank, 3) == [None, [0, 0], [1, 1]]
-
-
-def test_split_and_subgroups() -> None:
+def test_subgroups() -> None:
     def rank() -> None:
         me = dist.get_rank()
-        part = dist.split_group(split_ranks=[[0, 2], [3, 1, 4]])
-        assert dist.get_process_group_ranks(part) == ([0, 2] if me in (0, 2) else [1, 3, 4]) if me < 5 else part is None  # fmt: skip
-        if me in (1, 3, 4):
-            again = dist.split_group(part, [[2, 0]])
-            assert (again is None) == (me == 3)
-            if again is not None:
-                assert dist.get_process_group_ranks(again) == [1, 4]
         own, every = dist.new_subgroups(2)
         assert dist.get_process_group_ranks(own) == [me // 2 * 2, me // 2 * 2 + 1]
         assert [group == -100 for group in every].count(False) == 1 and len(every) == 3
@@ -225,8 +199,8 @@ def test_split_and_subgroups() -> None:
                 dist.new_subgroups(wrong)
         with pytest.raises(ValueError, match="has appeared in both subgroup"):
             dist.new_subgroups_by_enumeration([[0, 1], [1, 2]])
-        with pytest.raises(ValueError, match="cannot overlap"):
-            dist.split_group(split_ranks=[[0, 1], [1, 2]])
+        with pytest.raises(NotImplementedError, match="use_local_synchronization"):
+            dist.new_group([0, 1], use_local_synchronization=True)
 
     launch(rank, 6)
 
@@ -272,7 +246,7 @@ def test_wrong_arguments_in_torchs_words() -> None:
         with pytest.raises(TypeError, match=r"type datetime.timedelta, got 30"):
             dist.new_group(timeout=30)
         assert dist.new_group(timeout=timedelta(seconds=5)).timeout == 5
-        assert dist.get_pg_count() == 2
+        assert len(world.current().groups) == 2
 
     launch(rank, 3)
 
@@ -280,10 +254,10 @@ def test_wrong_arguments_in_torchs_words() -> None:
 def test_a_group_that_was_destroyed() -> None:
     def rank() -> None:
         group = dist.new_group()
-        assert dist.get_pg_count() == 2
+        assert len(world.current().groups) == 2
         assert "rank" in repr(group) and "open" in repr(group)
         dist.destroy_process_group(group)
-        assert dist.get_pg_count() == 1 and "closed" in repr(group)
+        assert len(world.current().groups) == 1 and "closed" in repr(group)
         with pytest.raises(ValueError, match="was destroyed"):
             dist.isend(torch.zeros(1), 0, group)
         with pytest.raises(ValueError, match="Invalid process group specified"):
@@ -292,25 +266,3 @@ def test_a_group_that_was_destroyed() -> None:
         assert dist.is_initialized() and dist.group.WORLD is dist.GroupMember.WORLD is not None
 
     launch(rank, 3)
-
-
-def test_abort_wakes_who_waits() -> None:
-    def rank() -> str:
-        from minitorch_dist.distributed.mail.wire import Fingerprint
-
-        group = dist.new_group()
-
-        def wait_for_ever(operation: Any) -> None:
-            operation.wait(operation.receive((group.rank() + 1) % 3, None))
-
-        work = group.run(Fingerprint("barrier"), wait_for_ever, asynchronous=True)
-        dist.barrier()  # all have begun to wait
-        if dist.get_rank() == 1:
-            group.abort()
-        with pytest.raises(dist.DistError) as caught:
-            work.wait()
-        dist.barrier()  # the world goes on; nobody leaves before the others have heard
-        return str(caught.value)
-
-    for said in launch(rank, 3):
-        assert "rank 1: the process group was aborted" in said

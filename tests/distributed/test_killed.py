@@ -40,7 +40,6 @@ def operations(count: int) -> dict[str, Callable[[], Any]]:
     return {
         "broadcast": lambda: dist.broadcast(one, 0),
         "all_reduce": lambda: dist.all_reduce(one),
-        "all_reduce_coalesced": lambda: dist.all_reduce_coalesced(parts),
         "reduce": lambda: dist.reduce(one, 0),
         "all_gather": lambda: dist.all_gather(parts, one),
         "all_gather_into_tensor": lambda: dist.all_gather_into_tensor(whole, one),
@@ -64,7 +63,7 @@ def operations(count: int) -> dict[str, Callable[[], Any]]:
 
 
 OPERATIONS = (
-    "broadcast", "all_reduce", "all_reduce_coalesced", "reduce", "all_gather",
+    "broadcast", "all_reduce", "reduce", "all_gather",
     "all_gather_into_tensor", "gather", "scatter", "reduce_scatter", "reduce_scatter_tensor",
     "all_to_all", "all_to_all_single", "broadcast_object_list", "all_gather_object",
     "gather_object", "scatter_object_list", "barrier", "monitored_barrier",

@@ -19,10 +19,10 @@ from minitorch_dist.distributed.schedules import BUILT_IN, choice, two_shot
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.launching import launch
 from tests.distributed.test_collectives_in_processes import rough
+from tests.transports.wrapping import WrappedTransport
 from transports import registry
 from transports.contract import Buffer, Transport
 from transports.queue import QueueTransport
-from transports.wrapping import WrappedTransport
 
 LARGE = EAGER // 4 + 100  # elements of what is lent
 

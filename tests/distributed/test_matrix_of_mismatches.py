@@ -111,20 +111,6 @@ def all_to_all_single(rank: int, size: int, say: Say) -> None:
     dist.all_to_all_single(into, given, *splits, algorithm=say.algorithm)
 
 
-def coalesced(rank: int, size: int, say: Say) -> None:
-    """Two tensors side by side; where a split is asked for, cut elsewhere."""
-    with dist._coalescing_manager():
-        for count in (say.count + say.split, say.count - say.split):
-            dist.all_reduce(ones(count, say), say.op)
-
-
-def many_coalesced(rank: int, size: int, say: Say) -> None:
-    """More tensors than a header has room for; the last two are cut elsewhere."""
-    with dist._coalescing_manager():
-        for count in (*[1] * 80, say.count + say.split, say.count - say.split):
-            dist.all_reduce(ones(count, say), say.op)
-
-
 def all_gather_object(rank: int, size: int, say: Say) -> None:
     dist.all_gather_object([None] * size, rank)
 
@@ -154,7 +140,7 @@ def new_group(rank: int, size: int, say: Say) -> None:
 
 
 Act = Callable[[int, int, Say], None]
-SUMMING = (all_reduce, reduce, reduce_scatter, reduce_scatter_single, coalesced)
+SUMMING = (all_reduce, reduce, reduce_scatter, reduce_scatter_single)
 ROOTED = (
     broadcast,
     reduce,
@@ -164,10 +150,10 @@ ROOTED = (
     broadcast_object_list,
     scatter_object_list,
 )
-LISTS = (all_gather, reduce_scatter, all_to_all, all_to_all_single, coalesced, many_coalesced)
+LISTS = (all_gather, reduce_scatter, all_to_all, all_to_all_single)
 ARRAYS = (
     broadcast, all_reduce, reduce, all_gather, all_gather_single, gather, scatter, reduce_scatter,
-    reduce_scatter_single, all_to_all, all_to_all_single, coalesced, many_coalesced,
+    reduce_scatter_single, all_to_all, all_to_all_single,
 )  # fmt: skip
 OBJECTS = (all_gather_object, gather_object, broadcast_object_list, scatter_object_list)
 ALL: tuple[Act, ...] = (*ARRAYS, *OBJECTS, barrier, monitored_barrier, new_group)

@@ -64,9 +64,6 @@ def test_all_of_them(size: int, transport: str) -> None:
         out = torch.zeros(n, 4)
         dist.all_to_all_single(out, torch.stack(parts))
         assert torch.equal(out, mine)
-        several = [own(me, 2), own(me, 3, 1)]
-        dist.all_reduce_coalesced(several)
-        assert torch.equal(several[1], torch.stack([own(r, 3, 1) for r in range(n)]).sum(0))
         dist.barrier()
         dist.monitored_barrier()
 
@@ -194,29 +191,6 @@ def test_objects() -> None:
         assert one == [(me, "for")]
         with pytest.raises(ValueError, match="a list of size at least 1"):
             dist.scatter_object_list([], None)
-
-    launch(rank, 3)
-
-
-def test_the_methods_of_a_group() -> None:
-    def rank() -> None:
-        me, n = dist.get_rank(), dist.get_world_size()
-        group = dist.group.WORLD
-        x = torch.tensor([float(me + 1)])
-        group.allreduce([x], dist.ReduceOp.MAX).wait()
-        assert x.item() == n
-        group.allreduce(x).wait()
-        assert x.item() == n * n
-        outs = [[torch.zeros(1) for _ in range(n)]]
-        group.allgather(outs, [torch.tensor([float(me)])]).wait()
-        assert [t.item() for t in outs[0]] == list(range(n))
-        y = torch.full((1,), float(me))
-        group.broadcast([y], 2).wait()
-        assert y.item() == 2
-        out = torch.zeros(n)
-        group.alltoall_base(out, torch.full((n,), float(me)), [], []).wait()
-        assert out.tolist() == list(range(n))
-        group.barrier().wait()
 
     launch(rank, 3)
 

@@ -104,7 +104,7 @@ SAID: dict[Callable[[int], Any], str] = {
     reduce_where_all_reduce_was_meant: rf"rank 0 is lost \(it has left, after reduce #0 \(float32\[1\], SUM, root 0\) {LINE} "
     rf"{GROUP}\), which rank 1 (needs|sends to) in all_reduce #1 .*{LINE} {GROUP}\. Look for a branch or a loop in which it goes another way",
     groups_made_by_their_members: rf"rank 0 is in new_group #0 \(\[0\]\) {LINE} {GROUP}; rank 1 is in barrier #0 {LINE}.*"
-    r"also those it is not a member of \(or pass use_local_synchronization=True\)",
+    r"also those it is not a member of",
     one_batch_more: rf"rank 0 is lost \(it has left, after all_reduce #2 .*{LINE} {GROUP}\), which rank 1 (needs|sends to) in all_reduce #3"
     r".*if it only had less to do than the others, see algorithms\.join\.Join",
     an_early_return: rf"rank 0 is lost \(it has left, without any collective of this group\), which rank 1 (needs|sends to) in all_reduce #0 .*{LINE}",

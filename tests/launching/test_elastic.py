@@ -74,22 +74,6 @@ def test_a_node_joins_and_a_node_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_keeper_of_the_store_is_killed(tmp_path: Path) -> None:
-    script = written(tmp_path, "hold.py", HOLD)
-    with agents() as start:
-        port = free_port()
-        one = start(*options(port, "1:2", 1), script, tmp_path)
-        until(lambda: len(said(tmp_path, 0)) == 1)
-        two = start(*options(port, "1:2", 1), script, tmp_path)
-        until(lambda: len(said(tmp_path, 1)) == 2)
-        one.kill()
-        until(lambda: len(said(tmp_path, 2)) == 1)
-        assert [each[1:] for each in said(tmp_path, 2)] == [[0, 1, 0, 0, 1, 0]]
-        [out] = finish(tmp_path, two)
-    assert "meeting anew" in out
-
-
-@pytest.mark.slow
 def test_a_worker_is_killed_and_the_late_node_waits(tmp_path: Path) -> None:
     script = written(tmp_path, "hold.py", HOLD)
     with agents() as start:

@@ -33,8 +33,8 @@ for transport in ["queue://", "sim://", "tcp://", "file://", "mqtt://"]:
     "import tempfile\nwith tempfile.TemporaryDirectory() as folder:\n    mp.spawn(write, (folder,), 2)\n"
     "    print(sorted((p.name, p.read_text()) for p in Path(folder).iterdir()))",
     "mp.spawn(fail, nprocs=1)",
-    "def around(k):\n    def inner(): return k\n    return torch.launch(inner, 1, 'tcp://')\naround(3)",
-    "torch.launch(lambda: 1, 1, 'tcp://')",
+    "def around(k):\n    def inner(): return k\n    return torch.launch(inner, 1, 'tcp://')\nprint(around(3), end='')",
+    "print(torch.launch(lambda: 1, 1, 'tcp://'), end='')",
     "class Bare: pass\ntorch.launch(sum_of, 1, 'tcp://', args=(Bare(), 1))",
 ]
 
@@ -84,8 +84,7 @@ def test_cells() -> None:
     assert said[1] == "[Scaled()]\n"
     assert said[2] == "[('0', 'Scaled'), ('1', 'Scaled')]\n"
     assert "in fail" in said[3] and "ValueError: no 0" in said[3]
-    assert "uses variables of the function around it" in said[4]
-    assert "give it a name" in said[5]
+    assert said[4:6] == ["[3]", "[1]"]
     assert "Bare" in said[6] and "put it into a module" in said[6]
 
 

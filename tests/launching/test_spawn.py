@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,9 +89,28 @@ def test_spawn_says_that_it_always_spawns(tmp_path: Path) -> None:
         mp.spawn(acts.write, (str(tmp_path),), 1, start_method="fork")
 
 
-def test_a_lambda_is_refused_in_words() -> None:
-    with pytest.raises(TypeError, match="top level of a module"):
-        mp.spawn(lambda index: None)
+def test_functions_without_a_name_travel_as_their_code(tmp_path: Path) -> None:
+    place = tmp_path
+
+    def write(index: int, queue: Any) -> None:
+        queue.put(index)
+        (place / f"{index}").write_text("")
+        if index > 1:
+            write(index - 2, queue)
+
+    queue = mp.get_context("spawn").SimpleQueue()
+    mp.spawn(write, (queue,), 3)
+    assert sorted(queue.get() for _ in range(4)) == [0, 0, 1, 2]
+    mp.spawn(lambda index: (place / f"{index}").unlink(), nprocs=3)
+    assert not list(place.iterdir())
+
+
+def test_what_cannot_travel_is_refused_in_words() -> None:
+    with (
+        Path(__file__).open() as held,
+        pytest.raises(TypeError, match=r"TextIOWrapper.*top level of a module"),
+    ):
+        mp.spawn(lambda index: held.name)
 
 
 ORPHANS = """

@@ -14,14 +14,11 @@ from unittest import mock
 import numpy as np
 
 from minitorch_dist.distributed.algorithms import join
-from minitorch_dist.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
 from minitorch_dist.distributed.ddp import (
     agreement,
     buckets,
-    join_hook,
     module as ddp_module,
     unused,
-    without_backward,
 )
 from minitorch_dist.distributed.ddp.reducer import Reducer, WatchedOutputs
 from minitorch_dist.distributed.optim import zero_redundancy_optimizer as zero
@@ -75,13 +72,10 @@ def parameters_are_averaged_instead_of_gradients() -> Any:
 @killed_by(CONTRACT + "test_gradients_are_the_average")
 def sum_for_mean() -> Any:
     """Every rank more makes the learning rate larger."""
-    begin = Reducer._begin
-
-    def mutant(self: Reducer, running: Any) -> None:
-        begin(self, running)
-        self._divisor = 1
-
-    return mock.patch.object(Reducer, "_begin", mutant)
+    put = buckets.put
+    return mock.patch.object(
+        buckets, "put", lambda p, view, divisor, as_views: put(p, view, 1, as_views)
+    )
 
 
 @killed_by(CONTRACT + "test_gradients_are_the_average")
@@ -205,7 +199,7 @@ def what_nobody_uses_gets_a_gradient_of_zero() -> Any:
 @killed_by(CONTRACT + "test_unused_parameters_are_named_in_the_same_backward[2]")
 def unused_parameters_are_not_noticed() -> Any:
     """As torch: the first iteration goes by with gradients that were not averaged."""
-    return mock.patch.object(unused.Usage, "begin", lambda self, reducer, running, missing: missing)
+    return mock.patch.object(Reducer, "_refuse", lambda self, missing: None)
 
 
 @killed_by(CONTRACT + "test_a_second_backward_is_averaged_too")
@@ -246,20 +240,6 @@ def shapes_are_not_compared() -> Any:
     return mock.patch.object(agreement, "check_shapes", lambda *a: None)
 
 
-@killed_by(
-    "test_join.py::test_gradients_are_divided_by_the_initial_number_of_ranks_or_by_who_still_trains"
-)
-def who_is_done_is_not_counted() -> Any:
-    """The last samples weigh more than the others, whatever was asked for."""
-    ask = join_hook.divisor_of
-
-    def mutant(ddp: Any, work: Any) -> Any:
-        ddp._divides_by_initial = False
-        return ask(ddp, work)
-
-    return mock.patch.object(ddp_module, "divisor_of", mutant)
-
-
 @killed_by("test_join.py::test_all_end_with_the_model_of_the_last[3]")
 def the_first_who_is_done_has_the_last_word() -> Any:
     """The final model is that of a rank which stopped early."""
@@ -268,7 +248,7 @@ def the_first_who_is_done_has_the_last_word() -> Any:
     def mutant(self: join.Join) -> None:
         hooks = [hook.post_hook for hook in self._hooks]
         for hook, post in zip(self._hooks, hooks, strict=True):
-            hook.post_hook = lambda last, post=post: post(self._rank == 0)  # type: ignore[method-assign, misc]
+            hook.post_hook = lambda last, post=post: post(self._group.rank() == 0)  # type: ignore[method-assign, misc]
         shadow(self)
 
     return mock.patch.object(join.Join, "_shadow", mutant)
@@ -277,16 +257,16 @@ def the_first_who_is_done_has_the_last_word() -> Any:
 @killed_by(EXACT + "test_join_is_one_rank[3-zero]")
 def a_shadow_keeps_no_gradients() -> Any:
     """A rank that is done goes on to step for the parameters it owns, with old gradients."""
-    shadow = without_backward.shadow
+    shadow = Reducer.shadow
 
-    def mutant(reducer: Reducer) -> None:
-        with without(reducer, "_hand_out"):
-            shadow(reducer)
+    def mutant(self: Reducer) -> None:
+        with without(self, "_hand_out"):
+            shadow(self)
 
-    return mock.patch.object(without_backward, "shadow", mutant)
+    return mock.patch.object(Reducer, "shadow", mutant)
 
 
-@killed_by(EXACT + "test_zero_is_one_rank[3-zero]")
+@killed_by(EXACT + "test_zero_is_one_rank[3]")
 def owners_do_not_send_their_parameters() -> Any:
     """Each rank steps for its own part and never hears of the others'."""
     return mock.patch.object(zero.ZeroRedundancyOptimizer, "_exchange", lambda self: None)
@@ -296,18 +276,6 @@ def owners_do_not_send_their_parameters() -> Any:
 def a_scheduler_moves_only_what_is_shown() -> Any:
     """The learning rate changes in `param_groups`, and not in the optimizer that steps."""
     return mock.patch.object(zero, "_take_options", lambda into, of: None)
-
-
-@killed_by("test_comm_hooks.py::test_the_error_is_added_to_the_next_gradient")
-def what_was_cut_off_is_forgotten() -> Any:
-    """PowerSGD without its memory of errors: what a low rank cannot say is never said."""
-    compressed = power._compressed
-
-    def mutant(state: Any, *rest: Any) -> Any:
-        state.error_dict.clear()
-        return compressed(state, *rest)
-
-    return mock.patch.object(power, "_compressed", mutant)
 
 
 @killed_by("test_sampler.py::test_ranks_share_all_samples[3-False]")

@@ -20,12 +20,9 @@ SAMPLES = 24  # divisible by every world size below
 WAYS: list[dict[str, Any]] = [
     {},
     {"gradient_as_bucket_view": True},
-    {"static_graph": True},
     {"find_unused_parameters": True},
-    {"batched_grad_copy": True},
     {"bucket_cap_mb": 1e-4},
-    {"bucket_cap_mb_list": [1e-5, 1e-4]},
-    {"gradient_as_bucket_view": True, "static_graph": True, "bucket_cap_mb": 1e-4},
+    {"gradient_as_bucket_view": True, "find_unused_parameters": True, "bucket_cap_mb": 1e-4},
 ]
 
 

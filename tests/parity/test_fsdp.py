@@ -79,9 +79,10 @@ def outcomes(f: Any, rank: int) -> dict[str, Any]:
                 use_orig_params=originals, device_id=f.t.device("cpu"),
             )  # fmt: skip
             name = f"{strategy} {originals}"
-            found[f"{name} names"] = [n for n, _ in model.named_parameters()]
-            if not originals:  # there torch aligns each parameter to 16 bytes, and cuts elsewhere
-                found[f"{name} sizes"] = [p.numel() for p in model.parameters()]
+            if (
+                originals
+            ):  # ours shows them always; torch aligns each to 16 bytes, and cuts elsewhere
+                found[f"{name} names"] = [n for n, _ in model.named_parameters()]
             found[f"{name} losses"] = trained(f, model, rank, lambda m: m.clip_grad_norm_(0.1))
             state = model.state_dict()
             found[f"{name} keys"] = list(state)

@@ -135,40 +135,6 @@ def undefined(t: Any) -> Any:
     return seen, x.grad, y.grad
 
 
-def dirty(t: Any) -> Any:
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.mark_dirty(x)
-        x.mul_(2)
-        return x
-
-    mine = function(t, forward, lambda ctx, g: g * 2)
-    x = leaf(t, 3)
-    z = x * 1
-    out = mine.apply(z)
-    same, version = out is z, z._version
-    w = x * 1
-    v = w[:1]
-    out = mine.apply(v)
-    (z.sum() + w.sum()).backward()
-    return same, version, out is v, x.grad, plain(z), plain(w)
-
-
-def dirty_leaf(t: Any) -> Any:
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.mark_dirty(x)
-        return x.mul_(2)
-
-    function(t, forward, lambda ctx, g: g).apply(leaf(t, 2))
-
-
-def dirty_not_returned(t: Any) -> Any:
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.mark_dirty(x)
-        return x * 2
-
-    function(t, forward, lambda ctx, g: g).apply(leaf(t, 2) * 1)
-
-
 def returned_as_is(t: Any) -> Any:
     x = leaf(t, 2)
     out = function(t, lambda ctx, x: x, lambda ctx, g: g * 5).apply(x)
@@ -214,7 +180,7 @@ def not_recorded(t: Any) -> Any:
 
 PROGRAMS: list[Callable[[Any], Any]] = [
     saved, saved_twice, nothing_saved_twice, saved_then_written, output_saved_then_written,
-    several(True), several(False), undefined, dirty, dirty_leaf, dirty_not_returned,
+    several(True), several(False), undefined,
     returned_as_is, separate_setup, not_recorded,
     written_after(lambda x: x.view(-1)), written_after(lambda x: (x.view(-1), x * 1)),
     written_after(lambda x: x), written_after(lambda x: (x * 2, x * 3)),

@@ -44,7 +44,7 @@ def workers_of(module: str, options: list[str]) -> list[Any]:
 @pytest.mark.parametrize(
     "options, differ",
     [
-        (["--standalone", "--nproc_per_node=2", "--role=trainer"], {"MASTER_PORT", "TORCHELASTIC_RUN_ID"}),
+        (["--standalone", "--nproc_per_node=2"], {"MASTER_PORT", "TORCHELASTIC_RUN_ID"}),
         (["--nnode=1", "--max-restarts=2", "--rdzv_id=7", "--master_port=PORT"], set()),
     ],
 )  # fmt: skip

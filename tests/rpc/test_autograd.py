@@ -224,16 +224,8 @@ def test_what_to_here_fetches_has_a_history(transport: str) -> None:
                 z = rpc.remote("w1", mul, (x, 2 * x)).to_here()
                 autograd.backward(context_id, [z.sum()])
                 assert autograd.get_gradients(context_id)[x].tolist() == [4.0] * 3
-            with autograd.context() as context_id:
-                root = rpc.remote("w1", total, (x,))
-                root.backward(context_id)
-                assert autograd.get_gradients(context_id)[x].tolist() == [2.0] * 3
 
     run(program, 2, transport)
-
-
-def total(x: Any) -> Any:
-    return (x * 2).sum()
 
 
 def test_several_contexts_at_once() -> None:

@@ -142,9 +142,11 @@ def test_wrong_names_and_arguments() -> None:
             rpc.init_rpc(bad)
 
     def program(rank: int) -> None:
-        with pytest.raises(RuntimeError, match=r"could not find destination name nobody.*w0, w1"):
+        with pytest.raises(RuntimeError, match=r"could not find destination nobody.*0 w0, 1 w1"):
             rpc.rpc_sync("nobody", add, (1, 1))
-        with pytest.raises(RuntimeError, match="there are 0 to 1"):
+        with pytest.raises(
+            RuntimeError, match="could not find destination 7; the workers are 0 w0"
+        ):
             rpc.rpc_sync(7, add, (1, 1))
         with pytest.raises(ValueError, match="Cannot get WorkerInfo from"):
             rpc.rpc_sync(1.0, add, (1, 1))  # type: ignore[arg-type]
@@ -462,13 +464,7 @@ def test_nonsense_from_a_peer_does_not_end_a_worker(caplog: pytest.LogCaptureFix
     def program(rank: int) -> None:
         if rank == 0:
             agent = current()
-            for kind in (
-                message.REQUEST,
-                message.ANSWER,
-                message.STATE,
-                message.PROBE,
-                message.DONE,
-            ):
+            for kind in (message.REQUEST, message.ANSWER):
                 for body in (b"", b"\0", b"\xff" * 9, b"\x04\x0c\xff\xff\xff\xff"):
                     for flags in (0, message.SYSTEM, message.SYSTEM | message.ONE_WAY):
                         header = message.HEADER.pack(kind, flags, 0, 1, 1 << 40, 0)

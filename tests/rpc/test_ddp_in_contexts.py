@@ -121,9 +121,8 @@ def _make(outputs: int, seed: int) -> nn.Module:
         {"bucket_cap_mb": 1e-4},
         {"bucket_cap_mb": 1e-4, "find_unused_parameters": True},
         {"gradient_as_bucket_view": True},
-        {"static_graph": True},
     ],
-    ids=["plain", "buckets", "unused", "views", "static"],
+    ids=["plain", "buckets", "unused", "views"],
 )
 def test_gradients_are_averaged(
     transport: str, goes_back: bool, trainers: int, how: dict[str, Any]

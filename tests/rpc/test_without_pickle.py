@@ -73,11 +73,6 @@ def fail_privately() -> None:
     raise Private("words")
 
 
-@rpc.functions.register
-def total(x: Any) -> Any:
-    return x.sum()
-
-
 @pytest.mark.parametrize("transport", worlds.THREADS)
 def test_what_was_registered_works(transport: str) -> None:
     def program(rank: int) -> None:
@@ -105,7 +100,6 @@ def test_what_was_registered_works(transport: str) -> None:
         made = rpc.remote(right, mtd.nn.Linear, (2, 1))
         assert made.rpc_sync().forward(x).shape == (1, 1)
         assert [p.shape for p in made.rpc_sync().state_dict().values()] == [(1, 2), (1,)]
-        rpc.remote(right, total, (mtd.ones(3, requires_grad=True),)).backward()
 
     run(program, 3, transport)
 
@@ -170,7 +164,7 @@ def test_a_hostile_peer_runs_nothing() -> None:
 
 
 def test_that_a_hostile_peer_would_be_found() -> None:
-    done = attacked("250", "--any-method")
+    done = attacked("500", "--any-method")
     assert done.returncode == 1 and "AssertionError" in done.stderr, (
         done.stdout + done.stderr[-3000:]
     )

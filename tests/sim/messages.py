@@ -8,9 +8,8 @@ from functools import partial
 
 from transports.virtual.clock import VirtualClock
 from transports.virtual.event_queue import EventQueue
-from transports.virtual.fair_sharing import FairSharing
 from transports.virtual.medium import Medium, SimMessage
-from transports.virtual.network import MAX_MIN, Network
+from transports.virtual.network import Network
 from transports.virtual.topology import Topology
 
 Letter = tuple[int, int, int, int]  # from, to, bytes, the instant at which it leaves
@@ -46,9 +45,9 @@ class End:
         raise AssertionError
 
 
-def ends_of(net: Topology, letters: Sequence[Letter], sharing: str = MAX_MIN) -> list[int]:
+def ends_of(net: Topology, letters: Sequence[Letter]) -> list[int]:
     """When each of these messages is there."""
-    medium, time = Medium(VirtualClock(), Network(net, sharing=sharing)), Past()
+    medium, time = Medium(VirtualClock(), Network(net)), Past()
     medium.times = time
     ends: dict[int, int] = {}
     for number, (src, dst, nbytes, start) in enumerate(letters):
@@ -58,6 +57,4 @@ def ends_of(net: Topology, letters: Sequence[Letter], sharing: str = MAX_MIN) ->
         time.at(start, partial(medium.transmit, message))
     time.queue.advance_until(1 << 62)
     assert not medium.is_moving
-    if isinstance(medium.between, FairSharing):
-        assert not medium.between._connections and not any(medium.between._on.values())
     return [ends[number] for number in range(len(letters))]

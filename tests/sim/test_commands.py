@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import launch
-from minitorch_dist.distributed import fault_injection
 from mtd import zoo
 from mtd.cli import main
 from mtd.cli.bench import sim
@@ -109,24 +107,6 @@ def test_the_zoo(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["zoo", "torchrec_4149"]) == 0
     said = capsys.readouterr().out
     assert "def hang()" in said and "Deadlock: deadlock at" in said and "mesh_shard" in said
-
-
-def late() -> list[float]:
-    import minitorch_dist as torch
-    from minitorch_dist import distributed as dist
-
-    x = torch.ones(3)
-    dist.all_reduce(x)
-    return [float(x[0].item()), float(type(dist.group.WORLD.world.transport).__name__[0] == "F")]
-
-
-def test_the_environment_disturbs_real_transports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(fault_injection.VARIABLE, "seed=3;drop=0.5;duplicate=0.5;delay=1ms,p=0.5")
-    assert launch(late, 3) == [[3.0, 1.0]] * 3
-    assert launch(late, 3, "sim://") == [[3.0, 0.0]] * 3  # which has plans of its own
-    monkeypatch.setenv(fault_injection.VARIABLE, "slow=9,x=1")
-    with pytest.raises(ValueError, match="names rank 9 in a world of 1"):
-        launch(late, 1)
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed.schedules import BUILT_IN
 from mtd import estimates
+from tests.sim import nodes
 from tests.sim.messages import End, Past
-from transports import simulation
-from transports.simulation import SimulatedNode
+from tests.sim.nodes import SimulatedNode
 from transports.virtual import medium
 from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import SimMessage
@@ -87,10 +87,10 @@ def test_ways_that_are_forgotten_are_made_again(monkeypatch: pytest.MonkeyPatch)
             )
         return node.now()
 
-    whole = simulation.run(everybody_to_everybody, 5, NET)
+    whole = nodes.run(everybody_to_everybody, 5, NET)
     for kept in (1, 2, 7):
         monkeypatch.setattr(medium, "MOST_WAYS", kept)
-        again = simulation.run(everybody_to_everybody, 5, NET)
+        again = nodes.run(everybody_to_everybody, 5, NET)
         assert again.digest == whole.digest and again.results == whole.results
         assert again.ranks == whole.ranks
 

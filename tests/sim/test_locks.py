@@ -20,7 +20,7 @@ from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed import rpc
 from minitorch_dist.launching import replacements
 from transports.errors import Deadlock
-from transports.virtual import watch
+from transports.virtual import standstill
 
 ENGINES = ["threads", "greenlet"]
 US = 10**6  # picoseconds
@@ -461,7 +461,7 @@ class Slotted:
 def test_a_lock_that_was_not_found_is_named(
     words: str, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "PATIENCE", 1)
+    monkeypatch.setattr(standstill, "PATIENCE", 1)
     hidden, ended = Slotted(), threading.Event()
 
     def program() -> None:
@@ -491,7 +491,7 @@ def test_a_lock_that_was_not_found_is_named(
 
 @pytest.mark.slow
 def test_a_rank_that_waits_for_something_real_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "PATIENCE", 1)
+    monkeypatch.setattr(standstill, "PATIENCE", 1)
 
     def program() -> bytes:
         return subprocess.run(

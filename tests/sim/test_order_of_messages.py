@@ -17,9 +17,9 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.sim.hardship import ALL, NAMES, STRICTLY
 from tests.deep import examples
-from transports.faults.rules import chance
+from tests.sim.nodes import SimulatedNode, run
+from transports.faults.plans import chance
 from transports.frames import octets
-from transports.simulation import SimulatedNode, run
 from transports.virtual.network import Network
 
 LINK = sim.link("1us", "1GB/s")
@@ -30,7 +30,6 @@ NETS: dict[str, Any] = {
     "shared card": sim.two_level(4, 2, LINK, sim.link("5us", "1GB/s"), nic="per_node"),
     "mesh": sim.mesh((2, 4), LINK, False),
     "fat tree": sim.fat_tree(4, 2, 1, LINK, LINK),
-    "max-min": Network(sim.mesh((2, 4), LINK, False), sharing="max-min"),
     "eager": Network(sim.uniform("1us", "1GB/s"), eager=64),
     "window": Network(sim.uniform("1us", "1GB/s"), window=64),
     "all wait": Network(sim.uniform("1us", "1GB/s"), rendezvous=0),

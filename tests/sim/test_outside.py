@@ -117,7 +117,7 @@ def draws() -> list[Any]:
         random.random(), random.randint(0, 10**9), np.random.rand(), np.random.randint(10**9),
         os.urandom(8).hex(), secrets.token_hex(8), f"{uuid.uuid4()}", np.random.default_rng().random(),
         random.SystemRandom().random(), np.random.RandomState().rand(),
-        random.Random().random(), f"{uuid.uuid1()}", uuid.getnode(), os.getrandom(8).hex(),
+        random.Random().random(), os.getrandom(8).hex(),
         next(tempfile._get_candidate_names()), Path(tempfile.mktemp()).name,  # type: ignore[attr-defined]
         random.Random(None).random(),
     ]  # fmt: skip

@@ -10,9 +10,9 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed import world
 from tests.deep import examples
-from transports import simulation
+from tests.sim import nodes
+from tests.sim.nodes import SimulatedNode
 from transports.errors import Deadlock
-from transports.simulation import SimulatedNode
 
 PATIENCE = 4000  # questions
 STORE = "polling"
@@ -132,7 +132,7 @@ def test_many_looks_at_one_instant_are_no_deadlock(size: int, seed: int | None) 
             node.compute(0)
         return found
 
-    outcome = simulation.run(program, size, sim.uniform("0us", "10Gb/s"), seed)
+    outcome = nodes.run(program, size, sim.uniform("0us", "10Gb/s"), seed)
     assert outcome.results[0] == size - 1 and outcome.time == 0
 
 
@@ -143,4 +143,4 @@ def test_looking_for_ever_is_a_deadlock(size: int) -> None:
             node.compute(0)
 
     with pytest.raises(Deadlock, match="for which it polls"):
-        simulation.run(program, size, sim.uniform("0us", "10Gb/s"))
+        nodes.run(program, size, sim.uniform("0us", "10Gb/s"))

@@ -101,28 +101,6 @@ def test_the_caller_may_be_inside_an_event_loop(size: int) -> None:
     assert asyncio.run(notebook()) == ([7] * size + [8] * size, 1)
 
 
-def test_asyncio_may_come_during_the_run() -> None:
-    program = (
-        "import sys\n"
-        "from minitorch_dist import sim\n"
-        "def program():\n"
-        "    import asyncio\n"
-        "    asyncio.run(asyncio.sleep(1))\n"
-        "assert 'asyncio' not in sys.modules\n"
-        "finders = [*sys.meta_path]\n"
-        "try:\n"
-        "    sim.run(program, 2)\n"
-        "except Exception as error:\n"
-        "    print(error)\n"
-        "assert sys.meta_path == finders\n"
-        "import asyncio\n"
-        "asyncio.run(asyncio.sleep(0))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "rank 0 called asyncio.run()" in done.stdout, done.stderr
-    assert done.returncode == 0, done.stderr
-
-
 @both
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_a_command_may_be_run_and_takes_no_virtual_time(size: int, engine: str) -> None:

@@ -21,8 +21,8 @@ from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed import schedules
 from minitorch_dist.sim.fast.batched_engine import TOGETHER
 from minitorch_dist.sim.hardship import ALL
+from tests.sim import nodes
 from tests.sim.programs import collective
-from transports import simulation
 from transports.virtual.clock import has_greenlets
 from transports.virtual.network import Network
 
@@ -73,7 +73,7 @@ def relay(turns: int) -> int:
     return int(token.sum())
 
 
-def raw(node: simulation.SimulatedNode) -> tuple[int, int]:
+def raw(node: nodes.SimulatedNode) -> tuple[int, int]:
     """Bytes without anything above: to oneself, to all, with timeouts that end in vain."""
     size, heard = node.world_size, 0
     for turn in range(3):
@@ -124,7 +124,7 @@ def bytes_only(name: str, engine: str) -> Iterator[Any]:
     for size in (1, 2, 3, 5, 8):
         for net in NETS.values():
             network = net if isinstance(net, Network) else Network(net)
-            yield simulation.run(raw, size, network, engine=engine)
+            yield nodes.run(raw, size, network, engine=engine)
 
 
 SETS = {

@@ -20,7 +20,7 @@ from minitorch_dist.distributed.schedules.steps import (
     Send,
     numbered,
 )
-from transports.simulation import SimulatedNode, SimulationOutcome, run
+from tests.sim.nodes import SimulatedNode, SimulationOutcome, run
 from transports.virtual.topology import Link, Topology, Uniform, two_level
 
 

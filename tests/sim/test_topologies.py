@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import shutil
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from mtd import estimates
 from mtd.cli import main
 from mtd.pages.link_table import link_rows, link_table
 from tests.sim.messages import Letter, ends_of
-from transports.virtual.network import FIRST_COME, MAX_MIN, SHARING
 
 ALPHA, BETA = 1_000_000, 1000  # 1 µs, 1 GB/s
 LINK, FAST, SLOW = (
@@ -62,20 +60,14 @@ def test_a_way_is_the_same_each_time_and_passes_no_link_twice(net: Any) -> None:
 
 
 @ALL
-@pytest.mark.parametrize("sharing", SHARING)
 @pytest.mark.parametrize("nbytes", [0, 1, 4001])
-def test_a_message_alone_takes_its_latency_and_the_slowest_link(
-    net: Any, sharing: str, nbytes: int
-) -> None:
+def test_a_message_alone_takes_its_latency_and_the_slowest_link(net: Any, nbytes: int) -> None:
     for src, dst in pairs(net):
         route = net.route(src, dst)
-        (end,) = ends_of(net, [(src, dst, nbytes, 7)], sharing)
+        (end,) = ends_of(net, [(src, dst, nbytes, 7)])
         slowest = max(link.per_byte for _, link in route.links())
-        if sharing == MAX_MIN:
-            assert end == 7 + route.alone(0) + math.ceil(nbytes * slowest)
-        else:
-            assert end == 7 + route.alone(nbytes)
-            assert route.alone(0) + nbytes * slowest >= route.alone(nbytes) >= nbytes * slowest
+        assert end == 7 + route.alone(nbytes)
+        assert route.alone(0) + nbytes * slowest >= route.alone(nbytes) >= nbytes * slowest
 
 
 def test_ways_are_minimal() -> None:
@@ -132,12 +124,11 @@ def random_letters(net: Any, seed: int, count: int, latest: int = 0) -> list[Let
 
 
 @ALL
-@pytest.mark.parametrize("sharing", SHARING)
-def test_no_link_carries_more_than_its_bandwidth(net: Any, sharing: str) -> None:
+def test_no_link_carries_more_than_its_bandwidth(net: Any) -> None:
     """What passed a link in some span of time took no more than that span; and messages between the
     same two ranks keep their order."""
     letters = random_letters(net, 1, 40, 50_000_000)
-    ends = ends_of(net, letters, sharing)
+    ends = ends_of(net, letters)
     passed: dict[Any, list[tuple[int, int, Fraction]]] = {}
     last: dict[tuple[int, int], tuple[int, int]] = {}
     order = sorted(range(len(letters)), key=lambda number: letters[number][3])
@@ -168,17 +159,15 @@ def without_latency(net: Any, faster: int = 1) -> Any:
 
 
 @ALL
-@pytest.mark.parametrize("sharing", SHARING)
-def test_twice_the_bandwidth_takes_half_the_time(net: Any, sharing: str) -> None:
+def test_twice_the_bandwidth_takes_half_the_time(net: Any) -> None:
     letters = random_letters(net, 2, 12)
-    one, two = (ends_of(without_latency(net, factor), letters, sharing) for factor in (1, 2))
+    one, two = (ends_of(without_latency(net, factor), letters) for factor in (1, 2))
     assert all(abs(a - 2 * b) <= 100 for a, b in zip(one, two, strict=True))
     assert max(one) > 0
 
 
-@pytest.mark.parametrize("sharing", SHARING)
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
-def test_a_ring_on_a_torus_takes_what_the_book_says(size: int, sharing: str) -> None:
+def test_a_ring_on_a_torus_takes_what_the_book_says(size: int) -> None:
     """All lines of a torus at once: a ring of neighbours is in nobody's way."""
 
     def program() -> None:
@@ -190,25 +179,24 @@ def test_a_ring_on_a_torus_takes_what_the_book_says(size: int, sharing: str) -> 
         took.append(round(sim.now() * 1e12) - begin)
 
     took: list[int] = []
-    net = sim.Network(sim.torus((2, size), LINK), sharing=sharing)
+    net = sim.torus((2, size), LINK)
     sim.run(program, 2 * size, net=net, engine="greenlet")
     assert max(took) == 2 * (size - 1) * (ALPHA + 400 * BETA)
     estimate = estimates.time_of(
         BUILT_IN["all_reduce", "ring"], size, 400 * size,
-        sim.Network(sim.torus((size,), LINK), sharing=sharing),
+        sim.torus((size,), LINK),
     )  # fmt: skip
     assert estimate == max(took)
 
 
-@pytest.mark.parametrize("sharing", SHARING)
 @pytest.mark.parametrize("name", ["rails", "rails and spines", "dragonfly", "fat tree"])
-def test_engines_and_estimates_agree(name: str, sharing: str) -> None:
+def test_engines_and_estimates_agree(name: str) -> None:
     def everybody() -> None:
         x = torch.zeros(12 * 50)
         dist.all_to_all_single(torch.empty(12 * 50), x, algorithm="pairwise")
         dist.all_reduce(torch.ones(7))
 
-    net = sim.Network(NETS[name], sharing=sharing)
+    net = NETS[name]
     reports = [
         sim.run(everybody, 12, net=net, engine=engine)
         for engine in ("greenlet", "threads", "auto", "lockstep")
@@ -227,9 +215,8 @@ def test_engines_and_estimates_agree(name: str, sharing: str) -> None:
     assert found.time == time >= found.bound
 
 
-@pytest.mark.parametrize("sharing", SHARING)
-def test_a_slow_rank_is_slow_on_rails_as_well(sharing: str) -> None:
-    net = sim.Network(NETS["rails"], sharing=sharing)
+def test_a_slow_rank_is_slow_on_rails_as_well() -> None:
+    net = NETS["rails"]
 
     def program() -> None:
         dist.all_reduce(torch.zeros(12_000), algorithm="ring")
@@ -267,14 +254,12 @@ def test_what_cannot_be_built_is_refused() -> None:
     refused("at least one group", sim.dragonfly, 1, 0, 1, 1, LINK)
     refused("needs 4 links to the others, but 3 routers", sim.dragonfly, 5, 3, 2, 1, LINK)
     refused("is no rate", sim.link, "1us", "0Gb/s")
-    refused("sharing is one of first-come, max-min", sim.Network, sharing="fair")
     for size in (1, 11, 13):
         refused("sides of a torus", sim.run, dist.barrier, size, net=sim.torus((3, 4), LINK))
     refused("holds 9 ranks", sim.run, dist.barrier, 10, net=NETS["mesh"])
     sim.run(dist.barrier, 5, net=NETS["mesh"])  # a part of it
 
 
-@pytest.mark.parametrize("sharing", SHARING)
 @pytest.mark.parametrize(
     ("text", "net"),
     [
@@ -288,16 +273,13 @@ def test_what_cannot_be_built_is_refused() -> None:
         ),
     ],
 )  # fmt: skip
-def test_networks_in_words(
-    text: str, net: Any, sharing: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = text if sharing == FIRST_COME else f"{text},sharing={sharing}"
-    assert nets.read(said) == sim.Network(net, sharing=sharing)
-    given = ["simulate", "barrier", "--ranks", "12", "--net", said, "--links"]
+def test_networks_in_words(text: str, net: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert nets.read(text) == sim.Network(net)
+    given = ["simulate", "barrier", "--ranks", "12", "--net", text, "--links"]
     assert main(given) == 0
     assert link_table(net, 12).splitlines()[1].split()[0] in capsys.readouterr().out
     kind = text.partition(":")[0]
-    for wrong in (f"{kind}:", f"{text},nonsense=1", text.replace("1us", "x"), f"{text},sharing=x"):
+    for wrong in (f"{kind}:", f"{text},nonsense=1", text.replace("1us", "x")):
         with pytest.raises(ValueError, match=f"write it like {kind}:"):
             nets.read(wrong)
 
@@ -349,39 +331,17 @@ def test_a_message_alone_takes_as_long_as_in_simgrid(net: Any) -> None:
     second = 10**12
     letters = [(a, b, 1_000_000, number * second) for number, (a, b) in enumerate(pairs(net))]
     theirs = by_simgrid(net, letters)
-    for sharing in SHARING:
-        ours = ends_of(net, letters, sharing)
-        for (_, _, _, start), mine, other in zip(letters, ours, theirs, strict=True):
-            assert abs(mine - other) <= 0.01 * (mine - start)
-
-
-@needs_simgrid
-@ALL
-def test_messages_that_share_links_take_as_long_as_in_simgrid(net: Any) -> None:
-    """Each message, whatever it meets: the rates change with every one that begins or ends. There are no
-    latencies, since SimGrid gives a flow with less latency more of a link, as TCP does."""
-    net = without_latency(net)
-    letters = [
-        (src, dst, nbytes * 10, start)
-        for (src, dst), (_, _, nbytes, start) in zip(
-            dict.fromkeys(letter[:2] for letter in random_letters(net, 3, 60)),
-            random_letters(net, 4, 60, 2_000_000_000),
-            strict=False,
-        )
-    ]
-    theirs = by_simgrid(net, letters)
     ours = ends_of(net, letters)
     for (_, _, _, start), mine, other in zip(letters, ours, theirs, strict=True):
-        assert abs(mine - other) <= 0.01 * max(mine - start, 1)
+        assert abs(mine - other) <= 0.01 * (mine - start)
 
 
 @needs_simgrid
 @pytest.mark.parametrize("size", [4, 6, 8])
-def test_a_line_takes_as_long_as_simgrids_max_min_sharing(size: int) -> None:
+def test_a_line_takes_as_long_as_with_simgrids_sharing(size: int) -> None:
     """Messages of all ranks across the middle: one by one, or all at once at a share of the rate, the
     last one comes at the same time, within what a fluid model leaves out."""
     net = sim.mesh((size,), sim.link(0, BETA))
     letters = [(rank, rank + size // 2, 4_000_000, 0) for rank in range(size // 2)]
     theirs = max(by_simgrid(net, letters))
-    for sharing in SHARING:
-        assert abs(max(ends_of(net, letters, sharing)) - theirs) <= 0.01 * theirs
+    assert abs(max(ends_of(net, letters)) - theirs) <= 0.01 * theirs

@@ -122,7 +122,7 @@ def test_a_plan_takes_the_efficiency_that_a_device_has() -> None:
         ("two_level:nodes=a,gpus=2,intra=1us/1GB/s,inter=1us/1GB/s", "nodes is a whole number, not 'a'"),
         ("two_level:nodes=0,gpus=2,intra=1us/1GB/s,inter=1us/1GB/s", "at least one node"),
         ("two_level:nodes=2,gpus=-1,intra=1us/1GB/s,inter=1us/1GB/s", "at least one node"),
-        ("two_level:node=1", "there is no 'node'; there are nodes, gpus, intra, inter, nic, sharing"),
+        ("two_level:node=1", "there is no 'node'; there are nodes, gpus, intra, inter, nic"),
         ("torus:shape=2x,link=1us/1GB/s", "a side of the shape is a whole number, not ''"),
         ("mesh:shape=2,link=1us/1GB/s,wraps=no", "wraps is true or false, not 'no'"),
     ],

@@ -14,10 +14,11 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.schedules import BUILT_IN, Schedule
-from minitorch_dist.testing import check_collective, replay_collective, strategies
+from minitorch_dist.testing import check_collective, replay_collective
 from minitorch_dist.testing.collectives import Verdict, replaying
 from mtd.course import all_reduces
 from mtd.course.all_reduces import WRONG
+from tests.testing.broken import broken_schedules
 
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
 SHORT = (1, 2, 3, 4, 5, 8)
@@ -125,7 +126,7 @@ def test_built_in_schedules_are_sound(schedule: Schedule) -> None:
 
 
 @settings(max_examples=15)
-@given(strategies.broken_schedules(size=4))
+@given(broken_schedules(size=4))
 def test_broken_schedules_are_not(schedule: Schedule) -> None:
     verdict = check_collective(schedule, sizes=[4])
     assert not verdict, str(verdict)

@@ -302,9 +302,9 @@ def by_zero(batches: list[exact.Data]) -> Any:
     return model
 
 
-def by_fsdp(strategy: ShardingStrategy, originals: bool) -> Any:
+def by_fsdp(strategy: ShardingStrategy) -> Any:
     def train(batches: list[exact.Data]) -> Any:
-        model: Any = FSDP(exact.Model(), sharding_strategy=strategy, use_orig_params=originals)
+        model: Any = FSDP(exact.Model(), sharding_strategy=strategy)
         optimizer = SGD(model.parameters(), lr=exact.RATE, momentum=MOMENTUM)
         for batch in batches:
             exact.step(model, optimizer, batch, ranks=dist.get_world_size())
@@ -415,9 +415,8 @@ RIGHT = {
     "DDP, a bucket for each": by_ddp(1e-6),
     "DDP, three pieces": by_ddp(25, 3),
     "ZeRO 1": by_zero,
-    "ZeRO 2": by_fsdp(ShardingStrategy.SHARD_GRAD_OP, False),
-    "ZeRO 3": by_fsdp(ShardingStrategy.FULL_SHARD, False),
-    "ZeRO 3, original parameters": by_fsdp(ShardingStrategy.FULL_SHARD, True),
+    "ZeRO 2": by_fsdp(ShardingStrategy.SHARD_GRAD_OP),
+    "ZeRO 3": by_fsdp(ShardingStrategy.FULL_SHARD),
     "fully_shard": sharded_with(None),
     "shards and replicas": by_hybrid_shards,
     "tensor parallel by hand": by_hand,

@@ -6,12 +6,12 @@ import os
 import signal
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import suppress
 from mmap import mmap
 from typing import Any
 
 import pytest
 
+from tests.transports.wrapping import WrappedTransport
 from transports import board, conformance
 from transports.clock import PICO, SYSTEM
 from transports.conformance.launchers import Launch
@@ -25,7 +25,6 @@ from transports.virtual import medium
 from transports.virtual.clock import VirtualClock
 from transports.virtual.network import Network
 from transports.virtual.topology import uniform
-from transports.wrapping import WrappedTransport
 
 WORLDS: defaultdict[str, dict[int, Any]] = defaultdict(dict)  # the ends of each world, by folder
 
@@ -391,17 +390,6 @@ class LosesAndDamages(Broken):
         self.inner.send(dst, header, changed)
 
 
-class AlwaysThere(QueueTransport):
-    def is_there(self, card: str) -> bool:
-        return True
-
-
-class ReachesNobody(QueueTransport):
-    def reach(self, peer: int, card: str, timeout: float | None = None) -> None:
-        with suppress(ConnectError):
-            super().reach(peer, card, timeout)
-
-
 class HasFibers(QueueTransport):
     ranks_are = "fibers"  # type: ignore[assignment]
 
@@ -432,8 +420,6 @@ OPTION_CASES: list[tuple[str, Any, str]] = [
     ("last_sent", TellsOfTheFirst, r"the last message was .* and last_sent is \(., b'0'\)"),
     ("last_sent", NeverLands, r"all has landed, and under_way is \(., b'2'\)"),
     ("lossy", LosesAndDamages, "the .*th message from rank . came damaged"),
-    ("grow", AlwaysThere, "is_there says yes, but rank 1 has left"),
-    ("grow", ReachesNobody, "reach of rank 1, which has left, did not raise ConnectError"),
 ]
 
 
@@ -498,8 +484,8 @@ def test_the_kit_says_what_it_has_tried() -> None:
     assert plain == [*conformance.CHECKS, "declared", "gives_up"]
     assert lossy == ["missing", "close_twice", "close_wakes", "declared", "gives_up", "lossy"]
     assert {"fetch", "board", "declined"} < set(tried(FileTransport))
-    assert {"shared_objects", "declined", "grow"} < set(tried(QueueTransport))
-    assert {"begin", "last_sent", "grow"} < set(tried(SimTransport))
+    assert {"shared_objects", "declined"} < set(tried(QueueTransport))
+    assert {"begin", "last_sent"} < set(tried(SimTransport))
 
 
 @pytest.mark.parametrize(("name", "broken", "complaint"), CASES)

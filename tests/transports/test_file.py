@@ -18,7 +18,7 @@ from transports import conformance, file, identity
 from transports.clock import SYSTEM, SystemClock, picoseconds
 from transports.errors import ConnectError, PeerLost, TransportClosed, TrustError
 from transports.file import FileTransport
-from transports.shared_file import mounts, places, signed_file, watch
+from transports.shared_file import mounts, peer_watch, places, signed_file
 from transports.stores.store import HashStore
 
 BUSY = ["interleaved", "threads_send", "threads_wait", "farewell", "reuse", "death"]
@@ -423,7 +423,7 @@ def test_a_peer_that_cannot_be_seen_is_known_by_its_pulse(
             before = pulse(0)
             until(second, lambda before=before: pulse(0) != before)  # type: ignore[misc]
             assert second._watch.death_of(0, pulse) is None  # for it beats
-            clock.seconds += 0.9 * watch.STALE
+            clock.seconds += 0.9 * peer_watch.STALE
         assert not desk.lost_ranks
         monkeypatch.setattr(first._medium, "beat", lambda: None)
         first.send(1, b"last", b"words")

@@ -20,7 +20,7 @@ from transports.errors import DistStoreError, StoreTimeout
 from transports.keys import job_key
 from transports.stores import protocol, server
 from transports.stores.protocol import StoreRequest
-from transports.stores.served import ServedClient
+from transports.stores.served_client import ServedClient
 from transports.stores.server import StoreServer
 from transports.stores.store import HashStore
 from transports.stores.tcp import TCPStore

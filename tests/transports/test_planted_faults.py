@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.transports.wrapping import WrappedTransport
 from transports import conformance
 from transports.clock import PICO, SYSTEM, Clock
 from transports.contract import Inbox, Sink, Transport
 from transports.errors import CLOSED, PeerLost
 from transports.queue import QueueTransport
 from transports.virtual.clock import VirtualClock
-from transports.wrapping import WrappedTransport
 
 OVER = threading.Event()  # what hangs may go on
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import minitorch_dist as torch
-from minitorch_dist.distributed import codec, exceptions, fault_injection, prepared, world
+from minitorch_dist.distributed import codec, exceptions, prepared, world
 from minitorch_dist.distributed.execution.notices import FailureNotice
 from minitorch_dist.distributed.schedules.links import Links
 from tests.distributed.wires import Wires
@@ -111,11 +111,6 @@ class OwnTransport(QueueTransport):
     usual_delay = 0.25
 
 
-class OwnSimulator(QueueTransport):
-    scheme = "own_simulator"
-    has_own_faults = True
-
-
 def links_and_thread() -> tuple[Links, int]:
     group = world.current().default_group
     assert group is not None
@@ -131,23 +126,10 @@ def test_a_transport_of_somebody_else_declares_what_the_floors_above_ask_for(
     assert len({thread for _, thread in found}) == 3
 
 
-@pytest.mark.parametrize(("kind", "has"), [(OwnTransport, False), (OwnSimulator, True)])
-def test_faults_are_not_put_on_top_of_a_medium_that_has_its_own(
-    kind: type[Transport], has: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(fault_injection.VARIABLE, "drop=0.1")
-    end: Transport = kind(0, 1)
-    assert (fault_injection.disturbed(end) is end) is has
-
-
 def test_the_kit_tries_everything_that_the_contract_declares() -> None:
     folder = Path(conformance.__file__).parent
     tried = "\n".join(path.read_text("utf-8") for path in sorted(folder.glob("*.py")))
-    names = {name for name in vars(Transport) if not name.startswith("_")} | {
-        "open",
-        "is_there",
-        "reach",
-    }
+    names = {name for name in vars(Transport) if not name.startswith("_")}
     assert {"send", "watch", "usual_delay", "is_unreliable"} < names
     assert sorted(name for name in names if not re.search(rf"\b{name}\b", tried)) == []
 

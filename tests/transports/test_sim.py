@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.sim.nodes import SimulatedNode, SimulationOutcome, run
 from transports import conformance, registry
 from transports.clock import PICO
 from transports.errors import ConnectError, Deadlock, PeerLost
 from transports.queue import QueueTransport
 from transports.sim import SimTransport
-from transports.simulation import SimulatedNode, SimulationOutcome, each_rank, run
+from transports.simulation import each_rank
 from transports.stores.store import HashStore
-from transports.virtual import medium
+from transports.virtual import deadlock, medium
 from transports.virtual.clock import VirtualClock
 from transports.virtual.network import Network
 from transports.virtual.topology import Link, Topology, link, matrix, two_level, uniform
@@ -413,7 +414,12 @@ def test_a_window_makes_sends_wait() -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("network", [Network(), Network(eager=0)])
-def test_a_circle_of_waiting_ranks(size: int, network: Network) -> None:
+def test_a_circle_of_waiting_ranks(
+    size: int, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deadlock, "INSIDE", (*deadlock.INSIDE, "tests"))
+    monkeypatch.setitem(globals(), "PROGRAM", True)  # this file is the user's, and `nodes` is not
+
     def program(node: SimulatedNode) -> None:
         node.compute(1_204_000_000)
         node.receive((node.rank + 1) % size)

@@ -73,28 +73,13 @@ def world() -> str:
         dist.barrier()
         dist.destroy_process_group()
     assert found == [200_002.0 * SIZE * (SIZE + 1) / 2] * 2
-    assert torch.launch(dist.get_rank, SIZE, "mpi://") == list(range(SIZE))
     try:
-        torch.launch(fails, SIZE, "mpi://")
-    except KeyError as error:
-        assert f"in rank {SIZE - 1} of {SIZE}" in error.__notes__[0]
-    else:
-        raise AssertionError("nobody failed")
-    try:
-        torch.launch(dist.get_rank, SIZE + 1, "mpi://")
+        torch.launch(dist.get_rank, SIZE, "mpi://")
     except ValueError as error:
-        assert f"mpirun -n {SIZE + 1}" in str(error)
+        assert f"mpirun -n {SIZE}" in str(error)
     else:
-        raise AssertionError("a world larger than MPI's")
+        raise AssertionError("launch has started what MPI starts")
     return "a world"
-
-
-def fails() -> None:
-    import minitorch_dist.distributed as dist
-
-    if RANK == SIZE - 1:
-        raise KeyError("of the last rank")
-    dist.barrier()
 
 
 def end() -> str:

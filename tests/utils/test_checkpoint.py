@@ -12,8 +12,6 @@ import pytest
 import minitorch_dist as mtd
 from minitorch_dist.utils.checkpoint import checkpoint
 
-BOTH = pytest.mark.parametrize("reentrant", [False, True])
-
 
 def leaf(*shape: int) -> mtd.Tensor:
     return mtd.ones(*shape).requires_grad_()
@@ -32,8 +30,7 @@ def without_collector() -> Any:
     gc.enable()
 
 
-@BOTH
-def test_what_is_computed_inside_is_freed_at_once(reentrant: bool, without_collector: Any) -> None:
+def test_what_is_computed_inside_is_freed_at_once(without_collector: Any) -> None:
     inside: list[Any] = []
     alive_while_running: list[int] = []
 
@@ -45,7 +42,7 @@ def test_what_is_computed_inside_is_freed_at_once(reentrant: bool, without_colle
         return x
 
     x = leaf(4)
-    out = checkpoint(function, x, use_reentrant=reentrant)
+    out = checkpoint(function, x)
     assert [ref() for ref in inside] == [None] * 5
     assert max(alive_while_running) <= 2, "the graph keeps what it was to forget"
     out.sum().backward()
@@ -82,9 +79,8 @@ def test_a_graph_that_is_dropped_unused_leaves_nothing(without_collector: Any) -
     assert node() is None and storage() is None
 
 
-@BOTH
 @pytest.mark.parametrize("preserve", [True, False])
-def test_random_numbers_are_drawn_again(reentrant: bool, preserve: bool) -> None:
+def test_random_numbers_are_drawn_again(preserve: bool) -> None:
     masks: list[Any] = []
 
     def function(x: mtd.Tensor) -> mtd.Tensor:
@@ -93,7 +89,7 @@ def test_random_numbers_are_drawn_again(reentrant: bool, preserve: bool) -> None
 
     x = leaf(50)
     mtd.manual_seed(3)
-    out = checkpoint(function, x, use_reentrant=reentrant, preserve_rng_state=preserve)
+    out = checkpoint(function, x, preserve_rng_state=preserve)
     after = mtd.rand(3)
     out.sum().backward()
     assert (masks[0].numpy() == masks[1].numpy()).all() == preserve
@@ -103,34 +99,10 @@ def test_random_numbers_are_drawn_again(reentrant: bool, preserve: bool) -> None
         mtd.rand(50), mtd.rand(3)
         undisturbed = mtd.rand(3).numpy()
         mtd.manual_seed(3)
-        out = checkpoint(function, x, use_reentrant=reentrant)
+        out = checkpoint(function, x)
         assert (mtd.rand(3).numpy() == after.numpy()).all()
         out.sum().backward()
         np.testing.assert_array_equal(mtd.rand(3).numpy(), undisturbed)
-
-
-def test_contexts_surround_the_two_runs() -> None:
-    seen: list[str] = []
-
-    class Note:
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def __enter__(self) -> None:
-            seen.append("enter " + self.name)
-
-        def __exit__(self, *exc: object) -> None:
-            seen.append("exit " + self.name)
-
-    def function(x: mtd.Tensor) -> mtd.Tensor:
-        seen.append("run")
-        return x * x
-
-    out = checkpoint(
-        function, leaf(2), use_reentrant=False, context_fn=lambda: (Note("first"), Note("second"))
-    )
-    out.sum().backward()
-    assert seen == ["enter first", "run", "exit first", "enter second", "run", "exit second"]
 
 
 def test_hooks_inside_belong_to_the_graph_that_stays() -> None:
@@ -146,15 +118,3 @@ def test_hooks_inside_belong_to_the_graph_that_stays() -> None:
     x = leaf(2)
     checkpoint(function, x, use_reentrant=False).sum().backward()
     assert seen[0] == "registered" and len(seen) == 2
-
-
-def test_determinism_check_can_be_left_out() -> None:
-    runs: list[int] = []
-
-    def function(x: mtd.Tensor) -> mtd.Tensor:
-        runs.append(1)
-        return (x if len(runs) == 1 else x.view(1, 4)).sin()
-
-    checkpoint(function, leaf(4), use_reentrant=False, determinism_check="none").sum()
-    with pytest.raises(ValueError, match="determinism_check should be one of"):
-        checkpoint(function, leaf(4), use_reentrant=False, determinism_check="some")

@@ -19,9 +19,8 @@ from typing import TypeAlias
 Sender: TypeAlias = "Hashable | None"  # None: the broker itself
 NEAR = 1 << 16  # bytes that are handed to the system before they can leave
 STALL = 5.0  # seconds for which more than may waits for a reader
-SLOWEST = (
-    1 << 16
-)  # bytes a second; a reader that takes less, while more than may waits for it, is dropped
+# bytes a second; a reader that takes less, while more than may waits for it, is dropped
+SLOWEST = 1 << 16
 PLACE = 64  # bytes that a packet takes beside its own
 
 

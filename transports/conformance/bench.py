@@ -51,6 +51,12 @@ class End:
     die: Callable[[], NoReturn]  # end this rank's thread or process at once, closing nothing
 
 
+def declares(transport: Transport, *names: str) -> bool:
+    """Whether the class of a transport says more about one of these names than the contract does."""
+    kinds = type(transport).__mro__
+    return any(name in vars(kind) for kind in kinds[: kinds.index(Transport)] for name in names)
+
+
 def pattern(seed: int, nbytes: int) -> bytes:
     """Bytes that tell where they come from: of period 251, beginning at a place of `seed`."""
     start = seed % 251
@@ -187,6 +193,14 @@ class RankCheck:
         if not self.clock.is_virtual:
             self.clock.sleep(LINGER)
 
+    @property
+    def right(self) -> int:
+        return (self.rank + 1) % self.world_size
+
+    @property
+    def left(self) -> int:
+        return (self.rank - 1) % self.world_size
+
     def peers(self) -> list[int]:
         return [peer for peer in range(self.world_size) if peer != self.rank]
 
@@ -259,6 +273,13 @@ class RankCheck:
         )
         return tray.messages.get(src, [])[:count]
 
+    def said_by_all(self, what: str, word: bytes) -> list[bytes]:
+        """What each rank says of this matter, once all have."""
+        keys = [f"{what}/{rank}" for rank in range(self.world_size)]
+        self.store.set(keys[self.rank], word)
+        self.store.wait(keys, 3 * self.patience)
+        return self.store.multi_get(keys)
+
     def meet(self, place: str, away: int = 0) -> None:
         """Return when every rank (but `away` of them) has come to this place."""
         place = f"meet/{place}"
@@ -268,24 +289,13 @@ class RankCheck:
 
     def wait_for(self, key: str) -> None:
         """Return when another rank has set this key in the store. Nothing is delivered meanwhile."""
-
-        def pause() -> None:
-            with suppress(StoreTimeout):
-                self.store.wait([key], 0.1)
-
-        self._until_set(key, pause)
-
-    def drive_for(self, key: str) -> None:
-        """The same, while the transport delivers what comes and lets in those who reach us."""
-        self._until_set(key, lambda: self.transport.progress(0.01))
-
-    def _until_set(self, key: str, pause: Callable[[], object]) -> None:
         deadline = self.clock.deadline(3 * self.patience)
         while not self.store.check([key]):
             self.demand(not self.store.check([FAILED]), AFTER_ANOTHER)
             if deadline.is_over():
                 raise Silent(f"the other ranks did not come to {key!r}")
-            pause()
+            with suppress(StoreTimeout):
+                self.store.wait([key], 0.1)
 
 
 def _standing(thread: Thread) -> str:

@@ -12,7 +12,6 @@ from transports.errors import PeerLost, TransportClosed
 
 def farewell(desk: RankCheck) -> None:
     """Line 5: close delivers what was sent; then `lost`, exactly once; then send says PeerLost."""
-    desk.connect()
     if desk.rank == 0:
         for peer in desk.peers():
             for turn in range(20):
@@ -31,12 +30,10 @@ def farewell(desk: RankCheck) -> None:
     _demand_kind(desk, 0, ("closed", "left"), "closed its transport, and did not die")
     _demand_peer_lost(desk, 0)
     desk.demand(desk.tray.lost_ranks.count(0) == 1, "lost(0) was called twice; a peer is lost once")
-    desk.meet("end")
 
 
 def close_twice(desk: RankCheck) -> None:
     """Line 5: closing twice is fine; afterwards the other calls say TransportClosed."""
-    desk.connect()
     desk.meet("connected")
     desk.beside(desk.transport.close, "close")
     desk.beside(desk.transport.close, "the second close")
@@ -50,12 +47,10 @@ def close_twice(desk: RankCheck) -> None:
         except TransportClosed:
             continue
         desk.demand(False, f"{name} after close did not raise TransportClosed")
-    desk.meet("end")
 
 
 def close_wakes(desk: RankCheck) -> None:
     """Line 5: a thread that waits in progress while another one closes gets TransportClosed."""
-    desk.connect()
     desk.meet("connected")
     ends: list[str] = []
 
@@ -77,12 +72,10 @@ def close_wakes(desk: RankCheck) -> None:
         ends == ["TransportClosed"] * 2,
         f"two threads waited in progress while the transport was closed, and ended with {ends}",
     )
-    desk.meet("end")
 
 
 def death(desk: RankCheck) -> None:
     """Line 6: a peer that dies is lost within seconds, for everybody, once."""
-    desk.connect()
     victim = desk.world_size - 1
     desk.meet("connected")
     if desk.rank == victim:
@@ -105,7 +98,6 @@ def death(desk: RankCheck) -> None:
 
 def death_in_send(desk: RankCheck) -> None:
     """Line 6: a send to one that dies ends with PeerLost; it does not wait for ever."""
-    desk.connect()
     victim = desk.world_size - 1
     if desk.rank == victim:
         desk.receive(0, 1)
@@ -123,12 +115,10 @@ def death_in_send(desk: RankCheck) -> None:
             )
         else:
             desk.demand(False, f"40 messages were sent to rank {victim}, which had died")
-    desk.meet("end", away=1)
 
 
 def stranger(desk: RankCheck, attack: Callable[[Transport], None]) -> None:
     """Line 7: somebody without the key changes nothing, holds up nobody, and is not heard."""
-    desk.connect()
     desk.meet("connected")
     if desk.rank == 0:
         attack(desk.transport)
@@ -143,7 +133,6 @@ def stranger(desk: RankCheck, attack: Callable[[Transport], None]) -> None:
     desk.demand(
         desk.tray.begun == desk.world_size, "more messages came than the ranks sent each other"
     )
-    desk.meet("end")
 
 
 def _demand_kind(desk: RankCheck, peer: int, kinds: tuple[str, ...], what: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from transports.conformance.bench import (
     NotOffered,
     RankCheck,
     Silent,
+    declares,
 )  # fmt: skip
 from transports.conformance.launchers import Launch
 from transports.contract import Transport
@@ -39,19 +41,19 @@ CHECKS: dict[str, tuple[int, Callable[[RankCheck], None]]] = {
     "death": (6, endings.death),
     "death_in_send": (6, endings.death_in_send),
 }
-OPTIONS: dict[str, Callable[[RankCheck], None]] = {
-    "declared": options.declared,
-    "gives_up": options.gives_up,
-    "fetch": options.fetch,
-    "board": options.board,
-    "declined": options.declined,
-    "shared_objects": options.shared_objects,
-    "begin": options.begin,
-    "last_sent": options.last_sent,
-    "lossy": options.lossy,
-    "grow": options.grow,
-}
+OPTIONS: dict[str, tuple[tuple[str, ...], Callable[[RankCheck], None]]] = {
+    "declared": ((), options.declared),
+    "gives_up": ((), options.gives_up),
+    "fetch": (("fetch",), options.fetch),
+    "board": (("board",), options.board),
+    "declined": (("board", "shared_objects"), options.declined),
+    "shared_objects": (("shared_objects",), options.shared_objects),
+    "begin": (("begin",), options.begin),
+    "last_sent": (("last_sent", "under_way"), options.last_sent),
+    "lossy": (("may_lose", "is_unreliable"), options.lossy),
+}  # each with what a class may declare; if it declares none of that, the check is not run
 DEADLY = ("death", "death_in_send")  # a rank ends in these: each needs a launch of its own
+CONNECT_THEMSELVES = ("connect", "missing", "declined")
 WITHOUT_LOSS = ("missing", "close_twice", "close_wakes")  # no message has to arrive in these
 
 SILENCE = 4  # times `patience` may pass in a check without a byte, since ranks wait for each other
@@ -179,15 +181,12 @@ class Trials:
         """The faults, and whether somebody is silent; NotOffered if there was nothing to be tried."""
         store = PrefixStore(f"{place}", end.store)
         own = End(end.rank, end.world_size, end.make, store, end.die)
-        desk = RankCheck(own, name, self.patience)
-        was_offered, is_silent = True, False
-        complaints: list[str] = []
+        desk, was_offered = RankCheck(own, name, self.patience), True
+        silence, limit = SILENCE * self.patience, LIMIT * self.patience
+        complaints, is_silent = list[str](), False
         try:
             complaints, is_silent = desk.beside(
-                lambda: self._run(desk, name),
-                "the check",
-                SILENCE * self.patience,
-                LIMIT * self.patience,
+                lambda: self._run(desk, name), "the check", silence, limit
             )
         except NotOffered:
             was_offered = False
@@ -209,17 +208,25 @@ class Trials:
             raise NotOffered
         return complaints, is_silent
 
+    def _program(self, desk: RankCheck, name: str) -> Callable[[RankCheck], None]:
+        """A check as a function; NotOffered, if this transport need not pass it."""
+        if name == "stranger":
+            assert self.stranger is not None, "that is when this check runs"
+            return partial(endings.stranger, attack=self.stranger)
+        names, act = OPTIONS.get(name, ((), None))
+        is_declared = not names or declares(desk.transport, *names)
+        is_excused = act is None and desk.transport.may_lose and name not in WITHOUT_LOSS
+        if is_excused or not is_declared:
+            raise NotOffered
+        return act or CHECKS[name][1]
+
     def _run(self, desk: RankCheck, name: str) -> tuple[list[str], bool]:
         try:
-            if name == "stranger":
-                assert self.stranger is not None, "that is when this check runs"
-                endings.stranger(desk, self.stranger)
-            elif name in OPTIONS:
-                OPTIONS[name](desk)
-            elif desk.transport.may_lose and name not in WITHOUT_LOSS:
-                raise NotOffered
-            else:
-                CHECKS[name][1](desk)
+            act = self._program(desk, name)
+            if name not in CONNECT_THEMSELVES:
+                desk.connect()
+            act(desk)
+            desk.meet("end", away=int(name in DEADLY))
         except NotOffered:
             raise
         except Broken as error:

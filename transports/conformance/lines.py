@@ -40,7 +40,6 @@ def connect(desk: RankCheck) -> None:
             header == b"%d" % peer and data == b"hello",
             f"rank {peer} sent b'{peer}', b'hello' after connect; {header!r}, {data!r} arrived",
         )
-    desk.meet("end")
 
 
 def missing(desk: RankCheck) -> None:
@@ -56,12 +55,10 @@ def missing(desk: RankCheck) -> None:
             )
         else:
             desk.demand(False, f"connect returned although rank {absent} never came")
-    desk.meet("end")
 
 
 def both_first(desk: RankCheck) -> None:
     """Line 2: everybody sends much before anybody receives."""
-    desk.connect()
     payload = pattern(desk.rank, 5_000_000)
     for turn in range(2):
         for step in range(desk.world_size):
@@ -69,13 +66,11 @@ def both_first(desk: RankCheck) -> None:
     for peer in range(desk.world_size):
         for _, data in desk.receive(peer, 2):
             desk.demand(data == pattern(peer, 5_000_000), f"wrong bytes came from rank {peer}")
-    desk.meet("end")
 
 
 def sizes(desk: RankCheck) -> None:
     """Line 3: whole, once, in order; empty ones too; sinks with and without space."""
-    desk.connect()
-    dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
+    dst, src = desk.right, desk.left
     headers = [bytes([n]) * length for n, length in enumerate((0, 1, 300, MAX_HEADER))]
     for seed, nbytes in enumerate(SIZES):
         desk.send(dst, seed, pattern(seed + desk.rank, nbytes), headers[seed % 4])
@@ -94,12 +89,10 @@ def sizes(desk: RankCheck) -> None:
         )
     desk.meet("sent")
     nothing_more(desk, {src: len(SIZES)})
-    desk.meet("end")
 
 
 def interleaved(desk: RankCheck) -> None:
     """Line 3: many senders, sizes and turns at random."""
-    desk.connect()
     size, messages = desk.world_size, 60
     for turn in range(messages):
         for step in range(size):
@@ -118,13 +111,11 @@ def interleaved(desk: RankCheck) -> None:
             desk.demand(data == pattern(turn + src, nbytes), f"wrong bytes came from rank {src}")
     desk.meet("sent")
     nothing_more(desk, dict.fromkeys(range(size), messages))
-    desk.meet("end")
 
 
 def threads_send(desk: RankCheck) -> None:
     """Line 3: threads of one rank send at once; each message arrives whole."""
-    desk.connect()
-    dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
+    dst, src = desk.right, desk.left
 
     def run(thread: int) -> None:
         for turn in range(20):
@@ -145,13 +136,11 @@ def threads_send(desk: RankCheck) -> None:
     for number in range(3):
         own = [seed for seed in seeds if seed // 100 == number]
         desk.demand(own == sorted(own), f"messages of one thread came out of order: {own}")
-    desk.meet("end")
 
 
 def threads_wait(desk: RankCheck) -> None:
     """Many threads call progress, each for a message of its own; none sleeps through its own."""
-    desk.connect()
-    dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
+    dst, src = desk.right, desk.left
     reached, late = [0] * 4, list[int]()
 
     def wait(thread: int) -> None:
@@ -179,12 +168,10 @@ def threads_wait(desk: RankCheck) -> None:
         f"threads that wait in progress slept on while their messages came: they had seen {reached} "
         "of 97, 98, 99, 100. `done` has to be asked once nothing can arrive unnoticed",
     )
-    desk.meet("end")
 
 
 def arguments(desk: RankCheck) -> None:
     """A message that cannot be sent is refused before anything is sent."""
-    desk.connect()
     for dst in (desk.world_size, -1):
         try:
             desk.transport.send(dst, b"", b"x")
@@ -210,12 +197,10 @@ def arguments(desk: RankCheck) -> None:
         got == [numbers.tobytes(), b"", b"abc"],
         f"of a view of doubles, nothing, and a bytearray arrived {got}",
     )
-    desk.meet("end")
 
 
 def patience(desk: RankCheck) -> None:
     """progress returns at once with 0, after its timeout with nothing, and tells what it did."""
-    desk.connect()
     desk.meet("connected")
     drain(desk)
     desk.demand(not desk.transport.progress(0), "progress(0) says True, but nothing had come")
@@ -232,7 +217,6 @@ def patience(desk: RankCheck) -> None:
     while not told and not deadline.is_over():
         told = desk.transport.progress(0.05)
     desk.demand(told, "a message was delivered, but progress never said True")
-    desk.meet("end")
 
 
 def _returns_in_time(desk: RankCheck) -> None:
@@ -270,7 +254,6 @@ def _computed(desk: RankCheck, act: Callable[[float], object]) -> float:
 
 def reuse(desk: RankCheck) -> None:
     """Line 4: the buffer may be overwritten when send returns."""
-    desk.connect()
     kept: list[tuple[int, bytearray]] = []
     for nbytes in (1, 5000, 1_000_000):
         buffer = bytearray(pattern(nbytes, nbytes))
@@ -293,7 +276,6 @@ def reuse(desk: RankCheck) -> None:
             data == pattern(len(data), len(data)),
             f"a message from rank {src} changed after it was delivered: its memory is the receiver's",
         )
-    desk.meet("end")
 
 
 def drain(desk: RankCheck) -> None:

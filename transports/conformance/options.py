@@ -1,8 +1,8 @@
 """The options of a transport beyond the seven lines, as programs. Each runs where it is declared.
 
-A transport declares an option in its class: it overrides the method, or sets the attribute. A check
-whose option is not declared raises `NotOffered`, and the kit goes on. All ranks of a world have to
-agree about what they offer.
+A transport declares an option in its class: it overrides the method, or sets the attribute; `kit.OPTIONS` says what
+each check asks for. A check of something that all ranks decline raises `NotOffered`, and the kit goes on. All ranks of a
+world have to agree about what they offer.
 """
 
 from __future__ import annotations
@@ -10,95 +10,62 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 
-from transports.conformance.bench import NotOffered, RankCheck, pattern
+from transports.conformance.bench import NotOffered, RankCheck, declares, pattern
 from transports.conformance.lines import drain, nothing_more
-from transports.contract import Begun, Transport
-from transports.errors import ConnectError, PeerLost
-from transports.joinable import JoinableTransport
+from transports.contract import Begun
+from transports.errors import PeerLost
 
 FETCHED = (0, 1, 16, 1000, 40, 8)  # bytes of the messages that are asked for
 GIVEN_UP = 0.2  # seconds of `Transport.patience`
 
 
-def declares(transport: Transport, *names: str) -> bool:
-    """Whether the class of a transport says more about one of these names than the contract does."""
-    kinds = type(transport).__mro__
-    return any(name in vars(kind) for kind in kinds[: kinds.index(Transport)] for name in names)
-
-
 def offered(desk: RankCheck, is_offered: bool, what: str) -> None:
     """Return if all ranks offer it, raise NotOffered if none does; all ranks come here."""
-    desk.store.set(f"{what}/{desk.rank}", b"yes" if is_offered else b"no")
-    keys = [f"{what}/{rank}" for rank in range(desk.world_size)]
-    desk.store.wait(keys, 3 * desk.patience)
-    said = [answer == b"yes" for answer in desk.store.multi_get(keys)]
-    if not any(said):
+    ranks = [
+        rank for rank, yes in enumerate(desk.said_by_all(what, b"%d" % is_offered)) if yes == b"1"
+    ]
+    if not ranks:
         raise NotOffered
-    ranks = [rank for rank, yes in enumerate(said) if yes]
-    desk.demand(all(said), f"{what} is offered on the ranks {ranks} only; all ranks have to agree")
+    is_everybody = len(ranks) == desk.world_size
+    desk.demand(
+        is_everybody, f"{what} is offered on the ranks {ranks} only; all ranks have to agree"
+    )
 
 
-def _demand_declared(desk: RankCheck, *names: str) -> None:
-    """NotOffered, if the class of the transport declares none of these."""
-    if not declares(desk.transport, *names):
-        raise NotOffered
+FLAGS = ("needs_virtual_time", "has_begin", "may_lose", "is_unreliable", "uses_board")
 
 
 def declared(desk: RankCheck) -> None:
     """A class declares something that makes sense, and the same on all ranks."""
-    end = desk.transport
-    desk.connect()
-    flags = (
-        "needs_virtual_time",
-        "has_own_faults",
-        "has_begin",
-        "may_lose",
-        "is_unreliable",
-        "uses_board",
-    )
-    for name in flags:
-        desk.demand(
-            type(getattr(end, name)) is bool,
-            f"{name} is {getattr(end, name)!r}, and not True or False",
-        )
+    end, costs = desk.transport, desk.transport.costs
+    flags = {name: getattr(end, name) for name in FLAGS}
+    for name, value in flags.items():
+        desk.demand(type(value) is bool, f"{name} is {value!r}, and not True or False")
+    is_word, is_kind = end.scheme.islower(), end.ranks_are in ("threads", "processes", "mpi")
+    desk.demand(is_word, f"the scheme {end.scheme!r} is no word in lower case")
     desk.demand(
-        bool(end.scheme) and end.scheme.islower(),
-        f"the scheme {end.scheme!r} is no word in lower case",
+        is_kind, f"ranks_are is {end.ranks_are!r}; the contract knows threads, processes and mpi"
     )
-    desk.demand(
-        end.ranks_are in ("threads", "processes", "mpi"),
-        f"ranks_are is {end.ranks_are!r}; the contract knows threads, processes and mpi",
-    )
-    costs = end.costs
-    desk.demand(
-        costs is None or (costs.latency >= 0 and costs.bandwidth > 0 and costs.reduction >= 0),
-        f"messages cannot have the costs {costs}",
-    )
+    if costs is not None:
+        makes_sense = costs.latency >= 0 and costs.bandwidth > 0 and costs.reduction >= 0
+        desk.demand(makes_sense, f"messages cannot have the costs {costs}")
     desk.demand(end.usual_delay >= 0, f"usual_delay is {end.usual_delay}")
     desk.demand(
         end.clock.is_virtual or not end.needs_virtual_time,
         "needs_virtual_time is set, but connect took a clock of real time",
     )
-    desk.demand(
-        isinstance(end, JoinableTransport) or bool(end.why_not_joinable),
-        "its worlds do not grow, and why_not_joinable does not say why",
-    )
-    said = f"{end.scheme} {end.ranks_are} {costs} {end.usual_delay} " + " ".join(
-        str(getattr(end, name)) for name in flags
-    )
-    desk.store.set(f"said/{desk.rank}", said)
-    for peer in range(desk.world_size):
-        desk.store.wait([f"said/{peer}"], 3 * desk.patience)
-        other = desk.store.get(f"said/{peer}").decode()
-        desk.demand(other == said, f"rank {peer} declares {other!r}, and this rank {said!r}")
-    desk.meet("end")
+    said = f"{end.scheme} {end.ranks_are} {costs} {end.usual_delay} {flags}"
+    for peer, other in enumerate(desk.said_by_all("declared", said.encode())):
+        desk.demand(
+            other.decode() == said,
+            f"rank {peer} declares {other.decode()!r}, and this rank {said!r}",
+        )
 
 
 def gives_up(desk: RankCheck) -> None:
     """`patience`: a send to a peer that takes nothing returns, or raises PeerLost in time."""
     if desk.world_size == 1:
         raise NotOffered
-    desk.connect()
     deaf = desk.world_size - 1
     desk.meet("connected")
     if desk.rank == 0:
@@ -108,14 +75,11 @@ def gives_up(desk: RankCheck) -> None:
                 desk.send(deaf, turn, pattern(turn, 1_000_000))
         except PeerLost as lost:
             desk.demand(lost.rank == deaf, f"PeerLost names rank {lost.rank}, not {deaf}")
-    desk.meet("end")
 
 
 def fetch(desk: RankCheck) -> None:
     """`fetch`: the next message goes straight to its place, if it is the one that was asked for."""
-    _demand_declared(desk, "fetch")
-    desk.connect()
-    dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
+    dst, src = desk.right, desk.left
     came, take = 0, desk.transport.fetch
 
     def is_next() -> bool:
@@ -125,19 +89,13 @@ def fetch(desk: RankCheck) -> None:
         header, place = b"turn %d" % turn, bytearray(nbytes)
         desk.send(dst, turn, pattern(turn + desk.rank, nbytes), header)
         desk.meet(f"sent {turn}")
-        wrong = {
-            "a message was taken whose header begins with something else": take(
-                src, b"now", memoryview(place), is_next
-            ),
-            "a message was put into a place of another size": take(
-                src, b"turn", memoryview(bytearray(nbytes + 1)), is_next
-            ),
-            "a message was taken although is_next said no": take(
-                src, b"turn", memoryview(place), lambda: False
-            ),
-        }
-        for text, taken in wrong.items():
-            desk.demand(taken is None, f"fetch: {text}")
+        for text, front, size, asks in (
+            ("whose header begins with something else", b"now", nbytes, is_next),
+            ("into a place of another size", b"turn", nbytes + 1, is_next),
+            ("although is_next said no", b"turn", nbytes, lambda: False),
+        ):
+            taken = take(src, front, memoryview(bytearray(size)), asks)
+            desk.demand(taken is None, f"fetch: a message was taken {text}")
         got, data = take(src, b"turn", memoryview(place), is_next), place
         if got is None:  # it will be delivered
             got, data = desk.receive(src, came + 1)[came]
@@ -149,13 +107,10 @@ def fetch(desk: RankCheck) -> None:
         )
     desk.meet("fetched")
     nothing_more(desk, {src: came} if came else {})
-    desk.meet("end")
 
 
 def board(desk: RankCheck) -> None:
     """`board`: all see what one writes; `watch` waits for that, and delivers what comes meanwhile."""
-    _demand_declared(desk, "board")
-    desk.connect()
     shown = desk.transport.board()
     offered(desk, shown is not None, "a board")
     assert shown is not None, "all ranks have one"
@@ -171,11 +126,10 @@ def board(desk: RankCheck) -> None:
             shown.contents(peer, 1)[:nbytes] == pattern(peer, nbytes),
             f"rank {peer} wrote something else to its slot of the board than is seen here",
         )
-    dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
+    dst, src = desk.right, desk.left
     desk.send(dst, 0, b"beside the board")
     _watch(desk, lambda: desk.tray.count(src) == 1, f"a message from rank {src}")
     desk.beside(lambda: desk.transport.watch(0.01, lambda: False), "watch for 0.01 s")
-    desk.meet("end")
 
 
 def _watch(desk: RankCheck, done: Callable[[], bool], what: str) -> None:
@@ -185,7 +139,6 @@ def _watch(desk: RankCheck, done: Callable[[], bool], what: str) -> None:
 
 def declined(desk: RankCheck) -> None:
     """`uses_board`: where one rank wants to see messages, nobody gets memory to go past them."""
-    _demand_declared(desk, "board", "shared_objects")
     desk.transport.uses_board = desk.rank != desk.world_size - 1
     desk.connect()
     desk.demand(desk.transport.board() is None, "there is a board, though one rank declined it")
@@ -193,7 +146,6 @@ def declined(desk: RankCheck) -> None:
         desk.transport.shared_objects() is None,
         "there are shared objects, though one rank declined them",
     )
-    desk.meet("end")
 
 
 class _Shown:
@@ -205,8 +157,6 @@ class _Shown:
 
 def shared_objects(desk: RankCheck) -> None:
     """`shared_objects`: all ranks reach the same things, and what nobody keeps vanishes."""
-    _demand_declared(desk, "shared_objects")
-    desk.connect()
     shared = desk.transport.shared_objects()
     offered(desk, shared is not None, "a place for shared objects")
     assert shared is not None, "all ranks have one"
@@ -225,15 +175,12 @@ def shared_objects(desk: RankCheck) -> None:
     gc.collect()
     desk.meet("gone")
     desk.demand(not shared, "what nobody keeps elsewhere is still among the shared objects")
-    desk.meet("end")
 
 
 def begin(desk: RankCheck) -> None:
     """`begin`: it waits for nobody; when its message is over, the buffer is the caller's again."""
-    _demand_declared(desk, "begin")
-    desk.connect()
     offered(desk, desk.transport.has_begin, "begin")
-    dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
+    dst, src = desk.right, desk.left
     begun: list[Begun] = []
     sizes = (0, 10, 200_000)
     if desk.rank:  # one after the other: nobody waits in the transport, so nobody receives
@@ -255,13 +202,10 @@ def begin(desk: RankCheck) -> None:
     for one in begun:
         desk.beside(lambda one=one: one.finish(None), "finish")  # type: ignore[misc]
         desk.demand(one.is_over(), "finish returned, but the message is not over")
-    desk.meet("end")
 
 
 def last_sent(desk: RankCheck) -> None:
     """`last_sent` and `under_way` tell of the last message to another rank, until it has landed."""
-    _demand_declared(desk, "last_sent", "under_way")
-    desk.connect()
     end = desk.transport
     for turn in range(3):
         for peer in desk.peers():
@@ -279,16 +223,13 @@ def last_sent(desk: RankCheck) -> None:
         desk.receive(peer, 3)
     desk.meet("received")
     desk.demand(end.under_way is None, f"all has landed, and under_way is {end.under_way}")
-    desk.meet("end")
 
 
 def lossy(desk: RankCheck) -> None:
     """`may_lose`, `is_unreliable`: messages may be missing or come twice, but never be damaged."""
-    _demand_declared(desk, "may_lose", "is_unreliable")
     if not (desk.transport.may_lose or desk.transport.is_unreliable):
         raise NotOffered
-    desk.connect()
-    dst, src = (desk.rank + 1) % desk.world_size, (desk.rank - 1) % desk.world_size
+    dst, src = desk.right, desk.left
     for turn in range(60):
         desk.transport.send(dst, b"%d" % turn, pattern(turn + desk.rank, 997 * turn))
     desk.meet("sent")
@@ -300,72 +241,3 @@ def lossy(desk: RankCheck) -> None:
             f"the {turn}th message from rank {src} came damaged; a transport may lose messages, but "
             "not change them",
         )
-    desk.meet("end")
-
-
-def grow(desk: RankCheck) -> None:
-    """`open`, `reach`, `is_there`: ranks come one after the other, leave, and come again."""
-    end = desk.transport
-    if not isinstance(end, JoinableTransport):
-        raise NotOffered
-    for earlier in range(desk.rank):
-        desk.wait_for(f"card/{earlier}")
-    cards = _come(desk, end, range(desk.rank))
-    for peer in range(desk.rank, desk.world_size):
-        desk.drive_for(f"card/{peer}")
-    _greet(desk, range(desk.world_size), 1)
-    desk.meet("all have come")
-    if desk.world_size > 1:
-        _come_again(desk, end, cards)
-    desk.meet("end")
-
-
-def _come(desk: RankCheck, end: JoinableTransport, peers: range) -> list[str]:
-    """Be there, connect to `peers`, and leave our card; the cards of the peers."""
-    mine = end.open(desk.store, desk.tray)
-    cards = [desk.store.get(f"card/{peer}").decode() for peer in peers]
-    for peer, card in zip(peers, cards, strict=True):
-        desk.demand(end.is_there(card), f"is_there says no, but rank {peer} is there")
-        desk.beside(
-            lambda peer=peer, card=card: end.reach(peer, card, desk.patience),  # type: ignore[misc]
-            f"reach of rank {peer}",
-        )
-    desk.store.set(f"card/{desk.rank}", mine)
-    return cards
-
-
-def _greet(desk: RankCheck, peers: range, count: int) -> None:
-    """Send a message to each, and receive one; it is the `count`th."""
-    for peer in peers:
-        desk.send(peer, desk.rank, b"hello")
-    for peer in peers:
-        *_, (header, data) = desk.receive(peer, count)
-        desk.demand(header == b"%d" % peer and data == b"hello", "another message came")
-
-
-def _come_again(desk: RankCheck, end: JoinableTransport, cards: list[str]) -> None:
-    """The last rank leaves, and another one takes its place."""
-    last = desk.world_size - 1
-    old = desk.store.get(f"card/{last}").decode()
-    if desk.rank == last:
-        end.close()
-        desk.meet("one has left")
-        again = desk.transport = desk.make()
-        assert isinstance(again, JoinableTransport), "it is of the same kind"
-        desk.store.delete_key(f"card/{last}")
-        _come(desk, again, range(last))
-        desk.store.set("it is back", b"")
-        _greet(desk, range(last), 2)
-        return
-    desk.until(lambda: last in desk.tray.lost_ranks, lambda: f"rank {last} left without lost")
-    desk.demand(not end.is_there(old), f"is_there says yes, but rank {last} has left")
-    try:
-        end.reach(last, old, 0.5)
-    except ConnectError:
-        pass
-    else:
-        desk.demand(False, f"reach of rank {last}, which has left, did not raise ConnectError")
-    desk.tray.lost_ranks.remove(last)
-    desk.meet("one has left")
-    desk.drive_for("it is back")
-    _greet(desk, range(last, last + 1), 2)

@@ -8,9 +8,9 @@
     slow(3, x=2.5)                       rank 3 computes two and a half times as long
     crash(5, at="1.2ms", restart="4ms")  killed, and started again
 
-A fault says what happens and to which rank, not how. Over `sim://` a `fault_injector` carries it out to the
-picosecond. Over a real transport a `FaultyTransport` does this as well as it can. Each has a text,
-`drop=0.01,src=0`, from which `parse` makes it again, so a plan fits into one line, or a file.
+A fault says what happens and to which rank, not how: over `sim://` a `fault_injector` carries it out to the
+picosecond. Each has a text, `drop=0.01,src=0`, from which `parse` makes it again, so a plan fits into one line, or a
+file.
 
 Spans are texts like "1.2ms", or seconds; instants count from the start of the run.
 """
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from hashlib import blake2b
 from math import inf
 from typing import Any, TypeAlias, TypedDict, Unpack
 
@@ -40,6 +41,12 @@ def written(picos: int) -> str:
         if picos and picos % SPANS[unit] == 0:
             return f"{picos // SPANS[unit]}{unit}"
     return f"{picos}ps"
+
+
+def chance(seed: int, kind: str, src: int, dst: int, number: int, attempt: int = 0) -> float:
+    """A number in [0, 1), a hash of all these: the same wherever and whenever it is asked for."""
+    key = b"%d %b %d %d %d %d" % (seed, kind.encode(), src, dst, number, attempt)
+    return int.from_bytes(blake2b(key, digest_size=6).digest(), "big") / 2**48
 
 
 @dataclass(frozen=True)

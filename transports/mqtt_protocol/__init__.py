@@ -1,7 +1,6 @@
 """The parts of `mqtt`: a reliable, authenticated channel through a broker that is neither.
 
     run_location  the broker through which the ranks meet, and the name of the run
-    newcomers     the same for ranks that come one by one
     address       the meaning of `mqtt://user:password@host:port/run?chunk=…`
     frames        one MQTT payload: sender, receiver and number, sealed with the job's key
     flow          numbers, acknowledgements and credit: whole, once, in order, never too much

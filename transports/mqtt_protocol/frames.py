@@ -26,8 +26,8 @@ MAGIC, VERSION = b"mq", 1
 LENGTH = _HEAD.size
 SEAL = 16
 
-HELLO, WELCOME, DATA, BYE, ACK, GONE, PRESENT, DEAD, ASK, ANSWER, KNOCK, HERE = range(1, 13)
-KINDS = range(HELLO, HERE + 1)
+HELLO, WELCOME, DATA, BYE, ACK, GONE, PRESENT, DEAD, ASK, ANSWER = range(1, 11)
+KINDS = range(HELLO, ANSWER + 1)
 FIRST, GAP = 1, 2  # flags: a message begins here; something before this is missing
 
 EVERYBODY = 0xFFFF_FFFF  # a dst

@@ -59,21 +59,20 @@ class PeerTable:
         self._sources: dict[str, int] = {}  # whose frames come on which topic
         for peer, card in cards.items():
             if peer != rank:
-                self.meet(peer, card)
+                self._meet(peer, card)
         own_presence = self._presence(rank)
         will = Publication(own_presence, self._life(frames.DEAD), 1, True)
         self._present = Publication(own_presence, self._life(frames.PRESENT), 1, True)
         filters = [(f"{base}/d/{rank}/+", 0), (f"{base}/p/+", 1)]
         self.connection = Connection(address, filters, will, self, clock)
 
-    def meet(self, rank: int, card: Card) -> Peer:
+    def _meet(self, rank: int, card: Card) -> None:
         """Know a peer, and hear it from now on."""
         topic = f"{self._base}/d/{rank}/{self.rank}"
         peer = Peer(rank, card.mark, card.where, topic, self._window, self.clock.condition())
         self.peers[rank] = peer
         self._sources[f"{self._base}/d/{self.rank}/{rank}"] = rank
         self._sources[self._presence(rank)] = rank
-        return peer
 
     def _presence(self, rank: int) -> str:
         return f"{self._base}/p/{rank}"
@@ -94,13 +93,8 @@ class PeerTable:
             self.dropped[f"{why}"] += 1
             return
         with self.changed:
-            if frame.kind in (frames.KNOCK, frames.HERE):
-                self.asked(frame)
-                return
             peer = self.peers.get(frame.src)
             if peer is None or frame.mark != peer.mark:
-                peer = self.stranger(frame)
-            if peer is None:
                 self.dropped["mark"] += 1
             elif frame.kind in (frames.PRESENT, frames.DEAD):
                 self._read_presence(peer, frame)
@@ -111,7 +105,7 @@ class PeerTable:
 
     def _admit(self, topic: str, payload: bytes) -> Frame:
         """The frame, if everything about it is right but perhaps who it is from."""
-        src = self.source_of(topic)
+        src = self._sources.get(topic)
         if src is None or not payload:  # our own presence, or one that was cleared
             raise FrameRefused("presence" if topic == self._presence(self.rank) else "topic")
         frame = frames.unseal(self.key, payload)
@@ -124,19 +118,6 @@ class PeerTable:
         if frame.peer_mark != peer_mark:
             raise FrameRefused("mark")
         return frame
-
-    def source_of(self, topic: str) -> int | None:
-        """Whose frames come on this topic."""
-        return self._sources.get(topic)
-
-    def asked(self, frame: Frame) -> None:
-        """Somebody asks whether we live, or answers that. Lock held."""
-        self.dropped["kind"] += 1
-
-    def stranger(self, frame: Frame) -> Peer | None:
-        """A frame of an unknown sender, or of an earlier life of one. The result is its peer, if it may be one.
-        Lock held."""
-        return None
 
     def _read_presence(self, peer: Peer, frame: Frame) -> None:
         """Its presence. A word about life is no sign of life: it may be an old one, retained."""

@@ -43,10 +43,8 @@ _log = logging.getLogger("transports.stores")
 # wait after the broker has passed a question on. Seconds in which the broker stands still do not count.
 CALLS, HEARING = 4, 0.5
 FORGOTTEN = 600.0  # seconds of silence, after which nobody will ask for an old answer
-ROOM, ROOM_FOR_ALL = (
-    1 << 20,
-    32 << 20,
-)  # bytes of answers on their way to the broker: of one asker, of all
+# bytes of answers on their way to the broker: of one asker, of all
+ROOM, ROOM_FOR_ALL = 1 << 20, 32 << 20
 MAX_BODY = 8 << 20  # bytes of one command or answer: brokers take no packets of any size
 
 
@@ -192,9 +190,8 @@ class MqttStoreServer:
             answer = need.late(request.seconds, request.keys, ADVICE)
         except DistStoreError as error:
             answer = error
-        if (
-            request.operation != "list_keys"
-        ):  # that one may be asked again, and is a copy of all keys
+        # that one may be asked again, and is a copy of all keys
+        if request.operation != "list_keys":
             asker.keep(number, answer)
         self._say_answer(mark, number, answer)
         if request.operation not in READS and not isinstance(answer, Exception):
@@ -244,9 +241,8 @@ class MqttStoreServer:
         elif frame.kind == frames.PRESENT and not self._is_known:
             self._problem, self._is_others = self._why_rival(bytes(frame.body))
         elif frame.kind == frames.PRESENT and frame.mark != self._turned_away:
-            self._turned_away = (
-                frame.mark
-            )  # it gives up, and its claim must not be the one that is retained
+            # it gives up, and its claim must not be the one that is retained
+            self._turned_away = frame.mark
             self._post_life(frames.PRESENT)
         self.changed.notify_all()
 

@@ -7,5 +7,5 @@ setup        how the ranks come together, before the first message
 rings        mapped files: a ring for each ordered pair of ranks
 ring         one ring, with its writer and its reader
 logs         unmapped files: an append-only log for each ordered pair, for network file systems
-watch        whether a peer still lives
+peer_watch   whether a peer still lives
 """

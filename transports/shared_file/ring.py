@@ -56,15 +56,8 @@ class RingEnd:
     """The common part of the writer and the reader of a ring."""
 
     __slots__ = (
-        "_at",
-        "_bytes",
-        "_fence",
-        "_head_word",
-        "_memory",
-        "_size",
-        "_tail_word",
-        "_words",
-    )
+        "_at", "_bytes", "_fence", "_head_word", "_memory", "_size", "_tail_word", "_words"
+    )  # fmt: skip
 
     def __init__(
         self, memory: mmap.mmap, view: memoryview, words: memoryview,

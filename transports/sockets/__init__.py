@@ -7,7 +7,6 @@
     liveness       whether the other host is still there
     links          one connection: the arriving stream is cut into messages, sends stay whole
     mesh           how all pairs of ranks connect
-    join_listener  a listener that stays open for ranks that come later
     farewell       how a connection is closed, so that the last message still arrives
 
 `TCPStore` uses the same listener, and the same questions whether the other host is there.

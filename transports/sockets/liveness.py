@@ -19,11 +19,8 @@ from transports.clock import Deadline
 
 UNHEARD = 10_000  # milliseconds without an acknowledgement, while some are due
 SLICE = 1.0  # seconds of waiting, between two looks whether the other host still acknowledges
-KEEPALIVE = (
-    ("TCP_KEEPIDLE", 6),
-    ("TCP_KEEPINTVL", 2),
-    ("TCP_KEEPCNT", 3),
-)  # seconds, seconds, times
+# seconds, seconds, times
+KEEPALIVE = ("TCP_KEEPIDLE", 6), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3)
 SILENT = f"its host has not acknowledged anything for {UNHEARD // 1000} s: off, or cut off from us"
 
 Found = TypeVar("Found")

@@ -32,7 +32,7 @@ from transports.sockets import liveness
 from transports.sockets.auth_listener import AuthListener
 from transports.stores import protocol
 from transports.stores.key_values import READS, KeyValues, NotYet, Value, head
-from transports.stores.served import LEFT, READ, ServedClient
+from transports.stores.served_client import LEFT, READ, ServedClient
 from transports.stores.store import ADVICE
 from transports.stores.timers import Timers
 from transports.stores.waiting import KeyWaiters
@@ -41,10 +41,8 @@ KEY = "tcp store"
 LOBBY = "lobby."  # before an operation: it concerns who has joined, not the users' keys
 IN_A_ROW = 32  # short requests of one client in one step
 LISTS = 4  # answers to `list_keys` that may be under way: each is a copy of all keys
-STALL, RATE = (
-    60.0,
-    1 << 20,
-)  # seconds in which an answer has to be taken, and one more for so many bytes
+# seconds in which an answer has to be taken, and one more for so many bytes
+STALL, RATE = 60.0, 1 << 20
 _log = logging.getLogger("transports.stores")
 
 

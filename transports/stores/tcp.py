@@ -32,9 +32,8 @@ KNOCK = 1.0  # seconds for one try to reach a server that was lost
 AGAIN = 10.0  # seconds between two such tries where nobody answers at all
 GRACE = 30.0  # seconds beyond a timeout, after which the server itself counts as silent
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_shared: dict[
-    int, tuple[StoreServer, int]
-] = {}  # of multi-tenant stores: server by port, and its users
+# Of multi-tenant stores: server by port, and its users.
+_shared: dict[int, tuple[StoreServer, int]] = {}
 
 
 class TCPStore(Store):

@@ -61,7 +61,7 @@ class VirtualClock(Scheduler, Clock):
         """`at(instant, act)` lets `act` happen. It may wake simulated threads, and may not wait."""
         # Of the simulation that runs under this clock. Each is entered by the module that is named.
         self.medium: Any = None  # the network (`virtual.medium`)
-        self.pairs: Any = None  # messages that wait for their receives (`virtual.rendezvous`)
+        self.pairs: Any = None  # messages that wait for their receives (`virtual.rendezvous_sends`)
         self.stage: Any = None  # all ranks of the run (`sim.stage`)
         self.power: Any = None  # how fast each rank computes (`sim.runner`)
         self.devices: Any = None  # where operations take time (`sim.device_time`)

@@ -34,9 +34,8 @@ class VirtualCondition:
         self._depth = 0
         self._queue: deque[SimThread] = deque()  # threads that want to enter
         self._waiters: deque[SimThread] = deque()
-        self._ousted: set[SimThread | None] = (
-            set()
-        )  # their wait ended with an error, others are inside
+        # their wait ended with an error, others are inside
+        self._ousted: set[SimThread | None] = set()
 
     def __enter__(self) -> bool:
         me = self._clock.current()

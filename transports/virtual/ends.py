@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from transports.clock import PICO, Clock, picoseconds
-from transports.contract import Buffer, Inbox, Sink
+from transports.contract import Buffer, Inbox, Sink, Transport
 from transports.errors import CLOSED, PeerLost, TransportClosed
-from transports.joinable import JoinableTransport
 from transports.virtual.clock import VirtualClock
 from transports.virtual.inboxes import Explains, Waiting
 from transports.virtual.medium import SimMessage, medium_of
@@ -23,11 +22,11 @@ from transports.virtual.sim_thread import SimThread
 from transports.virtual.worlds import ConnectedEnds
 
 
-class SimEnd(JoinableTransport):
+class SimEnd(Transport):
     """The state of one end, and the threads that wait at it. In slots, since a dictionary of 30 entries takes 1.6 KB."""
 
     __slots__ = (
-        "_deliveries", "_farewell", "_has_left", "_inbox", "_is_closed", "_is_connected", "_is_gone", "_lost",
+        "_deliveries", "_farewell", "_has_left", "_inbox", "_is_closed", "_is_connected", "_lost",
         "_meeting", "_offers", "_outgoing", "_reported", "_told", "_waiters", "_working", "_world", "medium",
         "virtual",
     )  # fmt: skip
@@ -37,7 +36,7 @@ class SimEnd(JoinableTransport):
         if not isinstance(clock, VirtualClock):
             raise ValueError(
                 "sim:// needs virtual time: give all its ranks one VirtualClock, or start them with "
-                f"transports.simulation.run; this is a {type(clock).__name__}"
+                f"minitorch_dist.sim.run; this is a {type(clock).__name__}"
             )
         self.virtual, self.medium = clock, medium_of(clock, self.address)
         self._inbox: Inbox | None = None
@@ -51,7 +50,7 @@ class SimEnd(JoinableTransport):
         self._outgoing = 0  # messages of ours that have not landed
         self._farewell = ""  # why we are gone, once all we sent has landed
         self._deliveries = self._reported = 0
-        self._is_connected = self._is_closed = self._has_left = self._is_gone = False
+        self._is_connected = self._is_closed = self._has_left = False
 
     @abstractmethod
     def _depart(self, message: SimMessage) -> None:
@@ -200,12 +199,11 @@ class SimEnd(JoinableTransport):
 
     def _go(self) -> None:
         """All that we sent has landed: the others learn that we are gone."""
-        world, why, self._farewell, self._is_gone = self._world, self._farewell, "", True
+        world, why, self._farewell = self._world, self._farewell, ""
         if world is not None and world.ends.get(self.rank) is self:
             world.departed.append((self.rank, why))
-            if (
-                world.waiting
-            ):  # a dictionary that had many entries takes long to go through, even when it is empty
+            # a dictionary that had many entries takes long to go through, even when it is empty
+            if world.waiting:
                 for end in list(world.waiting):
                     if end._waiters and not end._is_closed:
                         end._hear(world)

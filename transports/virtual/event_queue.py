@@ -49,11 +49,7 @@ class EventQueue:
     """`endless` and `limit`, in seconds, and `events` are those of `VirtualClock`."""
 
     def __init__(
-        self,
-        ready: Runnable,
-        endless: float | None,
-        limit: float | None,
-        events: int | None = None,
+        self, ready: Runnable, endless: float | None, limit: float | None, events: int | None = None
     ) -> None:
         self.now = 0
         self.happened = 0  # events

@@ -31,8 +31,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from transports.faults.plans import Clog, Crash, Fault, Partition, Slow, Strike
-from transports.faults.rules import chance
+from transports.faults.plans import Clog, Crash, Fault, Partition, Slow, Strike, chance
 from transports.quantities import in_words, span
 from transports.virtual.medium import Endpoint, Medium, SimMessage
 

@@ -24,8 +24,7 @@ from typing import Any, Protocol
 
 from transports.virtual.clock import VirtualClock
 from transports.virtual.event_queue import Timeline
-from transports.virtual.fair_sharing import FairSharing
-from transports.virtual.network import FIRST_COME, Network
+from transports.virtual.network import Network
 from transports.virtual.stations import Stations
 from transports.virtual.topology import Route
 
@@ -71,15 +70,12 @@ class Way:
     the ports; the next one is often as long."""
 
     __slots__ = (
-        "hold", "is_plain", "link", "nbytes", "receiver", "route", "rx", "sender", "tx", "via", "wire"
+        "hold", "is_plain", "link", "nbytes", "receiver", "rx", "sender", "tx", "via", "wire"
     )  # fmt: skip
 
-    def __init__(
-        self, route: Route, sender: Counters, receiver: Counters, sharing: str = FIRST_COME
-    ) -> None:
+    def __init__(self, route: Route, sender: Counters, receiver: Counters) -> None:
         self.link, self.tx, self.rx, self.via = route
-        self.is_plain = not self.via and sharing == FIRST_COME  # nothing but the two ports
-        self.route = None if self.is_plain else route
+        self.is_plain = not self.via  # nothing but the two ports
         self.wire = self.link.wire
         self.sender, self.receiver = sender, receiver
         self.nbytes = self.hold = -1  # not measured yet
@@ -161,9 +157,8 @@ class Medium:
         self.witness: Callable[..., None] | None = None  # told of each send, and of computations
         self.carried: Callable[[int, int, int], None] | None = None
         """Told of each end of a message that has landed: its rank, and from when to when it held the port."""
-        self.make_way: Callable[[int, int], Way] = (
-            self._way
-        )  # where ranks stand for others, it is theirs
+        # where ranks stand for others, it is theirs
+        self.make_way: Callable[[int, int], Way] = self._way
         self._ways: dict[tuple[int, int], Way] = {}
         self._tx_free: dict[Any, int] = {}  # the instant at which each port is free again
         self._rx_free: dict[Any, int] = {}
@@ -172,11 +167,7 @@ class Medium:
         self.latest = -1  # the instant at which a message last left
         self.crossings = 0  # messages that met some of those, whose times are then not exact
         self._arriving: list[SimMessage] = []
-        self.between: Stations | FairSharing = (
-            Stations(lambda: self.times, self.has_passed)
-            if network.sharing == FIRST_COME
-            else FairSharing(lambda: self.times, self.has_flowed)
-        )
+        self.between = Stations(lambda: self.times, self.has_passed)
         self._coming = 0  # messages that have left and not arrived
         self._digest = hashlib.blake2b(digest_size=16)
         self._records = bytearray()  # not yet in the digest
@@ -262,7 +253,7 @@ class Medium:
         route, node_of = self.network.topology.route(src, dst), self.node_of
         stays = node_of is None or node_of(src) == node_of(dst)
         sender = (self.counters if stays else self.leaving)[src]
-        return Way(route, sender, self.counters[dst], self.network.sharing)
+        return Way(route, sender, self.counters[dst])
 
     def land(self, messages: Sequence[SimMessage]) -> None:
         """Their last bytes are there, at this instant."""
@@ -312,12 +303,6 @@ class Medium:
         over = self._rx_free[rx] = max(self._rx_free.get(rx, 0), now) + message.hold
         message.end = max(over, message.end + message.way.wire)
         self.times.at(message.end, partial(self.land, (message,)))
-
-    def has_flowed(self, message: SimMessage) -> None:
-        """Its last byte is there, at this instant."""
-        self._coming -= 1
-        message.end = self.times.now()
-        self.land((message,))
 
     @property
     def is_moving(self) -> bool:

@@ -15,8 +15,6 @@ from transports.quantities import amount, span
 from transports.virtual import topology
 from transports.virtual.topology import Topology
 
-FIRST_COME, MAX_MIN = SHARING = ("first-come", "max-min")
-
 
 @dataclass(frozen=True)
 class Network:
@@ -33,8 +31,7 @@ class Network:
     max(send, receive) + α + βm. Messages that no receive is posted for (remote calls, notices)
     and those to oneself are not concerned.
 
-    `sharing` is the rule for messages that meet at a link: "first-come" (they pass it one after another, see
-    `stations`) or "max-min" (they share its rate, see `fair_sharing`).
+    Messages that meet at a link pass it one after another (see `stations`).
     """
 
     topology: Topology = field(default_factory=lambda: topology.DEFAULT)
@@ -43,11 +40,6 @@ class Network:
     detection: int = span("1s")
     """Picoseconds after which the death of a rank is known to the others."""
     rendezvous: int | None = None
-    sharing: str = FIRST_COME
-
-    def __post_init__(self) -> None:
-        if self.sharing not in SHARING:
-            raise ValueError(f"sharing is one of {', '.join(SHARING)}, not {self.sharing!r}")
 
     @classmethod
     def parse(cls, address: str) -> Network:
@@ -61,8 +53,6 @@ class Network:
                 settings[word] = amount(text)
             elif word == "detection":
                 settings[word] = span(text)
-            elif word == "sharing":
-                settings[word] = text
             elif word in known:
                 known[word] = text
             else:

@@ -19,7 +19,7 @@ from transports.virtual import deadlock, interrupts
 from transports.virtual.event_queue import EventQueue
 from transports.virtual.order import order
 from transports.virtual.sim_thread import SimThread, Stopped, thread_name
-from transports.virtual.watch import Watch
+from transports.virtual.standstill import Watch
 
 PERSISTENCE = 1000  # times that a deadlock may be caught, before the simulated threads are stopped
 POLLS = 5000  # fruitless polls in a row, with nothing else to come, before nobody is believed

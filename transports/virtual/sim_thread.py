@@ -40,32 +40,10 @@ class SimThread(ABC):
     """Belongs to a rank; the result of `clock.start`. The clock sets its state."""
 
     __slots__ = (
-        "__weakref__",
-        "_join",
-        "_live",
-        "about",
-        "deadline",
-        "ended",
-        "endings",
-        "error",
-        "function",
-        "helpers",
-        "is_begun",
-        "is_endless",
-        "is_over",
-        "is_parked",
-        "is_stopped",
-        "joiners",
-        "main",
-        "name",
-        "rank",
-        "slept",
-        "spins",
-        "spun_at",
-        "timer",
-        "waited",
-        "was_woken",
-        "why",
+        "__weakref__", "_join", "_live", "about", "deadline", "ended", "endings", "error",
+        "function", "helpers", "is_begun", "is_endless", "is_over", "is_parked", "is_stopped",
+        "joiners", "main", "name", "rank", "slept", "spins", "spun_at", "timer", "waited",
+        "was_woken", "why",
     )  # fmt: skip
 
     def __init__(
@@ -164,16 +142,8 @@ class OsSimThread(SimThread):
 
     __slots__ = ("_baton", "_ident", "_thread")
 
-    def __init__(
-        self,
-        live: Callable[[SimThread], None],
-        join: Callable[[SimThread, float | None], None],
-        function: Callable[[], None],
-        name: str,
-        rank: int,
-        main: SimThread | None,
-    ) -> None:
-        super().__init__(live, join, function, name, rank, main)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self._baton = allocate_lock()
         self._baton.acquire()
         self._thread: threading.Thread | None = None  # made when it runs for the first time

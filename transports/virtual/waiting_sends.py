@@ -3,7 +3,7 @@
     window        no more bytes are on their way than the network's window holds
     offers        a message comes when its receiver waits or polls; one of them at a time, and those of the
                   same sender behind it
-    strict        a message comes when its own receive is posted (`rendezvous`)
+    strict        a message comes when its own receive is posted (`rendezvous_sends`)
 
 A send that waits delivers meanwhile what arrives at its rank. Most networks have none of these limits, and then
 `transports.sim` sends each message at once.
@@ -20,9 +20,9 @@ from transports.contract import Begun, Buffer, Inbox, flat
 from transports.errors import PeerLost
 from transports.virtual.ends import SimEnd
 from transports.virtual.inboxes import Claims, Waiting
-from transports.virtual.late import Late
 from transports.virtual.medium import SimMessage
-from transports.virtual.rendezvous import Offers, Pairs, RendezvousSend
+from transports.virtual.read_on_landing import ReadOnLanding
+from transports.virtual.rendezvous_sends import Offers, Pairs, RendezvousSend
 from transports.virtual.worlds import ConnectedEnds
 
 
@@ -89,7 +89,7 @@ class WaitingSends(SimEnd):
         if peer is None:
             raise self._nobody(dst)
         message = (
-            Late(medium, self, peer, header, view) if medium.reads_late
+            ReadOnLanding(medium, self, peer, header, view) if medium.reads_late
             else SimMessage(medium, self, peer, header, bytes(view))
         )  # fmt: skip
         if dst == self.rank:

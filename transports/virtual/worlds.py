@@ -65,17 +65,10 @@ class ConnectedEnds(Generic[E]):
         return f"<World {self.name}, {len(self.ends)} of {self.size} ranks, {len(self.departed)} have left>"
 
 
-def card() -> str:
-    """A name that nobody else has."""
-    return f"{PROCESS} {next(_number)}"
-
-
-def find(end: E, store: Store, may_be_over: bool = False) -> ConnectedEnds[E]:
-    """The world of those who meet at this store. `may_be_over`: where all have left it, a new one."""
-    own = card()
+def find(end: E, store: Store) -> ConnectedEnds[E]:
+    """The world of those who meet at this store."""
+    own = f"{PROCESS} {next(_number)}"
     name = store.compare_set("sim/world", "", own).decode()
-    if may_be_over and name.partition(" ")[0] == PROCESS and name not in _worlds:
-        name = store.compare_set("sim/world", name, own).decode()  # all have left it
     world: ConnectedEnds[E]
     if name == own:
         world = _worlds[own] = ConnectedEnds(own, end.world_size)

@@ -19,7 +19,6 @@ its `main_hook` answers the collectives of one iteration, and its `post_hook` ru
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Any, Final, NamedTuple
@@ -27,12 +26,9 @@ from typing import Any, Final, NamedTuple
 from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
-from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
-
-MUCH: Final = 1000  # iterations that a rank may shadow without being warned
 
 
 class JoinHook:
@@ -95,20 +91,14 @@ class Join:
         self._joinables, self._enable = joinables, enable
         self._throws = throw_on_early_termination
         self._hooks = [joinable.join_hook(**kwargs) for joinable in joinables]
-        first = joinables[0]
-        for joinable in joinables:
-            if joinable.join_process_group != first.join_process_group:
-                raise ValueError(
-                    "Using join context manager with multiple process groups: "
-                    f"{first.join_process_group} and {joinable.join_process_group}"
-                )
-        self._group, self._device = first.join_process_group, first.join_device
-        self._rank = distributed_c10d.get_rank(self._group)
+        groups = {joinable.join_process_group for joinable in joinables}
+        if len(groups) > 1:
+            raise ValueError(f"Using join context manager with multiple process groups: {groups}")
+        self._group, self._device = joinables[0].join_process_group, joinables[0].join_device
 
     def __enter__(self) -> Join:
-        for joinable in self._joinables:
-            is_first = joinable is self._joinables[0]
-            joinable._join_config = JoinConfig(self._enable, self._throws, is_first)
+        for number, joinable in enumerate(self._joinables):
+            joinable._join_config = JoinConfig(self._enable, self._throws, number == 0)
         return self
 
     def __exit__(
@@ -126,48 +116,32 @@ class Join:
                 joinable._join_config = DISABLED
 
     def _shadow(self) -> None:
-        shadowed = 0
+        is_last = True
         while _count(0, self._device, self._group) > 0:
+            is_last = False
             if self._throws:
                 # The others look at this count before they go on.
                 _count(1, self._device, self._group)
-                raise RuntimeError(f"Rank {self._rank} exhausted all inputs.")
+                rank = distributed_c10d.get_rank(self._group)
+                raise RuntimeError(f"Rank {rank} exhausted all inputs.")
             for hook in self._hooks:
                 hook.main_hook()
-            shadowed += 1
-            if shadowed == MUCH + 1:
-                warnings.warn(
-                    f"Detected uneven input skew of greater than {MUCH}. This means that rank "
-                    f"{self._rank} has at least {MUCH} fewer inputs than other currently-active "
-                    "ranks. This level of skew could lead to performance degradation during "
-                    "training.",
-                    stacklevel=3,
-                )
         for hook in self._hooks:
-            hook.post_hook(shadowed == 0)
+            hook.post_hook(is_last)
 
     @staticmethod
-    def notify_join_context(joinable: Joinable) -> Work | None:
-        """Say that this rank still trains, if `joinable` is the first of a `Join`. The Work's result
-        is then how many ranks do. Raises if a rank has run out and all are to stop then."""
-        if not hasattr(joinable, "_join_config"):
-            raise AssertionError(
-                f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor"
-            )
+    def notify_join_context(joinable: Joinable) -> None:
+        """Say that this rank still trains, if `joinable` is the first of a `Join`. Raises if a rank has run out and all
+        are to stop then."""
         config = joinable._join_config
         if not config.enable or not config.is_first_joinable:
-            return None
+            return
         device, group = joinable.join_device, joinable.join_process_group
-        work = all_reduce(creation.ones(1, device=device), group=group, async_op=True)
+        _count(1, device, group)
         if config.throw_on_early_termination and _count(0, device, group) > 0:
             raise RuntimeError(
                 "Detected at least one rank that exhausted inputs. Throwing across all ranks."
             )
-        return work
-
-    def __repr__(self) -> str:
-        names = ", ".join(type(joinable).__name__ for joinable in self._joinables)
-        return f"<Join of [{names}] on rank {self._rank}{'' if self._enable else ', disabled'}>"
 
 
 def _count(mine: int, device: devices.device, group: ProcessGroup) -> float:

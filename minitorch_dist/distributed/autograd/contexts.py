@@ -87,13 +87,6 @@ class Context:
                 present.array += grad
                 present.storage.version += 1
 
-    def __repr__(self) -> str:
-        state = f", failed: {self.error}" if self.error is not None else ""
-        return (
-            f"<Context {self.id}: {len(self.sends)} messages sent, {len(self.grads)} gradients, with "
-            f"workers {sorted(self.workers)}{state}>"
-        )
-
 
 class Contexts:
     """All contexts that one worker takes part in."""
@@ -161,20 +154,9 @@ class Contexts:
                 what = f"was worker {name!r}, which takes part in autograd context {context.id}"
                 self.fail(context, WorkerLost(src, reason, what))
 
-    def __repr__(self) -> str:
-        return f"<Contexts of {self.agent.me.name!r}: {list(self.known.values())}>"
-
 
 def contexts_of(agent: RpcAgent) -> Contexts:
     return agent.part(Contexts)
-
-
-class Steps:
-    """The steps of optimizers on one worker: one at a time, and the last step of each parameter."""
-
-    def __init__(self, agent: RpcAgent) -> None:
-        self.turn = agent.clock.condition("another step")
-        self.last: dict[int, str] = {}  # in words, by the parameter's storage
 
 
 @contextmanager

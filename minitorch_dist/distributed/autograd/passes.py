@@ -28,7 +28,6 @@ from minitorch_dist.distributed.autograd.contexts import (
     Contexts,
     RecvRpcBackward,
     SendRpcBackward,
-    Steps,
     contexts_of,
 )
 from minitorch_dist.distributed.rpc import serve
@@ -154,14 +153,10 @@ class DistributedPass:
                 self._hand_on(node, self._run(node, grads, task.owned))
 
     def _run(self, node: Node, grads: list[Gradient], owned: list[bool]) -> Sequence[Gradient]:
-        try:
-            if node.hooks is None:
-                results = node.run(grads)
-            else:
-                results = attended.run_hooked(node, grads, owned, node.run)
-        except RuntimeError as error:
-            self._explain(node, error)
-            raise
+        if node.hooks is None:
+            results = node.run(grads)
+        else:
+            results = attended.run_hooked(node, grads, owned, node.run)
         if node.device is not devices.CPU:
             ledger.track_all(results, node.device, "gradient")
         if not self._retain and not isinstance(node, SendRpcBackward):
@@ -177,17 +172,6 @@ class DistributedPass:
                     child = self._tasks[edge[0]]
                     if child.arrive(edge[1], grad, owns):
                         heappush(self._ready, child)
-
-    def _explain(self, node: Node, error: RuntimeError) -> None:
-        """If an optimizer's step wrote to what the node reads, add a note that says whose step it was."""
-        steps = self._ours.agent.part(Steps).last
-        for storage, version, _ in node.reads or ():
-            if storage.version != version and id(storage) in steps:
-                error.add_note(
-                    f"({steps[id(storage)]}, between the forward and the backward pass of context "
-                    f"{self._context.id}. Give every trainer parameters of its own, or let forward, "
-                    "backward and step of one trainer be over before the next one's begin)"
-                )
 
     def _collect(self, node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> None:
         """Keep a leaf's gradient in the context; `.grad` is left alone."""
@@ -253,9 +237,6 @@ class DistributedPass:
     def unused(self) -> list[str]:
         """The messages that went out from here and got no gradients back."""
         return [self._context.sends[message].what for message in sorted(self._sends - self.reached)]
-
-    def __repr__(self) -> str:
-        return f"<Pass {self._number} of {self._context!r}, {len(self._ready)} nodes are ready>"
 
 
 # ------------------------------------------------------------------------- what other workers ask

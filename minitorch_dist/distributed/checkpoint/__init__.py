@@ -3,7 +3,7 @@
 From the ground up:
 
     pieces              boxes of tensors, and which rank writes which
-    exact_cover         whether boxes cover a tensor exactly once
+    cover               whether boxes cover a tensor exactly once
     stateful            what a checkpoint asks for its state
     state               a nested state as a flat table
     values              entries that are no tensors
@@ -11,8 +11,6 @@ From the ground up:
     folder              the files, to read
     writing             the files, written and swept
     waiting             waiting for other ranks, no longer than they live
-    agreement           one checkpoint for ranks that load together, without waiting
-    metadata            names, shapes and chunks, known without reading tensors
     default_planner     options of saving and loading under torch's names
     filesystem          a folder under torch's names
     saving_and_loading  torch's functions
@@ -21,7 +19,6 @@ From the ground up:
     state_dict          states under the bare model's names, whatever wraps it
     optimizer_names     an optimizer's state by names instead of numbers
     first_step          state that an optimizer makes at its first step only
-    format_utils        a checkpoint of many ranks as one file, and back
 """
 
 from minitorch_dist import not_offered
@@ -35,12 +32,6 @@ from minitorch_dist.distributed.checkpoint.filesystem import (
 )
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint as Checkpoint
 from minitorch_dist.distributed.checkpoint.index import CheckpointException as CheckpointException
-from minitorch_dist.distributed.checkpoint.metadata import (
-    BytesStorageMetadata as BytesStorageMetadata,
-    ChunkStorageMetadata as ChunkStorageMetadata,
-    Metadata as Metadata,
-    TensorStorageMetadata as TensorStorageMetadata,
-)
 from minitorch_dist.distributed.checkpoint.saving_and_loading import (
     async_save as async_save,
     load as load,

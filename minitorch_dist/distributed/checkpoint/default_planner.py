@@ -15,28 +15,22 @@ class DefaultSavePlanner:
     writes what, and change nothing here: the rank that has least to write does it."""
 
     def __init__(self, flatten_state_dict: bool = True, **_: Any) -> None:
-        _demand_flat(flatten_state_dict)
+        if not flatten_state_dict:
+            raise ValueError(
+                "flatten_state_dict=False would keep a nested dict as one entry. Here each entry has a name of its own: leave it "
+                "out, or take PyTorch"
+            )
 
 
-class DefaultLoadPlanner:
+class DefaultLoadPlanner(DefaultSavePlanner):
     """Fills what the state has. `allow_partial_load`: an entry that is not in the checkpoint stays as it is."""
 
     def __init__(
-        self,
-        flatten_state_dict: bool = True,
-        flatten_sharded_tensors: bool = True,
+        self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True,
         allow_partial_load: bool = False,
-    ) -> None:
-        _demand_flat(flatten_state_dict)
+    ) -> None:  # fmt: skip
+        super().__init__(flatten_state_dict)
         self.allow_partial_load = allow_partial_load
-
-
-def _demand_flat(flatten_state_dict: bool) -> None:
-    if not flatten_state_dict:
-        raise ValueError(
-            "flatten_state_dict=False would keep a nested dict as one entry. Here each entry has a name of its own: leave it out, "
-            "or take PyTorch"
-        )
 
 
 def demand_usual(*given: Any) -> None:

@@ -6,38 +6,26 @@ import os
 from pathlib import Path
 from typing import Any
 
+from minitorch_dist import not_offered
 from minitorch_dist.distributed.checkpoint import folder
-from minitorch_dist.distributed.checkpoint.folder import Checkpoint
-from minitorch_dist.distributed.checkpoint.metadata import (
-    BytesStorageMetadata,
-    ChunkStorageMetadata,
-    Metadata,
-    TensorProperties,
-    TensorStorageMetadata,
-)
-from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.size import Size
+from minitorch_dist.not_offered import tells_what_is_gone
 
 Path_ = str | os.PathLike[str]
 
 
-class CheckpointPlace:
-    """A folder that `save` or `load` is given, in place of `checkpoint_id`. Options of torch that say how files are written or
-    read change nothing here: there is one file per rank, and it is always synced."""
+@tells_what_is_gone
+class FileSystemReader:
+    """Reads from the folder `path`, as `checkpoint_id` does. torch's options that say how files are read or written change
+    nothing here: there is one file per rank, and it is always synced."""
 
     def __init__(self, path: Path_, **_: Any) -> None:
         self.path = Path(path)
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: Path_) -> bool:
-        """Whether a folder can be at `checkpoint_id`."""
-        return isinstance(checkpoint_id, (str, os.PathLike))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.path}>"
 
 
-class FileSystemWriter(CheckpointPlace):
+class FileSystemWriter(FileSystemReader):
     """Saves into the folder `path`. With `overwrite=False` it refuses a folder that has a checkpoint."""
 
     def __init__(self, path: Path_, *_: Any, overwrite: bool = True, **more: Any) -> None:
@@ -49,20 +37,4 @@ class FileSystemWriter(CheckpointPlace):
             raise RuntimeError(f"Checkpoint already exists in {place} and self.overwrite=False.")
 
 
-class FileSystemReader(CheckpointPlace):
-    """Reads from the folder `path`."""
-
-    def read_metadata(self) -> Metadata:
-        """The contents of the checkpoint, known without reading its tensors."""
-        found = Checkpoint(self.path)
-        contents: dict[str, TensorStorageMetadata | BytesStorageMetadata] = {
-            name: BytesStorageMetadata() for name in found.values
-        }
-        for name, about in found.tensors.items():
-            chunks = [
-                ChunkStorageMetadata(Size(one.box.offsets), Size(one.box.sizes))
-                for one in about.chunks
-            ]
-            dtype = TensorProperties(dtypes.from_numpy(about.dtype))
-            contents[name] = TensorStorageMetadata(dtype, Size(about.shape), chunks)
-        return Metadata(contents, planner_data=found.paths)
+not_offered.guard(globals())

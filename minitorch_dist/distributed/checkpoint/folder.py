@@ -32,7 +32,6 @@ from minitorch_dist.distributed.checkpoint.index import (
     Chunk,
     Index,
     check_cover,
-    of_entries,
     parsed,
 )
 from minitorch_dist.distributed.checkpoint.pieces import Box, overlap, within
@@ -87,17 +86,12 @@ def _reason(error: Exception) -> str:
 class Checkpoint:
     """A checkpoint that is there, open for reading."""
 
-    def __init__(self, folder: keeper.PathLike, index: Index | None = None) -> None:
+    def __init__(self, folder: keeper.PathLike) -> None:
         self.folder = Path(folder)
-        index = index or _demanded(self.folder)
+        index = _demanded(self.folder)
         self.generation, self.tensors, self.values = index.generation, index.tensors, index.values
-        self.paths, self._flaw = index.paths, index.flaw
-        self.first, self._before, self._replaced = index.first, index.before, index.replaced
+        self._flaw = index.flaw
         self._files: dict[str, PartFile] = {}
-        self._checked: set[str] = set()  # tensors whose chunks are the whole
-        self._whole: set[tuple[str, str]] = (
-            set()
-        )  # entries of files whose bytes are those that were saved
 
     def demand_sealed(self) -> None:
         """CheckpointException if the index was changed since it was written."""
@@ -106,51 +100,10 @@ class Checkpoint:
                 f"{self.folder / INDEX}: {self._flaw}. Load an older checkpoint"
             )
 
-    @classmethod
-    def held(cls, folder: keeper.PathLike) -> Checkpoint:
-        """The checkpoint with all its files open: from now on no save takes one away."""
-        while True:
-            found = cls(folder)
-            try:
-                found.hold()
-                return found
-            except Vanished:
-                if not found.is_replaced():
-                    raise
-
-    def hold(self) -> None:
-        """Open all files, or none."""
-        try:
-            for about in self.tensors.values():
-                for chunk in about.chunks:
-                    self._opened(chunk.file)
-        except CheckpointException:
-            self.close()
-            raise
-
-    def of_generation(self, generation: str) -> Checkpoint | None:
-        """The checkpoint of this name: this one, or the one that it replaced, whose files may be there still."""
-        if generation == self.generation:
-            return self
-        if generation != self._before or self._replaced is None:
-            return None
-        try:
-            return Checkpoint(self.folder, of_entries(dict(self._replaced), self._flaw))
-        except CheckpointException as error:
-            raise CheckpointException(f"{self.folder / INDEX}: {error}") from None
-
-    @contextmanager
-    def opened(self) -> Iterator[Checkpoint]:
-        try:
-            yield self
-        finally:
-            self.close()
-
     def close(self) -> None:
         for part in self._files.values():
             part.held.close()
         self._files.clear()
-        self._whole.clear()
 
     def is_replaced(self) -> bool:
         """Whether another checkpoint is there now, so that files of this one may be gone."""
@@ -160,22 +113,14 @@ class Checkpoint:
         """Nothing stands in the way of reading this box. Every element of the tensor is in one chunk, the files have
         what the index says, and their bytes are those that were saved. CheckpointException names the tensor
         and what is wrong."""
-        self.check_whole(name)
-        for chunk in self.tensors[name].chunks:
+        saved = self.tensors[name]
+        check_cover(name, saved.shape, [chunk.box for chunk in saved.chunks])
+        for chunk in saved.chunks:
             if overlap(chunk.box, box) is not None:
                 self.check_bytes(name, chunk)
 
-    def check_whole(self, name: str) -> None:
-        """CheckpointException unless every element of the tensor is in one chunk."""
-        if name not in self._checked:
-            saved = self.tensors[name]
-            check_cover(name, saved.shape, [chunk.box for chunk in saved.chunks])
-            self._checked.add(name)
-
     def read(self, name: str, box: Box, into: Array) -> None:
-        """Fill `into`, which holds `box` of the tensor, from the boxes that were saved."""
-        self.check(name, box)
-        self.demand_sealed()
+        """Fill `into`, which holds `box` of the tensor, from the boxes that were saved, and were checked before."""
         for chunk in self.tensors[name].chunks:
             self.read_chunk(name, chunk, box, into)
 
@@ -184,7 +129,6 @@ class Checkpoint:
         part = overlap(chunk.box, box)
         if part is None:
             return
-        self.check_bytes(name, chunk)
         entry, where = self.entry(name, chunk), within(part, box)
         target: Array = into[where] if where else into
         row = math.prod(chunk.box.sizes[1:]) * entry.dtype.itemsize
@@ -219,7 +163,7 @@ class Checkpoint:
         """CheckpointException unless the bytes of a chunk have the checksum that was noted when it was saved."""
         entry = self.entry(name, chunk)
         noted = entry.check if chunk.check is None else chunk.check
-        if noted is None or (chunk.file, chunk.key) in self._whole:
+        if noted is None:
             return
         check, piece = 0, np.empty(min(_PIECE, entry.stop - entry.start), np.uint8)
         with self._reading(name, chunk.file) as opened:
@@ -232,7 +176,6 @@ class Checkpoint:
                 f"{name} is damaged: its bytes in {self.folder / chunk.file} were changed since it was saved. Their "
                 f"checksum is {check:08x}, and {noted:08x} was noted. Load an older checkpoint"
             )
-        self._whole.add((chunk.file, chunk.key))
 
     @contextmanager
     def _reading(self, name: str, file_name: str) -> Iterator[PartFile]:

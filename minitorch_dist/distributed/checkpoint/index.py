@@ -9,7 +9,7 @@ The file is JSON, such as
      "first": "51d2", "before": "a07b", "replaced": {"format": …}, "crc32": 2596069104}
 
 The checksums are of a chunk's bytes, and of the index but for this last entry. `before` is the checkpoint that it replaced, and
-`replaced` its index; `first` is the folder's first one. The first index of a folder has none of these three, and older
+`replaced` its index, which earlier versions read; `first` is the folder's first one. The first index of a folder has none of these three, and older
 indexes may lack all four.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed.checkpoint import exact_cover
+from minitorch_dist.distributed.checkpoint import cover
 from minitorch_dist.distributed.checkpoint.pieces import Box
 from minitorch_dist.serialization import container, strict_json
 from transports.plain_text import clean
@@ -66,12 +66,10 @@ class Index(NamedTuple):
     generation: str
     tensors: dict[str, SavedTensorEntry]
     values: dict[str, Any]  # see `values`
-    paths: dict[str, list[Any]]  # the keys that lead to each
     before: str  # the generation of the checkpoint that it replaced, or ""
     flaw: str  # what is wrong with its checksum, or ""
     first: str = ""  # the generation of the folder's first checkpoint
-    entries: Mapping[str, Any] = {}  # as they are in the file, without the next and the checksum
-    replaced: Mapping[str, Any] | None = None  # the entries of the index that it replaced
+    entries: Mapping[str, Any] = {}  # as they are in the file, without `replaced` and the checksum
 
 
 def sealed(index: Mapping[str, Any]) -> bytes:
@@ -87,28 +85,19 @@ def parsed(text: bytes) -> Index:
         raise CheckpointException(f"it is damaged: {error}") from None
     if not isinstance(found, dict):
         raise CheckpointException("it is no checkpoint's index")
-    return of_entries(found, _flaw(found))
-
-
-def of_entries(found: dict[str, Any], flaw: str) -> Index:
-    """The index with these entries, whose checksum was looked at."""
+    flaw = _flaw(found)
     if found.get("format") != FORMAT:
         raise CheckpointException(f"it is no '{FORMAT}' but {_shown(found.get('format'))}")
-    tensors, values, paths = (found.get(part, {}) for part in ("tensors", "values", "paths"))
+    tensors, values = found.get("tensors", {}), found.get("values", {})
     generation, before = found.get("generation"), found.get("before", "")
-    first, replaced = found.get("first", before or generation), found.get("replaced")
-    if not (isinstance(tensors, dict) and isinstance(values, dict) and isinstance(paths, dict)):
-        raise CheckpointException("it is damaged: tensors, values and paths are no tables")
+    first = found.get("first", before or generation)
+    if not (isinstance(tensors, dict) and isinstance(values, dict)):
+        raise CheckpointException("it is damaged: tensors and values are no tables")
     if not (isinstance(generation, str) and isinstance(before, str) and isinstance(first, str)):
         raise CheckpointException("it is damaged: its generation, or one before it, is no text")
-    if not isinstance(replaced, dict | None):
-        raise CheckpointException("it is damaged: the index that it replaced is no table")
-    for name, path in paths.items():
-        if not (isinstance(path, list) and path and all(_is_key(key) for key in path)):
-            raise CheckpointException(f"it is damaged: no keys lead to {name}: {_shown(path)}")
     saved = {name: _saved(name, about) for name, about in tensors.items()}
     entries = {name: value for name, value in found.items() if name != "replaced"}
-    return Index(generation, saved, values, paths, before, flaw, first, entries, replaced)
+    return Index(generation, saved, values, before, flaw, first, entries)
 
 
 def _flaw(found: dict[str, Any]) -> str:
@@ -161,7 +150,7 @@ def _chunk(name: str, shape: list[int], said: Any) -> Chunk:
 def check_cover(name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
     """CheckpointException unless every element is in exactly one of the boxes."""
     try:
-        found = exact_cover.flaw(shape, boxes)
+        found = cover.flaw(shape, boxes)
     except ValueError as error:
         raise CheckpointException(f"the chunks of {name} cannot be checked: {error}") from None
     if found is not None:
@@ -169,13 +158,6 @@ def check_cover(name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
             f"{name} of shape {list(shape)} has {len(boxes)} chunks, and {found}. A "
             "checkpoint holds every element once"
         )
-
-
-def _is_key(key: Any) -> bool:
-    """A key of a dict, or a place in a list (a list of one number)."""
-    if isinstance(key, list):
-        return len(key) == 1 and type(key[0]) is int
-    return type(key) in (str, int)
 
 
 def _is_file_name(name: str) -> bool:

@@ -1,19 +1,16 @@
-"""An optimizer's state by names instead of numbers, flat or nested, and back.
+"""An optimizer's state by names instead of numbers, and back.
 
     numbers  {"state": {0: {"exp_avg": …}}, "param_groups": [{"lr": 0.1, "params": [0]}]}
     names    {"state": {"0.weight": {"exp_avg": …}}, "param_groups": [{"lr": 0.1, "params": ["0.weight"]}]}
-    flat     {"state.0.weight.exp_avg": …, "param_groups.0.weight.lr": 0.1}
 
 `names` maps the id of each parameter to its names: several where it is shared, or is a flat one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from minitorch_dist.distributed.fsdp import optim_state
-from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.optim.optimizer import Optimizer
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -43,12 +40,6 @@ def renamed(state: State, name: Callable[[str], str]) -> State:
             for group in state["param_groups"]
         ],
     }
-
-
-def of_shards(model: Module, name: Callable[[str], str]) -> Names:
-    """The names of what is in each parameter of a model with FSDP modules."""
-    found = optim_state.names_of(model)
-    return {number: [name(one) for one in several] for number, several in found.items()}
 
 
 def part_of(optimizer: Optimizer, saved: State, names: Names, strict: bool) -> State:
@@ -101,70 +92,3 @@ def numbered(
 
 def _lies_like(value: Any, p: Any) -> bool:
     return isinstance(value, Tensor) and tuple(value.shape) == tuple(p.shape)
-
-
-# ---------------------------------------------------------------------------------------------- flat
-
-
-def flattened(state: State) -> State:
-    """One dict without nesting."""
-    found: State = {}
-
-    def walk(entry: Mapping[Any, Any], prefix: str) -> None:
-        for key, value in entry.items():
-            if isinstance(value, Mapping):
-                walk(value, f"{prefix}.{key}")
-            elif isinstance(value, (Tensor, int, float)):
-                found[f"{prefix}.{key}"] = value
-            else:
-                raise NotImplementedError(
-                    "Flattening optimizer state_dict only supports tensor, int, float, dict "
-                    f"states now. Type is {type(value)}."
-                )
-
-    for name, entry in state["state"].items():
-        walk(entry, f"state.{name}")
-    for group in state["param_groups"]:
-        for name in group["params"]:
-            for key, value in group.items():
-                if key != "params":
-                    found[f"param_groups.{name}.{key}"] = value
-    return found
-
-
-def unflattened(optimizer: Optimizer, flat: State, names: Names) -> State:
-    """The nested state of this optimizer's parameters."""
-    state: State = {}
-    groups: list[State] = []
-    for own in optimizer.param_groups:
-        keys = [key for key in own if key != "params"]
-        group: State = {"params": []}
-        for p in own["params"]:
-            for name in names[id(p)]:
-                settings = {
-                    key: flat[f"param_groups.{name}.{key}"]
-                    for key in keys
-                    if f"param_groups.{name}.{key}" in flat
-                }
-                if keys and not settings:
-                    continue  # another name of a shared parameter
-                before = {key: group[key] for key in settings if key in group}
-                differing = [key for key, value in before.items() if value != settings[key]]
-                if differing:
-                    raise RuntimeError(
-                        "All the parameters in the same parameter group should have the same "
-                        f"saved param_group value, but of {name} it differs in {differing}"
-                    )
-                group.update(settings)
-                group["params"].append(name)
-                prefix = f"state.{name}."
-                for key in [key for key in flat if key.startswith(prefix)]:
-                    _put(state.setdefault(name, {}), key.removeprefix(prefix).split("."), flat[key])
-        groups.append(group)
-    return {"state": state, "param_groups": groups}
-
-
-def _put(entry: State, path: list[str], value: Any) -> None:
-    for part in path[:-1]:
-        entry = entry.setdefault(part, {})
-    entry[path[-1]] = value

@@ -2,7 +2,8 @@
 
     save      every rank says what it has → who writes what is clear to all → all write → rank 0 writes
               the index, when it knows that all have written
-    load      every rank reads what it needs, in place, from whatever ranks have saved it
+    load      every rank looks for what it needs, from whatever ranks have saved it → all have found the
+              same checkpoint → all read, in place
 
 The tensors that a state *has* are what is asked for; so the model is made first, and loading fills it.
 """
@@ -12,13 +13,14 @@ from __future__ import annotations
 import json
 import uuid
 import weakref
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d, world
 from minitorch_dist.distributed.checkpoint import first_step, state, values, writing
-from minitorch_dist.distributed.checkpoint.agreement import JointLoad
 from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
     DefaultSavePlanner,
@@ -36,11 +38,14 @@ from minitorch_dist.distributed.checkpoint.stateful import Stateful
 from minitorch_dist.distributed.checkpoint.waiting import ENDING, attempt, hear
 from minitorch_dist.distributed.checkpoint.writing import Written
 from minitorch_dist.distributed.exceptions import PeerLost
+from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
+
+ATTEMPTS: Final = 20  # to find the same checkpoint as the other ranks, beside a job that saves
 
 
 class PlainSave(NamedTuple):
@@ -74,7 +79,7 @@ def save(
     earlier = _running().get(plan.folder.absolute())
     if earlier is not None:
         earlier.exception()
-    _write(plan, lambda: {name: state.local(flat[name]) for name in plan.boxes[plan.rank]})
+    _write(plan, lambda: _own(plan, flat, state.local))
     return Checkpoint(plan.folder)
 
 
@@ -96,9 +101,7 @@ def async_save(
     """
     demand_usual(storage_writer, planner)
     plan, flat = _planned(state_dict, checkpoint_id, storage_writer, process_group, no_dist)
-    copied, trouble = attempt(
-        lambda: {name: state.snapshot(flat[name]) for name in plan.boxes[plan.rank]}
-    )
+    copied, trouble = attempt(lambda: _own(plan, flat, state.snapshot))
     here, place = world.place(), plan.folder.absolute()
     saving, earlier = Saving(condition=here.clock.condition), _running().get(place)
     _running()[place] = saving
@@ -121,6 +124,13 @@ def async_save(
 
     here.clock.start(world.inherited(write), f"checkpoint of rank {plan.rank}")
     return saving
+
+
+def _own(
+    plan: PlainSave, flat: dict[str, Any], take: Callable[[Tensor], Array]
+) -> dict[str, Array]:
+    """The arrays that this rank writes."""
+    return {name: take(flat[name]) for name in plan.boxes[plan.rank]}
 
 
 class Saving(Future[Any]):
@@ -156,44 +166,75 @@ def load(
     process_group: ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> None:
-    """Fill what is in `state_dict` from a checkpoint, in place. No rank waits for another.
-
-    Ranks that load together load one checkpoint, also while another job saves there. If a rank comes too late for it,
-    that rank raises CheckpointException. A rank that loads alone says `no_dist=True`; otherwise its loads count as the first, second …
-    load of all ranks since the group's latest collective (see `agreement`).
-    """
+    """Fill what is in `state_dict` from a checkpoint, in place. Collective, as in torch; a rank that loads alone says
+    `no_dist=True`. All ranks load one checkpoint, or none, also while another job saves there."""
     demand_usual(storage_reader, planner)
-    place = _path(checkpoint_id, storage_reader)
-    together, checkpoint = JointLoad(place, process_group, no_dist), Checkpoint(place)
-    while True:
-        try:
-            with checkpoint.opened():
-                found = _looked_at(state_dict, checkpoint, planner)
-                other = together.other_than(checkpoint)
-                if other is None:
-                    _fill(state_dict, checkpoint, found)
-                    return
-            checkpoint = other
-        except Vanished:  # nothing was filled yet
-            if together.is_settled_on(checkpoint):
-                raise together.failure() from None
-            if not checkpoint.is_replaced():
-                raise
-            checkpoint = Checkpoint(place)
+    place, group = _path(checkpoint_id, storage_reader), _group(process_group, no_dist)
+    for _ in range(ATTEMPTS):
+        found, trouble = attempt(lambda: _looked_at(place, state_dict, planner))
+        generation = found.checkpoint.generation if found else ""
+        generations = set(_all_say(group, generation, trouble, partial(_not_loaded, place)))
+        assert found is not None, "else all have raised"
+        with closing(found.checkpoint):
+            if len(generations) == 1:
+                return _fill(state_dict, found)
+    raise CheckpointException(
+        f"the ranks would have a mixture of checkpoints: in {place} they find {', '.join(sorted(generations))}. Another job saves "
+        "there all the time, or each host has a folder of its own. A rank that loads alone says no_dist=True"
+    )
+
+
+def _group(process_group: ProcessGroup | None, no_dist: bool) -> Any:
+    """The group whose ranks load together; None if this rank is alone, or stands for others (see `mtd.planning.fold`)."""
+    if no_dist or not distributed_c10d.is_initialized():
+        return None
+    group: Any = process_group or distributed_c10d._get_default_group()
+    is_alone = not isinstance(group, Group) or group.size() == 1 or group.world.trace is not None
+    return None if is_alone else group
+
+
+def _all_say(
+    group: Any, said: Any, trouble: BaseException | None,
+    failure: Callable[[dict[int, str], BaseException | None], BaseException],
+) -> list[Any]:  # fmt: skip
+    """All ranks say something, and hear it. If one has trouble, all raise the `failure` with its words instead."""
+    mine = (said, _words(trouble))
+    told: list[Any] = [mine]
+    if group is not None:
+        told = [None] * group.size()
+        object_collectives.all_gather_object(told, mine, group)
+    failures = {rank: word for rank, (_, word) in enumerate(told) if word}
+    if failures:
+        raise failure(failures, trouble)
+    return [one for one, _ in told]
 
 
 class Found(NamedTuple):
     """A checkpoint's answer to what a state asks for; the files of its tensors are open."""
 
+    checkpoint: Checkpoint
     told: dict[str, Any]  # the state
     wanted: list[state.Leaf]
     values: dict[str, Any]
 
 
 def _looked_at(
+    place: Path, state_dict: dict[str, Any], planner: DefaultLoadPlanner | None
+) -> Found:
+    """All is looked at before anything is written to. A checkpoint that others replace meanwhile is not the last word."""
+    while True:
+        checkpoint = Checkpoint(place)
+        try:
+            return _found(state_dict, checkpoint, planner)
+        except BaseException as error:
+            checkpoint.close()
+            if not (isinstance(error, Vanished) and checkpoint.is_replaced()):
+                raise
+
+
+def _found(
     state_dict: dict[str, Any], checkpoint: Checkpoint, planner: DefaultLoadPlanner | None
 ) -> Found:
-    """All is looked at before anything is written to."""
     names = [*checkpoint.tensors, *checkpoint.values]
     first_step.initialise_where_saved(state_dict, names)
     told = state.asked(state_dict)
@@ -211,20 +252,20 @@ def _looked_at(
             f"{' …' if len(missing) > 5 else ''}. {checkpoint!r} has for example "
             f"{', '.join(names[:5])}"
         )
-    found = {}
+    found = {}  # of the values
     for leaf in wanted:
         if isinstance(leaf.value, Tensor):
             _check(checkpoint, leaf.name, leaf.value)
         else:
             found[leaf.name] = values.unpacked(leaf.name, checkpoint.values[leaf.name])
     checkpoint.demand_sealed()
-    return Found(told, wanted, found)
+    return Found(checkpoint, told, wanted, found)
 
 
-def _fill(state_dict: dict[str, Any], checkpoint: Checkpoint, found: Found) -> None:
+def _fill(state_dict: dict[str, Any], found: Found) -> None:
     for leaf in found.wanted:
         if isinstance(leaf.value, Tensor):
-            checkpoint.read(leaf.name, state.box_of(leaf.value), state.local(leaf.value))
+            found.checkpoint.read(leaf.name, state.box_of(leaf.value), state.local(leaf.value))
             leaf.value.storage.version += 1
         else:
             leaf.put(found.values[leaf.name])
@@ -267,39 +308,44 @@ def _planned(
     """The tensors of all ranks, and so which rank writes what; and this rank's state. If a rank cannot say what it has, the
     others hear why."""
     target = _path(given, storage)
-    alone = no_dist or not distributed_c10d.is_initialized()
     generation = uuid.uuid4().hex[:12]
 
     def mine() -> tuple[dict[str, Any], Any]:
         if isinstance(storage, FileSystemWriter):
             storage.check_overwriting(target)
         flat, paths = _flat(state_dict)
-        table = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
+        tensors = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
+        table = {
+            name: (*about[:2], tuple(about.box), about.nbytes) for name, about in tensors.items()
+        }
         others = {n: values.packed(n, v) for n, v in flat.items() if not isinstance(v, Tensor)}
         return flat, (table, others, generation, paths)
 
-    if alone:
+    if no_dist or not distributed_c10d.is_initialized():
         flat, said = mine()
         return _plan_of([said], target, 0, None, None), flat
-    found, trouble = attempt(mine)
-    told: list[Any] = [None] * distributed_c10d.get_world_size(group)
-    answer = _words(trouble) if found is None else _plain(*found[1])
-    object_collectives.all_gather_object(told, answer, group)
-    failures = {rank: word for rank, word in enumerate(told) if isinstance(word, str)}
-    if failures:
-        raise _failure(target, failures, trouble)
-    assert found is not None
     group = group or distributed_c10d._get_default_group()
+    found, trouble = attempt(mine)
+    told = _all_say(group, found and found[1], trouble, partial(_failure, target))
+    assert found is not None, "else all have raised"
     rank, store = distributed_c10d.get_rank(group), group.get_group_store()
-    return _plan_of([_rebuilt(*one) for one in told], target, rank, group, store), found[0]
+    return _plan_of(told, target, rank, group, store), found[0]
 
 
 def _plan_of(told: list[Any], target: Path, rank: int, group: Any, store: Any) -> PlainSave:
-    tables = [one[0] for one in told]
+    tables = [
+        {
+            name: About(shape, kind, Box(*box), nbytes)
+            for name, (shape, kind, box, nbytes) in one[0].items()
+        }
+        for one in told
+    ]
     wrong = contradictions(tables)
     if wrong:
         raise CheckpointException("the ranks do not agree: " + "; ".join(wrong[:5]))
-    _check_cover(tables)
+    shapes = {name: about.shape for table in tables for name, about in table.items()}
+    for name, shape in shapes.items():  # or it could not be loaded
+        check_cover(name, shape, list({table[name].box for table in tables if name in table}))
     merged: dict[str, Any] = {}
     ways: dict[str, list[Any]] = {}
     for one in reversed(told):
@@ -308,29 +354,6 @@ def _plan_of(told: list[Any], target: Path, rank: int, group: Any, store: Any) -
     return PlainSave(
         target, told[0][2], rank, len(told), group, store, tables, writers(tables), merged, ways
     )
-
-
-def _check_cover(tables: list[dict[str, About]]) -> None:
-    """Check that the ranks together have the whole of each tensor. Otherwise the checkpoint could not be
-    loaded.
-    """
-    shapes = {name: about.shape for table in tables for name, about in table.items()}
-    for name, shape in shapes.items():
-        boxes = {table[name].box for table in tables if name in table}
-        check_cover(name, shape, list(boxes))
-
-
-def _plain(table: dict[str, About], others: Any, generation: str, paths: Any) -> Any:
-    rows = {n: (a.shape, a.dtype, a.box.offsets, a.box.sizes, a.nbytes) for n, a in table.items()}
-    return rows, others, generation, paths
-
-
-def _rebuilt(rows: Any, others: Any, generation: str, paths: Any) -> Any:
-    table = {
-        name: About(tuple(shape), dtype, Box(tuple(offsets), tuple(sizes)), nbytes)
-        for name, (shape, dtype, offsets, sizes, nbytes) in rows.items()
-    }
-    return table, others, generation, paths
 
 
 Arrays = Callable[[], dict[str, Array]]
@@ -350,20 +373,24 @@ def _write(plan: PlainSave, arrays: Arrays) -> None:
 
 def _sweep(plan: PlainSave) -> None:
     """The last rank that needs a value in the store takes it away."""
-    key = f"checkpoint/{plan.generation}"
-    if plan.store is not None and plan.store.add(f"{key}/over", 1) == plan.size:
-        words = [f"{word}/{rank}" for word in ("written", "checks") for rank in range(plan.size)]
-        for word in (*words, "complete", "over"):
-            plan.store.delete_key(f"{key}/{word}")
+    if plan.store is not None and plan.store.add(_key(plan, "over", 0), 1) == plan.size:
+        for rank in range(plan.size):
+            plan.store.delete_key(_key(plan, "written", rank))
+            plan.store.delete_key(_key(plan, "checks", rank))
+        plan.store.delete_key(_key(plan, "complete", 0))
+        plan.store.delete_key(_key(plan, "over", 0))
 
 
 def _write_together(plan: PlainSave, arrays: Arrays) -> None:
     part, trouble = attempt(lambda: _write_part(plan, arrays()))
+    checks = part.checks if part else {}
+    if plan.store is not None:
+        plan.store.set(_key(plan, "checks", plan.rank), json.dumps(checks).encode())
     try:
-        everyones = _tell(plan, part.checks if part else {}, trouble)
+        _say_and_hear(plan, "written", range(plan.size), trouble, "to write its part of")
         if plan.rank == 0:
-            _, trouble = attempt(lambda: _write_index(plan, everyones))
-        _hear_the_end(plan, trouble)
+            _, trouble = attempt(lambda: _write_index(plan, checks))
+        _say_and_hear(plan, "complete", [0], trouble, "to write the index of")
     except (CheckpointException, *ENDING) as error:
         all_know = isinstance(error, CheckpointException) or plan.rank == 0
         if part is not None and all_know:
@@ -374,6 +401,31 @@ def _write_together(plan: PlainSave, arrays: Arrays) -> None:
             part.close()
 
 
+def _key(plan: PlainSave, word: str, rank: int) -> str:
+    return f"checkpoint/{plan.generation}/{word}/{rank}"
+
+
+def _say_and_hear(
+    plan: PlainSave, word: str, speakers: Sequence[int], trouble: BaseException | None, doing: str
+) -> None:
+    """Say that this rank is done, or why not, and hear the same of all speakers. All raise if one has failed."""
+    failures = {} if trouble is None else {plan.rank: _words(trouble)}
+    if plan.store is not None:
+        keys = {_key(plan, word, rank): rank for rank in speakers}
+        if plan.rank in speakers:
+            plan.store.set(_key(plan, word, plan.rank), _octets(trouble))
+        try:
+            hear(plan.group, plan.store, keys, f"{doing} {plan.folder}")
+        except ENDING as error:
+            if plan.rank == 0:  # the others would wait for its index
+                plan.store.set(_key(plan, "complete", 0), _octets(error))
+            raise
+        said = {rank: plan.store.get(key).decode() for key, rank in keys.items()}
+        failures = {rank: words for rank, words in said.items() if words}
+    if failures:
+        raise _failure(plan.folder, failures, trouble)
+
+
 def _write_part(plan: PlainSave, arrays: dict[str, Array]) -> writing.HeldPart | None:
     if plan.rank == 0:
         writing.prepare(plan.folder, plan.generation)
@@ -381,8 +433,13 @@ def _write_part(plan: PlainSave, arrays: dict[str, Array]) -> writing.HeldPart |
     return writing.write_part(plan.folder, name, arrays) if arrays else None
 
 
-def _write_index(plan: PlainSave, checks: list[dict[str, int]]) -> None:
+def _write_index(plan: PlainSave, own: dict[str, int]) -> None:
     names = [writing.file_name(plan.generation, rank, plan.size) for rank in range(plan.size)]
+    checks = [own]  # everyone's checksums
+    if plan.store is not None:
+        checks = [
+            json.loads(plan.store.get(_key(plan, "checks", rank))) for rank in range(plan.size)
+        ]
     parts = [
         Written(name, boxes, checks=table)
         for name, boxes, table in zip(names, plan.boxes, checks, strict=True)
@@ -392,57 +449,20 @@ def _write_index(plan: PlainSave, checks: list[dict[str, int]]) -> None:
     writing.write_index(plan.folder, plan.generation, tensors, plan.values, parts, plan.paths)
 
 
-def _tell(
-    plan: PlainSave, checks: dict[str, int], trouble: BaseException | None
-) -> list[dict[str, int]]:
-    """Say that this rank has written, or why not, and hear the same of all others. Rank 0 gets everyone's checksums."""
-    if plan.store is None:
-        if trouble is not None:
-            raise _failure(plan.folder, {0: _words(trouble)}, trouble)
-        return [checks]
-    key = f"checkpoint/{plan.generation}"
-    plan.store.set(f"{key}/checks/{plan.rank}", json.dumps(checks).encode())
-    plan.store.set(f"{key}/written/{plan.rank}", _octets(trouble))
-    words = {f"{key}/written/{rank}": rank for rank in range(plan.size)}
-    try:
-        hear(plan.group, plan.store, words, f"to write its part of {plan.folder}")
-    except ENDING as error:
-        if plan.rank == 0:  # the others would wait for its index
-            plan.store.set(f"{key}/complete", _octets(error))
-        raise
-    said = {rank: plan.store.get(word).decode() for word, rank in words.items()}
-    failures = {rank: word for rank, word in said.items() if word}
-    if failures:
-        raise _failure(plan.folder, failures, trouble)
-    if plan.rank != 0:
-        return []
-    return [json.loads(plan.store.get(f"{key}/checks/{rank}")) for rank in range(plan.size)]
-
-
-def _hear_the_end(plan: PlainSave, trouble: BaseException | None) -> None:
-    """Rank 0 says that the index is there, or why it is not."""
-    if plan.store is not None:
-        key = f"checkpoint/{plan.generation}/complete"
-        if plan.rank == 0:
-            plan.store.set(key, _octets(trouble))
-        else:
-            hear(plan.group, plan.store, {key: 0}, f"to write the index of {plan.folder}")
-            word = plan.store.get(key).decode()
-            if word:
-                raise _failure(plan.folder, {0: word}, None)
-    if trouble is not None:
-        raise _failure(plan.folder, {0: _words(trouble)}, trouble)
-
-
 def _failure(folder: Path, words: dict[int, str], own: BaseException | None) -> BaseException:
     """The same on every rank; the cause is this rank's own error, if it has one. Ctrl-C stays what it is."""
-    if isinstance(own, ENDING):
-        return own
+    what = f"nothing was saved in {folder}, what was there before is still there"
+    return own if isinstance(own, ENDING) else _of_all(what, words, own)
+
+
+def _not_loaded(place: Path, words: dict[int, str], own: BaseException | None) -> BaseException:
+    return own or _of_all(f"nothing was loaded from {place}", words, None)
+
+
+def _of_all(what: str, words: dict[int, str], own: BaseException | None) -> CheckpointException:
     listed = "; ".join(f"rank {rank}: {word}" for rank, word in words.items())
-    error = CheckpointException(
-        f"nothing was saved in {folder}, what was there before is still there: {listed}",
-        {rank: OSError(word) for rank, word in words.items()},
-    )
+    failures = {rank: OSError(word) for rank, word in words.items()}
+    error = CheckpointException(f"{what}: {listed}", failures)
     error.__cause__ = own
     return error
 

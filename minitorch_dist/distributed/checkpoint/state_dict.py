@@ -13,7 +13,6 @@ tensor is put as the one that it fills lies: cut where that is cut, gathered whe
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -45,21 +44,14 @@ class StateDictOptions:
     """The form of the states.
 
     `full_state_dict`: whole tensors instead of DTensors; with `cpu_offload`, on rank 0 only.
-    `ignore_frozen_params`: without the parameters that need no gradient.
-    `keep_submodule_prefixes`: of `submodules`, the names that they have in the model.
     `strict`: names must match exactly when a state is set.
     `broadcast_from_rank0`: rank 0 alone has the whole state; the others are told.
-    `flatten_optimizer_state_dict`: one flat dict, so that pipeline stages can be put together.
     """
 
     full_state_dict: bool = False
     cpu_offload: bool = False
-    ignore_frozen_params: bool = False
-    keep_submodule_prefixes: bool = True
     strict: bool = True
     broadcast_from_rank0: bool = False
-    flatten_optimizer_state_dict: bool = False
-    dsd_fqn_modifiers: str = "_fqn_modifiers"
 
     def __post_init__(self) -> None:
         if self.broadcast_from_rank0 and not self.full_state_dict:
@@ -69,22 +61,11 @@ class StateDictOptions:
 # --------------------------------------------------------------------------------------------- model
 
 
-def get_model_state_dict(
-    model: Module,
-    *,
-    submodules: set[Module] | None = None,
-    options: StateDictOptions | None = None,
-) -> State:
+def get_model_state_dict(model: Module, *, options: StateDictOptions | None = None) -> State:
     """The model's state under the bare model's names. Collective where the model is sharded."""
     how = options or StateDictOptions()
     with grad_modes.no_grad(), _as_asked(model, how):
         state = {bare(model, name): value for name, value in model.state_dict().items()}
-    if submodules:
-        state = _of_submodules(model, submodules, state, how.keep_submodule_prefixes)
-    if how.ignore_frozen_params:
-        for name, p in model.named_parameters(remove_duplicate=False):
-            if not p.requires_grad:
-                state.pop(bare(model, name), None)
     return _finished(state, how)
 
 
@@ -133,35 +114,14 @@ def _names(model: Module) -> list[str]:
     """All names of a state_dict, gathering nothing."""
     names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
     names += [name for name, _ in model.named_buffers(remove_duplicate=False)]
-    names = [n for n in names if not n.endswith("_flat_param")]
     return [n.replace(f"{INNER}.", "") for n in names]
-
-
-def _of_submodules(model: Module, chosen: set[Module], state: State, keep: bool) -> State:
-    warnings.warn(
-        "submodules= is deprecated: take what you need from the returned state_dict",
-        FutureWarning,
-        stacklevel=3,
-    )
-    found: State = {}
-    for name, module in model.named_modules():
-        if module in chosen:
-            prefix = bare(model, name) + "."
-            for key in state:
-                if key.startswith(prefix):
-                    found[key if keep else key.removeprefix(prefix)] = state[key]
-    return found
 
 
 # ----------------------------------------------------------------------------------------- optimizers
 
 
 def get_optimizer_state_dict(
-    model: Module,
-    optimizers: Optimizers,
-    *,
-    submodules: set[Module] | None = None,
-    options: StateDictOptions | None = None,
+    model: Module, optimizers: Optimizers, *, options: StateDictOptions | None = None
 ) -> State:
     """The optimizers' state by the bare names of parameters. Collective where they are sharded.
 
@@ -176,8 +136,6 @@ def get_optimizer_state_dict(
             found = _named(model, one, how)
             state["state"].update(found.get("state", {}))
             state["param_groups"].extend(found.get("param_groups", []))
-    if how.flatten_optimizer_state_dict:
-        state = optimizer_names.flattened(state)
     return _finished(state, how)
 
 
@@ -199,10 +157,7 @@ def set_optimizer_state_dict(
         for one in _listed(optimizers):
             initialise(one)
             names = _parameter_names(model)
-            saved = given
-            if "state" not in given:
-                saved = optimizer_names.unflattened(one, given, names)
-            part = optimizer_names.part_of(one, saved, names, how.strict)
+            part = optimizer_names.part_of(one, given, names, how.strict)
             if fsdp:
                 with _as_asked(model, how):
                     ready = FullyShardedDataParallel.optim_state_dict_to_load(model, one, part)
@@ -220,9 +175,7 @@ def _named(model: Module, optimizer: Optimizer, how: StateDictOptions) -> State:
 
 
 def _parameter_names(model: Module) -> dict[int, list[str]]:
-    """Of each parameter, its names; of a flat one, those of all that is in it."""
-    if FullyShardedDataParallel.fsdp_modules(model):
-        return optimizer_names.of_shards(model, lambda name: bare(model, name))
+    """Of each parameter, its names."""
     found: dict[int, list[str]] = {}
     for name, p in model.named_parameters(remove_duplicate=False):
         found.setdefault(id(p), []).append(bare(model, name))
@@ -233,14 +186,10 @@ def _parameter_names(model: Module) -> dict[int, list[str]]:
 
 
 def get_state_dict(
-    model: Module,
-    optimizers: Optimizers,
-    *,
-    submodules: set[Module] | None = None,
-    options: StateDictOptions | None = None,
+    model: Module, optimizers: Optimizers, *, options: StateDictOptions | None = None
 ) -> tuple[State, State]:
     """The model's state and the optimizers'. Collective where they are sharded."""
-    state = get_model_state_dict(model, submodules=submodules, options=options)
+    state = get_model_state_dict(model, options=options)
     return state, get_optimizer_state_dict(model, optimizers, options=options)
 
 

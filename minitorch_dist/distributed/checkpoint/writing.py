@@ -106,7 +106,7 @@ def _replaceable(folder: Path) -> Index | None:
     except CheckpointException as error:
         with suppress(OSError):
             if BEGIN.match(keeper.read_file(folder / INDEX, MOST_INDEX)):
-                return Index("", {}, {}, {}, "", f"{error}")
+                return Index("", {}, {}, "", f"{error}")
         raise CheckpointException(
             f"{error}. A checkpoint's index would take its place: save into another folder, or remove it"
         ) from None
@@ -159,7 +159,7 @@ def _history(old: Index | None) -> dict[str, Any]:
     """The entries of an index about those before it."""
     if old is None or not old.generation:
         return {}
-    kept = {} if old.flaw else {"replaced": old.entries}  # a reader may need it (see `agreement`)
+    kept = {} if old.flaw else {"replaced": old.entries}  # for readers of earlier versions
     return {"first": old.first, "before": old.generation, **kept}
 
 

@@ -3,14 +3,20 @@
     value ──► writer ──► meta (one run of bytes)  +  buffers (the large arrays, where they are)
     value ◄── reader ◄── meta                     +  buffers (as they came from the wire)
 
-Numbers, texts, containers, arrays (`arrays`), tensors, dtypes, devices and exceptions (`failures`) are described
+Numbers, texts and containers (`plain`), arrays and tensors (`arrays`) and exceptions (`failures`) are described
 byte by byte (`kinds`) and rebuilt without running anything. Functions and classes travel by name (`names`), if they
 were registered (`registry`). Nothing else is sent, unless a caller trusts the other side in full (`trust`). Then
 any name that can be imported is found, and a value without a form is pickled (`pickled`). RPC and the calls that
-send objects trust their peers so, unless MINITORCH_DIST_ALLOW_PICKLE=0. `interfaces` says what a family of values
-needs of the writer and the reader. `packing` puts meta and buffers in a row. `errors` has the errors.
+send objects trust their peers so, unless MINITORCH_DIST_ALLOW_PICKLE=0. `others` are types of the floors above.
+`packing` puts meta and buffers in a row. `errors` has the errors.
 """
 
+from minitorch_dist.distributed.codec import (  # each puts its functions into the tables
+    arrays as arrays,
+    failures as failures,
+    pickled as pickled,
+    plain as plain,
+)
 from minitorch_dist.distributed.codec.errors import (
     CodecError as CodecError,
     DamagedEncoding as DamagedEncoding,

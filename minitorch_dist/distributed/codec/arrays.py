@@ -21,8 +21,9 @@ import numpy as np
 
 from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import DamagedEncoding, Unsendable, shown
-from minitorch_dist.distributed.codec.interfaces import Reading, Writing
+from minitorch_dist.distributed.codec.reader import READERS, Reader
 from minitorch_dist.distributed.codec.registry import register_name
+from minitorch_dist.distributed.codec.writer import Writer, writes
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.nn.parameter import Buffer, Parameter
@@ -60,19 +61,39 @@ def plain_dtype(name: str) -> np.dtype[Any] | None:
     return dtype if dtype.itemsize else None
 
 
-def write_array(writer: Writing, array: Array, kind: int = kinds.ARRAY) -> None:
-    writer.out.append(kind)
-    _write(writer, array)
+def _array(writer: Writer, value: Array) -> None:
+    if not is_plain(value):
+        writer.otherwise(value)
+    elif writer.is_new(value):
+        writer.out.append(kinds.ARRAY)
+        _write(writer, value)
 
 
-def write_scalar(writer: Writing, value: np.generic[Any]) -> None:
+def _dtype(writer: Writer, value: np.dtype[Any]) -> None:
+    if not is_plain(np.empty(0, value)):
+        return writer.otherwise(value)
+    writer.out.append(kinds.NUMPY)
+    writer.text(str(value) if value in wire.DTYPE_CODES else value.str)
+    return None
+
+
+def _read_dtype(reader: Reader) -> np.dtype[Any]:
+    name = reader.text()
+    found = plain_dtype(name)
+    if found is None:
+        raise DamagedEncoding(f"{name!r} is no dtype of plain elements")
+    return found
+
+
+def _scalar(writer: Writer, value: np.generic[Any]) -> None:
     array = np.asarray(value)
     if not is_plain(array):
         raise Unsendable(f"a numpy scalar of type {array.dtype} cannot be sent")
-    write_array(writer, array, kinds.SCALAR)
+    writer.out.append(kinds.SCALAR)
+    _write(writer, array)
 
 
-def _write(writer: Writing, array: Array) -> None:
+def _write(writer: Writer, array: Array) -> None:
     shape, dtype = array.shape, array.dtype
     code = wire.DTYPE_CODES.get(dtype, 0)
     writer.out.append(code)
@@ -85,7 +106,12 @@ def _write(writer: Writing, array: Array) -> None:
     writer.octets(memoryview(view))
 
 
-def write_tensor(writer: Writing, tensor: TensorBase) -> None:
+def _tensor(writer: Writer, tensor: TensorBase) -> None:
+    if writer.is_new(tensor):
+        _write_tensor(writer, tensor)
+
+
+def _write_tensor(writer: Writer, tensor: TensorBase) -> None:
     out, device = writer.out, tensor.storage.device
     out.append(kinds.TENSOR)
     is_special = type(tensor) is not Tensor
@@ -105,21 +131,21 @@ def write_tensor(writer: Writing, tensor: TensorBase) -> None:
         writer.value(rest)
 
 
-def read_array(reader: Reading) -> Array:
+def _read_array(reader: Reader) -> Array:
     place = reader.place()
     array = _read(reader)
     reader.fill(place, array)
     return array
 
 
-def read_scalar(reader: Reading) -> Any:
+def _read_scalar(reader: Reader) -> Any:
     array = _read(reader)
     if array.ndim:
         raise DamagedEncoding(f"a scalar of shape {array.shape}")
     return array[()]
 
 
-def _read(reader: Reading) -> Array:
+def _read(reader: Reader) -> Array:
     code = reader.byte()
     if code >= len(wire.DTYPES):
         raise DamagedEncoding(f"there is no dtype {code}")
@@ -175,7 +201,7 @@ def _is_free(kind: type[TensorBase], name: str) -> bool:
     return name not in _STATE and not callable(getattr(kind, name, None))
 
 
-def read_tensor(reader: Reading) -> TensorBase:
+def _read_tensor(reader: Reader) -> TensorBase:
     place = reader.place()
     flags, label = reader.byte(), reader.text()
     kind: Any = reader.value() if flags & HAS_CLASS else Tensor
@@ -201,3 +227,12 @@ def read_tensor(reader: Reading) -> TensorBase:
             raise DamagedEncoding("the attributes of a tensor")
         tensor.__dict__.update(rest)
     return tensor
+
+
+writes(np.ndarray, _array)
+writes(Tensor, _tensor)
+for _type, _writing in ((TensorBase, _tensor), (np.generic, _scalar), (np.dtype, _dtype)):
+    writes(_type, _writing, below=True)
+READERS.update({
+    kinds.ARRAY: _read_array, kinds.SCALAR: _read_scalar, kinds.TENSOR: _read_tensor, kinds.NUMPY: _read_dtype,
+})  # fmt: skip

@@ -18,8 +18,9 @@ from typing import Any, Final
 from minitorch_dist.distributed import exceptions
 from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, UnknownName, shown
-from minitorch_dist.distributed.codec.interfaces import Reading, Writing
+from minitorch_dist.distributed.codec.reader import READERS, Reader
 from minitorch_dist.distributed.codec.registry import register_name
+from minitorch_dist.distributed.codec.writer import Writer, writes
 from transports.plain_text import clean
 
 _SLOT: Final = (WrapperDescriptorType, BuiltinFunctionType)
@@ -55,8 +56,10 @@ for _kind in (*vars(builtins).values(), *vars(exceptions).values(), *globals().c
         register_name(_kind)
 
 
-def write(writer: Writing, error: BaseException) -> None:
+def write(writer: Writer, error: BaseException) -> None:
     """Write an exception. A part of it that cannot be sent is left out; the exception itself always can."""
+    if not writer.is_new(error):
+        return
     writer.out.append(kinds.EXCEPTION)
     start = writer.mark()
     name = f"{type(error).__module__}.{type(error).__qualname__}"
@@ -103,7 +106,7 @@ def _told(error: BaseException) -> str:
     return "".join(traceback.format_exception(error)).rstrip()
 
 
-def read(reader: Reading) -> BaseException:
+def read(reader: Reader) -> BaseException:
     place = reader.place()
     kind: Any = None
     why = ""
@@ -163,3 +166,7 @@ def rebuilt(
         native.__init__(error, *args)
     error.__dict__.update(attributes)
     return error
+
+
+writes(BaseException, write, below=True)
+READERS[kinds.EXCEPTION] = read

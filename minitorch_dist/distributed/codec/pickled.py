@@ -15,9 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.codec import arrays, kinds
+from minitorch_dist.distributed.codec import arrays, kinds, others
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, Unsendable
-from minitorch_dist.distributed.codec.interfaces import Reading, Writing, others
+from minitorch_dist.distributed.codec.reader import READERS, Reader
+from minitorch_dist.distributed.codec.writer import Writer, writes
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.core.base import TensorBase
 
@@ -33,7 +34,7 @@ class _Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> int | None:
         if not (
             isinstance(value, TensorBase)
-            or type(value) in others
+            or type(value) in others.KNOWN
             or (type(value) is np.ndarray and arrays.is_plain(value))
         ):
             return None
@@ -53,7 +54,12 @@ class _Unpickler(pickle.Unpickler):
         return self._taken[number]
 
 
-def write(writer: Writing, value: Any) -> None:
+def write(writer: Writer, value: Any) -> None:
+    if writer.is_new(value):
+        _write(writer, value)
+
+
+def _write(writer: Writer, value: Any) -> None:
     if not writer.trust.may_pickle:
         raise Unsendable(
             f"{described(value)} cannot be sent: the codec has no form for it, and {writer.trust.value}. "
@@ -67,7 +73,7 @@ def write(writer: Writing, value: Any) -> None:
     except CodecError:
         raise
     except Exception as error:
-        raise _refused(writer, value, error) from None
+        raise _refused(value, error) from None
     writer.out.append(kinds.PICKLED)
     writer.out += kinds.COUNT.pack(len(pickler.taken))
     for taken in pickler.taken:
@@ -82,27 +88,12 @@ def write(writer: Writing, value: Any) -> None:
         writer.octets(raw)
 
 
-def _refused(writer: Writing, value: Any, error: Exception) -> Unsendable:
-    """Where in the object it is that cannot be pickled."""
+def _refused(value: Any, error: Exception) -> Unsendable:
     if isinstance(value, Future):
         return Unsendable(
             "a Future cannot be sent: its value arrives in this process only; send wait()'s result, or return the "
             "Future from a function with @rpc.functions.async_execution"
         )
-    fields = getattr(value, "__dict__", {})
-    if id(value) in writer.blamed or not isinstance(fields, dict):
-        fields = {}
-    writer.blamed.add(id(value))
-    for name, part in list(fields.items()):
-        here = writer.mark()
-        try:
-            writer.value(part)
-        except Unsendable as inner:
-            return inner.inside(f".{name}")
-        except (CodecError, RecursionError):
-            continue
-        finally:
-            writer.back_to(here)
     return Unsendable(f"{described(value)} cannot be sent: {error}")
 
 
@@ -119,7 +110,7 @@ def described(value: Any) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-def read(reader: Reading) -> Any:
+def read(reader: Reader) -> Any:
     if not reader.trust.may_pickle:
         raise DamagedEncoding(f"a pickle is in it, and {reader.trust.value}")
     place = reader.place()
@@ -132,8 +123,12 @@ def read(reader: Reading) -> Any:
     return value
 
 
-def _length(reader: Reading) -> int:
+def _length(reader: Reader) -> int:
     length = reader.integer()
     if length < 0:
         raise DamagedEncoding(f"a pickle of {length} bytes")
     return length
+
+
+writes(object, write)
+READERS[kinds.PICKLED] = read

@@ -2,27 +2,20 @@
 
 For any bytes, `decode` returns a value or raises a `CodecError` (`Damaged` or `UnknownName`). It takes
 memory and time in proportion to them. Only a pickle can do more, so it is read only from peers that
-are trusted in full.
+are trusted in full. `plain`, `arrays`, `failures` and `pickled` put their functions into the table.
 """
 
 from __future__ import annotations
 
 import struct
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any, Final
 
-import numpy as np
-
-from minitorch_dist.distributed.codec import arrays, failures, kinds, names, pickled
-from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, shown
-from minitorch_dist.distributed.codec.interfaces import by_number
+from minitorch_dist.distributed.codec import kinds
+from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding
 from minitorch_dist.distributed.codec.trust import Trust
 from minitorch_dist.serialization import alike
 from minitorch_dist.serialization.alike import Alike
-from minitorch_dist.tensors import devices, dtypes
-from minitorch_dist.tensors.size import Size
 
 _UNFILLED: Final = object()
 
@@ -45,8 +38,8 @@ class Reader:
 
     def value(self) -> Any:
         try:
-            read = _READERS[self._meta[self._at]]
-        except IndexError:
+            read = READERS[self._meta[self._at]]
+        except (IndexError, KeyError):
             raise self._no_value() from None
         self._at += 1
         return read(self)
@@ -65,16 +58,14 @@ class Reader:
             )
 
     def take(self, nbytes: int) -> memoryview:
+        """The next so many bytes."""
         end = self._at + nbytes
         if nbytes < 0 or end > self._size:
-            raise self._too_few(nbytes)
+            there = self._size - self._at
+            raise DamagedEncoding(f"{nbytes} bytes are promised and {there} are there")
         view = self._meta[self._at : end]
         self._at = end
         return view
-
-    def _too_few(self, nbytes: int) -> DamagedEncoding:
-        there = self._size - self._at
-        return DamagedEncoding(f"{nbytes} bytes are promised and {there} are there")
 
     def byte(self) -> int:
         return self.take(1)[0]
@@ -103,6 +94,7 @@ class Reader:
             raise DamagedEncoding("a text that is not UTF-8") from None
 
     def octets(self, nbytes: int) -> memoryview:
+        """The bytes that `Writer.octets` wrote, exactly `nbytes` of them. They belong to the caller."""
         place = self.byte()
         if place == 0:
             return memoryview(bytearray(self.take(nbytes)))
@@ -116,6 +108,7 @@ class Reader:
         return buffer
 
     def place(self) -> int:
+        """Reserve the next number for SAME; `fill` says what has it."""
         self._kept.append(_UNFILLED)
         return len(self._kept) - 1
 
@@ -172,169 +165,7 @@ class Reader:
         return f"<Reader at {self._at} of {self._size} bytes, {len(self._buffers)} buffers>"
 
 
-# -------------------------------------------------------------------------------- one for each kind
-
-
-def _big(reader: Reader) -> int:
-    return int.from_bytes(reader.take(reader.count()), "little", signed=True)
-
-
-def _bytes(reader: Reader) -> bytes:
-    return bytes(reader.octets(reader.integer()))
-
-
-def _bytearray(reader: Reader) -> bytearray:
-    place = reader.place()
-    value = bytearray(reader.octets(reader.integer()))
-    reader.fill(place, value)
-    return value
-
-
-def _list(reader: Reader) -> list[Any]:
-    found: list[Any] = []
-    reader.fill(reader.place(), found)
-    return reader.into(found)
-
-
-def _hashable(found: list[Any]) -> frozenset[Any]:
-    try:
-        alike.check(found)
-        return frozenset(found)
-    except TypeError:
-        raise DamagedEncoding("something that has no hash is in a set") from None
-    except ValueError as error:
-        raise DamagedEncoding(f"{error}") from None
-
-
-def _set(reader: Reader) -> set[Any]:
-    found: set[Any] = set()
-    reader.fill(reader.place(), found)
-    found.update(_hashable(reader.items()))
-    return found
-
-
-def _dict(reader: Reader) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
-    reader.fill(reader.place(), found)
-    reader.pairs(found)
-    return found
-
-
-def _ordered(reader: Reader) -> OrderedDict[Any, Any]:
-    found: OrderedDict[Any, Any] = OrderedDict()
-    reader.fill(reader.place(), found)
-    reader.pairs(found)
-    rest = reader.value()
-    if type(rest) is not dict or not all(type(name) is str for name in rest):
-        raise DamagedEncoding("the attributes of an ordered dict")
-    found.__dict__.update(rest)
-    return found
-
-
-def _size(reader: Reader) -> Size:
-    sides = reader.items()
-    if any(type(side) is not int for side in sides):
-        raise DamagedEncoding(f"a torch.Size of {shown(sides)}")
-    return Size(sides)
-
-
-def _slice(reader: Reader) -> slice:
-    return slice(reader.value(), reader.value(), reader.value())
-
-
-def _range(reader: Reader) -> range:
-    parts = (reader.value(), reader.value(), reader.value())
-    if any(type(part) is not int for part in parts) or parts[2] == 0:
-        raise DamagedEncoding(f"a range of {shown(parts)}")
-    return range(*parts)
-
-
-def _timedelta(reader: Reader) -> timedelta:
-    days, seconds, micros = kinds.DELTA.unpack(reader.take(24))
-    try:
-        return timedelta(days, seconds, micros)
-    except OverflowError:
-        raise DamagedEncoding(f"a time of {days} days") from None
-
-
-def _dtype(reader: Reader) -> dtypes.dtype:
-    name = reader.text()
-    if name not in dtypes.BY_NAME:
-        raise DamagedEncoding(f"there is no dtype {name!r}")
-    return dtypes.BY_NAME[name]
-
-
-def _device(reader: Reader) -> devices.device:
-    name = reader.text()
-    try:
-        return devices.device(name)
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise DamagedEncoding(f"{shown(name)} is no device: {error}") from None
-
-
-def _numpy(reader: Reader) -> np.dtype[Any]:
-    name = reader.text()
-    found = arrays.plain_dtype(name)
-    if found is None:
-        raise DamagedEncoding(f"{name!r} is no dtype of plain elements")
-    return found
-
-
-def _same(reader: Reader) -> Any:
-    return reader.same()
-
-
-def _outside(reader: Reader) -> Any:
-    raise DamagedEncoding("a buffer where a value should be")
-
-
-def _other(reader: Reader) -> Any:
-    number = reader.byte()
-    if number not in by_number:
-        raise DamagedEncoding(f"nobody here knows values of type {number}")
-    place = reader.place()
-    value = by_number[number].read(reader)
-    reader.fill(place, value)
-    return value
-
-
-_BY_KIND: Final[dict[int, Callable[[Reader], Any]]] = {
-    kinds.NONE: lambda reader: None,
-    kinds.TRUE: lambda reader: True,
-    kinds.FALSE: lambda reader: False,
-    kinds.ELLIPSIS: lambda reader: ...,
-    kinds.INT1: lambda reader: kinds.BYTE.unpack(reader.take(1))[0],
-    kinds.INT8: Reader.integer,
-    kinds.BIG: _big,
-    kinds.FLOAT: lambda reader: kinds.FLOATS.unpack(reader.take(8))[0],
-    kinds.COMPLEX: lambda reader: complex(*kinds.COMPLEXES.unpack(reader.take(16))),
-    kinds.TEXT: Reader.text,
-    kinds.BYTES: _bytes,
-    kinds.BYTEARRAY: _bytearray,
-    kinds.TUPLE: lambda reader: tuple(reader.items()),
-    kinds.LIST: _list,
-    kinds.SET: _set,
-    kinds.FROZENSET: lambda reader: _hashable(reader.items()),
-    kinds.SIZE: _size,
-    kinds.DICT: _dict,
-    kinds.ORDERED: _ordered,
-    kinds.SLICE: _slice,
-    kinds.RANGE: _range,
-    kinds.TIMEDELTA: _timedelta,
-    kinds.DTYPE: _dtype,
-    kinds.DEVICE: _device,
-    kinds.NUMPY: _numpy,
-    kinds.ARRAY: arrays.read_array,
-    kinds.SCALAR: arrays.read_scalar,
-    kinds.TENSOR: arrays.read_tensor,
-    kinds.NAMED: lambda reader: names.find(reader.text(), reader.trust),
-    kinds.EXCEPTION: failures.read,
-    kinds.PICKLED: pickled.read,
-    kinds.SAME: _same,
-    kinds.OUTSIDE: _outside,
-    kinds.OTHER: _other,
-}
-_READERS: Final = [_BY_KIND[kind] for kind in range(len(_BY_KIND))]
+READERS: Final[dict[int, Callable[[Reader], Any]]] = {}  # by kind
 
 
 def decode(

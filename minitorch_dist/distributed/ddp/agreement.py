@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed import collectives
+from minitorch_dist.distributed.ddp import buckets
 from minitorch_dist.distributed.reductions import ReduceStep
 from minitorch_dist.distributed.torch_api.object_collectives import (
     all_gather_object,
@@ -54,17 +55,11 @@ def _difference(
             f"while rank {rank} has inconsistent {len(mine)} params."
         )  # fmt: skip
     for number, (own, other) in enumerate(zip(mine, first, strict=True)):
-        if list(own[1]) != list(other[1]):
+        if tuple(own) != tuple(other):
             return 1, rank, (
-                f"[{rank}]: params[{number}] in this process with sizes {own[1]} appears not to "
-                f"match sizes of the same param in process 0. It is {own[0]!r} on rank {rank}, "
-                f"and {other[0]!r} with sizes {other[1]} on rank 0; build the same model on "
-                "every rank"
-            )  # fmt: skip
-        if own[2] != other[2]:
-            return 1, rank, (
-                f"[{rank}]: params[{number}] ({own[0]!r}) is {own[2]}, but {other[2]} on rank 0; "
-                "build the same model on every rank"
+                f"[{rank}]: params[{number}] in this process with sizes {own[1]} ({own[2]}) appears not to "
+                f"match sizes of the same param in process 0. It is {own[0]!r} on rank {rank}, and {other[0]!r} with "
+                f"sizes {other[1]} ({other[2]}) on rank 0; build the same model on every rank"
             )  # fmt: skip
     return None
 
@@ -78,7 +73,8 @@ def broadcast_from(
     """
     if group.size() == 1:
         return
-    for part in _together(tensors):
+    for numbers in buckets.assign(tensors, [TOGETHER], range(len(tensors))):
+        part = [tensors[number] for number in numbers]
         flat = np.concatenate([tensor.array.reshape(-1) for tensor in part])
         broadcast(base.new(Tensor, flat), group=group, group_src=src)
         if group.rank() == src:
@@ -89,18 +85,3 @@ def broadcast_from(
             tensor.array[...] = flat[start:stop].reshape(tensor.array.shape)
             if count_as_write:
                 tensor.storage.version += 1
-
-
-def _together(tensors: Sequence[TensorBase]) -> list[list[TensorBase]]:
-    """Tensors of one dtype that are sent in one piece."""
-    found: list[list[TensorBase]] = []
-    latest: dict[Any, list[TensorBase]] = {}
-    sizes: dict[Any, int] = {}
-    for tensor in tensors:
-        dtype = tensor.array.dtype
-        if dtype not in latest or sizes[dtype] + tensor.array.nbytes > TOGETHER:
-            latest[dtype], sizes[dtype] = [], 0
-            found.append(latest[dtype])
-        latest[dtype].append(tensor)
-        sizes[dtype] += tensor.array.nbytes
-    return found

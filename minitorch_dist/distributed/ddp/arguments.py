@@ -1,10 +1,9 @@
-"""The arguments of DistributedDataParallel: torch's checks of them, and of hooks."""
+"""The arguments of DistributedDataParallel: torch's checks of them, and what is not offered."""
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d
@@ -14,12 +13,11 @@ from minitorch_dist.tensors.core.base import TensorBase
 
 
 class ModuleDevices(NamedTuple):
-    """Where a module is: on one device (which inputs are moved to, if it was named), or on several."""
+    """Where a module is; its index and that of the outputs, if inputs are to be moved there."""
 
     device: devices.device
     ids: list[int] | None
     output: int | None
-    is_split: bool
 
 
 def place_of(parameters: Sequence[TensorBase], device_ids: Any, output: Any) -> ModuleDevices:
@@ -41,10 +39,10 @@ def place_of(parameters: Sequence[TensorBase], device_ids: Any, output: Any) -> 
                 "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
                 f"{device_ids}, output_device {output}, and module parameters {used}."
             )
-        return ModuleDevices(first, None, None, is_split)
+        return ModuleDevices(first, None, None)
     index = devices.resolve(device_ids[0]).index or 0
     to = index if output is None else devices.resolve(output).index
-    return ModuleDevices(first, [index], to, is_split)
+    return ModuleDevices(first, [index], to)
 
 
 def group_of(given: ProcessGroup | None, mesh: Any) -> ProcessGroup:
@@ -61,35 +59,21 @@ def group_of(given: ProcessGroup | None, mesh: Any) -> ProcessGroup:
 
 def which_buffers(old: bool | None, new: bool | None) -> tuple[bool, bool]:
     """Whether buffers are taken from rank 0 at construction, and before each forward."""
-    if old is not None and new is not None:
-        warnings.warn(
-            "Both `broadcast_buffers` and `forward_sync_buffers` were specified. "
-            "`broadcast_buffers` is deprecated and its value is ignored when "
-            "`forward_sync_buffers` is provided.",
-            FutureWarning,
-            stacklevel=3,
-        )
-    elif old is not None:
+    if old is not None:
         warnings.warn(
             "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead, which unlike it "
             "leaves the synchronisation at construction alone.",
             FutureWarning,
             stacklevel=3,
         )
-    if new is not None:
-        return True, new
-    return old is not False, old is not False
+    at_start = new is not None or old is not False
+    return at_start, at_start if new is None else new
 
 
-def check_signature(hook: Callable[..., Any]) -> None:
-    """torch's checks of a hook's annotations, where it has any."""
-    parameters = inspect.signature(hook).parameters
-    note = parameters["bucket"].annotation if "bucket" in parameters else inspect.Parameter.empty
-    name = getattr(note, "__name__", str(note))
-    if note is not inspect.Parameter.empty and not name.endswith("GradBucket"):
-        raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
-    returned = inspect.signature(hook).return_annotation
-    if returned is not inspect.Signature.empty and "Future[" not in str(returned):
-        raise ValueError(
-            "Communication hook: return annotation should be torch.futures.Future[torch.Tensor]."
-        )
+def refuse(**options: Any) -> None:
+    """NotImplementedError for an option of torch's that is given and not offered."""
+    for name, value in options.items():
+        if value:
+            raise NotImplementedError(
+                f"{name} is not offered for DistributedDataParallel here; PyTorch has it"
+            )

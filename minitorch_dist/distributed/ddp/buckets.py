@@ -35,29 +35,21 @@ USUAL: Final = 25 * MIB
 
 
 class Caps(NamedTuple):
-    """How many bytes make a bucket full. `each` gives them one by one, the last for all others."""
+    """How many bytes make a bucket full: the first one, and the others."""
 
     first: int = FIRST
     usual: int = USUAL
-    each: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, mib: float | None, mib_list: Sequence[float] | None) -> Caps:
-        """From DDP's arguments: a cap that is given holds for the first bucket, too."""
-        if mib_list:
-            each = tuple(int(cap * MIB) for cap in mib_list)
-            return cls(max(each), max(each), each)
+    def of(cls, mib: float | None) -> Caps:
+        """From DDP's argument: a cap that is given holds for the first bucket, too."""
         return cls() if mib is None else cls(int(mib * MIB), int(mib * MIB))
 
-    def at_first(self, finds_unused: bool) -> list[int]:
+    def at_first(self, is_replaced: bool) -> list[int]:
         """For the buckets of the first backward pass. One that will be replaced is not cut."""
-        if self.each:
-            return list(self.each)
-        return self.for_good() if finds_unused else [sys.maxsize]
+        return [sys.maxsize] if is_replaced else self.for_good()
 
     def for_good(self) -> list[int]:
-        if self.each:
-            return list(self.each)
         return [self.first, self.usual] if self.first < self.usual else [self.usual]
 
 
@@ -90,17 +82,13 @@ def assign(
 class Bucket:
     """A flat tensor, and a window on it for each of its parameters."""
 
-    def __init__(
-        self, index: int, numbers: list[int], parameters: Sequence[TensorBase], dtype: Any = None
-    ) -> None:
+    def __init__(self, index: int, numbers: list[int], parameters: Sequence[TensorBase]) -> None:
         self.index, self.numbers = index, numbers
         self.parameters = [parameters[number] for number in numbers]
         first = self.parameters[0]
         size = sum(p.array.size for p in self.parameters)
         with ledger.category("communication"), grad_modes.no_grad():
-            self.flat: Tensor = creation.zeros(
-                size, dtype=dtype or first.dtype, device=first.storage.device
-            )
+            self.flat: Tensor = creation.zeros(size, dtype=first.dtype, device=first.storage.device)
             self.views: list[Tensor] = []
             stop = 0
             for p in self.parameters:
@@ -116,12 +104,6 @@ class Bucket:
 
     def as_seen_by_hooks(self, is_last: bool) -> GradBucket:
         return GradBucket(self.index, self.flat, self.views, self.parameters, is_last)
-
-    def __repr__(self) -> str:
-        return (
-            f"<Bucket {self.index}: parameters {self.numbers}, {self.nbytes} bytes, "
-            f"{self.pending} gradients pending>"
-        )
 
 
 def outermost() -> engine.BackwardPass | None:
@@ -153,29 +135,21 @@ def put(p: TensorBase, view: Tensor, divisor: int | None, as_views: bool) -> Non
     if grad is None:
         into[...] = 0
         return
-    if divisor is not None and grad.array.dtype == into.dtype:
+    if divisor is not None:
         np.divide(grad.array, into.dtype.type(divisor), out=into)
-    else:
-        _put_converted(grad, view, divisor)
+    elif grad is not view:
+        into[...] = grad.array
     if as_views and grad is not view:
         give(p, view, as_views)
-
-
-def _put_converted(grad: TensorBase, view: Tensor, divisor: int | None) -> None:
-    into = view.array
-    if grad is not view:
-        into[...] = grad.array
-    if divisor is not None:
-        np.divide(into, into.dtype.type(divisor), out=into)
 
 
 def give(p: TensorBase, view: Tensor, as_views: bool) -> None:
     """Let the parameter's gradient be what stands in the bucket: the window itself, or a copy."""
     grad = of(p)
-    if as_views and view.array.dtype == p.array.dtype:
+    if as_views:
         keep(p, view)
         view.storage.version += 1
-    elif grad is None or grad.array.dtype != p.array.dtype:
+    elif grad is None:
         keep(p, _copied(p, view))
     else:
         grad.array[...] = view.array
@@ -183,7 +157,7 @@ def give(p: TensorBase, view: Tensor, as_views: bool) -> None:
 
 
 def _copied(p: TensorBase, view: Tensor) -> Tensor:
-    copy = base.new(Tensor, view.array.astype(p.array.dtype), p.storage.device)
+    copy = base.new(Tensor, view.array.copy(), p.storage.device)
     if p.storage.device is not devices.CPU:
         ledger.retag(copy.array, p.storage.device, "gradient")
     return copy

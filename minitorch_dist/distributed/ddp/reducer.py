@@ -23,9 +23,7 @@ Which passes are reduced? Those that come through an output of a forward that wa
 its node is watched. So a second backward through the same output is averaged too (torch leaves it
 un-averaged, without a word), and passes around DDP, through `model.module`, are left alone.
 
-Rare features are in modules beside this one, and a plain step does not enter them. They are `unused`
-(parameters that the loss leaves out, static graphs), `comm_hooks` (another reduction of buckets), `delayed`,
-and `without_backward` (Join, `sync_gradients`).
+The module `unused` is about parameters that the loss leaves out. A plain step enters it only in the first pass.
 """
 
 from __future__ import annotations
@@ -38,10 +36,10 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed import collectives
-from minitorch_dist.distributed.ddp import advice, buckets
+from minitorch_dist.distributed.ddp import buckets, unused
 from minitorch_dist.distributed.ddp.buckets import Bucket, Caps, assign
-from minitorch_dist.distributed.ddp.measured import MANY, StepTimes, TotalTimes
-from minitorch_dist.distributed.ddp.unused import Usage, arrived_twice, warn_of_late_sync
+from minitorch_dist.distributed.ddp.measured import StepTimes
+from minitorch_dist.distributed.grad_bucket import GradBucket
 from minitorch_dist.distributed.prepared import NOW, How, PreparedCall
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import broadcast
@@ -51,16 +49,17 @@ from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
 Wait = Callable[[], object]  # returns when the average is there
-ReduceHook = Callable[["Reducer", Bucket], Wait]  # begins to reduce what is in a bucket
-NONE: Final[frozenset[int]] = frozenset()
+Hook = Callable[
+    [Any, GradBucket], Any
+]  # of the user: begins to reduce a bucket, and returns a Future
+NONE: Final[Set[int]] = frozenset()
 BESIDE: Final = How(asynchronous=True)
 
 
 class Reducer:
     """Averages the gradients of `parameters` (in the order of registration) over a group.
 
-    `usage`: which parameters may be left out. `as_views`: `.grad` looks into the bucket. `whole_buckets`:
-    gradients are copied when their bucket is sent, not when they arrive. `dtype`: that of the buckets.
+    `finds_unused`: the loss may leave some out. `as_views`: `.grad` looks into the bucket.
     """
 
     def __init__(
@@ -69,39 +68,28 @@ class Reducer:
         names: Sequence[str],
         group: ProcessGroup,
         caps: Caps,
-        usage: Usage,
         *,
+        finds_unused: bool = False,
         as_views: bool = False,
-        whole_buckets: bool = False,
-        dtype: Any = None,
     ) -> None:
         self.parameters, self.names, self.group, self.caps = parameters, names, group, caps
-        self.usage, self.as_views, self.whole_buckets = usage, as_views, whole_buckets
-        self.dtype, self.size = dtype, group.size()
-        self.hook: ReduceHook | None = None  # reduces in place of all_reduce
+        self.finds_unused, self.as_views, self.size = finds_unused, as_views, group.size()
+        self.hook: Hook | None = None  # reduces in place of all_reduce
+        self.hook_state: object = None
         self.iteration = 0  # reductions finished
         self.synchronises = True  # False within `no_sync`
-        self.now, self.forward_start = group.world.clock.now, 0
-        self.measured, self.totals = StepTimes(), TotalTimes()  # of the last iteration, and of all
+        self.now, self.measured = group.world.clock.now, StepTimes()  # of the last pass
         self.order: list[int] = []  # in which gradients became ready in the last pass
         self.missing: set[int] = set()  # parameters without a gradient in the last pass
         self.lacking: set[int] = set()  # parameters whose gradient has not arrived in this pass
-        self.ask_divisor: Callable[[], int] | None = None  # of Join: how many ranks still train
-        self.extra: list[Callable[[], Wait]] = []  # begun after all buckets
         self.outputs = WatchedOutputs(self.reached)
         self._pass: engine.BackwardPass | None = None
-        self._divisor = self.size
         self._sent = 0  # buckets
         self._under_way: list[tuple[Bucket, Wait | None]] = []
         self._place: list[tuple[Bucket, int]] = []
         self.buckets: list[Bucket] = []
-        self.build(assign(parameters, caps.at_first(not usage.rebuilds)))
-        self.first_sizes = [bucket.nbytes for bucket in self.buckets]
-        self.has_rebuilt = False
-        is_plain = not self.as_views and self.dtype is None
-        self._stays = self.size == 1 and is_plain  # each gradient is its own average, where it is
-        self.failure: str | None = None  # the last error of a pass
-        self.may_be_static = True  # so far the same parameters were used in every pass
+        self.build(assign(parameters, caps.at_first(is_replaced=not finds_unused)))
+        self._stays = self.size == 1 and not as_views  # a gradient is its own average, where it is
         for number, p in enumerate(parameters):
             assert p.requires_grad, "parameters of a reducer require grad"
             arrived = _weakly(weakref.WeakMethod(self._arrived), number)
@@ -110,8 +98,7 @@ class Reducer:
     def build(self, assignment: list[list[int]]) -> None:
         """Make these buckets."""
         self.buckets = [
-            Bucket(index, numbers, self.parameters, self.dtype)
-            for index, numbers in enumerate(assignment)
+            Bucket(index, numbers, self.parameters) for index, numbers in enumerate(assignment)
         ]
         places = {
             number: (bucket, position)
@@ -137,10 +124,8 @@ class Reducer:
             self._begin_late(running, number)
         if running is None or running is not self._pass:
             return
-        if self.usage.counts and self.usage.keeps_back(self, number):
-            return
         if number not in self.lacking:
-            raise arrived_twice(self.names[number])
+            raise unused.arrived_twice(self.names[number])
         self.lacking.discard(number)
         self.order.append(number)
         self.fill(number)
@@ -162,40 +147,35 @@ class Reducer:
         if self._under_way:
             self._abandon()
         if not self.synchronises:
-            warn_of_late_sync()
-        self._pass, self.order, self._sent = running, [], 0
+            unused.warn_of_late_sync()
         self.outputs.expects_any = False
-        self.measured = StepTimes(self.forward_start, self.now())
-        for bucket in self.buckets:
-            bucket.pending, bucket.is_averaged = len(bucket.numbers), False
         missing = {
             number
             for number, p in enumerate(self.parameters)
             if p._accumulate is None or not running.reaches(p._accumulate)
         }
-        self._divisor = self.size if self.ask_divisor is None else self._asked_divisor()
-        if missing or self.iteration == 0 or self.usage.may_lack:
-            missing = self.usage.begin(self, running, missing)
+        if not self.finds_unused and (missing or self.iteration == 0):
+            self._refuse(missing)
+        self._pass, self.order, self._sent = running, [], 0
+        self.measured = StepTimes(self.now())
+        for bucket in self.buckets:
+            bucket.pending, bucket.is_averaged = len(bucket.numbers), False
         running.callbacks.append(self._finish)
-        self.missing = missing
-        self.lacking = set(range(len(self.parameters))) - missing
+        self.missing, self.lacking = missing, set(range(len(self.parameters))) - missing
         if missing:
-            self._fill_missing()
+            self._fill_with_zeros(missing)
+            self._send_full_buckets()
 
-    def _fill_missing(self) -> None:
-        for number in sorted(self.missing):
+    def _refuse(self, missing: set[int]) -> None:
+        """Raise if a parameter is missing. In the first pass the ranks ask each other."""
+        if self.iteration == 0:
+            unused.agree_that_none(self.group, missing, self.names)
+        else:
+            raise unused.complaint(self.group, missing, self.names)
+
+    def _fill_with_zeros(self, missing: Set[int]) -> None:
+        for number in sorted(missing):
             self.fill(number)
-        self._send_full_buckets()
-
-    def _asked_divisor(self) -> int:
-        ask, self.ask_divisor = self.ask_divisor, None
-        assert ask is not None
-        return ask()
-
-    def leave(self, error: RuntimeError) -> RuntimeError:
-        """Let the pass that has just begun be none of ours, because of `error`."""
-        self._pass, self.failure = None, str(error)
-        return error
 
     def _abandon(self) -> None:
         """Wait for what is still on its way from a pass that an error has ended."""
@@ -205,19 +185,15 @@ class Reducer:
                     wait()
         self._under_way = []
 
-    def restart(self) -> None:
-        """Get ready for a reduction that is not part of a backward pass."""
-        self._divisor, self._sent, self._under_way, self.missing = self.size, 0, [], set()
-
-    def reduce_with(self, hook: ReduceHook) -> None:
+    def reduce_with(self, state: object, hook: Hook) -> None:
         """Let `hook` reduce the buckets, in place of all_reduce. It divides for itself."""
-        self.hook, self._stays = hook, False
+        self.hook, self.hook_state, self._stays = hook, state, False
 
     def fill(self, number: int) -> None:
         """Put a parameter's gradient (or zeros) into its bucket, divided; a hook divides for itself."""
         bucket, position = self._place[number]
-        if not self.whole_buckets and not self._stays:
-            divisor = self._divisor if self.hook is None else None
+        if not self._stays:
+            divisor = self.size if self.hook is None else None
             buckets.put(bucket.parameters[position], bucket.views[position], divisor, self.as_views)
         bucket.pending -= 1
 
@@ -229,28 +205,16 @@ class Reducer:
     def send(self, bucket: Bucket) -> None:
         """Begin to average a bucket."""
         self._sent += 1
-        if self.missing and self.usage.leaves_out(self, bucket):
-            return
         self.measured.sent[bucket.index] = self.now()
         if self._stays:
             self.is_back(bucket)
-            return
-        if self.whole_buckets:
-            self._fill_whole(bucket)
-        self.launch(bucket)
-
-    def _fill_whole(self, bucket: Bucket) -> None:
-        for p, view in zip(bucket.parameters, bucket.views, strict=True):
-            buckets.put(p, view, self._divisor if self.hook is None else None, self.as_views)
-
-    def launch(self, bucket: Bucket) -> None:
-        """Begin to reduce what is in a bucket."""
-        self._under_way.append((bucket, self.communicate(bucket)))
+        else:
+            self._under_way.append((bucket, self.communicate(bucket)))
 
     def communicate(self, bucket: Bucket) -> Wait | None:
         """Begin to reduce a bucket. Call what is returned to wait; None: it is reduced already."""
         if self.hook is not None:
-            return self.hook(self, bucket)
+            return self._by_hook(bucket, self.hook)
         beside = self.size > 1 and bucket is not self.buckets[-1]
         prepared = bucket.all_reduce or self._prepare(bucket)
         work = prepared.run({"work": bucket.flat.array}, how=BESIDE if beside else NOW)
@@ -259,6 +223,19 @@ class Reducer:
             return None
         work.get_future().add_done_callback(lambda _: self.is_back(bucket))
         return work.wait
+
+    def _by_hook(self, bucket: Bucket, hook: Hook) -> Wait:
+        seen = bucket.as_seen_by_hooks(bucket is self.buckets[-1])
+        future = hook(self.hook_state, seen)
+
+        def wait() -> None:
+            found = future.wait()
+            self.is_back(bucket)
+            flat = found[0] if isinstance(found, (list, tuple)) else found
+            if flat is not bucket.flat:
+                bucket.flat.array[...] = flat.array.reshape(-1)
+
+        return wait
 
     def _prepare(self, bucket: Bucket) -> PreparedCall:
         """The all_reduce of a bucket. The bucket keeps it, unless the ranks of a simulation share theirs."""
@@ -275,24 +252,30 @@ class Reducer:
         """At the end of the pass: send the rest, wait for everything, hand the averages out."""
         self.measured.computed = self.now()
         try:
-            if self.lacking or self.usage.counts:
-                self.usage.complete(self)
+            if self.lacking:
+                self._complete()
             for bucket in self.buckets[self._sent :]:
                 self.send(bucket)
-            self.take_averages(self.usage.nowhere(self) if self.usage.may_lack else NONE)
+            self.take_averages(self._used_nowhere() if self.finds_unused else NONE)
             if self.iteration == 0:
                 self.rebuild()
-        except BaseException as error:
-            self.failure = str(error)
+        except BaseException:
             self._forget_unaveraged()
-            advice.add(error, self.iteration)
             raise
         finally:
             self._pass = None
-            self.totals.steps.append(self.measured)
-            if len(self.totals.steps) >= MANY:
-                self.totals.add_up()
         self.iteration += 1
+
+    def _complete(self) -> None:
+        """The pass is over, and some gradients have not arrived."""
+        if not self.finds_unused:
+            raise unused.complaint(self.group, self.lacking, self.names)
+        self._fill_with_zeros(self.lacking)
+        self.missing |= self.lacking
+
+    def _used_nowhere(self) -> Set[int]:
+        absent = {n for n in self.missing if buckets.of(self.parameters[n]) is None}
+        return unused.everywhere(self.group, absent, len(self.parameters))
 
     def _forget_unaveraged(self) -> None:
         """Rather no gradient than one that was not averaged."""
@@ -305,13 +288,10 @@ class Reducer:
         """Wait for all buckets, and hand the averages out. `nowhere`: the parameters for which no rank has a
         gradient."""
         under_way, self._under_way = self._under_way, []
-        more = [begin() for begin in self.extra]
         for bucket, wait in under_way:
             if wait is not None:
                 wait()
             self._hand_out(bucket, nowhere)
-        for late in more:
-            late()
 
     def _hand_out(self, bucket: Bucket, nowhere: Set[int]) -> None:
         """Let each parameter of the bucket have its average."""
@@ -320,11 +300,33 @@ class Reducer:
                 buckets.give(p, view, self.as_views)
         bucket.is_averaged = True
 
+    def shadow(self) -> None:
+        """Answer the collectives of one backward pass of the other ranks, with zeros (see `join_hook`).
+
+        The averages are handed out here as well: an optimizer may own parameters on this rank.
+        """
+        everything, self.order = set(range(len(self.parameters))), []
+        if self.iteration == 0 and not self.finds_unused:
+            unused.agree_that_none(self.group, NONE, self.names)
+        for bucket in self.buckets:
+            bucket.flat.array[...] = 0
+            for p, view in zip(bucket.parameters, bucket.views, strict=True):
+                if p._grad is view:
+                    p._grad = None
+            self._under_way.append((bucket, self.communicate(bucket)))
+        nowhere = NONE
+        if self.finds_unused:
+            nowhere = unused.everywhere(self.group, everything, len(everything))
+        self.take_averages(nowhere)
+        if self.iteration == 0:
+            self.rebuild()
+        self.iteration += 1
+
     # ------------------------------------------------------------------------- better buckets
 
     def rebuild(self) -> None:
         """After the first reduction: buckets in the order in which gradients became ready on rank 0."""
-        if not self.parameters or not self.usage.rebuilds:
+        if self.finds_unused:
             return
         seen = set(self.order)
         rest = [number for number in reversed(range(len(self.parameters))) if number not in seen]
@@ -334,14 +336,6 @@ class Reducer:
             broadcast(base.new(Tensor, order, device), group=self.group, group_src=0)
         numbers: list[int] = order.tolist()
         self.build(assign(self.parameters, self.caps.for_good(), numbers))
-        self.has_rebuilt = True
-
-    def __repr__(self) -> str:
-        sizes = ", ".join(str(bucket.nbytes) for bucket in self.buckets)
-        return (
-            f"<Reducer of {len(self.parameters)} parameters over {self.size} ranks, buckets of "
-            f"[{sizes}] bytes, {self.iteration} reductions done>"
-        )
 
 
 class WatchedOutputs:
@@ -367,9 +361,6 @@ class WatchedOutputs:
     def are_on(self, running: engine.BackwardPass) -> bool:
         """Whether this pass comes through one of them."""
         return self.expects_any or any(node in running.tasks for node in self._nodes)
-
-    def __repr__(self) -> str:
-        return f"<Outputs: {len(self._nodes)} alive>"
 
 
 def _weakly(method: weakref.WeakMethod[Any], *given: Any) -> Callable[..., None]:

@@ -1,29 +1,24 @@
 """Batch normalisation over the batches of all ranks.
 
-    forward     each rank   count, mean, Σ(x - mean)²  per channel       all_gather
-                together    n = Σ nᵣ      mean = Σ nᵣ meanᵣ / n
-                            M₂ = Σ M₂ᵣ + nᵣ (meanᵣ - mean)²              (Chan, Golub & LeVeque 1979)
-    backward    each rank   Σ g, Σ g x̂                                   all_reduce
-                dx = weight / σ · (g - Σg/n - x̂ · Σ(g x̂)/n)
+    each rank   Σ x and how many        all_reduce     mean = Σ x / n
+    each rank   Σ (x - mean)²           all_reduce     var = Σ (x - mean)² / n
+    each rank   (x - mean) / √(var + ε)
 
-So P ranks with parts of a batch compute what one rank computes with all of it; an empty part is fine.
-torch's works on accelerators only. Weight and bias get this rank's gradients, which DDP averages.
+Both sums are differentiable collectives, so gradients flow to all ranks' inputs. So P ranks with parts of a batch compute
+what one rank computes with all of it; an empty part is fine. torch's works on accelerators only. Weight and
+bias get this rank's gradients, which DDP averages.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, Self
 
-import numpy as np
-
 from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed.nn.functional import all_reduce
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather_single, all_reduce
 from minitorch_dist.nn.modules.batchnorm import _BatchNorm
-from minitorch_dist.tensors.autograd.joint import record_joint, wants
-from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.ops.shapes import joining
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -66,49 +61,26 @@ class SyncBatchNorm(_BatchNorm):
         return self._over_all_ranks(input, group)
 
     def _over_all_ranks(self, input: Tensor, group: ProcessGroup) -> Tensor:
-        shape = input.array.shape
-        x = input.array.reshape(*shape[:2], math.prod(shape[2:]))
-        count, mean, var = _statistics(x, group)
+        others, per_channel = [0, *range(2, input.ndim)], [1, -1, *[1] * (input.ndim - 2)]
+        x = input.double()
+        mine = x.new_full((1,), input.numel() / self.num_features)
+        whole = all_reduce(joining.cat([x.sum(others), mine]), group=group)
+        count = int(whole[-1].item())
         if count < 2:
             raise ValueError(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{input.shape} on rank {group.rank()} and {count} value in all"
             )
-        self._keep(count, mean, var)
-        scale = 1 / np.sqrt(var + self.eps)
-        normal = ((x - mean[:, None]) * scale[:, None]).astype(x.dtype)
-        weight, bias = self.weight, self.bias
-        out = normal
-        if weight is not None:
-            out = out * weight.array[:, None]
-        if bias is not None:
-            out = out + bias.array[:, None]
-        wanted = wants(input, weight, bias)
-        gain = scale if weight is None else scale * weight.array
-
-        def backward(grad: Array) -> list[Array | None]:
-            g = grad.reshape(x.shape)
-            own = np.stack([g.sum((0, 2), np.float64), (g * normal).sum((0, 2), np.float64)])
-            found: list[Array | None] = [None, None, None]
-            if wanted[0]:
-                whole = own.copy()
-                all_reduce(base.new(Tensor, whole), group=group)
-                first, second = whole[:, :, None] / count
-                dx = (g - first - normal * second) * gain[:, None]
-                found[0] = dx.reshape(shape).astype(x.dtype)
-            if wanted[1] and weight is not None:
-                found[1] = own[1].astype(weight.array.dtype)
-            if wanted[2] and bias is not None:
-                found[2] = own[0].astype(bias.array.dtype)
-            return [
-                found[number] for number, t in enumerate((input, weight, bias)) if t is not None
-            ]
-
-        inputs = [t for t in (input, weight, bias) if t is not None]
-        reads = [t for t in (input, weight) if t is not None]
-        return record_joint(
-            out.reshape(shape).astype(x.dtype), "SyncBatchNormBackward", inputs, backward, reads
-        )
+        mean = whole[:-1] / count
+        centred = x - mean.view(per_channel)
+        var = all_reduce((centred * centred).sum(others), group=group) / count
+        self._keep(count, mean.array, var.array)
+        out: Any = centred / (var + self.eps).sqrt().view(per_channel)
+        if self.weight is not None:
+            out = out * self.weight.view(per_channel)
+        if self.bias is not None:
+            out = out + self.bias.view(per_channel)
+        return out.to(input.dtype)  # type: ignore[no-any-return]
 
     def _keep(self, count: int, mean: Array, var: Array) -> None:
         """Move the running statistics; those of all ranks stay equal."""
@@ -149,19 +121,3 @@ class SyncBatchNorm(_BatchNorm):
         made._buffers.update(module._buffers)
         made.training = module.training
         return made
-
-
-def _statistics(x: Array, group: ProcessGroup) -> tuple[int, Array, Array]:
-    """Number of values, mean and variance of each channel, of all ranks."""
-    channels = x.shape[1]
-    n = x.shape[0] * x.shape[2]
-    mean = x.mean((0, 2), np.float64) if n else np.zeros(channels)
-    second = np.square(x - mean[:, None]).sum((0, 2), np.float64)
-    mine = np.concatenate([[float(n)], mean, second])
-    table = np.empty((group.size(), mine.size))
-    all_gather_single(base.new(Tensor, table.reshape(-1)), base.new(Tensor, mine), group=group)
-    counts, means, seconds = table[:, 0], table[:, 1 : 1 + channels], table[:, 1 + channels :]
-    total = counts.sum()
-    whole = counts @ means / max(total, 1)
-    spread = seconds.sum(0) + counts @ np.square(means - whole)
-    return int(total), whole, spread / max(total, 1)

@@ -6,205 +6,38 @@ Here the graph is asked when a backward pass begins, before any gradient is coll
 the ranks agree on it. After that, a rank that finds one fails in the group's next operation, which tells
 the others.
 
-    Usage          every parameter is used in every pass, else training stops     (the default)
-    FindUnused     the loss may leave parameters out, other ones on each rank     find_unused_parameters
-    StaticGraph    the first pass shows which are used, and how often             static_graph
-
-The reducer calls the first one in the first pass, and later only when something is missing.
+With `find_unused_parameters` a parameter without a gradient counts as zero on its rank. Where no rank has
+one it keeps none, which costs an all_reduce of one number for each parameter.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 import numpy as np
 
-from minitorch_dist.distributed.ddp.advice import advising
-from minitorch_dist.distributed.ddp.buckets import Bucket, of
 from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather_single, all_reduce
-from minitorch_dist.tensors.core import base, engine
-from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 
-class ReducerState(Protocol):
-    """The part of a `reducer.Reducer` that this module needs."""
-
-    parameters: Sequence[TensorBase]
-    names: Sequence[str]
-    group: ProcessGroup
-    iteration: int
-    order: list[int]
-    missing: set[int]
-    lacking: set[int]
-    may_be_static: bool
-
-    def fill(self, number: int) -> None: ...
-    def leave(self, error: RuntimeError) -> RuntimeError: ...
+def agree_that_none(group: ProcessGroup, missing: Set[int], names: Sequence[str]) -> None:
+    """Raise on every rank if one of them misses a parameter. Every rank calls this."""
+    found = gather(group, missing, len(names))
+    if found:
+        raise RuntimeError(explain(found, names))
 
 
-class Usage:
-    """Every parameter is used in every pass. Where one is not, training stops, with its name.
-
-    `skips`: buckets of which this rank uses nothing are not sent (`skip_all_reduce_unused_params`).
-    """
-
-    may_lack = False  # asked at every pass, and at its end for what no rank has used
-    counts = False  # asked at every gradient
-    rebuilds = True  # buckets are made anew after the first pass
-
-    def __init__(self, skips: bool = False) -> None:
-        self.skips = skips
-
-    def begin(
-        self, reducer: ReducerState, running: engine.BackwardPass, missing: set[int]
-    ) -> set[int]:
-        """A pass begins that does not reach `missing`. Returns what counts as zero in it.
-
-        In the first pass all ranks agree on it. A rank that finds one later fails, and the others are told.
-        """
-        missing = as_far_as_known(running, missing)
-        everywhere: Mapping[int, set[int]] = {}
-        if reducer.iteration == 0:
-            with advising(reducer.iteration):
-                everywhere = gather(reducer.group, missing, len(reducer.parameters))
-            if everywhere:
-                raise reducer.leave(RuntimeError(explain(everywhere, reducer.names)))
-        elif missing:
-            raise reducer.leave(self._complaint(reducer, missing))
-        return missing
-
-    def keeps_back(self, reducer: ReducerState, number: int) -> bool:
-        """Whether this gradient may still change in this pass."""
-        return False
-
-    def complete(self, reducer: ReducerState) -> None:
-        """The pass is over, and some gradients have not arrived."""
-        raise self._complaint(reducer, reducer.lacking)
-
-    def _complaint(self, reducer: ReducerState, missing: set[int], why: str = "") -> RuntimeError:
-        text = explain({reducer.group.rank(): missing}, reducer.names) + why
-        return tell(reducer.group, RuntimeError(text))
-
-    def leaves_out(self, reducer: ReducerState, bucket: Bucket) -> bool:
-        """Whether a bucket is not sent."""
-        return self.skips and reducer.missing.issuperset(bucket.numbers)
-
-    def nowhere(self, reducer: ReducerState, missing: set[int] | None = None) -> set[int]:
-        """Which of the missing parameters no rank has a gradient for; they keep none. Every rank calls this."""
-        return set()
-
-
-class FindUnused(Usage):
-    """The loss may leave parameters out: their gradient is zero here, and None where no rank has one."""
-
-    may_lack = True
-    rebuilds = False
-
-    def begin(
-        self, reducer: ReducerState, running: engine.BackwardPass, missing: set[int]
-    ) -> set[int]:
-        missing = as_far_as_known(running, missing)
-        if reducer.iteration == 0 and not missing:
-            warn_of_none()
-        if reducer.iteration > 0 and missing != reducer.missing:
-            reducer.may_be_static = False
-        return missing
-
-    def complete(self, reducer: ReducerState) -> None:
-        for number in sorted(reducer.lacking):
-            reducer.fill(number)
-        reducer.missing |= reducer.lacking
-
-    def nowhere(self, reducer: ReducerState, missing: set[int] | None = None) -> set[int]:
-        if self.skips:
-            return set()
-        return everywhere(
-            reducer.group, without_gradient(reducer, missing), len(reducer.parameters)
-        )
-
-
-CHANGED = (
-    " Your training graph has changed in this iteration: these parameters were used in the first one. "
-    "This is not compatible with static_graph set to True."
-)
-
-
-class StaticGraph(Usage):
-    """Which parameters are used, and how often, is seen in the first pass, and never changes.
-
-    In the first pass a gradient may change until the end, so all are sent then. Later it is complete when
-    its hook has been called as often as in the pass before.
-    """
-
-    may_lack = counts = True
-
-    def __init__(self, finds_unused: bool = False, skips: bool = False) -> None:
-        super().__init__(skips)
-        self.finds_unused = finds_unused
-        self._calls: list[int] = []  # of each parameter's hook in this pass
-        self._left: list[int] = []  # calls that are still expected
-        self._never: set[int] = set()  # used by no rank
-
-    def begin(
-        self, reducer: ReducerState, running: engine.BackwardPass, missing: set[int]
-    ) -> set[int]:
-        unseen = [0] * len(reducer.parameters)
-        self._left, self._calls = self._calls or unseen[:], unseen
-        if reducer.iteration == 0:
-            return set()
-        missing = {number for number, times in enumerate(self._left) if times == 0}
-        reducer.may_be_static = reducer.may_be_static and missing == reducer.missing
-        return missing
-
-    def keeps_back(self, reducer: ReducerState, number: int) -> bool:
-        self._calls[number] += 1
-        if reducer.iteration == 0:
-            if self._calls[number] == 1:
-                reducer.order.append(number)
-            return True
-        self._left[number] -= 1
-        return self._left[number] > 0
-
-    def complete(self, reducer: ReducerState) -> None:
-        if reducer.iteration == 0:
-            reducer.missing = {number for number, times in enumerate(self._calls) if not times}
-            for number in [*reducer.order, *sorted(reducer.missing)]:
-                reducer.fill(number)
-        elif reducer.lacking:
-            if not self.finds_unused:
-                raise self._complaint(reducer, reducer.lacking, CHANGED)
-            for number in sorted(reducer.lacking):
-                reducer.fill(number)
-            reducer.missing |= reducer.lacking
-
-    def nowhere(self, reducer: ReducerState, missing: set[int] | None = None) -> set[int]:
-        if reducer.iteration == 0 and not self.skips:
-            absent = without_gradient(reducer, missing)
-            self._never = everywhere(reducer.group, absent, len(reducer.parameters))
-        return self._never
-
-
-def as_far_as_known(running: engine.BackwardPass, missing: set[int]) -> set[int]:
-    """The missing parameters. The set is empty if re-entrant checkpoints make a part of the graph within this pass."""
-    reenters = bool(missing) and any(
-        node.name_ == "CheckpointFunctionBackward" for node in running.tasks
-    )
-    return set() if reenters else missing
-
-
-def without_gradient(reducer: ReducerState, missing: set[int] | None) -> set[int]:
-    """The parameters that get no gradient here: the given ones, or those that this pass has left out."""
-    if missing is not None:
-        return missing
-    return {n for n in reducer.missing if of(reducer.parameters[n]) is None}
+def complaint(group: ProcessGroup, missing: set[int], names: Sequence[str]) -> RuntimeError:
+    """The error of this rank, which the group's next operation tells the others."""
+    return tell(group, RuntimeError(explain({group.rank(): missing}, names)))
 
 
 def gather(group: ProcessGroup, absent: Iterable[int], count: int) -> dict[int, set[int]]:
@@ -258,25 +91,13 @@ def tell(group: ProcessGroup, error: RuntimeError) -> RuntimeError:
     return error
 
 
-def warn_of_none() -> None:
-    warnings.warn(
-        "find_unused_parameters=True was specified in DDP constructor, but did not find any unused "
-        "parameters in the forward pass. This flag costs one more all_reduce per iteration, and the "
-        "buckets cannot be rebuilt in the order in which gradients become ready. If your model "
-        "indeed never has unused parameters, leave it out.",
-        UserWarning,
-        stacklevel=2,
-    )
-
-
 def arrived_twice(name: str) -> RuntimeError:
     """The error for a gradient that is complete, and comes again in the same pass."""
     return RuntimeError(
         "Expected to mark a variable ready only once, but the gradient of parameter "
         f"{name!r} has become ready a second time in one backward pass. "
-        "Either it is used outside of the module's forward as well, or in several "
-        "re-entrant checkpoints. Then pass use_reentrant=False to checkpoint, or "
-        "static_graph=True to DistributedDataParallel if the graph does not change."
+        "Either it is used outside of the module's forward as well, or in a backward pass within "
+        "this one."
     )
 
 

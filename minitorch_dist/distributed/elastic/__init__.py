@@ -1,8 +1,7 @@
 """torch's `distributed.elastic`: workers that are started together, and again if one fails.
 
 Read `rendezvous.state` (what a job goes through), `rendezvous.membership` (how nodes take part),
-`multiprocessing.workers` (the processes of a node), `agent` (the loop that joins them). Beside them stand
-`events`, `metrics` and `timer`, and torch's `utils`.
+`multiprocessing.workers` (the processes of a node), `agent` (the loop that joins them).
 """
 
 from minitorch_dist import not_offered

@@ -125,16 +125,6 @@ class GroupChannel:
     def close(self) -> None:
         self.mailbox.shut(self)
 
-    def abort(self, reason: str) -> None:
-        """Let the operations under way fail, here and on the other members."""
-        error = DistBackendError(f"rank {self.mailbox.rank}: {reason}")
-        with self.mailbox.lock:
-            under_way = list(self._open.values())
-            if self.broken is None:
-                self._break(error)
-        for one in under_way[:1]:  # and wake who waits here
-            self._tell(one.sequence, one.fingerprint, one.site, error, True, (self.mailbox.rank,))
-
     def confess(self, text: str, kind: str = "raised") -> None:
         """Tell the other members that this rank has failed, outside of any operation, and why. It
         begins no further operations; those that it has begun may still end on the others."""
@@ -176,8 +166,7 @@ class GroupChannel:
         return kind(text)
 
     def _tell(
-        self, sequence: int, fingerprint: Fingerprint, site: str, error: Exception, is_first: bool,
-        also: Sequence[int] = (),
+        self, sequence: int, fingerprint: Fingerprint, site: str, error: Exception, is_first: bool
     ) -> None:  # fmt: skip
         """Tell other members, once, that this operation has failed here. `is_first`: nobody told us."""
         with self.mailbox.lock:
@@ -186,7 +175,7 @@ class GroupChannel:
                 return
         notice = FailureNotice.of(error, sequence, self.describe(fingerprint, sequence, site))
         to = [self.ranks[rank] for rank in those_to_tell(self.rank, self.size, is_first)]
-        self._send_notice(notice, site, [rank for rank in (*to, *also) if rank != notice.lost])
+        self._send_notice(notice, site, [rank for rank in to if rank != notice.lost])
 
     def _send_notice(self, notice: FailureNotice, site: str, ranks: Sequence[int]) -> None:
         header = wire.encode(wire.Header(self.number, wire.NOTICE, 0, Fingerprint("notice"), site))

@@ -9,20 +9,16 @@ unit                         one wrapped module: its parameters and their gradie
 prefetch                     what happens when, from the first forward to the end of backward
 wrap                         which modules become units
 setup                        for which ranks, and on which device
-fully_sharded_data_parallel  torch's class, "FSDP1"
 fully_shard                  torch's function, "FSDP2"
-full_params                  whole parameters for a while
+fully_sharded_data_parallel  torch's class, "FSDP1", on the same units
 clipping                     the norm of gradients that no rank has whole
-saving                       the model's state: whole or sharded
+saving                       whole parameters for a while; the model's state, whole or sharded
 optim_state                  the optimizer's state, from flat to named and back
 """
 
 from minitorch_dist import not_offered
 from minitorch_dist.distributed.fsdp.fully_shard import (
-    CPUOffloadPolicy as CPUOffloadPolicy,
     FSDPModule as FSDPModule,
-    MixedPrecisionPolicy as MixedPrecisionPolicy,
-    OffloadPolicy as OffloadPolicy,
     UnshardHandle as UnshardHandle,
     fully_shard as fully_shard,
 )
@@ -32,17 +28,17 @@ from minitorch_dist.distributed.fsdp.fully_sharded_data_parallel import (
 from minitorch_dist.distributed.fsdp.options import (
     BackwardPrefetch as BackwardPrefetch,
     CPUOffload as CPUOffload,
+    CPUOffloadPolicy as CPUOffloadPolicy,
     FullOptimStateDictConfig as FullOptimStateDictConfig,
     FullStateDictConfig as FullStateDictConfig,
     MixedPrecision as MixedPrecision,
-    OptimStateDictConfig as OptimStateDictConfig,
+    MixedPrecisionPolicy as MixedPrecisionPolicy,
+    OffloadPolicy as OffloadPolicy,
     ShardedOptimStateDictConfig as ShardedOptimStateDictConfig,
     ShardedStateDictConfig as ShardedStateDictConfig,
     ShardingStrategy as ShardingStrategy,
-    StateDictConfig as StateDictConfig,
     StateDictSettings as StateDictSettings,
     StateDictType as StateDictType,
 )
-from minitorch_dist.distributed.fsdp.unit import FlatParameter as FlatParameter
 
 not_offered.guard(globals())

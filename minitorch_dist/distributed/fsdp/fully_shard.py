@@ -14,49 +14,39 @@ FullyShardedDataParallel, with another layout of the shards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import distributed_c10d, nested_tensors
+from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.fsdp import setup
 from minitorch_dist.distributed.fsdp.gathering import Settings
-from minitorch_dist.distributed.fsdp.options import BackwardPrefetch, ShardingStrategy
-from minitorch_dist.distributed.fsdp.prefetch import Prefetcher
+from minitorch_dist.distributed.fsdp.options import (
+    BackwardPrefetch,
+    CPUOffloadPolicy,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+)
+from minitorch_dist.distributed.fsdp.prefetch import (
+    STATE,
+    FSDPState,
+    Prefetcher,
+    after,
+    before,
+    settle,
+    state_of,
+    states_in,
+)
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.not_offered import tells_what_is_gone
+from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
-
-STATE = "_fsdp_state"
-
-
-@dataclass(frozen=True)
-class MixedPrecisionPolicy:
-    """The types in which is computed, reduced and returned. Shards keep their own."""
-
-    param_dtype: dtypes.dtype | None = None
-    reduce_dtype: dtypes.dtype | None = None
-    output_dtype: dtypes.dtype | None = None
-    cast_forward_inputs: bool = True
-
-
-@dataclass
-class OffloadPolicy:
-    """Shards stay where they are computed with."""
-
-
-@dataclass
-class CPUOffloadPolicy(OffloadPolicy):
-    """Shards, gradients and the optimizer's state live on the CPU."""
-
-    pin_memory: bool = True
 
 
 class GatheredParameter(Parameter):
@@ -87,19 +77,6 @@ class ShardedParameter(DParameter):
         return array.reshape(unit.layout.shape_of(self._number, unit.rank))
 
 
-@dataclass
-class FSDPState:
-    """All that FSDP knows of one module."""
-
-    unit: Unit | None
-    prefetcher: Prefetcher
-    policy: MixedPrecisionPolicy
-    frees: bool | None  # after forward; None: unless it is the root
-    is_root: bool | None = None
-    depth: int = 0  # of calls of the module inside each other
-    handles: list[Any] = field(default_factory=list)
-
-
 class UnshardHandle:
     """A gathering on its way."""
 
@@ -111,16 +88,17 @@ class UnshardHandle:
             self._unit.unshard()
 
 
+@tells_what_is_gone
 class FSDPModule(Module):
     """The methods that a module has after `fully_shard`."""
 
     @property
     def _state(self) -> FSDPState:
-        return self.__dict__[STATE]  # type: ignore[no-any-return]
+        return state_of(self)
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
         """Gather the parameters now, or begin to."""
-        _settle(self)
+        settle(self)
         unit = self._state.unit
         if unit is not None:
             unit.prefetch()
@@ -150,13 +128,14 @@ class FSDPModule(Module):
     def set_is_last_backward(self, is_last_backward: bool) -> None:
         """False: a backward pass may end while its last gradients are being reduced, and what comes next hides that. True waits
         for them, now and at the end of each pass."""
-        _settle(self)
+        settle(self)
         self._state.prefetcher.expect_last_backward(is_last_backward)
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        for module in self._fsdp_modules() if recurse else [self]:
-            module._state.frees = reshard_after_forward
-            _apply_frees(module._state)
+        for state in states_in(self) if recurse else [self._state]:
+            state.frees = reshard_after_forward
+            if state.unit is not None:
+                state.unit.frees_after_forward = reshard_after_forward
 
     def set_reshard_after_backward(
         self, reshard_after_backward: bool, *, recurse: bool = True
@@ -179,12 +158,9 @@ class FSDPModule(Module):
             found = [m._state.unit for m in modules]
             self._state.unit.ahead[way] = [unit for unit in found if unit is not None]
 
-    def _fsdp_modules(self) -> list[FSDPModule]:
-        return [m for m in self.modules() if isinstance(m, FSDPModule)]
-
     def _units(self, recurse: bool) -> list[Unit]:
-        found = [m._state.unit for m in (self._fsdp_modules() if recurse else [self])]
-        return [unit for unit in found if unit is not None]
+        found = states_in(self) if recurse else [self._state]
+        return [state.unit for state in found if state.unit is not None]
 
 
 def fully_shard(
@@ -221,15 +197,12 @@ def fully_shard(
         setup.spread(params, (group, replicas))
     unit = None
     if places:
-        keeps = reshard_after_forward is False
-        strategy = ShardingStrategy.SHARD_GRAD_OP if keeps else ShardingStrategy.FULL_SHARD
         offload = isinstance(offload_policy, CPUOffloadPolicy)
         shapes = [tuple(p.array.shape) for p in params]
         unit = Unit(
             places,
             Settings(
-                group, replicas, strategy, device, True, offload, policy.param_dtype,
-                policy.reduce_dtype, by_rows=True,
+                group, replicas, device, offload, policy.param_dtype, policy.reduce_dtype, by_rows=True,
             ),
         )  # fmt: skip
         for number, (p, shape) in enumerate(zip(params, shapes, strict=True)):
@@ -238,16 +211,18 @@ def fully_shard(
             p._unit, p._number = unit, number
         unit.classes = ShardedParameter, GatheredParameter
     frees = None if reshard_after_forward is None else bool(reshard_after_forward)
-    state = FSDPState(unit, Prefetcher(BackwardPrefetch.BACKWARD_PRE, False), policy, frees)
+    state = FSDPState(unit, Prefetcher(BackwardPrefetch.BACKWARD_PRE, False), frees)
+    if unit is not None:
+        state.device, state.output_dtype = device, policy.output_dtype
+        if policy.cast_forward_inputs:
+            state.input_dtype = state.root_input_dtype = policy.param_dtype
     module.__dict__[STATE] = state
     old = type(module)
     module.__class__ = type(f"FSDP{old.__name__}", (FSDPModule, old), {})
-    state.handles = [
-        module.register_forward_pre_hook(_before, prepend=True, with_kwargs=True),
-        module.register_forward_hook(_after),
-        module.register_state_dict_pre_hook(_at_rest),
-        module.register_load_state_dict_pre_hook(_at_rest),
-    ]
+    module.register_forward_pre_hook(before, prepend=True, with_kwargs=True)
+    module.register_forward_hook(after)
+    module.register_state_dict_pre_hook(_at_rest)
+    module.register_load_state_dict_pre_hook(_at_rest)
     return module
 
 
@@ -273,57 +248,6 @@ def _whole_world(module: Module) -> DeviceMesh:
         distributed_c10d.init_process_group()
     kind = "cpu" if device is devices.META else device.type
     return DeviceMesh(kind, np.arange(distributed_c10d.get_world_size()))
-
-
-# ----------------------------------------------------------------------------------- around forward
-
-
-def _settle(module: FSDPModule) -> None:
-    """The outermost module takes those inside under its own prefetcher."""
-    state = module._state
-    if state.is_root is not None:
-        return
-    state.is_root = True
-    prefetcher = state.prefetcher
-    for inner in module._fsdp_modules():
-        own = inner._state
-        if inner is not module:
-            own.is_root, own.prefetcher = False, prefetcher
-        if own.unit is not None:
-            prefetcher.add(own.unit)
-        _apply_frees(own)
-    prefetcher.outermost = state.unit if state.frees is None else None
-
-
-def _apply_frees(state: FSDPState) -> None:
-    if state.unit is not None:
-        state.unit.frees_after_forward = state.frees is not False
-
-
-def _before(module: Any, args: Any, kwargs: Any) -> Any:
-    _settle(module)
-    state: FSDPState = module._state
-    if state.is_root:
-        state.prefetcher.begin()
-    if state.unit is not None:
-        state.unit.materialise()
-        state.prefetcher.before_forward(state.unit)
-        device = state.unit.settings.device
-        dtype = state.policy.param_dtype if state.policy.cast_forward_inputs else None
-        args, kwargs = nested_tensors.moved((args, kwargs), device, dtype)
-    return args, kwargs
-
-
-def _after(module: Any, _: Any, outputs: Any) -> Any:
-    state: FSDPState = module._state
-    if state.unit is not None:
-        dtype = state.policy.output_dtype
-        if dtype is not None:
-            outputs = nested_tensors.moved(outputs, state.unit.settings.device, dtype)
-        state.prefetcher.after_forward(state.unit, outputs)
-    if state.is_root:
-        state.prefetcher.end()
-    return outputs
 
 
 def _at_rest(module: Any, *_: Any) -> None:

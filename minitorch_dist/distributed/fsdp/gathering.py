@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed.fsdp.options import ShardingStrategy
 from minitorch_dist.distributed.fsdp.pages import Pages
 from minitorch_dist.distributed.fsdp.shard_layout import Layout, RowLayout
 from minitorch_dist.distributed.torch_api import tensor_collectives
@@ -34,10 +33,6 @@ from minitorch_dist.tensors.tensor import Tensor
 EMPTY = np.empty(0, np.uint8)
 
 
-class FlatParameter(Parameter):
-    """This rank's shard of all parameters of a unit, one after another."""
-
-
 class ParameterSlot(NamedTuple):
     """Where a parameter is found in the tree of modules."""
 
@@ -51,14 +46,13 @@ class Settings(NamedTuple):
 
     group: ProcessGroup
     replicas: ProcessGroup | None  # HYBRID_SHARD: the ranks of other nodes that keep the same shard
-    strategy: ShardingStrategy
     device: devices.device
-    keep_originals: bool
-    offload: bool
+    offload: bool  # shards stay on the CPU
     param_dtype: dtypes.dtype | None
     reduce_dtype: dtypes.dtype | None
+    is_cut: bool = True  # False: every rank keeps all, as under DDP
     by_rows: bool = (
-        False  # shards are rows of each parameter (`fully_shard`), not a part of a vector
+        False  # cut along rows of each parameter (`fully_shard`), or anywhere in a vector
     )
 
 
@@ -68,18 +62,18 @@ class Gathered:
     def __init__(self, places: Sequence[Sequence[ParameterSlot]], settings: Settings) -> None:
         self.places, self.settings = [list(shared) for shared in places], settings
         self.originals = [getattr(shared[0].module, shared[0].name) for shared in self.places]
-        _check_uniform(self.originals, self.names, settings.keep_originals)
-        alone = settings.strategy is ShardingStrategy.NO_SHARD
-        self.rank = 0 if alone else settings.group.rank()
+        _check_uniform(self.originals, self.names)
+        self.rank = settings.group.rank() if settings.is_cut else 0
         kind = RowLayout if settings.by_rows else Layout
         self.layout = kind(
-            [tuple(p.array.shape) for p in self.originals], 1 if alone else settings.group.size()
+            [tuple(p.array.shape) for p in self.originals],
+            settings.group.size() if settings.is_cut else 1,
         )
         self.spans = [self.layout.span(number) for number in range(len(self.originals))]
         first = self.originals[0]
         kept = devices.CPU if settings.offload else settings.device
         self.compute_dtype = (settings.param_dtype or first.dtype).numpy
-        self.flat = FlatParameter(
+        self.flat = Parameter(
             base.new(Tensor, self._shard_of(self.originals), kept),
             requires_grad=any(p.requires_grad for p in self.originals),
         )
@@ -101,13 +95,10 @@ class Gathered:
         self.times_gathered = 0
         if self.is_copied and self.layout.ranks > 1:
             self._prepare()
-        self._enter_tables()
         self.show_shards()
 
-    def materialise(self) -> None:
-        """Parameters that were sharded on `meta` have got memory since: let them look into one shard again."""
-        if self.settings.device is not devices.META:
-            return
+    def materialise(self) -> devices.device:
+        """Parameters that were sharded on `meta` have got memory since: let them look into one shard again. Returns where."""
         lacking = [
             name
             for name, p in zip(self.names, self.originals, strict=True)
@@ -120,7 +111,9 @@ class Gathered:
                 "module.to_empty(device) to materialize to device and call module.reset_parameters() "
                 "on each module to initialize values."
             )
-        self._settle_on(self.originals[0].storage.device)
+        device: devices.device = self.originals[0].storage.device
+        self._settle_on(device)
+        return device
 
     def _settle_on(self, device: devices.device) -> None:
         self.settings = self.settings._replace(device=device)
@@ -147,15 +140,6 @@ class Gathered:
         for number, tensor in enumerate(tensors):
             whole[self.layout.span(number)] = tensor.array.reshape(-1)
         return self.layout.part(whole, self.rank).copy()
-
-    def _enter_tables(self) -> None:
-        """Without `keep_originals` the modules know their parameters as plain attributes."""
-        if self.settings.keep_originals:
-            return
-        for shared, p in zip(self.places, self.originals, strict=True):
-            for place in shared:
-                place.module._parameters.pop(place.name, None)
-                place.module.__dict__[place.name] = p
 
     # --------------------------------------------------------------------- whole and in shards again
 
@@ -226,9 +210,6 @@ class Gathered:
             self.show_shards()
 
     def show_shards(self) -> None:
-        if not self.is_copied and not self.settings.keep_originals:
-            self.unshard()  # the shard is the whole: nothing to hide
-            return
         for number, p in enumerate(self.originals):
             array = self.piece_in(self.flat.array, number)
             shape = self.layout.shape_of(number, self.rank)
@@ -284,9 +265,14 @@ class Gathered:
         piece = self.layout.piece(number, self.rank)
         return shard[piece.offset : piece.offset + piece.length]
 
-    def held(self) -> Sequence[Parameter]:
-        """The parameters that an optimizer is given."""
-        return self.originals if self.settings.keep_originals else [self.flat]
+    def piece_of(self, value: Tensor, number: int) -> Tensor:
+        """This rank's piece of a value for a whole parameter; one of another shape is left as it is."""
+        if tuple(value.shape) != self.layout.shapes[number]:
+            return value
+        piece = self.layout.piece(number, self.rank)
+        own = value.array.reshape(-1)[piece.start : piece.stop].copy()
+        shape = self.layout.shape_of(number, self.rank)
+        return base.new(Tensor, own.reshape(shape), self.flat.device)
 
     def __repr__(self) -> str:
         state = "whole" if self.is_whole else "sharded"
@@ -296,18 +282,12 @@ class Gathered:
         )
 
 
-def _check_uniform(params: Sequence[Parameter], names: Sequence[str], mixed: bool) -> None:
-    """One vector has one dtype; and one flat parameter is trained or is not."""
+def _check_uniform(params: Sequence[Parameter], names: Sequence[str]) -> None:
+    """One vector has one dtype."""
     kinds = {str(p.dtype) for p in params}
     if len(kinds) > 1:
         listed = ", ".join(f"{n}: {p.dtype}" for n, p in zip(names, params, strict=True))
         raise ValueError(
             f"Must flatten tensors with uniform dtype but got {', '.join(sorted(kinds))} ({listed}). "
             "Wrap them in FSDP units of their own, or convert the module first."
-        )
-    if not mixed and len({p.requires_grad for p in params}) > 1:
-        frozen = [n for n, p in zip(names, params, strict=True) if not p.requires_grad]
-        raise ValueError(
-            "Must flatten tensors with uniform `requires_grad` when `use_orig_params=False`; frozen "
-            f"are {', '.join(frozen)}. Pass use_orig_params=True, or wrap the frozen ones apart."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import Any, ClassVar
 
 from minitorch_dist.tensors import dtypes
 
@@ -28,16 +29,22 @@ class ShardingStrategy(Enum):
     def is_hybrid(self) -> bool:
         return self is ShardingStrategy.HYBRID_SHARD
 
-    @property
-    def frees_after_forward(self) -> bool:
-        return self in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
-
 
 class BackwardPrefetch(Enum):
     """When backward asks for the next unit's parameters: before or after computing this one's."""
 
     BACKWARD_PRE = auto()
     BACKWARD_POST = auto()
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """The types in which `fully_shard` computes, reduces and returns. Shards keep their own."""
+
+    param_dtype: dtypes.dtype | None = None
+    reduce_dtype: dtypes.dtype | None = None
+    output_dtype: dtypes.dtype | None = None
+    cast_forward_inputs: bool = True
 
 
 @dataclass
@@ -58,51 +65,56 @@ class CPUOffload:
     offload_params: bool = False
 
 
+@dataclass
+class OffloadPolicy:
+    """Shards stay where they are computed with."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """The same as `CPUOffload(offload_params=True)`, for `fully_shard`."""
+
+    pin_memory: bool = True
+
+
 class StateDictType(Enum):
     FULL_STATE_DICT = auto()
     SHARDED_STATE_DICT = auto()
 
 
 @dataclass
-class StateDictConfig:
+class FullStateDictConfig:
     offload_to_cpu: bool = False
-
-
-@dataclass
-class FullStateDictConfig(StateDictConfig):
     rank0_only: bool = False
 
 
 @dataclass
-class ShardedStateDictConfig(StateDictConfig):
-    pass
+class ShardedStateDictConfig:
+    offload_to_cpu: bool = False
+    rank0_only: ClassVar[bool] = False
 
 
 @dataclass
-class OptimStateDictConfig:
+class FullOptimStateDictConfig:
     offload_to_cpu: bool = True
-
-
-@dataclass
-class FullOptimStateDictConfig(OptimStateDictConfig):
     rank0_only: bool = False
 
 
 @dataclass
-class ShardedOptimStateDictConfig(OptimStateDictConfig):
-    pass
+class ShardedOptimStateDictConfig:
+    offload_to_cpu: bool = True
+    rank0_only: ClassVar[bool] = False
 
 
 @dataclass
 class StateDictSettings:
-    """The settings of one FSDP module for state dicts; `set_state_dict_type` returns them."""
+    """The settings of an FSDP module for state dicts."""
 
     state_dict_type: StateDictType = StateDictType.FULL_STATE_DICT
-    state_dict_config: StateDictConfig = field(default_factory=FullStateDictConfig)
-    optim_state_dict_config: OptimStateDictConfig = field(default_factory=FullOptimStateDictConfig)
+    state_dict_config: Any = field(default_factory=FullStateDictConfig)
+    optim_state_dict_config: Any = field(default_factory=FullOptimStateDictConfig)
 
 
-STATE_CONFIGS: dict[StateDictType, tuple[type[StateDictConfig], type[OptimStateDictConfig]]] = {
-    StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
-    StateDictType.SHARDED_STATE_DICT: (ShardedStateDictConfig, ShardedOptimStateDictConfig),
-}
+SHARDED = StateDictSettings(
+    StateDictType.SHARDED_STATE_DICT, ShardedStateDictConfig(), ShardedOptimStateDictConfig()
+)

@@ -61,7 +61,3 @@ class Pages:
                 ledger.forget(self._owner, self.device)
             if self._map is not None and _FREE is not None:
                 self._map.madvise(_FREE)
-
-    def __repr__(self) -> str:
-        state = "held" if self.is_held else "given back"
-        return f"<Pages {self.array.dtype}[{self.array.size}] on {self.device}, {state}>"

@@ -12,12 +12,15 @@ backward comes first.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from minitorch_dist.distributed.fsdp.options import BackwardPrefetch
 from minitorch_dist.distributed.fsdp.unit import PendingReduction, Unit
-from minitorch_dist.distributed.nested_tensors import tensors_in
+from minitorch_dist.distributed.nested_tensors import moved, tensors_in
+from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.autograd import passes
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
 from minitorch_dist.tensors.core import graph
@@ -36,10 +39,6 @@ class Prefetcher:
         self._ends_noted = False
         self._is_last_backward = True
         self._done: set[int] = set()  # units whose backward is over, in this pass
-
-    def add(self, unit: Unit) -> None:
-        unit.when_complete = self.complete
-        self.units.append(unit)
 
     # -------------------------------------------------------------------------------------- forward
 
@@ -131,13 +130,80 @@ class Prefetcher:
             if not unit.stays_after_backward:
                 unit.reshard()
 
-    def __repr__(self) -> str:
-        whole = sum(unit.is_whole for unit in self.units)
-        return f"<Prefetcher of {len(self.units)} units, {whole} of them whole>"
-
 
 def _neighbour(order: list[Unit], unit: Unit, step: int) -> Unit | None:
     for number, other in enumerate(order):
         if other is unit:
             return order[number + step] if 0 <= number + step < len(order) else None
     return None
+
+
+# --------------------------------------------------------------------------- around a module's forward
+
+STATE = "_fsdp_state"
+
+
+@dataclass
+class FSDPState:
+    """All that FSDP knows of one module."""
+
+    unit: Unit | None
+    prefetcher: Prefetcher
+    frees: bool | None  # after forward; None: unless it is the root
+    device: devices.device | None = None  # to which inputs are moved
+    input_dtype: dtypes.dtype | None = None  # in which they are given to the module
+    root_input_dtype: dtypes.dtype | None = None
+    output_dtype: dtypes.dtype | None = None
+    is_root: bool | None = None
+
+
+def state_of(module: Module) -> FSDPState:
+    return module.__dict__[STATE]  # type: ignore[no-any-return]
+
+
+def states_in(module: Module) -> list[FSDPState]:
+    """The states of all FSDP modules in the tree, that of `module` first."""
+    return [state_of(m) for m in module.modules() if STATE in m.__dict__]
+
+
+def settle(module: Module) -> None:
+    """The outermost module takes those inside under its own prefetcher."""
+    state = state_of(module)
+    if state.is_root is not None:
+        return
+    for own in states_in(module):
+        own.is_root, own.prefetcher = own is state, state.prefetcher
+        if own.unit is not None:
+            own.unit.when_complete = state.prefetcher.complete
+            own.unit.frees_after_forward = own.frees is not False
+            state.prefetcher.units.append(own.unit)
+    state.prefetcher.outermost = state.unit if state.frees is None else None
+
+
+def before(module: Module, args: Any, kwargs: Any) -> Any:
+    """A module's forward begins: its parameters become whole, and its inputs go where they are."""
+    state: FSDPState = module.__dict__[STATE]
+    if state.is_root is None:
+        settle(module)
+    if state.is_root:
+        state.prefetcher.begin()
+    if state.unit is not None:
+        if state.device is devices.META:
+            state.device = state.unit.materialise()
+        state.prefetcher.before_forward(state.unit)
+    if state.device is not None:
+        dtype = state.root_input_dtype if state.is_root else state.input_dtype
+        args, kwargs = moved((args, kwargs), state.device, dtype)
+    return args, kwargs
+
+
+def after(module: Module, _: Any, outputs: Any) -> Any:
+    """A module's forward is over."""
+    state: FSDPState = module.__dict__[STATE]
+    if state.unit is not None:
+        if state.output_dtype is not None:
+            outputs = moved(outputs, state.unit.settings.device, state.output_dtype)
+        state.prefetcher.after_forward(state.unit, outputs)
+    if state.is_root:
+        state.prefetcher.end()
+    return outputs

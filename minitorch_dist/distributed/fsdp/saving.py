@@ -3,8 +3,8 @@
 FULL_STATE_DICT     whole tensors on every rank (or rank 0): what the model would have saved unwrapped
 SHARDED_STATE_DICT  each parameter cut along its first dimension, as DTensors; for any number of ranks
 
-Both are collective: a rank that saves alone waits for the others, and the error after the
-timeout says so.
+Saving is collective: a rank that saves alone waits for the others, and the error after the
+timeout says so. In loading each rank takes its pieces of what it is given.
 """
 
 from __future__ import annotations
@@ -12,75 +12,97 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.exceptions import DistError
-from minitorch_dist.distributed.fsdp.full_params import summoned
-from minitorch_dist.distributed.fsdp.options import (
-    STATE_CONFIGS,
-    FullStateDictConfig,
-    OptimStateDictConfig,
-    StateDictConfig,
-    StateDictSettings,
-    StateDictType,
-)
+from minitorch_dist.distributed.fsdp.options import SHARDED, StateDictSettings, StateDictType
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made
 from minitorch_dist.distributed.tensor.placements import Shard, cut
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
 INNER = "_fsdp_wrapped_module"
 
 
-class Sharded(Protocol):
-    """An FSDP module, as far as saving is concerned."""
+@contextmanager
+def summoned(
+    unit: Unit, writeback: bool, rank0_only: bool = False, offload_to_cpu: bool = False
+) -> Iterator[None]:
+    """Let the parameters of one unit be whole, for those who look at them or write into them."""
+    if writeback and rank0_only:
+        raise NotImplementedError(
+            "writeback=True and rank0_only=True is not supported: what rank 0 writes would have to "
+            "reach the shards of the others"
+        )
+    if unit.in_backward or unit.is_summoned:
+        raise AssertionError(
+            f"summon_full_params inside of {'backward' if unit.in_backward else 'itself'}: {unit!r}"
+        )
+    unit.reshard()
+    own = unit.settings.device
+    device = devices.CPU if offload_to_cpu else own
+    whole = unit.gathered()
+    if unit.layout.ranks == 1 and (device is not own or not writeback):
+        whole = whole.copy()
+    held = [p._grad for p in unit.originals]
+    unit.is_summoned = True
+    if not rank0_only or unit.settings.group.rank() == 0:
+        unit.show(whole, device)
+        for p in unit.originals:
+            p._grad = None
+    try:
+        yield
+    finally:
+        for p, kept in zip(unit.originals, held, strict=True):
+            p._grad = kept
+        if writeback:
+            unit.put(whole)
+        unit.is_summoned = False
+        unit.show_shards()
 
-    training_state_settings: StateDictSettings
-    _unit: Unit | None
-    process_group: Any
 
-    @property
-    def module(self) -> Module: ...
-
-
-def save(fsdp: Sharded, destination: Any, prefix: str, keep_vars: bool) -> Any:
+def save(fsdp: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     """`state_dict()` of one FSDP module and what is in it, under names without the wrapping."""
     if destination is None:
         destination = OrderedDict()
         destination._metadata = OrderedDict()
-    settings = fsdp.training_state_settings
+    unit, settings = fsdp._state.unit, fsdp.training_state_settings
     config = settings.state_dict_config
-    alone = isinstance(config, FullStateDictConfig) and config.rank0_only
     with ExitStack() as stack:
-        if fsdp._unit is not None:
-            try:
-                stack.enter_context(
-                    summoned(fsdp._unit, fsdp.module, False, alone, config.offload_to_cpu)
-                )
-            except DistError as error:
-                error.add_note(
-                    "FSDP's state_dict() gathers from all ranks: every rank has to call it, also where "
-                    "only rank 0 saves"
-                )
-                raise
+        if unit is not None:
+            stack.enter_context(_gathered(unit, config.rank0_only, config.offload_to_cpu))
         fsdp.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
-        if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT and fsdp._unit is not None:
-            names = {prefix + place.fqn for shared in fsdp._unit.places for place in shared}
-            mesh = mesh_of(fsdp._unit.settings.group)
-            for name in names & destination.keys():
+        if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT and unit is not None:
+            mesh = mesh_of(unit.settings.group)
+            for name in {prefix + name for name, _ in _numbered(unit)} & destination.keys():
                 destination[name] = rows_of(destination[name], mesh)
         if config.offload_to_cpu:
             for name, value in destination.items():
                 if name.startswith(prefix) and isinstance(value, Tensor):
                     destination[name] = value.cpu()
-    if alone and fsdp.process_group.rank() != 0:
+    if config.rank0_only and fsdp.process_group.rank() != 0:
         for name in [name for name in destination if name.startswith(prefix)]:
             del destination[name]
     return destination
+
+
+@contextmanager
+def _gathered(unit: Unit, rank0_only: bool, offload_to_cpu: bool) -> Iterator[None]:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(summoned(unit, False, rank0_only, offload_to_cpu))
+        except DistError as error:
+            error.add_note(
+                "FSDP's state_dict() gathers from all ranks: every rank has to call it, also where "
+                "only rank 0 saves"
+            )
+            raise
+        yield
 
 
 def mesh_of(group: ProcessGroup) -> DeviceMesh:
@@ -98,82 +120,60 @@ def rows_of(whole: Tensor, mesh: DeviceMesh) -> Tensor:
     return cut_up
 
 
-class Loading:
-    """Hooks around `load_state_dict` of one FSDP module: gather, rename; shard again."""
+def _numbered(unit: Unit) -> Iterator[tuple[str, int]]:
+    """All names of the unit's parameters, and their numbers."""
+    for number, shared in enumerate(unit.places):
+        for place in shared:
+            yield place.fqn, number
 
-    def __init__(self, fsdp: Any) -> None:
-        self._fsdp, self._stack = fsdp, ExitStack()
-        fsdp._register_load_state_dict_pre_hook(self.before)
-        fsdp.register_load_state_dict_post_hook(self.after)
 
-    def before(self, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
-        """Names come without the wrapping; values are written into whole parameters."""
-        fsdp: Sharded = self._fsdp
-        inside = f"{prefix}{INNER}."
-        for name in [name for name in state_dict if name.startswith(prefix)]:
-            if not name.startswith(inside):
-                value = state_dict.pop(name)
-                if isinstance(value, DTensor):
-                    value = value.full_tensor()
-                state_dict[inside + name[len(prefix) :]] = value
-        if fsdp._unit is not None:
-            self._stack.enter_context(summoned(fsdp._unit, fsdp.module, True, False, False))
-
-    def after(self, *_: Any) -> None:
-        self._stack.close()
+def give_pieces(fsdp: Any, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Before `load_state_dict`: names come without the wrapping, and each rank takes its piece of whole values."""
+    unit = fsdp._state.unit
+    numbers = {} if unit is None else dict(_numbered(unit))
+    if unit is not None:
+        unit.reshard()
+    inside = f"{prefix}{INNER}."
+    for name in [name for name in state_dict if name.startswith(prefix)]:
+        if not name.startswith(inside):
+            value, bare = state_dict.pop(name), name[len(prefix) :]
+            if isinstance(value, DTensor):
+                value = value.full_tensor()
+            if bare in numbers:
+                value = unit.piece_of(value, numbers[bare])
+            state_dict[inside + bare] = value
 
 
 # ------------------------------------------------------------------------ which kind is asked for
-
-
-def sharded_modules(module: Module) -> list[Any]:
-    """The FSDP modules in the tree."""
-    return [m for m in module.modules() if "training_state_settings" in m.__dict__]
-
-
-def set_state_dict_type(
-    module: Module,
-    state_dict_type: StateDictType,
-    state_dict_config: StateDictConfig | None = None,
-    optim_state_dict_config: OptimStateDictConfig | None = None,
-) -> StateDictSettings:
-    """Set the kind of state dict that the FSDP modules in the tree give from now on."""
-    one, other = STATE_CONFIGS[state_dict_type]
-    config, optim = state_dict_config or one(), optim_state_dict_config or other()
-    if type(config) is not one or type(optim) is not other:
-        raise RuntimeError(
-            f"Expected state_dict_config of type {one} but got {type(config)} (and for the "
-            f"optimizer {other}, got {type(optim)})"
-        )
-    before = get_state_dict_type(module)
-    for each in sharded_modules(module):
-        each.training_state_settings = StateDictSettings(state_dict_type, config, optim)
-    return before
 
 
 @contextmanager
 def state_dict_type(
     module: Module,
     state_dict_type: StateDictType,
-    state_dict_config: StateDictConfig | None = None,
-    optim_state_dict_config: OptimStateDictConfig | None = None,
+    state_dict_config: Any = None,
+    optim_state_dict_config: Any = None,
 ) -> Iterator[None]:
-    """As `set_state_dict_type`, for a block."""
-    before = set_state_dict_type(
-        module, state_dict_type, state_dict_config, optim_state_dict_config
+    """Within the block the FSDP modules in the tree give state dicts of this kind."""
+    usual = StateDictSettings() if state_dict_type is StateDictType.FULL_STATE_DICT else SHARDED
+    asked = StateDictSettings(
+        state_dict_type,
+        state_dict_config or usual.state_dict_config,
+        optim_state_dict_config or usual.optim_state_dict_config,
     )
+    before = {m: m.training_state_settings for m in _sharded_modules(module)}
+    for each in before:
+        each.training_state_settings = asked
     try:
         yield
     finally:
-        for each in sharded_modules(module):
-            each.training_state_settings = before
+        for each, settings in before.items():
+            each.training_state_settings = settings
 
 
-def get_state_dict_type(module: Module) -> StateDictSettings:
-    found = sharded_modules(module)
-    if not found:
-        return StateDictSettings()
-    if any(m.training_state_settings != found[0].training_state_settings for m in found):
-        raise AssertionError("All FSDP modules must have the same state dict settings.")
-    settings: StateDictSettings = found[0].training_state_settings
-    return settings
+def settings_of(module: Module) -> StateDictSettings:
+    return next((m.training_state_settings for m in _sharded_modules(module)), StateDictSettings())
+
+
+def _sharded_modules(module: Module) -> list[Any]:
+    return [m for m in module.modules() if "training_state_settings" in m.__dict__]

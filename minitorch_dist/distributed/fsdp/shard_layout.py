@@ -80,12 +80,6 @@ class Layout:
         """The shards of all ranks one after another: what reduce_scatter takes."""
         return whole
 
-    def __repr__(self) -> str:
-        return (
-            f"<Layout of {len(self.shapes)} parameters, {self.total} elements: "
-            f"{self.ranks} shards of {self.shard}>"
-        )
-
 
 class RowLayout(Layout):
     """Each parameter cut along its first dimension, as DTensors with Shard(0) are.

@@ -13,12 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed.fsdp.gathering import (
-    FlatParameter,
-    Gathered,
-    ParameterSlot,
-    Settings,
-)
+from minitorch_dist.distributed.fsdp.gathering import Gathered, ParameterSlot, Settings
 from minitorch_dist.distributed.fsdp.pages import Pages
 from minitorch_dist.distributed.reduce_op import ReduceOp
 from minitorch_dist.distributed.torch_api import tensor_collectives
@@ -29,7 +24,7 @@ from minitorch_dist.tensors.core import base, engine
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
-__all__ = ["FlatParameter", "ParameterSlot", "PendingReduction", "Settings", "Unit"]
+__all__ = ["ParameterSlot", "PendingReduction", "Settings", "Unit"]
 
 
 class PendingReduction(NamedTuple):
@@ -50,13 +45,11 @@ class Unit(Gathered):
         self._make_gradients()
         self.reduced: Tensor | None = None  # this rank's shard of the mean gradient
         self._missing = 0  # gradients of this pass that have not arrived
-        self.handles = [
-            p.register_post_accumulate_grad_hook(self._collected)
-            for p in self.originals
-            if p.requires_grad
-        ]
+        for p in self.originals:
+            if p.requires_grad:
+                p.register_post_accumulate_grad_hook(self._collected)
         self.when_complete: Callable[[Unit], None] | None = None  # all gradients are there
-        self.frees_after_forward = settings.strategy.frees_after_forward
+        self.frees_after_forward = True
         self.stays_after_backward = False
         self.algorithm: str | None = None  # of sums over replicas; None: as links and sizes say
         self.ahead: dict[str, list[Unit]] = {"forward": [], "backward": []}  # what to fetch with it
@@ -103,7 +96,7 @@ class Unit(Gathered):
 
         The gradients of an earlier pass (in no_sync) stay, unless they were set to None since.
         """
-        shown = [p._grad for p in self.held() if p.requires_grad]
+        shown = [p._grad for p in self.originals if p.requires_grad]
         if all(grad is None for grad in shown):
             self.reduced = None
             self._give_back()
@@ -119,9 +112,6 @@ class Unit(Gathered):
 
     def _take_back(self) -> None:
         """The user may have put other gradients in the place of those that were shown."""
-        if not self.settings.keep_originals:
-            self.reduced = self.flat._grad
-            return
         if self.reduced is None:
             zeros = np.zeros_like(self.flat.array)
             self.reduced = base.new(Tensor, zeros, self.flat.storage.device)
@@ -220,9 +210,6 @@ class Unit(Gathered):
 
     def _show_reduced(self) -> None:
         reduced = self.reduced
-        if not self.settings.keep_originals:
-            self.flat._grad = reduced
-            return
         assert reduced is not None
         for number, p in enumerate(self.originals):
             array = self.piece_in(reduced.array, number)
@@ -241,7 +228,3 @@ class Unit(Gathered):
                 if p._grad is not None:
                     view = whole[self.spans[number]].reshape(self.layout.shapes[number])
                     p._grad = base.new(Tensor, view, self.settings.device)
-        if not self.settings.keep_originals:
-            for p in self.originals:
-                p._grad = None
-            self.flat._grad = base.new(Tensor, self.gradient.array, self.settings.device)

@@ -31,9 +31,6 @@ class ModuleWrapPolicy:
     def __call__(self, module: Module, recurse: bool, nonwrapped_numel: int = -1, **_: Any) -> bool:
         return recurse or isinstance(module, self._classes)
 
-    def __repr__(self) -> str:
-        return f"ModuleWrapPolicy({', '.join(sorted(c.__name__ for c in self._classes))})"
-
 
 def transformer_auto_wrap_policy(
     module: Module,

@@ -11,15 +11,14 @@ The same program writes the same journal over queue, tcp, file, mqtt and in simu
 times, but the same events in the same partial order.
 
     events  files  recording      a line; the file; the recorder that writes it
-    reading  matching  order      from files to events; pairs of events; the order of events
-    run  comparing                a journal that was read; two of them
-    scene  chunks                 as a picture; the chunks that each rank held
+    reading  order                from files to events; the order of events, and pairs of them
+    run  comparing                a journal that was read, and its picture; two of them
 """
 
 from minitorch_dist.distributed.journal.comparing import Divergence as Divergence
 from minitorch_dist.distributed.journal.events import Event as Event, JournalError as JournalError
 from minitorch_dist.distributed.journal.files import VARIABLE as VARIABLE
-from minitorch_dist.distributed.journal.matching import Message as Message, Operation as Operation
+from minitorch_dist.distributed.journal.order import Message as Message, Operation as Operation
 from minitorch_dist.distributed.journal.run import (
     Journal as Journal,
     diff as diff,

@@ -1,4 +1,4 @@
-"""The order in which events had to happen: lanes, messages, and vector clocks.
+"""The order in which events had to happen: lanes and messages.
 
 A rank's events stand in *lanes*. One lane is its program. The others are those of its workers: one for
 each group's asynchronous operations, and one for its long sends. A lane is ordered; between lanes,
@@ -7,9 +7,8 @@ each group's asynchronous operations, and one for its long sends. A lane is orde
     issue                 ─► begin, or send, of what was asked for
     end of an operation   ─► begin of the group's next, and ─► the wait for it
 
-Everything else is concurrent, in spite of any clock (Lamport 1978, doi:10.1145/359545.359563). An
-event's vector clock (Fidge 1988, Mattern 1989) counts, for each lane, the events that happened before
-it, and itself. Event a happened before b if b's clock counts a.
+Everything else is concurrent, in spite of any clock (Lamport 1978, doi:10.1145/359545.359563). Event a happened before b if a
+path of arrows leads from a to b.
 """
 
 from __future__ import annotations
@@ -17,14 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
-
-import numpy as np
+from typing import Any, NamedTuple, TypeAlias
 
 from minitorch_dist.distributed.journal.events import Event, JournalError
 
 Lane: TypeAlias = tuple[int, str]  # (rank, "": its program, or the worker's name)
-MAX_CLOCKS: Final = 1 << 28  # numbers in all vector clocks
 
 
 def lane_of(event: Event) -> Lane | None:
@@ -89,7 +85,6 @@ class PartialOrder:
             if receive is not None:
                 self.before[receive].append(send)
         self._connect_operations()
-        self._clocks: np.ndarray[Any, Any] | None = None
 
     def _connect_operations(self) -> None:
         named: dict[tuple[str, int, str, int], int] = {}
@@ -142,29 +137,56 @@ class PartialOrder:
         event = self.events[number]
         return event.until, event.rank, number
 
-    @property
-    def clocks(self) -> np.ndarray[Any, Any]:
-        """The vector clock of each event: a row with a count per lane (in the order of `lanes`)."""
-        if self._clocks is None:
-            if len(self.events) * len(self.lanes) > MAX_CLOCKS:
-                raise JournalError(
-                    f"{len(self.events)} events in {len(self.lanes)} lanes are too many for vector "
-                    "clocks; look at fewer ranks or a part of the run (Journal.part)"
-                )
-            clocks = np.zeros((len(self.events), len(self.lanes)), np.int32)
-            column = {lane: index for index, lane in enumerate(self.lanes)}
-            for number in self.line_up():
-                own = clocks[number]
-                for earlier in self.before[number]:
-                    np.maximum(own, clocks[earlier], out=own)
-                own[column[self.lane_of[number]]] += 1
-            self._clocks = clocks
-        return self._clocks
-
     def happened_before(self, a: int, b: int) -> bool:
-        """Whether event a is among the causes of event b."""
-        if a == b or a not in self.lane_of or b not in self.lane_of:
-            return False
-        column = list(self.lanes).index(self.lane_of[a])
-        clocks = self.clocks
-        return bool(clocks[b, column] >= clocks[a, column])
+        """Whether event a is among the causes of event b: a path of arrows leads from a to b."""
+        seen, left = {b}, [b]
+        while left:
+            earlier = [number for number in self.before[left.pop()] if number not in seen]
+            seen.update(earlier)
+            left += earlier
+        return a != b and a in seen
+
+
+# ---------------------------------------------------------------------------- what belongs together
+
+
+class Message(NamedTuple):
+    """A send and its receive; None if it was never received."""
+
+    send: Event
+    receive: Event | None
+
+    @property
+    def departed(self) -> int:
+        return self.send.at
+
+    @property
+    def arrived(self) -> int:
+        """When it was there; if nobody knows, when its send was over."""
+        return self.send.until if self.receive is None else max(self.receive.arrived, self.send.at)
+
+
+class Operation(NamedTuple):
+    """One rank's part in an operation of a group; without `end` it never came to one."""
+
+    begin: Event
+    end: Event | None
+
+
+def matched_messages(events: Sequence[Event]) -> list[Message]:
+    """All messages, by the instant at which they left."""
+    found = [
+        Message(events[send], None if receive is None else events[receive])
+        for send, receive in messages(events)
+    ]
+    return sorted(found, key=lambda message: (message.departed, message.send.rank))
+
+
+def matched_operations(events: Sequence[Event]) -> list[Operation]:
+    """All operations, rank by rank, in the order in which they began."""
+    ends = {(e.rank, e.group, e.sequence): e for e in events if e.what == "end"}
+    return [
+        Operation(event, ends.get((event.rank, event.group, event.sequence)))
+        for event in events
+        if event.what == "begin"
+    ]

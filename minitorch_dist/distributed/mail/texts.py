@@ -24,7 +24,7 @@ ALIKE: Final = (
 )
 GROUPS: Final = (
     "Every rank of the world must make the same groups in the same order, also those it is not a "
-    "member of (or pass use_local_synchronization=True)."
+    "member of."
 )
 
 

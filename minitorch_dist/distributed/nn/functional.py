@@ -1,12 +1,9 @@
-"""The collectives as differentiable functions: what goes one way, its gradient goes the other.
+"""Collectives as differentiable functions: what goes one way, its gradient goes the other.
 
     forward            backward
     all_reduce         all_reduce          everybody's result depends on everybody's input
-    broadcast          reduce              one input, P results: gradients add up at the root
-    reduce             broadcast
     all_gather         reduce_scatter
     reduce_scatter     all_gather
-    gather             scatter             and the other way round
     all_to_all         all_to_all
 
 The loss that is differentiated is the sum of all ranks' losses. So every rank has to run backward,
@@ -58,38 +55,6 @@ class _AllReduce(Function):
         return None, None, _AllReduce.apply(ctx.op, ctx.group, grad)
 
 
-class _Broadcast(Function):
-    @staticmethod
-    def forward(ctx: Any, src: int, group: Any, tensor: Tensor) -> Any:
-        ctx.src, ctx.group = src, group
-        out = _own(tensor)
-        tensor_collectives.broadcast(out, src, group)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        out = _Reduce.apply(ctx.src, SUM, ctx.group, grad)
-        if not _is_rank(ctx.group, ctx.src):
-            out = _nothing(out)
-        return None, None, out
-
-
-class _Reduce(Function):
-    @staticmethod
-    def forward(ctx: Any, dst: int, op: Op, group: Any, tensor: Tensor) -> Any:
-        ctx.dst, ctx.op, ctx.group = dst, op, group
-        out = _own(tensor)
-        tensor_collectives.reduce(out, dst, op, group)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        out = _Broadcast.apply(ctx.dst, ctx.group, grad)
-        if ctx.op == ReduceOp.AVG:
-            out = out / or_default(ctx.group).size()
-        return None, None, None, out
-
-
 class _AllGather(Function):
     @staticmethod
     def forward(ctx: Any, group: Any, tensor: Tensor) -> Any:
@@ -119,36 +84,6 @@ class _ReduceScatter(Function):
         return None, None, None, *outs
 
 
-class _Gather(Function):
-    @staticmethod
-    def forward(ctx: Any, dst: int, group: Any, tensor: Tensor) -> Any:
-        ctx.dst, ctx.group = dst, group
-        outs = [_zeros(tensor) for _ in range(or_default(group).size())]
-        into = outs if _is_rank(group, dst) else None
-        tensor_collectives.gather(_own(tensor), into, dst, group)
-        return tuple(outs)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        return None, None, _Scatter.apply(ctx.dst, ctx.group, *grads)
-
-
-class _Scatter(Function):
-    @staticmethod
-    def forward(ctx: Any, src: int, group: Any, *tensors: Tensor) -> Any:
-        ctx.src, ctx.group = src, group
-        if any(t.array.shape != tensors[0].array.shape for t in tensors):
-            raise ValueError("scatter takes tensors of one shape, one for each rank")
-        out = _empty(tensors[0].array.shape, tensors[0])
-        parts = [_own(t) for t in tensors] if _is_rank(group, src) else None
-        tensor_collectives.scatter(out, parts, src, group)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        return None, None, *_Gather.apply(ctx.src, ctx.group, grad)
-
-
 class _AllToAll(Function):
     @staticmethod
     def forward(ctx: Any, group: Any, shapes: Any, *inputs: Tensor) -> Any:
@@ -163,52 +98,11 @@ class _AllToAll(Function):
         return None, None, *_AllToAll.apply(ctx.group, ctx.shapes, *grads)
 
 
-class _AllToAllSingle(Function):
-    @staticmethod
-    def forward(ctx: Any, group: Any, shape: Any, got: Any, given: Any, input: Tensor) -> Any:
-        ctx.group, ctx.got, ctx.given = group, got, given
-        ctx.shape = input.array.shape
-        out = _empty(shape, input)
-        tensor_collectives.all_to_all_single(out, _own(input), got, given, group)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        out = _AllToAllSingle.apply(ctx.group, ctx.shape, ctx.given, ctx.got, grad)
-        return None, None, None, None, out
-
-
-def _zeros(like: Tensor) -> Any:
-    return base.new(
-        Tensor, np.zeros(like.array.shape, like.array.dtype, like=like.array), like.device
-    )
-
-
-def _nothing(like: Tensor) -> Any:
-    """Zeros with the history of `like`, so that every rank takes part when this is differentiated, too."""
-    everywhere = base.new(Tensor, np.ones_like(like.array, bool), like.device)
-    return like.masked_fill(everywhere, 0)
-
-
-def _is_rank(group: Any, world_rank: int) -> bool:
-    which = or_default(group)
-    return which.ranks[which.rank()] == world_rank
-
-
 # ------------------------------------------------------------------------------- torch's functions
 
 
 def all_reduce(tensor: Tensor, op: Op = SUM, group: ProcessGroup | None = None) -> Tensor:
     return _AllReduce.apply(op, group, tensor)  # type: ignore[no-any-return]
-
-
-def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Tensor:
-    return _Broadcast.apply(src, group, tensor)  # type: ignore[no-any-return]
-
-
-def reduce(tensor: Tensor, dst: int, op: Op = SUM, group: ProcessGroup | None = None) -> Tensor:
-    """On `dst` the reduction; elsewhere the input's values."""
-    return _Reduce.apply(dst, op, group, tensor)  # type: ignore[no-any-return]
 
 
 def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
@@ -222,15 +116,6 @@ def reduce_scatter(
     return _ReduceScatter.apply(op, group, output, *input_list)  # type: ignore[no-any-return]
 
 
-def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
-    """On `dst` everybody's tensor; zeros elsewhere."""
-    return _Gather.apply(dst, group, tensor)  # type: ignore[no-any-return]
-
-
-def scatter(tensors: list[Tensor], src: int = 0, group: ProcessGroup | None = None) -> Tensor:
-    return _Scatter.apply(src, group, *tensors)  # type: ignore[no-any-return]
-
-
 def all_to_all(
     output_tensor_list: list[Tensor],
     input_tensor_list: list[Tensor],
@@ -239,15 +124,3 @@ def all_to_all(
     """New tensors like those of `output_tensor_list`."""
     shapes = [t.array.shape for t in output_tensor_list]
     return _AllToAll.apply(group, shapes, *input_tensor_list)  # type: ignore[no-any-return]
-
-
-def all_to_all_single(
-    output: Tensor,
-    input: Tensor,
-    output_split_sizes: list[int] | None = None,
-    input_split_sizes: list[int] | None = None,
-    group: ProcessGroup | None = None,
-) -> Tensor:
-    """A new tensor like `output`."""
-    shape = output.array.shape
-    return _AllToAllSingle.apply(group, shape, output_split_sizes, input_split_sizes, input)  # type: ignore[no-any-return]

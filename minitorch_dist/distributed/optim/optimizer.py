@@ -7,7 +7,7 @@
 
 `step` asks all owners at once to step with the gradients that their parameters have in the context. On one
 worker, one step comes after the other. Several trainers may share parameters. If one of them steps between the
-forward and the backward pass of another, that backward pass raises an error that says whose step it was.
+forward and the backward pass of another, that backward pass raises an error.
 """
 
 from __future__ import annotations
@@ -17,8 +17,13 @@ from typing import Any
 
 from minitorch_dist import nn, optim
 from minitorch_dist.distributed import autograd, rpc
-from minitorch_dist.distributed.rpc.agent import current
+from minitorch_dist.distributed.rpc.agent import RpcAgent, current
 from minitorch_dist.tensors.core.base import TensorBase
+
+
+def _turn(agent: RpcAgent) -> Any:
+    """Whose turn it is to step on this worker."""
+    return agent.clock.condition("another step")
 
 
 @rpc.functions.register
@@ -30,25 +35,13 @@ class _LocalOptimizer:
         self._optimizer = kind(self._params, *args, **kwargs)
 
     def step(self, context_id: int) -> None:
-        agent = current()
         grads = autograd.get_gradients(context_id)
-        steps = agent.part(autograd.contexts.Steps)
-        with steps.turn:
+        with current().part(_turn):
             for param in self._params:
                 grad = grads.get(param)
                 if grad is not None:
                     param.grad = grad
             self._optimizer.step()
-            who = agent.worker(context_id >> autograd.contexts.SHIFT).name
-            for number, param in enumerate(self._params):
-                if param in grads:
-                    what = f"parameter {number} of shape {list(param.array.shape)}"
-                    steps.last[id(param.storage)] = (
-                        f"{what} was stepped by {who!r}, in context {context_id}"
-                    )
-
-    def __repr__(self) -> str:
-        return f"<local part of a DistributedOptimizer, {len(self._params)} parameters: {self._optimizer!r}>"
 
 
 def _register_ours() -> None:
@@ -74,7 +67,6 @@ class DistributedOptimizer:
         owned: dict[rpc.WorkerInfo, list[Any]] = {}
         for rref in params_rref:
             owned.setdefault(rref.owner(), []).append(rref)
-        self.is_functional_optim = False  # torch's name: lock-free steps of compiled optimizers
         self.remote_optimizers = [
             rpc.remote(owner, _LocalOptimizer, (optimizer_class, params, args, kwargs))
             for owner, params in owned.items()
@@ -88,7 +80,3 @@ class DistributedOptimizer:
         steps = [one.rpc_async().step(context_id) for one in self.remote_optimizers]
         for step in steps:  # one by one: each is waited for in the thread that receives the answers
             step.wait()
-
-    def __repr__(self) -> str:
-        owners = ", ".join(one.owner_name() for one in self.remote_optimizers)
-        return f"<DistributedOptimizer of parameters on {owners}>"

@@ -25,7 +25,7 @@ from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather
 from minitorch_dist.optim.elementwise import evaluate
 from minitorch_dist.optim.optimizer import Closure, Group, Optimizer, Params
-from minitorch_dist.tensors import devices, ledger
+from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.tensor import Tensor
@@ -46,8 +46,7 @@ class ZeroJoinHook(JoinHook):
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """Spreads `optimizer_class(params, **defaults)` over the ranks of a group.
 
-    `parameters_as_bucket_view`: parameters become windows on one buffer per rank, which saves two
-    copies in every step.
+    `parameters_as_bucket_view` changes nothing here. (In torch it saves copies of parameters.)
     """
 
     def __init__(
@@ -61,24 +60,19 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     ) -> None:
         self.process_group = or_default(process_group)
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
-        self.parameters_as_bucket_view = parameters_as_bucket_view
         if overlap_with_ddp:
             raise NotImplementedError(
                 "overlap_with_ddp=True is not offered: call step() after backward. PyTorch has steps within backward"
             )
-        self._optim_constructor, self._optim_defaults = optimizer_class, defaults
         self._is_ready = False
         Optimizer.__init__(self, params, defaults)
         Joinable.__init__(self)
-        _check_types(self._all_params())
         self._all_state_dicts: list[Any] = []
         self._partition = self._partition_parameters()
-        self._buckets: list[list[Array]] = []
         self.optim = optimizer_class(self._partition[self.rank], **defaults)
         self._complete_options()
         self.state = self.optim.state
         self._is_ready = True
-        self._build_buckets()
 
     # --------------------------------------------------------------------------- who owns what
 
@@ -114,11 +108,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         super().add_param_group(param_group)
         if not self._is_ready:
             return
-        _check_types(self._all_params())
         self._partition = self._partition_parameters()
         self.optim.add_param_group(self._partition[self.rank][-1])
         self._complete_options()
-        self._build_buckets()
 
     # --------------------------------------------------------------------------------- the step
 
@@ -136,51 +128,23 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         _take_options(self.param_groups, self.optim.param_groups)
         return loss
 
-    def _build_buckets(self) -> None:
-        """One flat array for each kind of tensor and rank; parameters may become windows on them."""
-        kinds = sorted({_kind(p) for p in self._all_params()}, key=str)
-        self._members = [
-            [[p for p in self._owned(rank) if _kind(p) == kind] for rank in range(self.world_size)]
-            for kind in kinds
-        ]
-        self._buckets = []
-        if not self.parameters_as_bucket_view:
-            return
-        for rows in self._members:
-            arrays = []
-            for members in rows:
-                with ledger.category("parameter"):
-                    arrays.append(_flat(members, rows))
-                for p, window in _windows(arrays[-1], members):
-                    device, version = p.storage.device, p.storage.version
-                    p.array = window
-                    p.storage = base.new(Tensor, window, device).storage
-                    p.storage.version = version
-            self._buckets.append(arrays)
-
     def _exchange(self) -> None:
-        """Every owner's parameters to all ranks."""
+        """Every owner's parameters to all ranks: one all_gather of flat arrays for each kind of tensor."""
         if self.world_size == 1:
             return
-        for number, rows in enumerate(self._members):
-            in_place = bool(self._buckets)
-            arrays = (
-                self._buckets[number]
-                if in_place
-                else [
-                    _flat(members, rows) if rank == self.rank else _room(members, rows)
-                    for rank, members in enumerate(rows)
-                ]
-            )
+        for kind in sorted({_kind(p) for p in self._all_params()}, key=str):
+            rows = [
+                [p for p in self._owned(rank) if _kind(p) == kind]
+                for rank in range(self.world_size)
+            ]
+            arrays = [_room(members, rows) for members in rows]
+            for p, window in _windows(arrays[self.rank], rows[self.rank]):
+                window[...] = p.array
             outputs = [base.new(Tensor, array) for array in arrays]
-            mine = outputs[self.rank]
-            all_gather(outputs, mine, group=self.process_group)  # type: ignore[arg-type]
+            all_gather(outputs, outputs[self.rank], group=self.process_group)  # type: ignore[arg-type]
             for rank, (array, members) in enumerate(zip(arrays, rows, strict=True)):
-                if rank == self.rank:
-                    continue
-                for p, window in _windows(array, members):
-                    if not in_place:
-                        p.array[...] = window
+                for p, window in _windows(array, members) if rank != self.rank else ():
+                    p.array[...] = window
                     p.storage.version += 1
 
     # -------------------------------------------------------------------------------- the state
@@ -237,8 +201,6 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         _take_options(self.param_groups, given)
         _take_options(self.optim.param_groups, given)
 
-    # ------------------------------------------------------------------------------------- Join
-
     def join_hook(self, **kwargs: Any) -> JoinHook:
         return ZeroJoinHook(self)
 
@@ -249,13 +211,6 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     @property
     def join_process_group(self) -> ProcessGroup:
         return self.process_group
-
-    def __repr__(self) -> str:
-        own, count = len(self._owned(self.rank)), len(self._all_params())
-        return (
-            f"ZeroRedundancyOptimizer on rank {self.rank} of {self.world_size}, owner of {own} of "
-            f"{count} parameters: {self.optim!r}"
-        )
 
 
 def _take_options(into: list[Group], of: list[Group]) -> None:
@@ -276,27 +231,9 @@ def _room(members: list[TensorBase], rows: list[list[TensorBase]]) -> Array:
     return np.empty(sum(p.array.size for p in members), first.dtype, like=first)
 
 
-def _flat(members: list[TensorBase], rows: list[list[TensorBase]]) -> Array:
-    """These in one array, one after the other."""
-    whole = _room(members, rows)
-    for p, window in _windows(whole, members):
-        window[...] = p.array
-    return whole
-
-
 def _windows(flat: Array, members: list[TensorBase]) -> list[tuple[TensorBase, Array]]:
     found, stop = [], 0
     for p in members:
         start, stop = stop, stop + p.array.size
         found.append((p, flat[start:stop].reshape(p.array.shape)))
     return found
-
-
-def _check_types(params: list[TensorBase]) -> None:
-    first = params[0]
-    for p in params[1:]:
-        if p.array.dtype != first.array.dtype:
-            raise ValueError(
-                "ZeroRedundancyOptimizer only supports using the same dense type for all parameters "
-                f"but got both {first.dtype} and {p.dtype}"
-            )

@@ -103,9 +103,6 @@ class PipelineStep:
         if not stage.is_first:
             self.wires.send(action.stage, number, found, BACKWARD)
 
-    def __repr__(self) -> str:
-        return f"<Run of {len(self.order)} actions, {len(self.spans)} done>"
-
 
 def _last_backwards(order: Order) -> dict[int, Action]:
     """For each stage the action that completes its parameters' gradients."""

@@ -179,12 +179,6 @@ class PipelineMessages:
     def _tag(self, stage: int, chunk: int, way: int, number: int) -> int:
         return 1 + ((stage * self.microbatches + chunk) * 3 + way) * MOST + number
 
-    def __repr__(self) -> str:
-        return (
-            f"<Wires of rank {self.rank} of {self.size}: signature {self._now}, "
-            f"{len(self._sent)} messages leaving>"
-        )
-
 
 def _encode(metas: Shapes) -> Any:
     numbers = [len(metas)]

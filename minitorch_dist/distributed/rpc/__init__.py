@@ -14,7 +14,6 @@ Around it:
 
 init, shutdown how a worker takes part, and how it leaves when all work is done
 members        the workers' names and numbers
-retry          what both sides add where messages may get lost
 rref           references to objects, as users see them; `rref_context` says which worker holds which
                object, and `rref_owner` is what the owner answers, and what can be seen of it
 

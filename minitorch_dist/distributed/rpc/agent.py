@@ -20,16 +20,12 @@ from minitorch_dist.distributed.rpc.call import Caller
 from minitorch_dist.distributed.rpc.members import WorkerInfo, WorkerTable
 from minitorch_dist.distributed.rpc.message import (
     ANSWER,
-    DONE,
     FAILURE,
     LOST,
-    PROBE,
     REQUEST,
-    STATE,
     LostNotice,
 )
 from minitorch_dist.distributed.rpc.pool import WorkerPool
-from minitorch_dist.distributed.rpc.retry import RememberingServer, RetryingCaller
 from minitorch_dist.distributed.rpc.serve import RequestServer
 from minitorch_dist.distributed.rpc.worker import Job, RpcWorker
 from transports.clock import PICO
@@ -59,16 +55,9 @@ class RpcAgent(RpcWorker):
         self._parts_lock = Lock()
         self.pool = WorkerPool(self, threads)
         self.caller, self.server = Caller(self, self.pool), RequestServer(self)
-        self.takers |= dict.fromkeys((PROBE, STATE, DONE), lambda _: None)
-        if transport.may_lose:
-            caller, server = RetryingCaller(self, self.pool), RememberingServer(self)
-            self.caller, self.server = caller, server
-            self.takers |= {
-                PROBE: server.answer_probe, STATE: caller.hear_state, DONE: server.drop_answer,
-            }  # fmt: skip
         self.call, self.ask, self.tell = self.caller.call, self.caller.ask, self.caller.tell
         self.when_closed = self.caller.close
-        self.takers |= {
+        self.takers = {
             REQUEST: self.server.take, ANSWER: self.caller.take, FAILURE: self.caller.take, LOST: self._lose,
         }  # fmt: skip
 
@@ -89,18 +78,12 @@ class RpcAgent(RpcWorker):
 
     # ---------------------------------------------------------------------------------- arrivals
 
-    def is_stale(self, src: int, kind: int, id: int) -> bool:
-        if kind == REQUEST:
-            return self.server.is_over(src, id)
-        return id not in self.caller.calls
-
     def _lose(self, lost: LostNotice) -> Job | None:
         """A worker is gone: its calls fail at once."""
         src, reason = lost.src, lost.reason
         if src in self.lost_workers:
             return None
         self.lost_workers[src] = reason
-        self.server.forget(src)
         for listener in list(self.when_lost):
             listener(src, reason)
         return self.caller.lose(src, reason)

@@ -10,8 +10,6 @@ RpcFuture      the future of an answer. A thread that waits for it drives the tr
 PendingCall    one call without an answer
 PendingCalls   all calls without an answer, by number
 Caller         makes the calls of one worker, and ends them
-
-Every message arrives here. Where the transport may lose some, `retry` asks again.
 """
 
 from __future__ import annotations
@@ -153,12 +151,9 @@ class PendingCall:
         """Its time is over."""
         return RpcTimeout(
             f"RPCErr:1:RPC ran for more than set timeout ({self.timeout * 1000:.0f} ms) and will now "
-            f"be marked with an error. {self.whereabouts()}; give it more time (timeout=…), or look what "
+            f"be marked with an error. {self} may have run, may be running, or may still come to run; give it more time (timeout=…), or look what "
             f"{self.to.name!r} does"
         )
-
-    def whereabouts(self) -> str:
-        return f"{self} may have run, may be running, or may still come to run"
 
     def failure(self, value: Any) -> Exception:
         """The exception that the function raised, with a note that names the call."""
@@ -204,14 +199,9 @@ class PendingCalls(dict[int, PendingCall]):
         self._given_up.discard(id)
         return is_late
 
-    def __repr__(self) -> str:
-        return f"<PendingCalls: {len(self)} calls>"
-
 
 class Caller:
     """Makes the calls of one worker, and ends them."""
-
-    Call: type[PendingCall] = PendingCall
 
     def __init__(self, worker: RpcWorker, pool: WorkerPool) -> None:
         self._worker, self._pool, self._sender = worker, pool, worker.sender
@@ -258,7 +248,7 @@ class Caller:
         if not self._worker.is_open:
             raise self._is_shut(doing)
         seconds = self._worker.timeout if timeout < 0 else timeout
-        return self.Call(self._pool, to, doing, seconds, is_system)
+        return PendingCall(self._pool, to, doing, seconds, is_system)
 
     def _is_shut(self, doing: object) -> RpcError:
         me = self._worker.me.name

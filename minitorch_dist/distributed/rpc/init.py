@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
@@ -95,8 +94,10 @@ def _connect(store: Store, name: str, rank: int, size: int, options: RpcBackendO
         raise RuntimeError(f"rank {rank} is not in a world of {size} workers")
     kind, address = backends.transport_for("undefined", here.given.get("address", "tcp"))
     transport = kind(rank, size, address or here.given.get("address", ""), here.clock)
-    make: Callable[[Any], Any] = here.given.get("wrap_rpc", lambda inner: inner)
-    transport = make(transport)
+    if transport.may_lose:
+        raise RuntimeError(
+            f"RPC needs a transport that delivers each message once, and {transport!r} may lose some"
+        )
     timeout = options.rpc_timeout
     transport.patience = timeout if timeout > 0 else None
     threads = getattr(options, "num_worker_threads", 16)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from minitorch_dist.distributed.codec import interfaces
+from minitorch_dist.distributed.codec import Reader, Writer, others
 from minitorch_dist.distributed.codec.errors import DamagedEncoding, shown
 
 LONGEST: Final = 127  # characters of a name
@@ -38,11 +38,11 @@ class WorkerInfo:
         return f"WorkerInfo(id={self.id}, name={self.name})"
 
 
-def _write(writer: interfaces.Writing, worker: WorkerInfo) -> None:
+def _write(writer: Writer, worker: WorkerInfo) -> None:
     writer.value((worker.name, worker.id))
 
 
-def _read(reader: interfaces.Reading) -> WorkerInfo:
+def _read(reader: Reader) -> WorkerInfo:
     match reader.value():
         case (str(name), int(number)):
             return WorkerInfo(name, number)
@@ -50,7 +50,7 @@ def _read(reader: interfaces.Reading) -> WorkerInfo:
             raise DamagedEncoding(f"{shown(other)} is no worker")
 
 
-interfaces.register_type(WorkerInfo, NUMBER, interfaces.Other(_write, _read))
+others.register_type(WorkerInfo, NUMBER, _write, _read)
 
 
 def check_name(name: Any) -> str:
@@ -88,11 +88,11 @@ class WorkerTable:
 
     def find(self, to: Any) -> WorkerInfo:
         """The worker that a call's first argument means. Errors are torch's."""
+        found: WorkerInfo | None
         if isinstance(to, str):
             found = self.by_name.get(to)
         elif isinstance(to, WorkerInfo):
-            found = self.by_id.get(to.id)
-            found = found if found == to else None
+            found = to if self.by_id.get(to.id) == to else None
         elif isinstance(to, int) and not isinstance(to, bool):
             found = self.by_id.get(to)
         else:
@@ -100,17 +100,6 @@ class WorkerTable:
                 f"Cannot get WorkerInfo from {to!r}: give a name, a rank or a WorkerInfo"
             )
         if found is None:
-            raise self._not_found(to)
+            known = ", ".join(f"{info.id} {info.name}" for info in self.by_id.values())
+            raise RuntimeError(f"could not find destination {to}; the workers are {known}")
         return found
-
-    def _not_found(self, to: Any) -> RuntimeError:
-        if isinstance(to, str):
-            words = f"name {to}; the workers are called {', '.join(sorted(self.by_name))}"
-        elif isinstance(to, WorkerInfo):
-            words = f"{to}; that is no worker of this world"
-        else:
-            words = f"id {to}; there are {min(self.by_id)} to {max(self.by_id)}"
-        return RuntimeError(f"could not find destination {words}")
-
-    def __repr__(self) -> str:
-        return f"<Workers {', '.join(self.by_name)}>"

@@ -1,15 +1,12 @@
 """One message of RPC: its form, and how it is written, sent and read.
 
-    header   kind u8 · flags u8 · part u16 · parts u16 · id u64 · floor u64
+    header   kind u8 · flags u8 · part u16 · parts u16 · id u64 · 0 u64
     part 0   what the codec wrote; the parts after it are its large arrays, one each
 
     REQUEST  please do this           ANSWER, FAILURE   the result of request `id`
-    PROBE    what of request `id`?    STATE             it is unknown here, or being worked on
-    DONE     the answer to `id` is here: forget it
     WAKE     to oneself: look again
 
-The sender gives each request its number. `floor` says that all its requests to this receiver with smaller
-numbers are over, and need not be remembered. Only `retry` sends PROBE, STATE and DONE.
+The sender gives each request its number.
 
     RpcWriter ─► parts ─► Sender ─► transport ─► RpcInbox (see `worker`) ─► RpcMessage ─► RpcReader
 """
@@ -29,11 +26,11 @@ from transports.contract import Transport
 from transports.errors import PeerLost, TransportClosed
 
 HEADER: Final = struct.Struct("<BBHHQQ")
-REQUEST, ANSWER, FAILURE, PROBE, STATE, DONE, WAKE = range(7)
+REQUEST, ANSWER, FAILURE = range(3)
+WAKE: Final = 6
 LOST: Final = 7  # the kind of a `LostNotice`, which is on no wire
 SYSTEM: Final = 1  # flag of a request: it is about RPC itself, and runs no function of the user
 ONE_WAY: Final = 2  # flag of a request: nobody waits for an answer, and none is sent
-KNOWN: Final = 1  # flag of a STATE: the request is here and not answered yet
 
 
 class RpcMessage(NamedTuple):
@@ -43,7 +40,6 @@ class RpcMessage(NamedTuple):
     kind: int
     flags: int
     id: int
-    floor: int
     parts: list[memoryview]
 
     @property
@@ -69,13 +65,11 @@ class Sender:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def send(
-        self, dst: int, kind: int, id: int, parts: list[Any], flags: int = 0, floor: int = 0
-    ) -> None:
+    def send(self, dst: int, kind: int, id: int, parts: list[Any], flags: int = 0) -> None:
         """Send a message. PeerLost if its worker is gone, TransportClosed if we have left."""
         count = len(parts)
         for number, part in enumerate(parts):
-            self._transport.send(dst, HEADER.pack(kind, flags, number, count, id, floor), part)
+            self._transport.send(dst, HEADER.pack(kind, flags, number, count, id, 0), part)
 
     def notify(self, dst: int, id: int, parts: list[Any]) -> None:
         """Send a system request that nobody answers, if its worker is still there."""
@@ -87,9 +81,6 @@ class Sender:
         """Send a message of any kind, if its worker is still there."""
         with suppress(PeerLost, TransportClosed):
             self.send(dst, kind, id, [b""] if parts is None else parts, flags)
-
-    def __repr__(self) -> str:
-        return f"<Sender over {self._transport!r}>"
 
 
 class RpcWriter(Writer):
@@ -154,7 +145,6 @@ class AutogradHooks(NamedTuple):
     pack: Callable[[Writer, int, int], Any]
     enter: Callable[[Any, Reader, int], Pack]
     back: Callable[[Any, Reader, int], None]
-    backward: Callable[[int, list[Any], bool], None]
 
 
 context_id: Final[ContextVar[int | None]] = ContextVar("autograd context", default=None)

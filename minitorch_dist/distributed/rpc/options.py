@@ -11,6 +11,7 @@ from minitorch_dist.distributed.rpc.constants import (
     DEFAULT_NUM_WORKER_THREADS,
     DEFAULT_RPC_TIMEOUT_SEC,
 )
+from minitorch_dist.not_offered import tells_what_is_gone
 
 
 class BackendType(Enum):
@@ -28,19 +29,11 @@ class RpcBackendOptions:
         rpc_timeout: float | timedelta = DEFAULT_RPC_TIMEOUT_SEC,
         init_method: str = DEFAULT_INIT_METHOD,
     ) -> None:
-        self.rpc_timeout = rpc_timeout
+        self.rpc_timeout = seconds_of(rpc_timeout)  # 0 waits without end
         self.init_method = init_method
 
-    @property
-    def rpc_timeout(self) -> float:
-        """Seconds; 0 waits without end."""
-        return self._timeout
 
-    @rpc_timeout.setter
-    def rpc_timeout(self, timeout: float | timedelta) -> None:
-        self._timeout = seconds_of(timeout)
-
-
+@tells_what_is_gone
 class TensorPipeRpcBackendOptions(RpcBackendOptions):
     """The options of torch's backend.
 
@@ -68,12 +61,6 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
                 "RPC sends tensors of the CPU only: move them there before a call. PyTorch has device_maps"
             )
         self.num_worker_threads = num_worker_threads
-
-    def __repr__(self) -> str:
-        return (
-            f"<TensorPipeRpcBackendOptions, {self.num_worker_threads} threads, timeout "
-            f"{self.rpc_timeout} s, {self.init_method}>"
-        )
 
 
 def seconds_of(timeout: Any) -> float:

@@ -9,7 +9,7 @@ calls a function on rank 1 which calls one on rank 0. A reply carries its call's
 reply may come first. Each rank calls `shutdown` at its end, and serves until all others have done so.
 
 `agent` does the same and more. It has asynchronous calls, several threads, timeouts of calls, remote
-references, tensors on devices, and media that lose messages.
+references, and gradients that travel.
 """
 
 from __future__ import annotations

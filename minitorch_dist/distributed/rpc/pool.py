@@ -49,7 +49,6 @@ class WorkerPool:
         self._driver: object = None
         self.running = 0  # functions that run and do not wait
         self.waiting = 0  # functions that wait for an answer
-        self.most = 0  # threads there ever were at once
         self.inline = 0  # the number of the function that the driver runs; 0 if it runs none
         self._count = 0
         self.visits = 0  # how often a thread of the user made a call: it drives now and then
@@ -83,7 +82,6 @@ class WorkerPool:
         number = len(self._threads) + 1
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         self._threads.append(self.worker.start(self._live, f"rpc worker thread {number}"))
-        self.most = max(self.most, len(self._threads))
 
     def is_quiet(self) -> bool:
         """Whether nothing runs, waits or is going to run."""
@@ -315,6 +313,3 @@ class DeadlineThread:
     def join(self) -> None:
         if self._thread is not None:
             self._thread.join()
-
-    def __repr__(self) -> str:
-        return f"<DeadlineThread, {'attentive' if self._is_attentive else 'asleep'}>"

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar, cast
 
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.distributed.codec import DamagedEncoding, Unsendable, interfaces
+from minitorch_dist.distributed.codec import DamagedEncoding, Reader, Unsendable, Writer, others
 from minitorch_dist.distributed.codec.errors import shown
 from minitorch_dist.distributed.exceptions import RpcTimeout
 from minitorch_dist.distributed.rpc import serve
@@ -26,7 +26,7 @@ from minitorch_dist.distributed.rpc.message import RpcReader, RpcWriter
 from minitorch_dist.distributed.rpc.options import seconds_of
 from minitorch_dist.distributed.rpc.remote_calls import in_words, request
 from minitorch_dist.distributed.rpc.rref_context import Id, OwnerRRef, UserRRef, context_of
-from minitorch_dist.distributed.rpc.rref_owner import backward
+from minitorch_dist.not_offered import tells_what_is_gone
 
 T = TypeVar("T")
 NUMBER: Final = 2  # among the types that the codec was taught
@@ -37,6 +37,7 @@ OPERATORS: Final = (
 )  # fmt: skip
 
 
+@tells_what_is_gone
 class RRef(Generic[T]):
     """A reference to an object. `RRef(value)` refers to one of this worker, `rpc.remote` makes one elsewhere."""
 
@@ -128,15 +129,6 @@ class RRef(Generic[T]):
         """A proxy whose methods return an RRef to their result."""
         return Proxy(self, "remote", timeout)
 
-    def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
-        """Run backward from this tensor on its owner: in a context, or without one (-1)."""
-        if isinstance(self._held, OwnerRRef):
-            backward(self, dist_autograd_ctx_id, retain_graph)
-        else:
-            what: tuple[Any, ...] = (backward, (self, dist_autograd_ctx_id, retain_graph), {})
-            agent = self._held.context.agent
-            agent.call(self.owner(), serve.CALL, what, "backward").wait()
-
     def __reduce__(self) -> Any:
         raise RuntimeError(
             "Can not pickle rref in python pickler, rref can only be pickled when using RPC"
@@ -178,9 +170,6 @@ class Proxy:
         if self._how == "rpc_sync":
             return lambda *args, **kwargs: method(*args, **kwargs).wait()
         return method
-
-    def __repr__(self) -> str:
-        return f"<{self._how} proxy of {self._rref!r}>"
 
 
 def remote(
@@ -242,7 +231,7 @@ def make(
 # ------------------------------------------------------------------------------------ travelling
 
 
-def _write(writer: interfaces.Writing, rref: RRef[Any]) -> None:
+def _write(writer: Writer, rref: RRef[Any]) -> None:
     if not isinstance(writer, RpcWriter):
         raise Unsendable("an RRef can only be sent by RPC")
     held = rref._held
@@ -255,7 +244,7 @@ def _write(writer: interfaces.Writing, rref: RRef[Any]) -> None:
     writer.value((owner, tuple(held.id), tuple(fork_id), context.me))
 
 
-def _read(reader: interfaces.Reading) -> RRef[Any]:
+def _read(reader: Reader) -> RRef[Any]:
     if not isinstance(reader, RpcReader):
         raise DamagedEncoding("a reference to an object, which only comes by RPC")
     match reader.value():
@@ -270,4 +259,4 @@ def _read(reader: interfaces.Reading) -> RRef[Any]:
             raise DamagedEncoding(f"{shown(other)} is no reference")
 
 
-interfaces.register_type(RRef, NUMBER, interfaces.Other(_write, _read))
+others.register_type(RRef, NUMBER, _write, _read)

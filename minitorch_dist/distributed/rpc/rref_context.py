@@ -352,11 +352,6 @@ class RRefContext:
     def is_empty(self) -> bool:
         return not (self.owned or self.forks)
 
-    def __repr__(self) -> str:
-        return (
-            f"<Book of {self.agent.me.name!r}: {len(self.owned)} objects, {len(self.forks)} forks>"
-        )
-
 
 def context_of(agent: RpcAgent) -> RRefContext:
     return agent.part(RRefContext)

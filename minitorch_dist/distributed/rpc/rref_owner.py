@@ -20,11 +20,9 @@ from minitorch_dist.distributed.codec import DamagedEncoding
 from minitorch_dist.distributed.codec.errors import shown
 from minitorch_dist.distributed.rpc import functions, serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent, current
-from minitorch_dist.distributed.rpc.message import autograd
 from minitorch_dist.distributed.rpc.rref_context import Id, OwnerRRef, context_of
 from minitorch_dist.distributed.rpc.serve import Later
 from minitorch_dist.futures import Future
-from minitorch_dist.tensors.core.base import TensorBase
 
 
 def _remote(agent: RpcAgent, src: int, asked: Any) -> tuple[str, Callable[[], Any]]:
@@ -112,18 +110,6 @@ def _delete(agent: RpcAgent, src: int, asked: Any) -> None:
 
 def _adopt(agent: RpcAgent, src: int, asked: Any) -> None:
     context_of(agent).adopted(Id(*asked))
-
-
-@functions.register
-def backward(rref: Any, context_id: int, retain_graph: bool) -> None:
-    """On the owner: the tensor's own backward, or that of a context of distributed autograd."""
-    value = rref.local_value()
-    if not isinstance(value, TensorBase):
-        raise TypeError(f"backward begins at a tensor, and {rref!r} is a {type(value).__name__}")
-    if context_id == -1:
-        value.backward(retain_graph=retain_graph)  # type: ignore[attr-defined]
-    else:
-        autograd().backward(context_id, [value], retain_graph)
 
 
 serve.let_run(serve.REMOTE, _remote)

@@ -6,8 +6,7 @@
 handler   answers at once, in the thread that received the request, and runs nothing of the user's
 runner    returns a function, which runs as functions of the user do
 
-Each module registers its own (`let_handle`, `let_run`). Every request comes once here. Where one may come
-twice, `retry` remembers it.
+Each module registers its own (`let_handle`, `let_run`). Every request comes once here.
 """
 
 from __future__ import annotations
@@ -165,26 +164,10 @@ class RequestServer:
         writer = RpcWriter(src, name_there, worker.trust)
         writer.value(value)
         writer.value(pack(writer, src))
-        self._send_reply(message, kind, writer.parts())
+        self._sender.send_if_there(src, kind, message.id, writer.parts())
         if not message.is_system:
             with self._lock:
                 self.served[src] += 1
-
-    def _send_reply(self, message: RpcMessage, kind: int, parts: list[Any]) -> None:
-        self._sender.send_if_there(message.src, kind, message.id, parts)
-
-    # ------------------------------------------------------- of requests that may come twice: `retry`
-
-    def is_over(self, src: int, id: int) -> bool:
-        """Whether a request was begun here, or is so old that its caller wants no answer."""
-        return False
-
-    def owes(self) -> bool:
-        """Whether a caller has not confirmed its answer yet."""
-        return False
-
-    def forget(self, src: int) -> None:
-        """A worker is gone."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.served.total()} requests served>"

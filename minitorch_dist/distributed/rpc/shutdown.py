@@ -30,7 +30,6 @@ from minitorch_dist.futures import Future
 from transports.clock import PICO, Deadline
 
 LEADER: Final = 0
-LINGER: Final = 5.0  # seconds
 _log = logging.getLogger("minitorch_dist.distributed.rpc")
 
 
@@ -127,13 +126,6 @@ class Ending:
         """Wait until all workers have come here: a barrier."""
         self._round()
 
-    def linger(self) -> None:
-        """Stay for a while where messages may get lost: a caller may ask again for its answer."""
-        agent = self._agent
-        deadline = agent.clock.deadline(LINGER)
-        while agent.server.owes() and not deadline.is_over():
-            agent.clock.sleep(0.05)
-
     def _be_quiet(self) -> None:
         agent = self._agent
         while True:
@@ -222,7 +214,6 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
             ending.wait_for_all()
             for follow in agent.after_end:
                 follow()
-            ending.linger()
     finally:
         _leave(agent)
 

@@ -24,8 +24,8 @@ from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.mail.receives import DISCARD
 from minitorch_dist.distributed.rpc.members import WorkerInfo, WorkerTable
 from minitorch_dist.distributed.rpc.message import (
+    FAILURE,
     HEADER,
-    PROBE,
     WAKE,
     LostNotice,
     RpcMessage,
@@ -98,16 +98,12 @@ class RpcInbox:
         self.arrived: deque[RpcMessage | LostNotice] = deque()
         self._begun: dict[tuple[int, int, int], Assembly] = {}
 
-    def is_stale(self, src: int, kind: int, id: int) -> bool:
-        """Whether a message is one more copy of something that is over."""
-        return False
-
     def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
         if len(header) != HEADER.size:
             return self._refuse(src, f"it sent a header of {len(header)} bytes")
-        kind, flags, part, parts, id, floor = HEADER.unpack(header)
-        message = RpcMessage(src, kind, flags, id, floor, [])
-        if parts != 1 or part or kind >= WAKE or not nbytes:
+        kind, flags, part, parts, id, _ = HEADER.unpack(header)
+        message = RpcMessage(src, kind, flags, id, [])
+        if parts != 1 or part or kind > FAILURE or not nbytes:
             return self._unusual_sink(message, part, parts, nbytes)
         message.parts.append(view := new_memory(nbytes))
         return IncomingPart(view, partial(self.arrived.append, message))
@@ -115,7 +111,7 @@ class RpcInbox:
     def _unusual_sink(self, message: RpcMessage, part: int, parts: int, nbytes: int) -> Sink:
         """Of a message in several parts, of an empty one, of one to ourselves, or of one that should not be."""
         kind, src = message.kind, message.src
-        if kind > WAKE or part >= parts or (kind >= PROBE and parts != 1):
+        if part >= parts or (kind > FAILURE and (kind != WAKE or parts != 1)):
             return self._refuse(src, f"it sent part {part} of {parts} of a message of kind {kind}")
         if kind == WAKE:
             return DISCARD
@@ -129,8 +125,6 @@ class RpcInbox:
         key = message.src, message.kind, message.id
         found = self._begun.get(key)
         if found is None or found.parts != parts:
-            if self.is_stale(*key):
-                return DISCARD
             found = self._begun[key] = Assembly(message, parts, self._complete)
         view = new_memory(nbytes)
         if nbytes:

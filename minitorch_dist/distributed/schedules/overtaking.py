@@ -4,7 +4,8 @@
     arrive           then what has come to the ports meanwhile, by the senders' ranks
 
 The same as a network does (`transports.virtual.medium`), without ranks that run, and without
-messages: each is an entry in a heap. Where many ranks are alike, `crowd` does it by instants.
+messages: each is an entry in a heap. Where many ranks are alike, `batched_overtaking` does it
+by instants.
 """
 
 from __future__ import annotations

@@ -43,18 +43,6 @@ class Contents(Protocol):
     def combine(self, rank: int, into: int, of: int, reduce: bool) -> None: ...
 
 
-class ReplayedMessage(NamedTuple):
-    """One message. Times in picoseconds: on the sender's port from `start`, landed at `end`."""
-
-    source: int
-    to: int
-    chunks: list[int]
-    nbytes: int
-    start: int
-    end: int
-    reduce: bool
-
-
 class _Message(NamedTuple):
     chunks: list[int]
     nbytes: int
@@ -82,7 +70,7 @@ class Replay:
         self.sizes: Sizes = schedule.sizes(size, nbytes // itemsize) * itemsize
         self.links = links or Links()
         self.rendezvous = rendezvous
-        self.events: list[ReplayedMessage] = []
+        self.messages = 0  # that were received
         self.finish = [0] * size  # each rank's own time
         self.sent = [0] * size  # bytes
         self.tx, self.rx = [0] * size, [0] * size  # when each port is free again
@@ -152,9 +140,7 @@ class Replay:
         reached = max(m.start + self.links.delay(source, rank), self.rx[rank])
         landed = self.rx[rank] = reached + self.links.occupancy(source, rank, m.nbytes)
         self.finish[rank] = max(self.finish[rank], landed)
-        self.events.append(
-            ReplayedMessage(source, rank, numbers, m.nbytes, m.start, landed, reduce)
-        )
+        self.messages += 1
         if reduce:
             self.finish[rank] += self.links.gamma * m.nbytes
         if self.contents:

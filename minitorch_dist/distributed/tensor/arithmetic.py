@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from minitorch_dist.distributed.tensor.dtensor import DTensor, placed
 from minitorch_dist.distributed.tensor.part import here
@@ -22,7 +22,6 @@ from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
 Operation = Callable[..., Any]
-SUM: Final = Partial()
 
 
 def local(tensor: DTensor) -> Tensor:
@@ -45,13 +44,9 @@ def without_summands(tensor: DTensor) -> DTensor:
 
 def unary(operation: Operation, tensor: DTensor, linear: bool = False) -> DTensor:
     """operation(tensor), element by element. A `linear` one may be taken of summands."""
-    if not (linear and _are_sums(tensor)):
+    if not linear:
         tensor = without_summands(tensor)
     return placed(operation(local(tensor)), tensor.device_mesh, tensor.placements, tensor.shape)
-
-
-def _are_sums(tensor: DTensor) -> bool:
-    return all(not isinstance(p, Partial) or p == SUM for p in tensor.placements)
 
 
 def elementwise(operation: Operation, x: Any, y: Any) -> Any:
@@ -65,7 +60,7 @@ def elementwise(operation: Operation, x: Any, y: Any) -> Any:
         if not _is_number(x):
             return NotImplemented
         return unary(lambda own: operation(x, own), y, operation is operator.mul)
-    if not (operation in (operator.add, operator.sub) and _are_sums(x) and _are_sums(y)):
+    if operation not in (operator.add, operator.sub):
         x, y = without_summands(x), without_summands(y)
     if (x.device_mesh, x.placements, x.shape) != (y.device_mesh, y.placements, y.shape):
         raise NotImplementedError(
@@ -87,7 +82,5 @@ def _is_number(value: Any) -> bool:
 
 def total(tensor: DTensor) -> DTensor:
     """The sum of all elements: a summand on each rank, where the tensor is cut."""
-    if not _are_sums(tensor):
-        tensor = without_summands(tensor)
-    lying = [SUM if p.is_shard() else p for p in tensor.placements]
+    lying = [Partial() if p.is_shard() else p for p in tensor.placements]
     return placed(local(tensor).sum(), tensor.device_mesh, lying, ())

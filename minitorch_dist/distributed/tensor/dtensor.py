@@ -42,9 +42,6 @@ from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.ops.shapes.layout import contiguous_strides
 from minitorch_dist.tensors.tensor import Tensor
 
-OPERATIONS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PRODUCT,
-              "max": ReduceOp.MAX, "min": ReduceOp.MIN}  # fmt: skip
-
 
 class DTensor(TensorPart):
     """This rank's part in `array`; shape and size speak of the whole."""
@@ -231,7 +228,7 @@ class DTensor(TensorPart):
         array = moved(self._local_array(), whole, mesh, before, wanted)
         if not self.is_recorded():
             return made(DTensor, array, mesh, wanted, whole, device=self.device)  # type: ignore[no-any-return]
-        back = of_gradient(wanted, before), of_gradient(before, before)
+        back = of_gradient(wanted), of_gradient(before)
         return placed(
             record(array, "RedistributeBackward0",
                    (here(self), lambda g: moved(row_major(g), whole, mesh, *back))),
@@ -307,15 +304,8 @@ def placed(
     return out
 
 
-def of_gradient(
-    placements: Sequence[Placement], before: Sequence[Placement]
-) -> tuple[Placement, ...]:
+def of_gradient(placements: Sequence[Placement]) -> tuple[Placement, ...]:
     """How the gradient lies: as the tensor, and whole where that lies in summands."""
-    if any(isinstance(p, Partial) and p.reduce_op != "sum" for p in before):
-        raise NotImplementedError(
-            f"gradients of a DTensor that lies as {tuple(before)} are not offered, only of sums: redistribute it "
-            "under no_grad()"
-        )
     return tuple(Replicate() if p.is_partial() else p for p in placements)
 
 
@@ -362,7 +352,7 @@ def moved(
             length = ranges[placement.dim].stop - ranges[placement.dim].start
             array = joined(array, placement.dim, length, mesh.get_group(axis))
         elif isinstance(placement, Partial):
-            array = summed(array, mesh.get_group(axis), OPERATIONS[placement.reduce_op])
+            array = summed(array, mesh.get_group(axis))
     for axis, placement in wanted[same:]:
         if isinstance(placement, Shard):
             part = cut(array.shape[placement.dim], mesh.shape[axis], at[axis])
@@ -370,8 +360,7 @@ def moved(
                 np.moveaxis(array, placement.dim, 0)[part.start : part.stop], 0, placement.dim
             )
         elif isinstance(placement, Partial) and at[axis] != 0:
-            neutral = {"sum": 0, "product": 1}.get(placement.reduce_op)
-            array = array if neutral is None else np.full_like(array, neutral)
+            array = np.zeros_like(array)
     return row_major(array)
 
 
@@ -389,9 +378,9 @@ def joined(array: Array, dim: int, length: int, group: ProcessGroup) -> Array:
     return row_major(np.moveaxis(got[:length], 0, dim))
 
 
-def summed(array: Array, group: ProcessGroup, op: Any = ReduceOp.SUM) -> Array:
+def summed(array: Array, group: ProcessGroup) -> Array:
     out = array.copy(order="C")
-    tensor_collectives.all_reduce(base.new(Tensor, out), op, group)
+    tensor_collectives.all_reduce(base.new(Tensor, out), group=group)
     return out
 
 

@@ -18,10 +18,8 @@ from minitorch_dist.tensors.tensor import Tensor
 
 OPERATORS = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
-    "pow": operator.pow, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
-    "ge": operator.ge,
+    "pow": operator.pow,
 }  # fmt: skip
-BY_NAME = "pow eq ne lt le gt ge maximum minimum"
 CONVERSIONS = "bfloat16 bool double float half int long"
 ELEMENT_BY_ELEMENT = (
     "abs ceil clamp clamp_max clamp_min cos exp floor isfinite isinf isnan log log10 log1p log2 reciprocal",
@@ -32,7 +30,6 @@ IN_PLACE = (
     "relu_ sigmoid_ sqrt_ sub_ tanh_ zero_",
 )
 RANDOM = "bernoulli_ exponential_ normal_ random_ uniform_"
-OF_SUMMANDS = {"neg_", "zero_"}  # in place, of each summand by itself
 
 
 def _operator(operation: Callable[..., Any]) -> tuple[Any, Any]:
@@ -43,11 +40,6 @@ def _operator(operation: Callable[..., Any]) -> tuple[Any, Any]:
         return arithmetic.elementwise(operation, other, self)
 
     return binary, reflected
-
-
-def _by_name(name: str) -> Any:
-    function = getattr(Tensor, name)
-    return lambda self, other: arithmetic.elementwise(function, self, other)
 
 
 def _element_by_element(name: str) -> Any:
@@ -68,19 +60,8 @@ def _in_place(name: str) -> Any:
     def method(self: DTensor, *args: Any, **options: Any) -> Any:
         others = [each for each in args if isinstance(each, TensorBase)]
         for each in others:
-            if not isinstance(each, DTensor) and each.array.ndim:
-                raise RuntimeError(
-                    f"{name}() got mixed torch.Tensor and DTensor: distribute_tensor makes a DTensor of the whole, "
-                    "to_local() gives this rank's part"
-                )
-            if isinstance(each, DTensor) and (each.placements, each.shape) != (
-                self.placements,
-                self.shape,
-            ):
-                raise NotImplementedError(
-                    f"{name}() between DTensors that lie as {self.placements} and {each.placements}: redistribute() one"
-                )
-        if any(p.is_partial() for p in self.placements) and not _may_write_summands(name, args):
+            _check_lies_as(self, each, name)
+        if name not in ("zero_", "copy_") and any(p.is_partial() for p in self.placements):
             raise NotImplementedError(
                 f"{name}() of a DTensor that lies in summands, {self.placements}: redistribute(placements=[Replicate()])"
             )
@@ -94,6 +75,19 @@ def _in_place(name: str) -> Any:
         return self
 
     return method
+
+
+def _check_lies_as(tensor: DTensor, other: TensorBase, name: str) -> None:
+    if not isinstance(other, DTensor):
+        if other.array.ndim:
+            raise RuntimeError(
+                f"{name}() got mixed torch.Tensor and DTensor: distribute_tensor makes a DTensor of the whole, "
+                "to_local() gives this rank's part"
+            )
+    elif (other.placements, other.shape) != (tensor.placements, tensor.shape):
+        raise NotImplementedError(
+            f"{name}() between DTensors that lie as {tensor.placements} and {other.placements}: redistribute() one"
+        )
 
 
 def _random(name: str) -> Any:
@@ -112,22 +106,6 @@ def _random(name: str) -> Any:
         return self
 
     return method
-
-
-def _may_write_summands(name: str, args: Any) -> bool:
-    if name in OF_SUMMANDS or name == "copy_":
-        return True
-    if name in ("mul_", "div_"):
-        return not any(isinstance(each, TensorBase) for each in args)
-    return name in ("add_", "sub_") and isinstance(args[0], DTensor)
-
-
-def _add(self: DTensor, other: Any, *, alpha: float = 1) -> Any:
-    return self + (other if alpha == 1 else other * alpha)
-
-
-def _sub(self: DTensor, other: Any, *, alpha: float = 1) -> Any:
-    return self - (other if alpha == 1 else other * alpha)
 
 
 def _negative(self: DTensor) -> Any:
@@ -156,12 +134,11 @@ def _to(self: DTensor, *args: Any, **options: Any) -> Any:
 
 
 METHODS: dict[str, Any] = {
-    "add": _add, "sub": _sub, "mul": _operator(operator.mul)[0], "div": _operator(operator.truediv)[0],
+    "add": _operator(operator.add)[0], "sub": _operator(operator.sub)[0], "mul": _operator(operator.mul)[0], "div": _operator(operator.truediv)[0],
     "neg": _negative, "__neg__": _negative, "__abs__": _element_by_element("abs"),
     "sum": arithmetic.total, "item": _item, "to": _to, "backward": _backward,
     "__float__": lambda self: float(self.item()), "__int__": lambda self: int(self.item()),
 }  # fmt: skip
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def attach() -> None:
@@ -169,10 +146,9 @@ def attach() -> None:
     for name, operation in OPERATORS.items():
         binary, reflected = _operator(operation)
         setattr(DTensor, f"__{name}__", binary)
-        if name not in COMPARISONS:
-            setattr(DTensor, f"__r{name}__", reflected)
+        setattr(DTensor, f"__r{name}__", reflected)
     made = [
-        (BY_NAME, _by_name), (CONVERSIONS, _element_by_element), *((names, _element_by_element) for names in ELEMENT_BY_ELEMENT),
+        (CONVERSIONS, _element_by_element), *((names, _element_by_element) for names in ELEMENT_BY_ELEMENT),
         *((names, _in_place) for names in IN_PLACE), (RANDOM, _random),
     ]  # fmt: skip
     for names, make in made:

@@ -6,7 +6,6 @@ membership            the ranks, sizes, groups and backends of a world
 subgroups             some of the ranks as groups of their own
 tensor_collectives    all_reduce and its kin
 collective_arguments  the checks of their arguments
-coalescing            many collectives as one
 messages              send, recv and their batches
 objects               Python objects as bytes in arrays
 object_collectives    collectives of Python objects

@@ -92,15 +92,11 @@ def root_of(group: Group, rank: int | None, group_rank: int | None) -> int:
 
 
 def all_to_write(
-    tensors: Sequence[TensorBase], name: str, each: int = 0
+    tensors: Sequence[TensorBase], name: str
 ) -> tuple[list[Array], Callable[[], None]]:
     """Arrays to be written for all of these, which must not overlap; call the function when they were. They are the
-    argument `name`, or lists of `each` of them are."""
-
-    def called(at: int) -> str:
-        return f"{name}[{at // each}][{at % each}]" if each else f"{name}[{at}]"
-
-    check_apart([tensor.array for tensor in tensors], called)
+    argument `name`."""
+    check_apart([tensor.array for tensor in tensors], lambda at: f"{name}[{at}]")
     pairs = [to_write(tensor) for tensor in tensors]
 
     def written() -> None:

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from minitorch_dist.distributed import backends, groups, world
-from minitorch_dist.distributed.backends import Backend, BackendConfig
+from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors import devices
@@ -108,23 +108,12 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     return Backend(which.backend)
 
 
-def get_backend_config(group: ProcessGroup | None = None) -> str:
-    """The backend for each kind of device: `cpu:gloo,cuda:gloo`."""
-    return repr(BackendConfig(get_backend(group)))
-
-
 def get_default_backend_for_device(device: str | devices.device) -> str:
     kind = device.type if isinstance(device, devices.device) else devices.device(device).type
     found = Backend.default_device_backend_map.get(kind)
     if found is None:
         raise ValueError(f"Default backend not registered for device : {device}")
     return found
-
-
-def get_pg_count() -> int:
-    """How many groups this rank has."""
-    here = world.place().world
-    return 0 if here is None else len(here.groups)
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:

@@ -117,8 +117,6 @@ def _new_all_reduce(
     if not groups.is_member(group):
         return warn_not_in_group("all_reduce", 2)
     reduction, which = reduction_of(op, tensor.array.dtype), groups.resolve(group)
-    if which.noting is not None:
-        return which.noting("all_reduce", tensor, tensor, op, async_op)
     if key is None:
         array, written = to_write(tensor)
         how = How(algorithm, async_op, [tensor], written)
@@ -226,8 +224,6 @@ def _new_all_gather(
         return warn_not_in_group("all_gather_single", 2)
     which = groups.resolve(group)
     check_pair(output, input, which.size(), "output")
-    if which.noting is not None:
-        return which.noting("all_gather_single", input, output, SUM, async_op)
     array, written = to_write(output)
     given = to_send(input)
     prepared = collectives.prepare_all_gather_into(which, given, array, algorithm)
@@ -344,8 +340,6 @@ def reduce_scatter_single(
         which = groups.resolve(group)
         check_pair(input, output, which.size(), "input")
         reduction = reduction_of(op, output.array.dtype, "reduce_scatter")
-        if which.noting is not None:
-            return which.noting("reduce_scatter_single", input, output, op, async_op)
         if key is None or which.size() == 1:  # one's own values are only copied
             array, written = to_write(output)
             how = How(algorithm, async_op, [output], written)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minitorch_dist.nn import functional as F, init as fill
+from minitorch_dist.nn.modules.applied import Applied
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors.ops.making import creation
@@ -13,47 +14,36 @@ from minitorch_dist.tensors.tensor import Tensor
 # ---------------------------------------------------------------------------------------- rectifiers
 
 
-class _Inplace(Module):
+class _Inplace(Applied):
     """Settings: only whether to overwrite the input."""
+
+    options = ("inplace",)
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
-
-
-def _inplace_text(module: Any) -> str:
-    return ", inplace=True" if module.inplace else ""
-
 
 class ReLU(_Inplace):
     """max(x, 0)"""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, inplace=self.inplace)
+    function = staticmethod(F.relu)
 
 
 class ReLU6(_Inplace):
     """min(max(x, 0), 6)"""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu6(input, self.inplace)
+    function = staticmethod(F.relu6)
 
 
-class LeakyReLU(Module):
+class LeakyReLU(Applied):
     """x above zero, negative_slope · x below."""
+
+    function, options = staticmethod(F.leaky_relu), ("negative_slope", "inplace")
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__()
         self.negative_slope, self.inplace = negative_slope, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}{_inplace_text(self)}"
 
 
 class PReLU(Module):
@@ -79,8 +69,10 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class Hardtanh(Module):
+class Hardtanh(Applied):
     """x, kept within [min_val, max_val]."""
+
+    function, options = staticmethod(F.hardtanh), ("min_val", "max_val", "inplace")
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -88,29 +80,20 @@ class Hardtanh(Module):
         if self.max_val <= self.min_val:
             raise AssertionError("max_val must be larger than min_val")
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}{_inplace_text(self)}"
-
 
 # ------------------------------------------------------------------------------------- smooth steps
 
 
-class Sigmoid(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.sigmoid(input)
+class Sigmoid(Applied):
+    function = staticmethod(F.sigmoid)
 
 
-class Tanh(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanh(input)
+class Tanh(Applied):
+    function = staticmethod(F.tanh)
 
 
-class LogSigmoid(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)
+class LogSigmoid(Applied):
+    function = staticmethod(F.logsigmoid)
 
 
 # --------------------------------------------------------------------------------- smooth rectifiers
@@ -119,90 +102,59 @@ class LogSigmoid(Module):
 class SiLU(_Inplace):
     """x · sigmoid(x)"""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input, inplace=self.inplace)
+    function = staticmethod(F.silu)
 
 
 class SELU(_Inplace):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.selu(input, self.inplace)
+    function = staticmethod(F.selu)
 
 
-class ELU(Module):
+class ELU(Applied):
     """x above zero, alpha · (eˣ - 1) below."""
+
+    function, options = staticmethod(F.elu), ("alpha", "inplace")
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
         self.alpha, self.inplace = alpha, inplace
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}{_inplace_text(self)}"
-
-
-class GELU(Module):
+class GELU(Applied):
     """x · Φ(x), with the normal distribution function or its tanh approximation."""
+
+    function, options = staticmethod(F.gelu), ("approximate",)
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, approximate=self.approximate)
 
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
-
-
-class Softplus(Module):
+class Softplus(Applied):
     """log(1 + e^(beta · x)) / beta, and x itself where beta · x exceeds the threshold."""
+
+    function, options = staticmethod(F.softplus), ("beta", "threshold")
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
         self.beta, self.threshold = beta, threshold
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
-
-
-# ---------------------------------------------------------------------------------------- shrinkage
-
 
 # ------------------------------------------------------------------------------------- distributions
 
 
-class _OverDim(Module):
+class _OverDim(Applied):
     """Settings: the dimension along which the results sum to one."""
+
+    options = ("dim",)
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
-
 
 class Softmax(_OverDim):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim)
+    function = staticmethod(F.softmax)
 
 
 class LogSoftmax(_OverDim):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.dim)
-
-
-class Softmax2d(Module):
-    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        if input.array.ndim not in (3, 4):
-            raise ValueError(
-                f"Softmax2d: expected input to be 3D or 4D, got {input.array.ndim}D instead"
-            )
-        return F.softmax(input, -3)
+    function = staticmethod(F.log_softmax)

@@ -4,7 +4,7 @@ One node is put before the module and one behind it. In the backward pass the gr
 module's outputs arrive at the second, those of its inputs at the first.
 
     inputs ── BackwardHookFunction ── module ── BackwardHookFunction ── outputs
-               grad_input: hooks run            grad_output: pre-hooks run
+               grad_input: hooks run            grad_output: noted
 """
 
 from __future__ import annotations
@@ -23,20 +23,16 @@ from minitorch_dist.tensors.core.graph import Gradient
 Hook = Callable[..., Any]
 
 IN_PLACE = (
-    "Output {nr} of {name} is a view and is being modified inplace. This view was created inside a "
-    "custom Function (or because an input was returned as-is) and the autograd logic to handle "
-    "view+inplace would override the custom backward associated with the custom Function, leading "
-    "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of "
-    "the custom Function. (A module with a backward hook is such a function: let its inputs and "
-    "outputs unchanged, for example with ReLU(inplace=False).)"
+    "Output {nr} of {name} is a view and is being modified inplace. A module with a backward hook must "
+    "not change its inputs and outputs; take for example ReLU(inplace=False)."
 )
 
 
 class BackwardCall:
     """The hooks of one call of a module: `enter` its inputs, `leave` with its outputs."""
 
-    def __init__(self, module: Any, hooks: Sequence[Hook], pre_hooks: Sequence[Hook]) -> None:
-        self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
+    def __init__(self, module: Any, hooks: Sequence[Hook]) -> None:
+        self.module, self.hooks = module, hooks
         self.input_places: list[int] | None = None  # where the tensors are; None: no gradients
         self.output_places: list[int] = []
         self.n_inputs = self.n_outputs = 0
@@ -51,55 +47,42 @@ class BackwardCall:
 
     def leave(self, result: Any) -> Any:
         several = isinstance(result, tuple)
-        outputs = result if several else (result,)
+        outputs, places, node = pass_through(result if several else (result,))
         self.n_outputs = len(outputs)
-        outputs, places, node = pass_through(outputs)
         if node is not None:
             self.output_places = places or []
             node.register_hook(self._outputs_arrived)
-        if not several:
-            return outputs[0]
-        return result if node is None else outputs
+        return outputs if several else outputs[0]
 
-    def _outputs_arrived(self, _: Any, arrived: tuple[Any, ...]) -> tuple[Any, ...]:
-        grads = spread(arrived, self.output_places, self.n_outputs)
-        for hook in self.pre_hooks:
-            replaced = hook(self.module, grads)
-            if replaced is not None:
-                grads = _checked(replaced, grads, "pre hook", "grad_output")
-        self.grad_outputs = grads
+    def _outputs_arrived(self, _: Any, arrived: tuple[Any, ...]) -> None:
+        self.grad_outputs = spread(arrived, self.output_places, self.n_outputs)
         if self.input_places is None:
-            self._no_input_needs_gradients()
-        return tuple(grads[place] for place in self.output_places)
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module "
+                "outputs since no inputs require gradients.",
+                stacklevel=2,
+            )
+            self._run_hooks((None,) * self.n_inputs)
 
     def _inputs_arrived(self, arrived: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
         if self.grad_outputs is None or self.input_places is None:
             return None  # gradients came past the module's outputs
-        grads = spread(arrived, self.input_places, self.n_inputs)
+        grads = self._run_hooks(spread(arrived, self.input_places, self.n_inputs))
+        return tuple(grads[place] for place in self.input_places)
+
+    def _run_hooks(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         for hook in self.hooks:
             replaced = hook(self.module, grads, self.grad_outputs)
             if replaced is not None:
-                grads = _checked(replaced, grads, "hook", "grad_input")
+                given = tuple(replaced) if isinstance(replaced, (tuple, list)) else (replaced,)
+                if len(given) != len(grads):
+                    raise RuntimeError(
+                        f"Backward hook returned an invalid number of grad_input, got {len(given)}, "
+                        f"but expected {len(grads)}"
+                    )
+                grads = given
         self.grad_outputs = None
-        return tuple(grads[place] for place in self.input_places)
-
-    def _no_input_needs_gradients(self) -> None:
-        warnings.warn(
-            "Full backward hook is firing when gradients are computed with respect to module "
-            "outputs since no inputs require gradients.",
-            stacklevel=2,
-        )
-        nothing = (None,) * self.n_inputs
-        for hook in self.hooks:
-            replaced = hook(self.module, nothing, self.grad_outputs)
-            if replaced is not None and not (
-                isinstance(replaced, tuple) and all(item is None for item in replaced)
-            ):
-                raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always "
-                    "return None or None for all gradients."
-                )
-        self.grad_outputs = None
+        return grads
 
 
 def pass_through(values: Any) -> tuple[Any, list[int] | None, TorchNode | None]:
@@ -141,13 +124,3 @@ def spread(values: Sequence[Any], places: Sequence[int], size: int) -> tuple[Any
     for place, value in zip(places, values, strict=True):
         out[place] = value
     return tuple(out)
-
-
-def _checked(replaced: Any, grads: tuple[Any, ...], hook: str, what: str) -> tuple[Any, ...]:
-    given: tuple[Any, ...] = tuple(replaced) if isinstance(replaced, (tuple, list)) else (replaced,)
-    if len(given) != len(grads):
-        raise RuntimeError(
-            f"Backward {hook} returned an invalid number of {what}, got {len(given)}, "
-            f"but expected {len(grads)}"
-        )
-    return given

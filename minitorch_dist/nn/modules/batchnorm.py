@@ -7,22 +7,20 @@ several threads need a lock.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from minitorch_dist.nn import functional as F, init
-from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.nn.modules.normalization import Affine
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 
-class _NormBase(Module):
+class _BatchNorm(Affine):
     """Weight and bias per channel if `affine`, running averages if `track_running_stats`."""
 
+    dims: ClassVar[tuple[int, ...]]  # that an input may have
     _version = 2  # since then num_batches_tracked is in the state
-    weight: Tensor | None
-    bias: Tensor | None
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
@@ -42,11 +40,8 @@ class _NormBase(Module):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            made = creation.empty(num_features, device=device, dtype=dtype) if wanted else None
-            self.register_parameter(name, None if made is None else Parameter(made))
         self._register_statistics(device, dtype)
-        self.reset_parameters()
+        self._register(num_features, device, dtype, weight=affine, bias=affine and bias)
 
     def _register_statistics(self, device: Any, dtype: Any) -> None:
         made: dict[str, Any] = dict.fromkeys(("running_mean", "running_var", "num_batches_tracked"))
@@ -58,24 +53,18 @@ class _NormBase(Module):
             self.register_buffer(name, tensor)
 
     def reset_running_stats(self) -> None:
-        if self.track_running_stats:
-            for buffer, value in (
-                (self.running_mean, 0),
-                (self.running_var, 1),
-                (self.num_batches_tracked, 0),
-            ):
-                if buffer is not None:
-                    init.constant_(buffer, value)
+        for name, buffer in self._buffers.items():
+            if buffer is not None and self.track_running_stats:
+                init.constant_(buffer, 1 if name == "running_var" else 0)
 
     def reset_parameters(self) -> None:
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check_input_dim(self, input: Tensor) -> None:
-        raise NotImplementedError
+        if input.array.ndim not in self.dims:
+            text = " or ".join(f"{n}D" for n in self.dims)
+            raise ValueError(f"expected {text} input (got {input.array.ndim}D input)")
 
     def extra_repr(self) -> str:
         return (
@@ -94,8 +83,6 @@ class _NormBase(Module):
             state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
-
-class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         momentum = 0.0 if self.momentum is None else self.momentum
@@ -121,22 +108,10 @@ class _BatchNorm(_NormBase):
 class BatchNorm1d(_BatchNorm):
     """Over (N, C) or (N, C, L)."""
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.array.ndim not in (2, 3):
-            raise ValueError(f"expected 2D or 3D input (got {input.array.ndim}D input)")
+    dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
     """Over (N, C, H, W)."""
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.array.ndim != 4:
-            raise ValueError(f"expected 4D input (got {input.array.ndim}D input)")
-
-
-class BatchNorm3d(_BatchNorm):
-    """Over (N, C, D, H, W)."""
-
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.array.ndim != 5:
-            raise ValueError(f"expected 5D input (got {input.array.ndim}D input)")
+    dims = (4,)

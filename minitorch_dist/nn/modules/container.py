@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
 from typing import Any, Self
 
 from minitorch_dist.nn.modules.module import Module, indented
@@ -74,8 +74,6 @@ class Sequential(_Numbered):
         return self._modules[self._name_at(index)]
 
     def insert(self, index: int, module: Module) -> Self:
-        if not isinstance(module, Module):
-            raise AssertionError(f"module should be of type: {Module}")
         if not -len(self) <= index <= len(self):
             raise IndexError(f"Index out of range: {index}")
         modules = list(self)
@@ -87,37 +85,6 @@ class Sequential(_Numbered):
         for module in list(sequential):
             self.append(module)
         return self
-
-    def __add__(self, other: Sequential) -> Sequential:
-        _check_sequential(other)
-        return Sequential(*self, *other)
-
-    def __iadd__(self, other: Sequential) -> Self:
-        _check_sequential(other)
-        return self.extend(other)
-
-    def __mul__(self, other: int) -> Sequential:
-        self._check_factor(other)
-        return Sequential(*list(self) * other)
-
-    __rmul__ = __mul__
-
-    def __imul__(self, other: int) -> Self:
-        self._check_factor(other)
-        return self.extend(list(self) * (other - 1))
-
-    def _check_factor(self, factor: object) -> None:
-        if not isinstance(factor, int):
-            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(factor)}")
-        if factor <= 0:
-            raise ValueError(f"Non-positive multiplication factor {factor} for {type(self)}")
-
-
-def _check_sequential(other: object) -> None:
-    if not isinstance(other, Sequential):
-        raise ValueError(
-            f"add operator supports only objects of Sequential class, but {type(other)} is given."
-        )
 
 
 class ModuleList(_Numbered):
@@ -139,11 +106,6 @@ class ModuleList(_Numbered):
         self._renumber(modules)
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        if not isinstance(modules, Iterable):
-            raise TypeError(
-                "ModuleList.extend should be called with an iterable, but got "
-                + type(modules).__name__
-            )
         for module in list(modules):
             self.append(module)
         return self
@@ -216,30 +178,6 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
-        for key, module in pairs(modules, "ModuleDict"):
+        """Put in the entries of a mapping or of an iterable of pairs."""
+        for key, module in dict(modules).items():
             self[key] = module
-
-
-def pairs(given: Any, owner: str) -> list[tuple[str, Any]]:
-    """The entries of a mapping or of an iterable of pairs, refused with torch's words."""
-    if not isinstance(given, Iterable):
-        raise TypeError(
-            f"{owner}.update should be called with an iterable of key/value pairs, but got "
-            + type(given).__name__
-        )
-    if isinstance(given, (Mapping, ModuleDict)):
-        return list(given.items())
-    found = []
-    for number, pair in enumerate(given):
-        if not isinstance(pair, Iterable):
-            raise TypeError(
-                f"{owner} update sequence element #{number} should be Iterable; is "
-                + type(pair).__name__
-            )
-        items = tuple(pair)
-        if len(items) != 2:
-            raise ValueError(
-                f"{owner} update sequence element #{number} has length {len(items)}; 2 is required"
-            )
-        found.append(items)
-    return found

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from minitorch_dist.nn import functional as F, init
 from minitorch_dist.nn.modules.dimensions import repeated
@@ -23,6 +22,7 @@ class _ConvNd(Module):
     weight: Tensor
     bias: Tensor | None
     padding: Any  # one number per dimension, or "same" or "valid"
+    convolve: ClassVar[Any]  # a staticmethod
     dims: int
     transposed = False
 
@@ -31,15 +31,16 @@ class _ConvNd(Module):
         in_channels: int,
         out_channels: int,
         kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
-        output_padding: Any,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
         device: Any = None,
         dtype: Any = None,
+        *,
+        output_padding: Any = 0,
     ) -> None:
         super().__init__()
         if groups <= 0:
@@ -95,18 +96,14 @@ class _ConvNd(Module):
             bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
             init.uniform_(self.bias, -bound, bound)
 
-    def _convolve(
-        self,
-        conv: Callable[..., Tensor],
-        input: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-    ) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = 0
-        return conv(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return self.convolve(  # type: ignore[no-any-return]
+            input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
+        )
 
     def extra_repr(self) -> str:
         text = (
@@ -128,52 +125,25 @@ class _ConvNd(Module):
         return text
 
 
-class _Conv(_ConvNd):
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, 0,
-                         groups, bias, padding_mode, device, dtype)  # fmt: skip
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._conv_forward(input, self.weight, self.bias)
-
-    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        raise NotImplementedError
-
-
-class Conv1d(_Conv):
+class Conv1d(_ConvNd):
     """Over (N, C, L) or (C, L)."""
 
-    dims = 1
-
-    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        return self._convolve(F.conv1d, input, weight, bias)
+    convolve, dims = staticmethod(F.conv1d), 1
 
 
-class Conv2d(_Conv):
+class Conv2d(_ConvNd):
     """Over (N, C, H, W) or (C, H, W)."""
 
-    dims = 2
-
-    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        return self._convolve(F.conv2d, input, weight, bias)
+    convolve, dims = staticmethod(F.conv2d), 2
 
 
-class _ConvTransposeNd(_ConvNd):
-    """The gradient of a convolution with respect to its input, as a layer: weight (in, out / groups, …)."""
+class ConvTranspose2d(_ConvNd):
+    """The gradient of a convolution with respect to its input, as a layer: weight (in, out / groups, …).
 
+    Strides leave the size of the output open; `output_padding` adds to it on one side.
+    """
+
+    convolve, dims = staticmethod(F.conv_transpose2d), 2
     transposed = True
 
     def __init__(
@@ -193,53 +163,15 @@ class _ConvTransposeNd(_ConvNd):
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation,
-                         output_padding, groups, bias, padding_mode, device, dtype)  # fmt: skip
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups,
+                         bias, padding_mode, device, dtype, output_padding=output_padding)  # fmt: skip
 
-    def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
-        """The padding on one side that gives the output `output_size`: strides leave it open."""
-        if output_size is None:
-            return self.output_padding
-        spatial = input.array.shape[-self.dims :]
-        leading = input.array.ndim - self.dims
-        wanted = tuple(output_size)
-        if len(wanted) == leading + self.dims:
-            wanted = wanted[leading:]
-        if len(wanted) != self.dims:
-            raise ValueError(
-                f"ConvTranspose{self.dims}D: for {input.array.ndim}D input, output_size must have "
-                f"{self.dims} or {leading + self.dims} elements (got {len(wanted)})"
-            )
-        smallest = [
-            (n - 1) * self.stride[d]
-            - 2 * self.padding[d]
-            + self.dilation[d] * (self.kernel_size[d] - 1)
-            + 1
-            for d, n in enumerate(spatial)
-        ]
-        largest = [n + s - 1 for n, s in zip(smallest, self.stride, strict=True)]
-        for n, low, high in zip(wanted, smallest, largest, strict=True):
-            if not low <= n <= high:
-                raise ValueError(
-                    f"requested an output size of {list(wanted)}, but valid sizes range from "
-                    f"{smallest} to {largest} (for an input of torch.Size({list(spatial)}))"
-                )
-        return tuple(n - low for n, low in zip(wanted, smallest, strict=True))
+    def forward(self, input: Tensor) -> Tensor:
+        return self.convolve(  # type: ignore[no-any-return]
+            input, self.weight, self.bias, self.stride, self.padding, self.output_padding,
+            self.groups, self.dilation,
+        )  # fmt: skip
 
 
-class ConvTranspose1d(_ConvTransposeNd):
-    dims = 1
-
-    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        extra = self._output_padding(input, output_size)
-        return F.conv_transpose1d(input, self.weight, self.bias, self.stride, self.padding, extra,
-                                  self.groups, self.dilation)  # fmt: skip
-
-
-class ConvTranspose2d(_ConvTransposeNd):
-    dims = 2
-
-    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        extra = self._output_padding(input, output_size)
-        return F.conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding, extra,
-                                  self.groups, self.dilation)  # fmt: skip
+class ConvTranspose1d(ConvTranspose2d):
+    convolve, dims = staticmethod(F.conv_transpose1d), 1

@@ -24,9 +24,6 @@ Hook = Callable[..., Any]
 # Hooks of every module.
 _pre_everywhere: Hooks = {}
 _after_everywhere: Hooks = {}
-_backward_everywhere: Hooks = {}
-_backward_pre_everywhere: Hooks = {}
-_with_kwargs_everywhere: set[int] = set()
 _always_everywhere: set[int] = set()
 
 
@@ -36,7 +33,6 @@ class Hooked(ModuleTree):
     forward: Callable[..., Any]
     _forward_pre_hooks: Hooks
     _forward_hooks: Hooks
-    _backward_pre_hooks: Hooks
     _backward_hooks: Hooks
     _forward_pre_hooks_with_kwargs: set[int]
     _forward_hooks_with_kwargs: set[int]
@@ -47,7 +43,6 @@ class Hooked(ModuleTree):
         self.__dict__.update(
             _forward_pre_hooks={},
             _forward_hooks={},
-            _backward_pre_hooks={},
             _backward_hooks={},
             _forward_pre_hooks_with_kwargs=set(),
             _forward_hooks_with_kwargs=set(),
@@ -59,11 +54,8 @@ class Hooked(ModuleTree):
             self._forward_hooks
             or self._forward_pre_hooks
             or self._backward_hooks
-            or self._backward_pre_hooks
             or _after_everywhere
             or _pre_everywhere
-            or _backward_everywhere
-            or _backward_pre_everywhere
         ):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
@@ -73,9 +65,8 @@ class Hooked(ModuleTree):
         called: set[int] = set()
         try:
             args, kwargs = self._run_pre_hooks(args, kwargs)
-            hooks = [*_backward_everywhere.values(), *self._backward_hooks.values()]
-            pre_hooks = [*_backward_pre_everywhere.values(), *self._backward_pre_hooks.values()]
-            call = BackwardCall(self, hooks, pre_hooks) if hooks or pre_hooks else None
+            hooks = list(self._backward_hooks.values())
+            call = BackwardCall(self, hooks) if hooks else None
             if call:
                 args = call.enter(args)
             result = self.forward(*args, **kwargs)
@@ -103,14 +94,8 @@ class Hooked(ModuleTree):
         for number, hook in [*_pre_everywhere.items(), *self._forward_pre_hooks.items()]:
             if number in self._forward_pre_hooks_with_kwargs:
                 replaced = hook(self, args, kwargs)
-                if replaced is None:
-                    continue
-                if not isinstance(replaced, tuple) or len(replaced) != 2:
-                    raise RuntimeError(
-                        "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
-                        f"but got {replaced}."
-                    )
-                args, kwargs = replaced
+                if replaced is not None:
+                    args, kwargs = replaced
             else:
                 replaced = hook(self, args)
                 if replaced is not None:
@@ -120,7 +105,7 @@ class Hooked(ModuleTree):
     def _run_hook(
         self, number: int, hook: Hook, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
     ) -> Any:
-        if number in self._forward_hooks_with_kwargs or number in _with_kwargs_everywhere:
+        if number in self._forward_hooks_with_kwargs:
             return hook(self, args, kwargs, result)
         return hook(self, args, result)
 
@@ -175,10 +160,6 @@ class Hooked(ModuleTree):
             self._forward_hooks_always_called.add(handle.id)
         return handle
 
-    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """`hook(module, grad_output)` before gradients enter the module; may replace them."""
-        return RemovableHandle(self._backward_pre_hooks, hook, prepend)
-
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """`hook(module, grad_input, grad_output)` when both are known; may replace grad_input.
 
@@ -187,30 +168,14 @@ class Hooked(ModuleTree):
         """
         return RemovableHandle(self._backward_hooks, hook, prepend)
 
-    register_backward_hook = (
-        register_full_backward_hook  # torch's older form saw only the last node
-    )
-
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """As `Module.register_forward_pre_hook`, for every module there is or will be."""
     return RemovableHandle(_pre_everywhere, hook)
 
 
-def register_module_forward_hook(
-    hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
-) -> RemovableHandle:
+def register_module_forward_hook(hook: Hook, *, always_call: bool = False) -> RemovableHandle:
     handle = RemovableHandle(_after_everywhere, hook)
-    if with_kwargs:
-        _with_kwargs_everywhere.add(handle.id)
     if always_call:
         _always_everywhere.add(handle.id)
     return handle
-
-
-def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
-    return RemovableHandle(_backward_pre_everywhere, hook)
-
-
-def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
-    return RemovableHandle(_backward_everywhere, hook)

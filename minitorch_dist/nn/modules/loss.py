@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from minitorch_dist.nn import functional as F
-from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.nn.modules.applied import Applied
 from minitorch_dist.tensors.tensor import Tensor
 
 
-class _Loss(Module):
+class _Loss(Applied):
     """The base of all losses: how the losses of all elements become one number."""
+
+    options: ClassVar[tuple[str, ...]] = ("reduction",)
 
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = reduction
 
+    def extra_repr(self) -> str:
+        return ""
+
 
 class _WeightedLoss(_Loss):
     """A loss with a weight per class (or per element), which moves with the module."""
 
+    options: ClassVar[tuple[str, ...]] = ("weight", "reduction")
     weight: Tensor | None
 
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
@@ -31,49 +39,46 @@ class _WeightedLoss(_Loss):
 class MSELoss(_Loss):
     """Mean of (input - target)²."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.mse_loss(input, target, self.reduction)
+    function = staticmethod(F.mse_loss)
 
 
 class L1Loss(_Loss):
     """Mean of |input - target|."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.l1_loss(input, target, self.reduction)
+    function = staticmethod(F.l1_loss)
 
 
 class SmoothL1Loss(_Loss):
     """Squares below `beta`, distances above."""
 
+    function, options = staticmethod(F.smooth_l1_loss), ("reduction", "beta")
+
     def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
         super().__init__(reduction)
         self.beta = beta
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.smooth_l1_loss(input, target, self.reduction, self.beta)
 
 
 class HuberLoss(_Loss):
     """Half squares below `delta`, delta times distances above."""
 
+    function, options = staticmethod(F.huber_loss), ("reduction", "delta")
+
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction)
         self.delta = delta
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.huber_loss(input, target, self.reduction, self.delta)
 
 
 class BCELoss(_WeightedLoss):
     """Binary cross entropy of probabilities."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy(input, target, self.weight, self.reduction)
+    function = staticmethod(F.binary_cross_entropy)
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
     """Binary cross entropy of logits, safe from overflow."""
 
+    function = staticmethod(F.binary_cross_entropy_with_logits)
+    options = ("weight", "reduction", "pos_weight")
     pos_weight: Tensor | None
 
     def __init__(
@@ -85,21 +90,15 @@ class BCEWithLogitsLoss(_WeightedLoss):
         super().__init__(weight, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(
-            input, target, self.weight, self.reduction, self.pos_weight
-        )
-
 
 class KLDivLoss(_Loss):
     """How far a distribution is from another, given its logarithm."""
 
+    function, options = staticmethod(F.kl_div), ("reduction", "log_target")
+
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__(reduction)
         self.log_target = log_target
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.kl_div(input, target, self.reduction, self.log_target)
 
 
 # -------------------------------------------------------------------------------------- over classes
@@ -108,18 +107,20 @@ class KLDivLoss(_Loss):
 class NLLLoss(_WeightedLoss):
     """Negative log likelihood of the right class, given log probabilities."""
 
+    function, options = staticmethod(F.nll_loss), ("weight", "ignore_index", "reduction")
+
     def __init__(
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
     ) -> None:
         super().__init__(weight, reduction)
         self.ignore_index = ignore_index
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
-
 
 class CrossEntropyLoss(_WeightedLoss):
     """Negative log likelihood of the right class, given logits."""
+
+    function = staticmethod(F.cross_entropy)
+    options = ("weight", "ignore_index", "reduction", "label_smoothing")
 
     def __init__(
         self,
@@ -130,8 +131,3 @@ class CrossEntropyLoss(_WeightedLoss):
     ) -> None:
         super().__init__(weight, reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(
-            input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing
-        )

@@ -18,45 +18,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from minitorch_dist import compiler
+from minitorch_dist import compiler, not_offered
 from minitorch_dist.nn import init
 from minitorch_dist.nn.modules.hooks import (
     Hooked,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-)
-from minitorch_dist.nn.modules.registry import (
-    register_module_buffer_registration_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
+    register_module_forward_hook as register_module_forward_hook,
+    register_module_forward_pre_hook as register_module_forward_pre_hook,
 )
 from minitorch_dist.nn.modules.state_dict import StateDictModule
+from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices, dtypes, ledger
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.ops.making import creation
 
-__all__ = [
-    "Module",
-    "register_module_buffer_registration_hook",
-    "register_module_forward_hook",
-    "register_module_forward_pre_hook",
-    "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook",
-    "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook",
-]
-
 Convert = Callable[[Any], Any]
 
 
+@tells_what_is_gone
 class Module(Hooked, StateDictModule):
     """Base class for all layers and networks: override `__init__` and `forward`."""
-
-    dump_patches: bool = False
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
@@ -238,3 +220,6 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.
             f"dtype={dtype}"
         )
     return None if device is None else devices.resolve(device), dtype
+
+
+not_offered.guard(globals())

@@ -1,4 +1,4 @@
-"""Normalisation within one sample: over its last dimensions, or over groups of channels."""
+"""Normalisation within one sample: over its last dimensions, or over groups of channels, or over each channel."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 
-class _Affine(Module):
+class Affine(Module):
     """An optional weight and an optional bias, which start as one and zero."""
 
     weight: Tensor | None
     bias: Tensor | None
 
-    def _register(self, shape: Any, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
-        for name, wanted in (("weight", weight), ("bias", bias)):
-            made = creation.empty(shape, device=device, dtype=dtype) if wanted else None
+    def _register(self, shape: Any, device: Any, dtype: Any, **wanted: bool) -> None:
+        for name, is_wanted in wanted.items():
+            made = creation.empty(shape, device=device, dtype=dtype) if is_wanted else None
             self.register_parameter(name, None if made is None else Parameter(made))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        for name, fill in (("weight", init.ones_), ("bias", init.zeros_)):
+            tensor = self._parameters.get(name)
+            if tensor is not None:
+                fill(tensor)
 
 
-class LayerNorm(_Affine):
+class LayerNorm(Affine):
     """Mean 0 and variance 1 over the last dimensions, whose shape is given (arXiv:1607.06450)."""
 
     def __init__(
@@ -47,7 +47,9 @@ class LayerNorm(_Affine):
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         with_bias = elementwise_affine and bias
-        self._register(self.normalized_shape, elementwise_affine, with_bias, device, dtype)
+        self._register(
+            self.normalized_shape, device, dtype, weight=elementwise_affine, bias=with_bias
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -59,7 +61,7 @@ class LayerNorm(_Affine):
         )
 
 
-class RMSNorm(_Affine):
+class RMSNorm(Affine):
     """Divided by the root of the mean square over the last dimensions (arXiv:1910.07467)."""
 
     def __init__(
@@ -73,13 +75,7 @@ class RMSNorm(_Affine):
         super().__init__()
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        made = creation.empty(self.normalized_shape, device=device, dtype=dtype)
-        self.register_parameter("weight", Parameter(made) if elementwise_affine else None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        if self.weight is not None:
-            init.ones_(self.weight)
+        self._register(self.normalized_shape, device, dtype, weight=elementwise_affine)
 
     def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
@@ -90,7 +86,7 @@ class RMSNorm(_Affine):
         )
 
 
-class GroupNorm(_Affine):
+class GroupNorm(Affine):
     """Mean 0 and variance 1 over each group of channels of a sample (arXiv:1803.08494)."""
 
     def __init__(
@@ -111,7 +107,7 @@ class GroupNorm(_Affine):
             )
         self.num_groups, self.num_channels = num_groups, num_channels
         self.eps, self.affine = eps, affine
-        self._register(num_channels, affine, affine and bias, device, dtype)
+        self._register(num_channels, device, dtype, weight=affine, bias=affine and bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -121,6 +117,53 @@ class GroupNorm(_Affine):
             f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
             f"bias={self.bias is not None}"
         )
+
+
+class InstanceNorm2d(Affine):
+    """Each channel of each image by itself, over (N, C, H, W) or (C, H, W) (arXiv:1607.08022).
+
+    Without learned scales unless `affine` asks for them; nothing is remembered between batches.
+    """
+
+    dims = 2
+    _version = 2
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        *,
+        affine: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.affine = num_features, eps, affine
+        self._register(num_features, device, dtype, weight=affine, bias=affine)
+
+    def forward(self, input: Tensor) -> Tensor:
+        sizes = (self.dims + 1, self.dims + 2)
+        if input.dim() not in sizes:
+            raise ValueError(
+                f"expected {sizes[0]}D or {sizes[1]}D input (got {input.dim()}D input)"
+            )
+        if input.dim() == self.dims + 1:
+            return self.forward(input.unsqueeze(0)).squeeze(0)
+        if self.affine and input.size(1) != self.num_features:
+            raise ValueError(
+                "expected input's size at dim=1 to match num_features "
+                f"({self.num_features}), but got: {input.size(1)}."
+            )
+        return F.instance_norm(input, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum=0.1, affine={self.affine}, bias={self.affine}, track_running_stats=False"  # fmt: skip
+
+
+class InstanceNorm1d(InstanceNorm2d):
+    """Over (N, C, L) or (C, L)."""
+
+    dims = 1
 
 
 def _as_shape(given: int | Sequence[int]) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from minitorch_dist.tensors.tensor import Tensor
 
 
 class _Pad(Module):
-    """`padding` is one number, or (left, right[, top, bottom[, front, back]])."""
+    """`padding` is one number, or (left, right[, top, bottom])."""
 
     dims: int
     mode: str
@@ -37,10 +37,6 @@ class ReflectionPad2d(_Pad):
     dims, mode = 2, "reflect"
 
 
-class ReflectionPad3d(_Pad):
-    dims, mode = 3, "reflect"
-
-
 class ReplicationPad1d(_Pad):
     """The border repeats the edge: a a | a b c | c c."""
 
@@ -51,30 +47,12 @@ class ReplicationPad2d(_Pad):
     dims, mode = 2, "replicate"
 
 
-class ReplicationPad3d(_Pad):
-    dims, mode = 3, "replicate"
+class ZeroPad1d(_Pad):
+    dims, mode = 1, "constant"
 
 
-class CircularPad1d(_Pad):
-    """The border continues at the other end: b c | a b c | a b."""
-
-    dims, mode = 1, "circular"
-
-    def forward(self, input: Tensor) -> Tensor:
-        allowed = (self.dims + 1, self.dims + 2)
-        if input.array.ndim not in allowed:
-            raise ValueError(
-                f"expected {allowed[0]}D or {allowed[1]}D input (got {input.array.ndim}D input)"
-            )
-        return super().forward(input)
-
-
-class CircularPad2d(CircularPad1d):
-    dims = 2
-
-
-class CircularPad3d(CircularPad1d):
-    dims = 3
+class ZeroPad2d(_Pad):
+    dims, mode = 2, "constant"
 
 
 class ConstantPad1d(_Pad):
@@ -93,19 +71,3 @@ class ConstantPad1d(_Pad):
 
 class ConstantPad2d(ConstantPad1d):
     dims = 2
-
-
-class ConstantPad3d(ConstantPad1d):
-    dims = 3
-
-
-class ZeroPad1d(_Pad):
-    dims, mode = 1, "constant"
-
-
-class ZeroPad2d(_Pad):
-    dims, mode = 2, "constant"
-
-
-class ZeroPad3d(_Pad):
-    dims, mode = 3, "constant"

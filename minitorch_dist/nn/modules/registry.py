@@ -7,11 +7,10 @@ to `__getattr__`, which looks in the three tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from minitorch_dist.nn.parameter import Buffer, Parameter
-from minitorch_dist.tensors.autograd.hooks import Hooks, RemovableHandle
+from minitorch_dist.not_offered import no_attribute
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -51,7 +50,7 @@ class Registry:
             if "_modules" not in own:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "_modules")
-            own["_modules"][name] = _announce("module", self, name, value)
+            own["_modules"][name] = value
         elif name in own.get("_modules", ()):
             _expect(value, None, "child module", name, "torch.nn.Module or None")
             own["_modules"][name] = None
@@ -62,7 +61,7 @@ class Registry:
             self.register_buffer(name, value, value.persistent)
         elif name in own.get("_buffers", ()):
             _expect(value, Tensor, "buffer", name, "torch.nn.Buffer, torch.Tensor or None")
-            own["_buffers"][name] = _announce("buffer", self, name, value)
+            own["_buffers"][name] = value
         else:
             object.__setattr__(self, name, value)
 
@@ -72,7 +71,7 @@ class Registry:
             for table in (own["_parameters"], own["_buffers"], own["_modules"]):
                 if name in table:
                     return table[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise no_attribute(self, name)
 
     def __delattr__(self, name: str) -> None:
         for table in (self._parameters, self._buffers, self._modules):
@@ -112,8 +111,6 @@ class Registry:
                 f"created explicitly. To express '{name}' as a function of another Tensor, compute "
                 "the value in the forward() method."
             )
-        if param is not None:
-            param = _announce("parameter", self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -127,7 +124,7 @@ class Registry:
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
-        self._buffers[name] = _announce("buffer", self, name, tensor)
+        self._buffers[name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -138,7 +135,7 @@ class Registry:
         if module is not None and not isinstance(module, Registry):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name(name, "module", "_modules")
-        self._modules[name] = _announce("module", self, name, module)
+        self._modules[name] = module
 
     add_module = register_module
 
@@ -157,33 +154,6 @@ class Registry:
 
     def _get_name(self) -> str:
         return type(self).__name__
-
-
-# --------------------------------------------------------------------------- who watches registering
-
-_watchers: dict[str, Hooks] = {"parameter": {}, "buffer": {}, "module": {}}
-
-
-def _announce(what: str, owner: Registry, name: str, value: Any) -> Any:
-    """Show what is being registered to the global hooks, which may replace it."""
-    for hook in list(_watchers[what].values()):
-        replaced = hook(owner, name, value)
-        if replaced is not None:
-            value = replaced
-    return value
-
-
-def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """`hook(module, name, parameter)` is called whenever any module registers a parameter."""
-    return RemovableHandle(_watchers["parameter"], hook)
-
-
-def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    return RemovableHandle(_watchers["buffer"], hook)
-
-
-def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    return RemovableHandle(_watchers["module"], hook)
 
 
 def typename(value: object) -> str:

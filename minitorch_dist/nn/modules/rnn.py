@@ -1,19 +1,18 @@
 """Recurrent layers: RNN, LSTM and GRU, stacked and in both directions. (Single steps: `rnn_cell`.)
 
 The work is done by `tensors.ops.recurrent`, one call per layer and direction. Here is what surrounds
-it: parameters with torch's names, initial states, dropout between layers, packed sequences.
+it: parameters with torch's names, initial states, and dropout between layers.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 from minitorch_dist.nn import functional as F, init
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.nn.utils.rnn import PackedSequence
 from minitorch_dist.tensors.ops.layers import recurrent
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.ops.shapes.joining import cat, stack
@@ -22,6 +21,8 @@ from minitorch_dist.tensors.tensor import Tensor
 
 class RNNBase(Module):
     """The common part of RNN, LSTM and GRU. Parameters are named weight_ih_l0, …, bias_hh_l1_reverse."""
+
+    states: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -33,27 +34,17 @@ class RNNBase(Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        proj_size: int = 0,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if not isinstance(hidden_size, int):
-            raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
-        if hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
-        if num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
-        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+        if hidden_size <= 0 or num_layers <= 0:
             raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an "
-                "element being zeroed"
+                "hidden_size and num_layers must be greater than zero, but got "
+                f"hidden_size={hidden_size} and num_layers={num_layers}"
             )
-        if proj_size < 0 or proj_size >= hidden_size:
-            raise ValueError(
-                "proj_size should be a positive integer, smaller than hidden_size, or zero to "
-                f"disable projections; got {proj_size} with hidden_size {hidden_size}"
-            )
+        if not 0 <= dropout <= 1:
+            raise ValueError(f"dropout should be a number in range [0, 1], but got {dropout}")
         if dropout > 0 and num_layers == 1:
             warnings.warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero "
@@ -63,22 +54,19 @@ class RNNBase(Module):
             )
         self.mode, self.input_size, self.hidden_size = mode, input_size, hidden_size
         self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
-        self.dropout, self.bidirectional, self.proj_size = float(dropout), bidirectional, proj_size
+        self.dropout, self.bidirectional = float(dropout), bidirectional
         directions = 2 if bidirectional else 1
-        out_size = proj_size or hidden_size
         rows = recurrent.GATES[mode] * hidden_size
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
-            width = input_size if layer == 0 else out_size * directions
+            width = input_size if layer == 0 else hidden_size * directions
             for direction in range(directions):
                 shapes: dict[str, tuple[int, ...]] = {
                     "weight_ih": (rows, width),
-                    "weight_hh": (rows, out_size),
+                    "weight_hh": (rows, hidden_size),
                 }
                 if bias:
                     shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
-                if proj_size:
-                    shapes["weight_hr"] = (proj_size, hidden_size)
                 names = []
                 for kind, shape in shapes.items():
                     names.append(f"{kind}_l{layer}" + ("_reverse" if direction else ""))
@@ -102,8 +90,6 @@ class RNNBase(Module):
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
-        if self.proj_size:
-            text += f", proj_size={self.proj_size}"
         defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
                     "bidirectional": False}  # fmt: skip
         for name, default in defaults.items():
@@ -115,8 +101,6 @@ class RNNBase(Module):
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """Returns (outputs of the last layer, last states of all layers)."""
-        if isinstance(input, PackedSequence):
-            return self._packed(input, hx)
         if input.dim() not in (2, 3):
             raise ValueError(
                 f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead"
@@ -141,18 +125,7 @@ class RNNBase(Module):
         if single:
             output = output.squeeze(0 if self.batch_first else 1)
             lasts = [last.squeeze(1) for last in lasts]
-        return output, self._as_hidden(lasts)
-
-    def _packed(self, input: PackedSequence, hx: Any) -> tuple[Any, Any]:
-        data, sizes, order, undo = input
-        batch = int(sizes[0])
-        states = self._states(hx, batch, data, single=False)
-        if hx is not None and order is not None:
-            states = [state.index_select(1, order) for state in states]
-        rows, lasts = self._layers(data, sizes.tolist(), states)
-        if undo is not None:
-            lasts = [last.index_select(1, undo) for last in lasts]
-        return PackedSequence(rows, sizes, order, undo), self._as_hidden(lasts)
+        return output, tuple(lasts) if self.states > 1 else lasts[0]
 
     def _layers(
         self, rows: Tensor, sizes: list[int], states: list[Tensor]
@@ -183,35 +156,18 @@ class RNNBase(Module):
     def _states(self, hx: Any, batch: int, like: Tensor, single: bool) -> list[Tensor]:
         """The initial states, zeros where none are given; checked."""
         places = self.num_layers * (2 if self.bidirectional else 1)
-        sizes = self._state_sizes()
+        shape = (places, batch, self.hidden_size)
         if hx is None:
             return [
-                creation.zeros(places, batch, size, dtype=like.dtype, device=like.device)
-                for size in sizes
+                creation.zeros(shape, dtype=like.dtype, device=like.device)
+                for _ in range(self.states)
             ]
-        given = list(hx) if len(sizes) > 1 else [hx]
-        dims = 2 if single else 3
+        given = list(hx) if self.states > 1 else [hx]
+        expected = (places, self.hidden_size) if single else shape
         for state in given:
-            if state.dim() != dims:
-                kind = "unbatched 2-D" if single else "batched 3-D"
-                raise RuntimeError(
-                    f"For {kind} input, hx should also be {dims}-D but got {state.dim()}-D tensor"
-                )
-        if single:
-            given = [state.unsqueeze(1) for state in given]
-        for state, size, name in zip(given, sizes, ("hidden", "cell"), strict=False):
-            if tuple(state.shape) != (places, batch, size):
-                what = "hidden size" if len(sizes) == 1 else f"{name}[{sizes.index(size)}] size"
-                raise RuntimeError(
-                    f"Expected {what} {(places, batch, size)}, got {list(state.shape)}"
-                )
-        return given
-
-    def _state_sizes(self) -> list[int]:
-        return [self.hidden_size]
-
-    def _as_hidden(self, lasts: list[Tensor]) -> Any:
-        return lasts[0]
+            if tuple(state.shape) != expected:
+                raise RuntimeError(f"Expected hidden size {expected}, got {list(state.shape)}")
+        return [state.unsqueeze(1) for state in given] if single else given
 
 
 _KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
@@ -240,28 +196,22 @@ class RNN(RNNBase):
         self_mode = f"RNN_{nonlinearity.upper()}"
         super().__init__(
             self_mode, input_size, hidden_size, num_layers, bias, batch_first, dropout,
-            bidirectional, 0, device, dtype,
+            bidirectional, device, dtype,
         )  # fmt: skip
         self.nonlinearity = nonlinearity
 
 
 class LSTM(RNNBase):
-    """Long short-term memory; the state is (h, c). `proj_size` makes h smaller than c."""
+    """Long short-term memory; the state is (h, c)."""
+
+    states = 2
 
     def __init__(self, input_size: int, hidden_size: int, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", input_size, hidden_size, *args, **kwargs)
-
-    def _state_sizes(self) -> list[int]:
-        return [self.proj_size or self.hidden_size, self.hidden_size]
-
-    def _as_hidden(self, lasts: list[Tensor]) -> Any:
-        return tuple(lasts)
 
 
 class GRU(RNNBase):
     """Gated recurrent units."""
 
     def __init__(self, input_size: int, hidden_size: int, *args: Any, **kwargs: Any) -> None:
-        if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", input_size, hidden_size, *args, **kwargs)

@@ -20,7 +20,8 @@ from minitorch_dist.tensors.tensor import Tensor
 
 Hook = Callable[..., Any]
 
-EXTRA = "_extra_state"
+
+EXTRA = "_extra_state"  # what a module keeps beside its tensors
 
 
 class _IncompatibleKeys(NamedTuple):
@@ -77,11 +78,7 @@ class StateDictModule(ModuleTree):
                     destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
                 )
         for hook in self._state_dict_hooks.values():
-            replaced = hook(self, destination, prefix, local_metadata)
-            if replaced is not None:
-                if getattr(hook, "_from_public_api", False):
-                    raise RuntimeError("state_dict post-hook must return None")
-                destination = replaced
+            hook(self, destination, prefix, local_metadata)
         return destination
 
     def _save_to_state_dict(
@@ -90,7 +87,7 @@ class StateDictModule(ModuleTree):
         """Enter what belongs to this module itself. Classes with a state of their own override it."""
         for name, tensor in self._own_state().items():
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
-        if _overrides(self, "get_extra_state"):
+        if hasattr(self, "get_extra_state"):  # of a class of the user's
             destination[prefix + EXTRA] = self.get_extra_state()
 
     def _own_state(self) -> dict[str, Any]:
@@ -98,14 +95,6 @@ class StateDictModule(ModuleTree):
         buffers = {name: b for name, b in self._buffers.items() if name not in left_out}
         both = {**self._parameters, **buffers}
         return {name: tensor for name, tensor in both.items() if tensor is not None}
-
-    def get_extra_state(self) -> Any:
-        """Override both to keep more than tensors: the result is saved …"""
-        raise RuntimeError("get_extra_state() is called only where a module overrides it")
-
-    def set_extra_state(self, state: Any) -> None:
-        """… and handed to this one when loading."""
-        raise RuntimeError("set_extra_state() is called only where a module overrides it")
 
     # --------------------------------------------------------------------------------- putting in
 
@@ -138,12 +127,7 @@ class StateDictModule(ModuleTree):
                     load(child, {k: v for k, v in part.items() if k.startswith(below)}, below)
             keys = _IncompatibleKeys(missing, unexpected)
             for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, keys) is not None:
-                    raise AssertionError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not "
-                        "expected to return new values, if incompatible_keys need to be modified, "
-                        "it should be done inplace."
-                    )
+                hook(module, keys)
 
         load(self, state, "")
         if strict and unexpected:
@@ -169,15 +153,8 @@ class StateDictModule(ModuleTree):
     ) -> None:
         """Load what belongs to this module itself; names and complaints go into the lists."""
         for hook in self._load_state_dict_pre_hooks.values():
-            hook(
-                state_dict,
-                prefix,
-                local_metadata,
-                strict,
-                missing_keys,
-                unexpected_keys,
-                error_msgs,
-            )
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                 error_msgs)  # fmt: skip
         own = self._own_state()
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, tensor in own.items():
@@ -186,18 +163,19 @@ class StateDictModule(ModuleTree):
                 self._load_tensor(name, key, tensor, state_dict[key], assign, error_msgs)
             elif strict:
                 missing_keys.append(key)
-        extra = prefix + EXTRA
-        has_extra = _overrides(self, "set_extra_state")
-        if has_extra and extra in state_dict:
-            self.set_extra_state(state_dict[extra])
-        elif has_extra and strict:
-            missing_keys.append(extra)
+        known = {*own}
+        if hasattr(self, "set_extra_state"):
+            known.add(EXTRA)
+            if prefix + EXTRA in state_dict:
+                self.set_extra_state(state_dict[prefix + EXTRA])
+            elif strict:
+                missing_keys.append(prefix + EXTRA)
         if strict:
             for key in state_dict:
-                if key.startswith(prefix) and not (key == extra and has_extra):
-                    first, dot, _ = key[len(prefix) :].partition(".")
-                    if not (first in self._modules if dot else first in own):
-                        unexpected_keys.append(key)
+                first, dot, _ = key[len(prefix) :].partition(".")
+                is_known = first in self._modules if dot else first in known
+                if key.startswith(prefix) and not is_known:
+                    unexpected_keys.append(key)
 
     def _load_tensor(
         self, name: str, key: str, mine: Any, value: Any, assign: bool, errors: list[str]
@@ -246,16 +224,6 @@ class StateDictModule(ModuleTree):
 
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """`hook(module, state_dict, prefix, local_metadata)` changes the collected state in place."""
-        hook._from_public_api = True  # type: ignore[attr-defined]
-        return RemovableHandle(self._state_dict_hooks, hook)
-
-    def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
-        """As above; the hook's result replaces the state."""
-        if getattr(hook, "_from_public_api", False):
-            raise RuntimeError(
-                "Cannot register the same function as the state dict post hook that was previously "
-                "registered via register_state_dict_post_hook"
-            )
         return RemovableHandle(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
@@ -281,10 +249,6 @@ class BoundHook:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.hook(self.module, *args, **kwargs)
-
-
-def _overrides(module: StateDictModule, method: str) -> bool:
-    return getattr(type(module), method) is not getattr(StateDictModule, method)
 
 
 def _quoted(keys: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -52,40 +52,9 @@ def _length(x: Tensor, batch_first: bool) -> int:
 
 
 class _Layer(Module):
-    """The common part of encoder and decoder layers: the feed-forward block, and the place of the norms."""
+    """The common part of encoder and decoder layers. Each sublayer is added to its input and normalised."""
 
-    norm_first: bool
-
-    def _build(
-        self,
-        d_model: int, nhead: int, dim_feedforward: int, dropout: float, activation: Any,
-        layer_norm_eps: float, batch_first: bool, norm_first: bool, bias: bool, norms: int,
-        attentions: tuple[str, ...], device: Any, dtype: Any,
-    ) -> None:  # fmt: skip
-        where = {"device": device, "dtype": dtype}
-        for name in attentions:
-            attention = MultiheadAttention(
-                d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **where
-            )
-            setattr(self, name, attention)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **where)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **where)
-        self.norm_first = norm_first
-        for number in range(1, norms + 1):
-            setattr(
-                self, f"norm{number}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
-            )
-        for number in range(1, norms + 1):
-            setattr(self, f"dropout{number}", Dropout(dropout))
-        self.activation = _activation(activation)
-
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))  # type: ignore[no-any-return]
-
-
-class TransformerEncoderLayer(_Layer):
-    """Self-attention, then two linear layers; each added to its input and normalised."""
+    attentions: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
@@ -102,10 +71,38 @@ class TransformerEncoderLayer(_Layer):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self._build(
-            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
-            norm_first, bias, 2, ("self_attn",), device, dtype,
-        )  # fmt: skip
+        where: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
+        for name in self.attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout=dropout, batch_first=batch_first, **where
+            )
+            setattr(self, name, attention)
+        self.linear1 = Linear(d_model, dim_feedforward, **where)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **where)
+        self.norm_first = norm_first
+        sublayers = range(1, len(self.attentions) + 2)
+        for number in sublayers:
+            setattr(self, f"norm{number}", LayerNorm(d_model, eps=layer_norm_eps, **where))
+        for number in sublayers:
+            setattr(self, f"dropout{number}", Dropout(dropout))
+        self.activation = _activation(activation)
+
+    def _sublayer(self, number: int, x: Any, function: Activation) -> Any:
+        """x + function(x), where `function` sees a normalised x, or the sum is normalised."""
+        norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
+        if self.norm_first:
+            return x + dropout(function(norm(x)))
+        return norm(x + dropout(function(x)))
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))  # type: ignore[no-any-return]
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention, then two linear layers."""
+
+    attentions = ("self_attn",)
 
     def forward(
         self,
@@ -117,45 +114,18 @@ class TransformerEncoderLayer(_Layer):
         padding = canonical_mask(
             src_key_padding_mask, "src_key_padding_mask", src, src_mask, "src_mask"
         )
-        x = src
-        masks = (canonical_mask(src_mask, "src_mask", src), padding, is_causal)
-        if self.norm_first:
-            x = x + self._attend(self.norm1(x), *masks)
-            return x + self.dropout2(self._feed_forward(self.norm2(x)))  # type: ignore[no-any-return]
-        x = self.norm1(x + self._attend(x, *masks))
-        return self.norm2(x + self.dropout2(self._feed_forward(x)))  # type: ignore[no-any-return]
-
-    def _attend(
-        self, x: Tensor, mask: Tensor | None, padding: Tensor | None, causal: bool
-    ) -> Tensor:
-        seen = self.self_attn(
-            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=causal
-        )
-        return self.dropout1(seen[0])  # type: ignore[no-any-return]
+        options = {
+            "attn_mask": canonical_mask(src_mask, "src_mask", src), "key_padding_mask": padding,
+            "need_weights": False, "is_causal": is_causal,
+        }  # fmt: skip
+        x = self._sublayer(1, src, lambda x: self.self_attn(x, x, x, **options)[0])
+        return self._sublayer(2, x, self._feed_forward)  # type: ignore[no-any-return]
 
 
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's memory, then two linear layers."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Activation = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self._build(
-            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
-            norm_first, bias, 3, ("self_attn", "multihead_attn"), device, dtype,
-        )  # fmt: skip
+    attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -168,28 +138,17 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        def itself(x: Any) -> Any:
-            seen = self.self_attn(
-                x, x, x, attn_mask=tgt_mask, key_padding_mask=tgt_key_padding_mask,
-                need_weights=False, is_causal=tgt_is_causal,
-            )  # fmt: skip
-            return self.dropout1(seen[0])
-
-        def other(x: Any) -> Any:
-            seen = self.multihead_attn(
-                x, memory, memory, attn_mask=memory_mask, key_padding_mask=memory_key_padding_mask,
-                need_weights=False, is_causal=memory_is_causal,
-            )  # fmt: skip
-            return self.dropout2(seen[0])
-
-        x: Any = tgt
-        if self.norm_first:
-            x = x + itself(self.norm1(x))
-            x = x + other(self.norm2(x))
-            return x + self.dropout3(self._feed_forward(self.norm3(x)))  # type: ignore[no-any-return]
-        x = self.norm1(x + itself(x))
-        x = self.norm2(x + other(x))
-        return self.norm3(x + self.dropout3(self._feed_forward(x)))  # type: ignore[no-any-return]
+        itself = {
+            "attn_mask": tgt_mask, "key_padding_mask": tgt_key_padding_mask,
+            "need_weights": False, "is_causal": tgt_is_causal,
+        }  # fmt: skip
+        other = {
+            "attn_mask": memory_mask, "key_padding_mask": memory_key_padding_mask,
+            "need_weights": False, "is_causal": memory_is_causal,
+        }  # fmt: skip
+        x = self._sublayer(1, tgt, lambda x: self.self_attn(x, x, x, **itself)[0])
+        x = self._sublayer(2, x, lambda x: self.multihead_attn(x, memory, memory, **other)[0])
+        return self._sublayer(3, x, self._feed_forward)  # type: ignore[no-any-return]
 
 
 class TransformerEncoder(Module):

@@ -101,20 +101,6 @@ class ModuleTree(Registry):
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
 
-    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
-        """Put `module` at a dotted path. With `strict`, something must be there already."""
-        if target == "":
-            raise ValueError("Cannot set the submodule without a target name!")
-        if not isinstance(module, Registry):
-            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
-        path, _, name = target.rpartition(".")
-        parent = self.get_submodule(path)
-        if strict and not hasattr(parent, name):
-            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
-        if hasattr(parent, name) and not isinstance(getattr(parent, name), Registry):
-            raise AttributeError(f"`{name}` is not an nn.Module")
-        setattr(parent, name, module)
-
     def get_parameter(self, target: str) -> Parameter:
         return self._get_member(target, "_parameters", "an nn.Parameter")  # type: ignore[no-any-return]
 
@@ -123,10 +109,7 @@ class ModuleTree(Registry):
 
     def _get_member(self, target: str, table: str, what: str) -> Any:
         path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        found = getattr(module, table).get(name)
+        found = getattr(self.get_submodule(path), table).get(name)
         if found is None:
             raise AttributeError(f"`{name}` is not {what}")
         return found

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from types import GeneratorType
-from typing import Any
 
 import numpy as np
 
@@ -64,25 +61,10 @@ def clip_grad_norm_(
     foreach: bool | None = None,
 ) -> Tensor:
     """Scale all gradients so that their joint norm is at most `max_norm`; returns what it was."""
-    is_generator = isinstance(parameters, GeneratorType)
     found = _listed(parameters)
-    if is_generator and not found:
-        warnings.warn(
-            "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2
-        )
     total = get_total_norm(_gradients(found), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(found, max_norm, total)
     return total
-
-
-def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
-    warnings.warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
-        "`torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning,
-        stacklevel=2,
-    )
-    return clip_grad_norm_(*args, **kwargs)
 
 
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:

@@ -1,30 +1,19 @@
 """Schedules of the learning rate: PyTorch's `torch.optim.lr_scheduler`.
 
 schedule      what all share
-factors       a simple factor for each epoch: steps, exponentials, lines, polynomials, lambdas
-cosine        annealing, with and without restarts
-cycles        stepped after every batch; the momentum moves against the rate
+factors       a simple factor for each epoch: steps, exponentials, lines, lambdas
+cosine        down along half a cosine
 plateau       lower when a metric has stopped improving
-combined      several on one optimizer
+sequential    one schedule after the other, such as a warmup before a cosine
 """
 
-from minitorch_dist.optim.lr_scheduler.combined import (
-    ChainedScheduler as ChainedScheduler,
-    SequentialLR as SequentialLR,
-)
-from minitorch_dist.optim.lr_scheduler.cosine import (
-    CosineAnnealingLR as CosineAnnealingLR,
-    CosineAnnealingWarmRestarts as CosineAnnealingWarmRestarts,
-)
-from minitorch_dist.optim.lr_scheduler.cycles import CyclicLR as CyclicLR, OneCycleLR as OneCycleLR
+from minitorch_dist import not_offered
+from minitorch_dist.optim.lr_scheduler.cosine import CosineAnnealingLR as CosineAnnealingLR
 from minitorch_dist.optim.lr_scheduler.factors import (
-    ConstantLR as ConstantLR,
     ExponentialLR as ExponentialLR,
     LambdaLR as LambdaLR,
     LinearLR as LinearLR,
-    MultiplicativeLR as MultiplicativeLR,
     MultiStepLR as MultiStepLR,
-    PolynomialLR as PolynomialLR,
     StepLR as StepLR,
 )
 from minitorch_dist.optim.lr_scheduler.plateau import ReduceLROnPlateau as ReduceLROnPlateau
@@ -32,3 +21,6 @@ from minitorch_dist.optim.lr_scheduler.schedule import (
     LRScheduler as LRScheduler,
     _LRScheduler as _LRScheduler,
 )
+from minitorch_dist.optim.lr_scheduler.sequential import SequentialLR as SequentialLR
+
+not_offered.guard(globals())

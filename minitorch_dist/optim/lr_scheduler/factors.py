@@ -51,30 +51,6 @@ class MultiStepLR(ChainableLR):
         return float(self.gamma ** self.milestones[self.last_epoch])
 
 
-class ConstantLR(ChainableLR):
-    """Times `factor` until epoch `total_iters`, then as it was."""
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        factor: float = 1.0 / 3,
-        total_iters: int = 5,
-        last_epoch: int = -1,
-    ) -> None:
-        if factor > 1.0 or factor < 0:
-            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
-        self.factor, self.total_iters = factor, total_iters
-        super().__init__(optimizer, last_epoch)
-
-    def closed(self) -> float:
-        return self.factor if self.last_epoch < self.total_iters else 1.0
-
-    def chained(self) -> float:
-        if self.last_epoch == 0:
-            return self.factor
-        return 1.0 / self.factor if self.last_epoch == self.total_iters else 1.0
-
-
 class LinearLR(ChainableLR):
     """The factor moves from `start_factor` to `end_factor` in `total_iters` equal steps."""
 
@@ -125,53 +101,22 @@ class ExponentialLR(ChainableLR):
         return 1.0 if self._is_initial else self.gamma
 
 
-class PolynomialLR(ChainableLR):
-    """Down to zero at epoch `total_iters`, as (1 − t / total_iters) to the given power."""
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        total_iters: int = 5,
-        power: float = 1.0,
-        last_epoch: int = -1,
-    ) -> None:
-        self.total_iters, self.power = total_iters, power
-        super().__init__(optimizer, last_epoch)
-
-    def _left(self, epoch: int) -> float:
-        return 1.0 - min(self.total_iters, epoch) / self.total_iters
-
-    def closed(self) -> float:
-        return float(self._left(self.last_epoch) ** self.power)
-
-    def chained(self) -> float:
-        if self._is_initial or self.last_epoch > self.total_iters:
-            return 1.0
-        return float((self._left(self.last_epoch) / self._left(self.last_epoch - 1)) ** self.power)
-
-
-class _FunctionLR(LRScheduler):
-    """Schedules given by a function of the epoch, one for all groups or one for each."""
+class LambdaLR(LRScheduler):
+    """lr(t) = base_lr · lr_lambda(t), with one function for all groups or one for each."""
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1
     ) -> None:
         groups = len(optimizer.param_groups)
-        if isinstance(lr_lambda, (list, tuple)):
-            if len(lr_lambda) != groups:
-                raise ValueError(f"Expected {groups} lr_lambdas, but got {len(lr_lambda)}")
-            self.lr_lambdas: list[Factor] = list(lr_lambda)
-        else:
-            self.lr_lambdas = [lr_lambda] * groups
-        for function in self.lr_lambdas:
-            if not callable(function):
-                raise TypeError(
-                    f"lr_lambda should be a function, but got {type(function).__name__}"
-                )
+        several = isinstance(lr_lambda, (list, tuple))
+        self.lr_lambdas: list[Any] = list(lr_lambda) if several else [lr_lambda] * groups  # type: ignore[arg-type]
+        if len(self.lr_lambdas) != groups:
+            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
         super().__init__(optimizer, last_epoch)
 
-    def factors(self) -> list[float]:
-        return [function(self.last_epoch) for function in self.lr_lambdas]
+    def get_lr(self) -> list[float]:
+        pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
+        return [base * function(self.last_epoch) for base, function in pairs]
 
     def state_dict(self) -> dict[str, Any]:
         """Functions are not saved; callable objects are, by what they hold."""
@@ -189,21 +134,3 @@ class _FunctionLR(LRScheduler):
         for function, saved in zip(own, state_dict["lr_lambdas"], strict=True):
             if saved is not None:
                 function.__dict__.update(saved)
-
-
-class LambdaLR(_FunctionLR):
-    """lr(t) = base_lr · lr_lambda(t)"""
-
-    def get_lr(self) -> list[float]:
-        self._warn_outside_step()
-        return [base * f for base, f in zip(self.base_lrs, self.factors(), strict=True)]
-
-
-class MultiplicativeLR(_FunctionLR):
-    """lr(t) = lr(t − 1) · lr_lambda(t)"""
-
-    def get_lr(self) -> list[float]:
-        self._warn_outside_step()
-        if self._is_initial:
-            return self.current()
-        return [rate * f for rate, f in zip(self.current(), self.factors(), strict=True)]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from minitorch_dist.optim.lr_scheduler.schedule import (
-    EPOCH_IS_DEPRECATED,
     LRScheduler,
     assign,
     check_optimizer,
@@ -68,11 +66,7 @@ class ReduceLROnPlateau(LRScheduler):
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Tell the metric of the epoch that has ended."""
         current = float(number(metrics))
-        if epoch is None:
-            epoch = self.last_epoch + 1
-        else:
-            warnings.warn(EPOCH_IS_DEPRECATED, UserWarning, stacklevel=2)
-        self.last_epoch = epoch
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best = current
             self.num_bad_epochs = 0
@@ -82,7 +76,7 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            self._reduce_lr(epoch)
+            self._reduce_lr()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
         self._last_lr = self.current()
@@ -93,7 +87,7 @@ class ReduceLROnPlateau(LRScheduler):
             return sign * value > sign * best * (1 + sign * self.threshold)
         return sign * value > sign * best + self.threshold
 
-    def _reduce_lr(self, epoch: int) -> None:
+    def _reduce_lr(self) -> None:
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:

@@ -52,7 +52,6 @@ from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.sim import SimTransport
 from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import Medium
-from transports.virtual.network import FIRST_COME
 
 TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 
@@ -156,12 +155,8 @@ class BatchedEngine(MessageEngine):
     def _wires_of(self, group: Group) -> topology_links.DeclaredLinks | None:
         number = group.channel.number
         if number not in self._wires:
-            network, ranks = self.medium.network, group.channel.ranks
-            is_fifo = network.sharing == FIRST_COME
-            wires = (
-                topology_links.wires_of(network.topology, ranks, self.adding) if is_fifo else None
-            )
-            self._wires[number] = wires
+            topology, ranks = self.medium.network.topology, group.channel.ranks
+            self._wires[number] = topology_links.wires_of(topology, ranks, self.adding)
         return self._wires[number]
 
     def meet(

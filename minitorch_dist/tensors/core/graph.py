@@ -329,5 +329,5 @@ def modified(array: Array, reader: str, version: int, expected: int) -> RuntimeE
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{type_name(array)} {list(array.shape)}], which {reader} reads, is at version "
         f"{version}; expected version {expected} instead. Hint: clone() the tensor before the "
-        "in-place operation, or find it with autograd.set_detect_anomaly(True)."
+        "in-place operation."
     )

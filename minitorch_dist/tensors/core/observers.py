@@ -1,7 +1,7 @@
 """The events that the core tells to its observers. It imports none of them: they attach themselves.
 
-    nodes       an operation was recorded as a node      checkpointing, `detect_anomaly`, the counter of work
-    around      a node computes its gradients            `detect_anomaly`, the counter of work
+    nodes       an operation was recorded as a node      checkpointing, the counter of work
+    around      a node computes its gradients            the profiler, the counter of work
     operated    an operation has read and written        a simulated device that takes time
     memory      an accelerator's memory is taken         the ledger
 

@@ -7,8 +7,8 @@ system has given to this process to read and which hold no memory.
     x = ShapeArray((8192, 4096), np.float32)
     (x @ x.T).shape          (8192, 8192), at once
 
-numpy asks `__array_ufunc__` and `__array_function__` before it computes; `ufuncs` and `functions` answer. What has no rule and is
-written in Python runs as it is, by way of `super().__array_function__`.
+numpy asks `__array_ufunc__` and `__array_function__` before it computes; `ufuncs` and `functions` answer. A function of numpy
+that is written in Python and has no rule runs as it is, by way of `super().__array_function__`.
 A caller that needs a number gets `NumbersNeeded`. `x.any()` and `x.all()` of a whole array are an exception: operations
 ask them to refuse wrong values, and here no value is wrong. As a condition `any` is False, and `all` is True.
 """

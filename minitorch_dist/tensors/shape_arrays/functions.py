@@ -30,7 +30,7 @@ RULES: dict[Any, F] = {}
 
 
 def rule_of(func: Any) -> F | None:
-    """What answers this function; None if its own text may run."""
+    """The rule that answers this function; None if its own text may run."""
     if func in RULES or func in AS_THEY_ARE:
         return RULES.get(func)
     if func in NEED_NUMBERS:

@@ -26,7 +26,6 @@ from minitorch_dist.utils.data.sampler import (
     RandomSampler as RandomSampler,
     Sampler as Sampler,
     SequentialSampler as SequentialSampler,
-    WeightedRandomSampler as WeightedRandomSampler,
 )
 from minitorch_dist.utils.data.worker import get_worker_info as get_worker_info
 

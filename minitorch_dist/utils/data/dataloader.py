@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
@@ -25,8 +23,6 @@ from minitorch_dist.utils.data.sampler import (
 
 T_co = TypeVar("T_co", covariant=True)
 
-_FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
-
 
 class Endless(Sampler[None]):
     """The numbers of a stream's samples: it has none, and only the stream knows its end."""
@@ -44,7 +40,6 @@ class DataLoader(Generic[T_co]):
     exceptions are raised here, and their death is. `pin_memory` has no effect.
     """
 
-    _is_complete = False
     _iterator: ParallelPass | None = None
 
     def __init__(
@@ -70,11 +65,16 @@ class DataLoader(Generic[T_co]):
         self._is_stream = isinstance(dataset, IterableDataset)
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         if self._is_stream:
-            _check_stream(shuffle, sampler, batch_sampler)
+            _check_stream(shuffle=shuffle, sampler=sampler, batch_sampler=batch_sampler)
         self.num_workers, self.timeout = num_workers, timeout
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.worker_init_fn = pin_memory, worker_init_fn
-        self.multiprocessing_context = _context(multiprocessing_context, num_workers)
+        named = isinstance(multiprocessing_context, str)
+        self.multiprocessing_context: Any = (
+            multiprocessing.get_context(multiprocessing_context)  # type: ignore[arg-type]
+            if named
+            else multiprocessing_context
+        )
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -100,9 +100,6 @@ class DataLoader(Generic[T_co]):
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
-        self._announced: int | None = None  # what len() said of a stream
-        self._is_complete = True
-        _warn_of_many(num_workers)
 
     def _default_sampler(self, shuffle: bool | None, generator: Generator | None) -> Sampler[Any]:
         if self._is_stream:
@@ -111,13 +108,6 @@ class DataLoader(Generic[T_co]):
         return (
             RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         )
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if self._is_complete and name in _FIXED:
-            raise ValueError(
-                f"{name} attribute should not be set after {type(self).__name__} is initialized"
-            )
-        super().__setattr__(name, value)
 
     # ----------------------------------------------------------------------------------- iterating
 
@@ -135,16 +125,13 @@ class DataLoader(Generic[T_co]):
             self.drop_last,
         )
         if self.num_workers == 0:
-            return SerialPass(self._index_sampler, recipe, self._announced)
+            return SerialPass(self._index_sampler, recipe)
         if self._iterator is not None and self._iterator.is_alive():
-            self._iterator.restart(self._announced)
+            self._iterator.restart()
             return self._iterator
-        if not self.prefetch_factor:
-            raise AssertionError("prefetch_factor must be greater than 0")
         made = ParallelPass(
             self._index_sampler,
             recipe,
-            self._announced,
             lambda: LoaderWorkers(
                 recipe,
                 self.num_workers,
@@ -152,7 +139,7 @@ class DataLoader(Generic[T_co]):
                 self.worker_init_fn,
                 self.multiprocessing_context,
             ),
-            self.prefetch_factor,
+            self.prefetch_factor or 2,
             self.timeout,
             self.persistent_workers,
         )
@@ -164,57 +151,13 @@ class DataLoader(Generic[T_co]):
         """The number of batches. Of a stream: if its dataset has a length, which it may exceed."""
         if not self._is_stream:
             return size(self._index_sampler)
-        length = self._announced = size(self.dataset)
+        length = size(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
-    def __repr__(self) -> str:
-        batches = "single elements" if self.batch_size is None else f"batches of {self.batch_size}"
-        if self.batch_size is None and self.batch_sampler is not None:
-            batches = f"batches by {type(self.batch_sampler).__name__}"
-        by = f"{self.num_workers} workers" if self.num_workers else "this process"
-        return f"<DataLoader: {batches} of {type(self.dataset).__name__}, made by {by}>"
-
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_iterator": None}  # processes stay here
-
-
-def _context(context: str | BaseContext | None, num_workers: int) -> BaseContext | None:
-    """How worker processes are started, by Python's name for it."""
-    if context is not None and num_workers == 0:
-        raise ValueError(
-            "multiprocessing_context can only be used with multi-process loading "
-            f"(num_workers > 0), but got num_workers={num_workers}"
-        )
-    methods = multiprocessing.get_all_start_methods()
-    if isinstance(context, str) and context not in methods:
-        raise ValueError(
-            "multiprocessing_context option should specify a valid start method in "
-            f"{methods!r}, but got multiprocessing_context={context!r}"
-        )
-    made = multiprocessing.get_context(context) if isinstance(context, str) else context
-    if not isinstance(made, BaseContext | None):
-        raise TypeError(
-            "multiprocessing_context option should be a valid context object or a string "
-            f"specifying the start method, but got multiprocessing_context={context}"
-        )
-    return made
-
-
-def _warn_of_many(num_workers: int) -> None:
-    """Warn about more workers than processors."""
-    count = getattr(os, "sched_getaffinity", None)
-    processors = len(count(0)) if count else os.cpu_count() or 1
-    if num_workers > processors:
-        warnings.warn(
-            f"This DataLoader will create {num_workers} worker processes in total. Our "
-            f"suggested max number of worker in current system is {processors}. Please be "
-            "aware that excessive worker creation might get DataLoader running slow or even "
-            "freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _check_workers(
@@ -227,26 +170,17 @@ def _check_workers(
         )
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
-    if num_workers == 0 and prefetch_factor is not None:
-        raise ValueError(
-            "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 "
-            "to enable multiprocessing, otherwise set prefetch_factor to None."
-        )
-    if prefetch_factor is not None and prefetch_factor < 0:
-        raise ValueError("prefetch_factor option should be non-negative")
-    if persistent_workers and num_workers == 0:
-        raise ValueError("persistent_workers option needs num_workers > 0")
+    ahead = prefetch_factor is not None or persistent_workers
+    if num_workers == 0 and ahead:
+        raise ValueError("prefetch_factor and persistent_workers need num_workers > 0")
+    if prefetch_factor is not None and prefetch_factor <= 0:
+        raise ValueError(f"prefetch_factor should be positive, but got {prefetch_factor}")
 
 
-def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
-    for name, value in ("sampler", sampler), ("batch_sampler", batch_sampler):
-        if value is not None:
+def _check_stream(**options: Any) -> None:
+    for name, value in options.items():
+        if value:
             raise ValueError(
                 f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
                 f"{name}={value}"
             )
-    if shuffle:
-        raise ValueError(
-            "DataLoader with IterableDataset: expected unspecified shuffle option, but got "
-            f"shuffle={shuffle}"
-        )

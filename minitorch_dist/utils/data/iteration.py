@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -13,33 +12,14 @@ from minitorch_dist.utils.data.worker import END, FAILED
 
 
 class LoaderIterator(Iterator[Any]):
-    """The common part of both: counting, and a warning about streams longer than announced."""
+    """The common part of both."""
 
-    def __init__(self, numbers: Any, recipe: FetchSettings, announced: int | None) -> None:
+    def __init__(self, numbers: Any, recipe: FetchSettings) -> None:
         self._index_sampler = numbers
         self._recipe = recipe
-        self._announced = announced
-        self._num_yielded = 0
 
     def __len__(self) -> int:
         return len(self._index_sampler)
-
-    def __next__(self) -> Any:
-        data = self._next_data()
-        self._num_yielded += 1
-        if self._announced is not None and self._num_yielded > self._announced:
-            warnings.warn(
-                f"Length of IterableDataset {self._recipe.dataset} was reported to be "
-                f"{self._announced} (when accessing len(dataloader)), but {self._num_yielded} "
-                "samples have been fetched. With several workers, each yields the whole dataset "
-                "unless its __iter__ asks get_worker_info() for its part.",
-                UserWarning,
-                stacklevel=2,
-            )
-        return data
-
-    def _next_data(self) -> Any:
-        raise NotImplementedError
 
     def __getstate__(self) -> NoReturn:
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
@@ -48,12 +28,12 @@ class LoaderIterator(Iterator[Any]):
 class SerialPass(LoaderIterator):
     """The samples are fetched when they are asked for."""
 
-    def __init__(self, numbers: Any, recipe: FetchSettings, announced: int | None) -> None:
-        super().__init__(numbers, recipe, announced)
+    def __init__(self, numbers: Any, recipe: FetchSettings) -> None:
+        super().__init__(numbers, recipe)
         self._numbers = iter(numbers)
         self._fetch = recipe.start()
 
-    def _next_data(self) -> Any:
+    def __next__(self) -> Any:
         return self._fetch(next(self._numbers))
 
 
@@ -64,25 +44,23 @@ class ParallelPass(LoaderIterator):
         self,
         numbers: Any,
         recipe: FetchSettings,
-        announced: int | None,
         start_pool: Callable[[], LoaderWorkers],
         prefetch: int,
         timeout: float,
         keep: bool,
     ) -> None:
-        super().__init__(numbers, recipe, announced)
+        super().__init__(numbers, recipe)
         self._prefetch, self._timeout, self._keep = prefetch, timeout, keep
         self._turn = -1
         self._pool = start_pool()
-        self.restart(announced)
+        self.restart()
 
     def is_alive(self) -> bool:
         """Whether the workers are still there."""
         return self._pool.close.alive
 
-    def restart(self, announced: int | None) -> None:
+    def restart(self) -> None:
         """Begin a new pass with the same workers. Their late answers to the old one are dropped."""
-        self._announced, self._num_yielded = announced, 0
         self._numbers = iter(self._index_sampler)
         self._turn += 1
         workers = len(self._pool.processes)
@@ -109,7 +87,7 @@ class ParallelPass(LoaderIterator):
         self._waiting[number] = worker
         self._pool.ask(worker, self._turn, number, wanted)
 
-    def _next_data(self) -> Any:
+    def __next__(self) -> Any:
         while self._waiting or self._arrived:
             due = min((*self._waiting, *self._arrived))
             if due in self._arrived:

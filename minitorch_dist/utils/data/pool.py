@@ -100,10 +100,6 @@ class LoaderWorkers:
             "with num_workers=0 the cause shows in this process."
         )
 
-    def __repr__(self) -> str:
-        alive = sum(process.is_alive() for process in self.processes) if self.close.alive else 0
-        return f"<Pool of {len(self.processes)} workers, {alive} alive>"
-
 
 def _end(
     processes: list[BaseProcess], tasks: list[Connection], answers: list[Connection], owner: int

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from minitorch_dist.tensors import generator as generators
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making.creation import as_tensor
-from minitorch_dist.tensors.ops.making.draws import multinomial
 from minitorch_dist.tensors.ops.making.random import randint, randperm
 
 T_co = TypeVar("T_co", covariant=True)
@@ -64,10 +62,6 @@ class RandomSampler(Sampler[int]):
     ) -> None:
         self.data_source, self.replacement = data_source, replacement
         self._num_samples, self.generator = num_samples, generator
-        if not isinstance(replacement, bool):
-            raise TypeError(
-                f"replacement should be a boolean value, but got replacement={replacement}"
-            )
         _positive("num_samples", self.num_samples)
 
     @property
@@ -91,46 +85,11 @@ class RandomSampler(Sampler[int]):
         return self.num_samples
 
 
-class WeightedRandomSampler(Sampler[int]):
-    """`num_samples` numbers, each drawn with its weight; the weights need not add up to 1."""
-
-    def __init__(
-        self,
-        weights: Sequence[float],
-        num_samples: int,
-        replacement: bool = True,
-        generator: Generator | None = None,
-    ) -> None:
-        self.num_samples = _positive("num_samples", num_samples)
-        if not isinstance(replacement, bool):
-            raise ValueError(
-                f"replacement should be a boolean value, but got replacement={replacement}"
-            )
-        self.weights = as_tensor(np.asarray(weights, np.float64))
-        if self.weights.array.ndim != 1:
-            raise ValueError(
-                "weights should be a 1d sequence but given weights have shape "
-                f"{self.weights.array.shape}"
-            )
-        self.replacement, self.generator = replacement, generator
-
-    def __iter__(self) -> Iterator[int]:
-        drawn = multinomial(
-            self.weights, self.num_samples, self.replacement, generator=self.generator
-        )
-        return iter(drawn.array.tolist())
-
-    def __len__(self) -> int:
-        return self.num_samples
-
-
 class BatchSampler(Sampler[list[int]]):
     """Lists of `batch_size` numbers; the last may be shorter, or is dropped."""
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         self.batch_size = _positive("batch_size", batch_size)
-        if not isinstance(drop_last, bool):
-            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler, self.drop_last = sampler, drop_last
 
     def __iter__(self) -> Iterator[list[int]]:

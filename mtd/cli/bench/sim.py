@@ -27,10 +27,12 @@ from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules.choice import named
 from mtd import estimates
 from mtd.cli import page
-from transports import simulation
 from transports.errors import Deadlock
-from transports.simulation import SimulatedNode
-from transports.virtual.clock import has_greenlets
+from transports.sim import SimTransport
+from transports.simulation import each_rank
+from transports.stores.store import HashStore
+from transports.virtual import medium
+from transports.virtual.clock import VirtualClock, has_greenlets
 from transports.virtual.network import Network
 from transports.virtual.topology import uniform
 
@@ -55,14 +57,54 @@ def seconds(function: Callable[[], object]) -> float:
     return time.process_time() - begin
 
 
-def ring_of_bytes(rounds: int) -> Callable[[SimulatedNode], None]:
+class ByteRank(bytearray):
+    """A rank that moves bytes, which is its own inbox and sink: it counts the messages of each sender."""
+
+    write = bytearray.extend
+
+    def __init__(self, rank: int, size: int, clock: VirtualClock, store: HashStore) -> None:
+        super().__init__()
+        self.rank, self.size, self.came = rank, size, [0] * size
+        self.transport = SimTransport(rank, size, clock=clock)
+        self.transport.connect(store, self)
+
+    def sink(self, src: int, header: bytes, nbytes: int) -> ByteRank:
+        self.came[src] += 1
+        return self
+
+    def lost(self, src: int, reason: Exception) -> None: ...
+    def space(self) -> None: ...
+    def advance(self, nbytes: int) -> None: ...
+
+    def receive(self, src: int) -> None:
+        """Wait for one more message from `src`."""
+        while not self.came[src]:
+            self.transport.progress(None, lambda: self.came[src] > 0)
+        self.came[src] -= 1
+
+
+def run_nodes(program: Callable[[ByteRank], None], ranks: int, engine: str | None = None) -> int:
+    """How many messages the ranks have sent."""
+    clock, net = VirtualClock(engine=engine), Network(uniform("5us", "100Gb/s"))
+    moving, store = medium.attach(clock, net), HashStore(clock)
+
+    def live(rank: int) -> None:
+        node = ByteRank(rank, ranks, clock, store)
+        program(node)
+        node.transport.close()
+
+    each_rank(clock, ranks, live)
+    return sum(moving.count(rank).messages_sent for rank in range(ranks))
+
+
+def ring_of_bytes(rounds: int) -> Callable[[ByteRank], None]:
     """The messages of a ring all_reduce in so many rounds, without values."""
 
-    def program(node: SimulatedNode) -> None:
-        right, left = (node.rank + 1) % node.world_size, (node.rank - 1) % node.world_size
+    def program(node: ByteRank) -> None:
+        right, left = (node.rank + 1) % node.size, (node.rank - 1) % node.size
         chunk = bytes(64)
         for _ in range(rounds):
-            node.send(right, chunk)
+            node.transport.send(right, b"", chunk)
             node.receive(left)
 
     return program
@@ -80,12 +122,9 @@ def nothing() -> None:
 
 def rate(engine: str, ranks: int, rounds: int) -> float:
     """Messages a second between ranks that move bytes, with ports, counters and digest."""
-    net = uniform("5us", "100Gb/s")
-    outcome: list[simulation.SimulationOutcome[None]] = []
-    taken = seconds(
-        lambda: outcome.append(simulation.run(ring_of_bytes(rounds), ranks, net, engine=engine))
-    )
-    return outcome[0].messages / taken
+    messages: list[int] = []
+    taken = seconds(lambda: messages.append(run_nodes(ring_of_bytes(rounds), ranks, engine)))
+    return messages[0] / taken
 
 
 def full_rate(engine: str, ranks: int, turns: int) -> float:
@@ -110,12 +149,12 @@ def deadlock(ranks: int) -> float:
     """Seconds from the moment when everybody waits until the report is there."""
     begin = [0.0]
 
-    def program(node: SimulatedNode) -> None:
+    def program(node: ByteRank) -> None:
         begin[0] = time.process_time()
         node.receive((node.rank + 1) % ranks)
 
     try:
-        simulation.run(program, ranks)
+        run_nodes(program, ranks)
     except Deadlock:
         return time.process_time() - begin[0]
     raise AssertionError("nobody noticed the deadlock")

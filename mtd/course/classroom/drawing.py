@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from minitorch_dist.distributed.journal import reading
 from minitorch_dist.distributed.journal.events import Event, JournalError
-from minitorch_dist.distributed.journal.matching import matched_messages
+from minitorch_dist.distributed.journal.order import matched_messages
 from minitorch_dist.distributed.journal.run import Journal
 from minitorch_dist.pictures.scene import Scene
 from mtd.course.classroom import names

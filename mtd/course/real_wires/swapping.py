@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,7 @@ def _ranks_over(wire: LessonWire, lesson: Lesson, ranks: int) -> list[tuple[list
     if wire.name == SIM:
         return sim.run(program.run, ranks, arguments, net=wire.address).results
     return processes.run(
-        program.run, ranks, wire.address, arguments, {}, timedelta(seconds=SETTLING),
+        partial(program.run, *arguments), ranks, wire.address, timedelta(seconds=SETTLING),
         limit=SETTLING + LIMIT, start_method=_start_method(),
     )  # fmt: skip
 

@@ -35,7 +35,7 @@ from mtd.planning.fold.classes import (
 from mtd.planning.fold.recording import OperationTrace
 from mtd.planning.fold.replaying import Replayer, own_parts
 from transports.virtual.medium import Medium, Way
-from transports.virtual.network import FIRST_COME, Network
+from transports.virtual.network import Network
 from transports.virtual.topology import Route, Topology, TwoLevel, Uniform
 
 
@@ -63,8 +63,8 @@ class ClassReplay:
         given = nets.read(net) if isinstance(net, str) else net
         self.network = given if isinstance(given, Network) else Network(given)
         limits = self.network.eager, self.network.window, self.network.rendezvous
-        if limits != (None, None, None) or self.network.sharing != FIRST_COME:
-            raise NotAlike("sends wait for their receiver, or messages share links")
+        if limits != (None, None, None):
+            raise NotAlike("sends wait for their receiver")
         if options["adding"] is not None or options["engine"] in ("threads", "greenlet"):
             raise NotAlike("messages go one by one, with their additions")
         if options["timelines"]:
@@ -124,7 +124,7 @@ class ClassReplay:
         stays = kind == SAME_NODE
         sender = (medium.counters if stays else medium.leaving)[src]
         route = _route(self.network.topology, src, dst, stays)
-        return Way(route, sender, medium.counters[dst], self.network.sharing)
+        return Way(route, sender, medium.counters[dst])
 
     # ------------------------------------------------------------------------- its collectives
 

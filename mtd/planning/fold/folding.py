@@ -180,7 +180,6 @@ class Recording:
             devices.streams[rank] = trace.stream
         # A second run makes groups of the same names as the first one did.
         here.group_count, here.default_group.splits = 0, 0
-        here.counts.clear()
         trace.enter(here)
         slept = clock.me().slept
         try:

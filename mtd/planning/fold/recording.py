@@ -216,11 +216,6 @@ class OperationTrace:
         self.groups.append(group)
         self.calls.append(0)
 
-    def split_group(self) -> NoReturn:
-        refuse(
-            "groups are made by their members alone (split_group, shrink_group, or use_local_synchronization)"
-        )
-
     # ------------------------------------------------------------------------ collectives
 
     def collective(

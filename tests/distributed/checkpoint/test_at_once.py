@@ -13,7 +13,7 @@ import pytest
 import minitorch_dist as mt
 import minitorch_dist.distributed as dist
 import minitorch_dist.distributed.checkpoint as dcp
-from minitorch_dist.distributed.checkpoint import CheckpointException, folder, format_utils, writing
+from minitorch_dist.distributed.checkpoint import CheckpointException, folder, writing
 from minitorch_dist.launching import launch
 from tests.distributed.checkpoint.test_folders import load, parts, save
 from transports import keeper
@@ -112,9 +112,8 @@ def test_threads_that_save_into_one_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("saves", [1, 2, 3])
-@pytest.mark.parametrize("way", ["plain", "one file"])
 def test_a_reader_that_has_read_the_index_when_others_save(
-    saves: int, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    saves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(tmp_path, 1)
     read = folder.read_index
@@ -128,11 +127,7 @@ def test_a_reader_that_has_read_the_index_when_others_save(
         return found
 
     monkeypatch.setattr(folder, "read_index", late)
-    if way == "one file":
-        format_utils.dcp_to_torch_save(tmp_path, tmp_path / "one.pt")
-        turn = int(mt.load(tmp_path / "one.pt")["turn"])
-    else:
-        turn = load(tmp_path)
+    turn = load(tmp_path)
     assert turn == (1 if saves == 1 else 1 + saves)  # one old generation is there, two are not
 
 

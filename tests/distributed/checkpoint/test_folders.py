@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 import minitorch_dist as mt
 import minitorch_dist.distributed.checkpoint as dcp
-from minitorch_dist.distributed.checkpoint import CheckpointException, folder, format_utils, writing
+from minitorch_dist.distributed.checkpoint import CheckpointException, folder, writing
 from minitorch_dist.distributed.checkpoint.folder import INDEX, Checkpoint
 from minitorch_dist.serialization import container
 from tests import odd_files
@@ -236,9 +237,6 @@ def test_the_error_names_the_file_and_the_tensor(place: Path) -> None:
     part.write_bytes(data)
     with pytest.raises(CheckpointException, match=rf"^x is damaged: its bytes in .*{part.name}"):
         load(place)
-    with pytest.raises(CheckpointException, match=rf"^x is damaged: its bytes in .*{part.name}"):
-        format_utils.dcp_to_torch_save(place, place / "one.pt")
-    assert not (place / "one.pt").exists()
 
 
 def test_a_part_of_another_save_is_found(place: Path) -> None:
@@ -259,7 +257,7 @@ def test_a_part_of_a_tensor_is_checked_as_a_whole(place: Path) -> None:
     x = mt.arange(24.0).reshape(4, 6)
     dcp.save({"x": x}, checkpoint_id=place, no_dist=True)
     found = Checkpoint(place)
-    with found.opened():
+    with closing(found):
         for offsets, sizes in [
             ((0, 0), (4, 6)),
             ((1, 0), (2, 6)),
@@ -272,6 +270,7 @@ def test_a_part_of_a_tensor_is_checked_as_a_whole(place: Path) -> None:
                 np.zeros(sizes[::-1], np.float32).T,
                 np.zeros(sizes, np.float32),
             ):
+                found.check("x", box)
                 found.read("x", box, into)
                 rows, columns = (slice(o, o + n) for o, n in zip(offsets, sizes, strict=True))
                 np.testing.assert_array_equal(into, x.numpy()[rows, columns])

@@ -26,7 +26,7 @@ from minitorch_dist.launching import launch
 from minitorch_dist.nn.parallel import DistributedDataParallel
 
 X = np.random.default_rng(0).standard_normal((12, 3))
-WRAPPERS = ["plain", "ddp", "fsdp", "fsdp, originals", "fully_shard", "inner fsdp"]
+WRAPPERS = ["plain", "ddp", "fsdp", "fully_shard", "inner fsdp"]
 
 
 def wrapped(kind: str, seed: int) -> Any:
@@ -37,8 +37,6 @@ def wrapped(kind: str, seed: int) -> Any:
         return DistributedDataParallel(model)
     if kind == "fsdp":
         return FullyShardedDataParallel(model)
-    if kind == "fsdp, originals":
-        return FullyShardedDataParallel(model, use_orig_params=True)
     if kind == "inner fsdp":
         model[0] = FullyShardedDataParallel(model[0])
         model[2] = FullyShardedDataParallel(model[2])
@@ -71,40 +69,36 @@ def straight() -> dict[str, Any]:
     return whole(model)
 
 
-def saved(kind: str, folder: Path, flat: bool) -> None:
+def saved(kind: str, folder: Path) -> None:
     model = wrapped(kind, 1)
     optimizer = adam(model)
     train(model, optimizer, range(3))
-    how = StateDictOptions(flatten_optimizer_state_dict=flat)
-    state, others = get_state_dict(model, optimizer, options=how)
+    state, others = get_state_dict(model, optimizer)
     dcp.save({"model": state, "optim": others}, checkpoint_id=folder)
 
 
-def gone_on(kind: str, folder: Path, flat: bool) -> dict[str, Any]:
+def gone_on(kind: str, folder: Path) -> dict[str, Any]:
     model = wrapped(kind, 2)
     optimizer = adam(model)
-    how = StateDictOptions(flatten_optimizer_state_dict=flat)
-    state, others = get_state_dict(model, optimizer, options=how)
+    state, others = get_state_dict(model, optimizer)
     found = {"model": state, "optim": others}
     dcp.load(found, checkpoint_id=folder)
     keys = set_state_dict(
-        model, optimizer, model_state_dict=found["model"], optim_state_dict=found["optim"],
-        options=how,
+        model, optimizer, model_state_dict=found["model"], optim_state_dict=found["optim"]
     )  # fmt: skip
     assert keys == ([], [])
     train(model, optimizer, range(3, 5))
     return whole(model)
 
 
-@pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("kind", WRAPPERS)
-def test_goes_on_as_if_never_interrupted(kind: str, flat: bool, tmp_path: Path) -> None:
+def test_goes_on_as_if_never_interrupted(kind: str, tmp_path: Path) -> None:
     wanted = straight()
     size = 1 if kind == "plain" else 3
-    launch(saved, size, args=(kind, tmp_path, flat))
+    launch(saved, size, args=(kind, tmp_path))
     for other in WRAPPERS:
         for ranks in (1,) if other == "plain" else (1, 2, 5):
-            for found in launch(gone_on, ranks, args=(other, tmp_path, flat)):
+            for found in launch(gone_on, ranks, args=(other, tmp_path)):
                 assert found.keys() == wanted.keys()
                 for name, value in found.items():
                     np.testing.assert_allclose(value, wanted[name], rtol=1e-9, err_msg=name)
@@ -136,16 +130,10 @@ def test_whole_on_rank_0_and_told_to_all(kind: str) -> None:
     launch(rank, 3)
 
 
-def test_frozen_parameters_submodules_and_what_is_wrong() -> None:
+def test_what_is_missing() -> None:
     model = wrapped("plain", 1)
-    model[0].bias.requires_grad_(False)
-    state = get_model_state_dict(model, options=StateDictOptions(ignore_frozen_params=True))
-    assert "0.bias" not in state
-    with pytest.warns(FutureWarning, match="submodules"):
-        part = get_model_state_dict(
-            model, submodules={model[2]}, options=StateDictOptions(keep_submodule_prefixes=False)
-        )
-    assert list(part) == ["weight", "bias"]
+    state = get_model_state_dict(model)
+    del state["0.bias"]
     with pytest.raises(RuntimeError, match="Missing key"):
         set_model_state_dict(model, state)
     lenient = StateDictOptions(strict=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import types
@@ -195,8 +196,8 @@ def test_the_error_says_where_and_what() -> None:
         == "[0]['x']: a lambda cannot be sent; use a module-level function"
     )
     assert cannot((1, [2, (i for i in ())])).startswith("[1][1]: a generator cannot be sent")
-    assert cannot({"a": Point(1, {"b": lock})}).startswith(
-        "['a'].y['b']: a _thread.lock cannot be sent"
+    assert re.fullmatch(
+        r"\['a'\]: a .*Point cannot be sent: .*_thread.lock.*", cannot({"a": Point(1, {"b": lock})})
     )
 
     def inner() -> None: ...

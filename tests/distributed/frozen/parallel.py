@@ -120,7 +120,6 @@ def of_fsdp() -> dict[str, str]:
         "by size": {
             "auto_wrap_policy": lambda **given: size_based_auto_wrap_policy(**given, min_num_params=50)
         },
-        "original parameters": {"auto_wrap_policy": layers, "use_orig_params": True},
         "shard grad op": {"auto_wrap_policy": layers, "sharding_strategy": ShardingStrategy.SHARD_GRAD_OP},
         "no shard": {"auto_wrap_policy": layers, "sharding_strategy": ShardingStrategy.NO_SHARD},
         "halves": {"auto_wrap_policy": layers, "mixed_precision": halves},

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -141,7 +142,7 @@ def over_threads(
 ) -> list[dict[str, str]]:
     """Ranks that are threads of this process, over any transport."""
     patience = timedelta(seconds=60)
-    return threads.run(all_results, size, address, (extent,), {}, patience, SYSTEM, written)
+    return threads.run(partial(all_results, extent), size, address, patience, SYSTEM, written)
 
 
 def simulated(

@@ -43,15 +43,13 @@ def test_every_strategy(size: int, strategy: ShardingStrategy) -> None:
     def rank() -> list[dict[str, Any]]:
         found = []
         for policy in (None, LINEAR, SEQUENTIAL):
-            for originals in (False, True):
-                model = FSDP(
-                    make(dist.get_rank()),  # every rank another seed: rank 0's weights count
-                    sharding_strategy=strategy,
-                    auto_wrap_policy=policy,
-                    use_orig_params=originals,
-                )
-                train(model, mine)
-                found.append(values(model))
+            model = FSDP(
+                make(dist.get_rank()),  # every rank another seed: rank 0's weights count
+                sharding_strategy=strategy,
+                auto_wrap_policy=policy,
+            )
+            train(model, mine)
+            found.append(values(model))
         return found
 
     expected = alone()
@@ -60,17 +58,15 @@ def test_every_strategy(size: int, strategy: ShardingStrategy) -> None:
             assert_close(one, expected)
 
 
-@pytest.mark.parametrize("originals", [False, True])
 @pytest.mark.parametrize("prefetch", [None, *BackwardPrefetch])
 @pytest.mark.parametrize("ahead", [False, True])
-def test_prefetching_changes_nothing(prefetch: Any, ahead: bool, originals: bool) -> None:
+def test_prefetching_changes_nothing(prefetch: Any, ahead: bool) -> None:
     def rank() -> tuple[dict[str, Any], list[int]]:
         model = FSDP(
             make(), auto_wrap_policy=LINEAR, backward_prefetch=prefetch, forward_prefetch=ahead,
-            use_orig_params=originals,
         )  # fmt: skip
         train(model, mine)
-        return values(model), [m._unit.times_gathered for m in FSDP.fsdp_modules(model) if m._unit]
+        return values(model), [unit.times_gathered for unit in model._units(True)]
 
     expected = alone()
     for found, gathered in launch(rank, 3):
@@ -90,8 +86,8 @@ def test_gradients_collect_in_no_sync() -> None:
             optimizer.step()
         return {name: p.detach().numpy().copy() for name, p in model.named_parameters()}
 
-    def rank(originals: bool) -> tuple[dict[str, Any], list[int]]:
-        model = FSDP(make(), auto_wrap_policy=LINEAR, use_orig_params=originals)
+    def rank() -> tuple[dict[str, Any], list[int]]:
+        model = FSDP(make(), auto_wrap_policy=LINEAR)
         optimizer = optim.SGD(model.parameters(), lr=0.1)
         for step in range(2):
             optimizer.zero_grad()
@@ -103,15 +99,13 @@ def test_gradients_collect_in_no_sync() -> None:
         return values(model), []
 
     expected = alone_in_parts()
-    for originals in (False, True):
-        for found, _ in launch(rank, 3, args=(originals,)):
-            assert_close(found, expected)
+    for found, _ in launch(rank, 3):
+        assert_close(found, expected)
 
 
-@pytest.mark.parametrize("originals", [False, True])
-def test_what_no_sync_collected_is_forgotten_with_zero_grad(originals: bool) -> None:
+def test_what_no_sync_collected_is_forgotten_with_zero_grad() -> None:
     def rank() -> dict[str, Any]:
-        model = FSDP(make(), auto_wrap_policy=LINEAR, use_orig_params=originals)
+        model = FSDP(make(), auto_wrap_policy=LINEAR)
         with model.no_sync():
             loss_of(model, *mine(77)).backward()
         model.zero_grad()
@@ -123,10 +117,9 @@ def test_what_no_sync_collected_is_forgotten_with_zero_grad(originals: bool) -> 
         assert_close(found, expected)
 
 
-@pytest.mark.parametrize("originals", [False, True])
-def test_two_synchronised_backwards_add_up(originals: bool) -> None:
+def test_two_synchronised_backwards_add_up() -> None:
     def rank() -> dict[str, Any]:
-        model = FSDP(make(), auto_wrap_policy=LINEAR, use_orig_params=originals)
+        model = FSDP(make(), auto_wrap_policy=LINEAR)
         optimizer = optim.SGD(model.parameters(), lr=0.1)
         for part in range(3):
             loss_of(model, *mine(part)).backward()
@@ -145,9 +138,9 @@ def test_two_synchronised_backwards_add_up(originals: bool) -> None:
 
 @pytest.mark.parametrize("kind", [1.0, 2.0, 3.0, float("inf")])
 def test_clipping_sees_the_whole_gradient(kind: float) -> None:
-    def rank(originals: bool) -> tuple[dict[str, Any], list[float]]:
+    def rank() -> tuple[dict[str, Any], list[float]]:
         norms: list[float] = []
-        model = FSDP(make(), auto_wrap_policy=LINEAR, use_orig_params=originals)
+        model = FSDP(make(), auto_wrap_policy=LINEAR)
         train(model, mine, after=lambda m: norms.append(m.clip_grad_norm_(0.01, kind).item()))
         return values(model), norms
 
@@ -157,10 +150,9 @@ def test_clipping_sees_the_whole_gradient(kind: float) -> None:
             nn.utils.clip_grad_norm_(m.parameters(), 0.01, kind).item()
         )
     )
-    for originals in (False, True):
-        for found, norms in launch(rank, 3, args=(originals,)):
-            np.testing.assert_allclose(norms, expected_norms, rtol=1e-12)
-            assert_close(found, expected)
+    for found, norms in launch(rank, 3):
+        np.testing.assert_allclose(norms, expected_norms, rtol=1e-12)
+        assert_close(found, expected)
 
 
 def test_hybrid_sharding_averages_across_nodes() -> None:
@@ -173,7 +165,7 @@ def test_hybrid_sharding_averages_across_nodes() -> None:
             device_mesh=mesh,
         )  # fmt: skip
         train(model, mine)
-        return values(model), model.module.first._unit.layout.ranks
+        return values(model), model.module.first._state.unit.layout.ranks
 
     expected = alone()
     for found, shards in launch(rank, 6):
@@ -213,7 +205,7 @@ def test_frozen_parameters_beside_trained_ones() -> None:
         return model
 
     def rank() -> dict[str, Any]:
-        model = FSDP(frozen(), auto_wrap_policy=SEQUENTIAL, use_orig_params=True)
+        model = FSDP(frozen(), auto_wrap_policy=SEQUENTIAL)
         train(model, mine)
         return values(model)
 
@@ -222,8 +214,6 @@ def test_frozen_parameters_beside_trained_ones() -> None:
     expected = {name: p.detach().numpy() for name, p in model.named_parameters()}
     for found in launch(rank, 3):
         assert_close(found, expected)
-    with pytest.raises(ValueError, match=r"uniform `requires_grad`.*first\.weight"):
-        launch(lambda: FSDP(frozen()) and None, 2)
 
 
 def test_parameters_that_the_loss_does_not_reach() -> None:
@@ -260,12 +250,11 @@ def test_what_is_not_offered_says_so() -> None:
     launch(rank, 1)
 
 
-@pytest.mark.parametrize("originals", [False, True])
-def test_shards_kept_on_the_cpu(originals: bool) -> None:
+def test_shards_kept_on_the_cpu() -> None:
     def rank() -> tuple[dict[str, Any], set[str]]:
         with mt.cuda.simulated(1, "1MB"):
             model = FSDP(
-                make(), auto_wrap_policy=LINEAR, use_orig_params=originals,
+                make(), auto_wrap_policy=LINEAR,
                 cpu_offload=CPUOffload(offload_params=True), device_id=0,
             )  # fmt: skip
             optimizer = optim.Adam(model.parameters(), lr=0.01)

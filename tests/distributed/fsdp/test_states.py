@@ -30,18 +30,16 @@ from tests.distributed.fsdp.training import (
 )
 
 LINEAR = ModuleWrapPolicy({nn.Linear})
-BOTH = pytest.mark.parametrize("originals", [False, True])
 
 
-def wrapped(originals: bool, seed: int = 0) -> Any:
-    return FSDP(make(seed), auto_wrap_policy=LINEAR, use_orig_params=originals)
+def wrapped(seed: int = 0) -> Any:
+    return FSDP(make(seed), auto_wrap_policy=LINEAR)
 
 
-@BOTH
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_the_full_state_is_that_of_the_model_unwrapped(size: int, originals: bool) -> None:
+def test_the_full_state_is_that_of_the_model_unwrapped(size: int) -> None:
     def rank() -> dict[str, Any]:
-        model = wrapped(originals)
+        model = wrapped()
         train(model, mine)
         state = model.state_dict()
         kept = {name: value.numpy().copy() for name, value in state.items()}
@@ -56,15 +54,14 @@ def test_the_full_state_is_that_of_the_model_unwrapped(size: int, originals: boo
         assert_close(found, expected)
 
 
-@BOTH
-def test_a_state_is_loaded_by_any_number_of_ranks(originals: bool) -> None:
+def test_a_state_is_loaded_by_any_number_of_ranks() -> None:
     def save() -> Any:
-        model = wrapped(originals)
+        model = wrapped()
         train(model, mine)
         return model.state_dict()
 
     def load(state: Any) -> dict[str, Any]:
-        model = wrapped(originals, seed=5)
+        model = wrapped(seed=5)
         assert str(model.load_state_dict(state)) == "<All keys matched successfully>"
         return values(model)
 
@@ -80,7 +77,7 @@ def test_a_state_is_loaded_by_any_number_of_ranks(originals: bool) -> None:
 
 def test_rank_0_alone_may_keep_it() -> None:
     def rank() -> list[str]:
-        model = wrapped(False)
+        model = wrapped()
         config = FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
         with FSDP.state_dict_type(model, StateDictType.FULL_STATE_DICT, config):
             return list(model.state_dict())
@@ -92,7 +89,7 @@ def test_rank_0_alone_may_keep_it() -> None:
 
 def test_missing_and_superfluous_names_are_told() -> None:
     def rank() -> None:
-        model = wrapped(False)
+        model = wrapped()
         state = model.state_dict()
         state["more"] = state.pop("first.bias")
         with pytest.raises(RuntimeError, match=r'(?s)first\.\S*bias.*|Unexpected key\(s\).*"more"'):
@@ -103,17 +100,16 @@ def test_missing_and_superfluous_names_are_told() -> None:
     launch(rank, 2)
 
 
-@BOTH
-def test_the_optimizer_goes_on_from_its_whole_state(originals: bool) -> None:
+def test_the_optimizer_goes_on_from_its_whole_state() -> None:
     """Trained by 3 ranks, saved, loaded by 2, trained on: as one rank without interruption."""
 
     def first() -> Any:
-        model = wrapped(originals)
+        model = wrapped()
         optimizer = train(model, mine)
         return model.state_dict(), FSDP.optim_state_dict(model, optimizer)
 
     def second(state: Any, saved: Any) -> tuple[dict[str, Any], list[str]]:
-        model = wrapped(originals, seed=4)
+        model = wrapped(seed=4)
         model.load_state_dict(state)
         optimizer = optim.Adam(model.parameters(), lr=0.5)
         optimizer.load_state_dict(FSDP.optim_state_dict_to_load(model, optimizer, saved))
@@ -132,14 +128,11 @@ def test_the_optimizer_goes_on_from_its_whole_state(originals: bool) -> None:
         assert_close(found, expected)
 
 
-@BOTH
-def test_sharded_states_are_saved_and_loaded_by_any_number_of_ranks(
-    originals: bool, tmp_path: Path
-) -> None:
+def test_sharded_states_are_saved_and_loaded_by_any_number_of_ranks(tmp_path: Path) -> None:
     kind = StateDictType.SHARDED_STATE_DICT
 
     def first() -> None:
-        model = wrapped(originals)
+        model = wrapped()
         optimizer = train(model, mine)
         with FSDP.state_dict_type(model, kind):
             state = {"model": model.state_dict(), "optim": FSDP.optim_state_dict(model, optimizer)}
@@ -147,7 +140,7 @@ def test_sharded_states_are_saved_and_loaded_by_any_number_of_ranks(
         dcp.save(state, checkpoint_id=tmp_path)
 
     def second() -> dict[str, Any]:
-        model = wrapped(originals, seed=7)
+        model = wrapped(seed=7)
         optimizer = train(model, mine, steps=1)  # so that it has a state to fill
         with FSDP.state_dict_type(model, kind):
             state = {"model": model.state_dict(), "optim": FSDP.optim_state_dict(model, optimizer)}
@@ -171,7 +164,7 @@ def test_sharded_states_are_saved_and_loaded_by_any_number_of_ranks(
 
 def test_rank_0_alone_may_keep_the_optimizers_state() -> None:
     def rank() -> int:
-        model = wrapped(False)
+        model = wrapped()
         optimizer = train(model, mine)
         config = FullOptimStateDictConfig(rank0_only=True)
         with FSDP.state_dict_type(
@@ -182,10 +175,9 @@ def test_rank_0_alone_may_keep_the_optimizers_state() -> None:
     assert launch(rank, 3) == [2, 0, 0]
 
 
-@BOTH
-def test_summoned_parameters_may_be_written(originals: bool) -> None:
+def test_summoned_parameters_may_be_written() -> None:
     def rank() -> None:
-        model = wrapped(originals)
+        model = wrapped()
         with FSDP.summon_full_params(model):
             for _, p in model.named_parameters():
                 p.data.fill_(2.0)

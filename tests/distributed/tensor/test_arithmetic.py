@@ -31,7 +31,7 @@ WAYS: dict[str, Any] = {
 SIZES = pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
-    "pow": lambda x, y: x**y, "less": lambda x, y: (x < y) * 1,
+    "pow": lambda x, y: x**y,
 }  # fmt: skip
 UNARY: dict[str, Callable[[Any], Any]] = {
     "2 * x + 1": lambda x: 2 * x + 1,
@@ -118,7 +118,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "numpy": lambda x: x.numpy(),
     "a list": lambda x: x.tolist(),
     "one of several": lambda x: mtd.cat([mtd.ones(1, 6, dtype=mtd.float64), x]),
-    "a mask as index": lambda x: x[x > 3],
+    "a comparison of parts": lambda x: x > 3,
     "a view that cuts otherwise": lambda x: x.view(6, 5),
     "rows of a cut dimension": lambda x: x.unbind(0),
     "a product": lambda x: x @ x,
@@ -135,9 +135,9 @@ BESIDE_PLAIN_ONES: dict[str, Callable[[Any, Any], Any]] = {
     "in place": lambda x, plain: plain.add_(x),
     "in place, mixed": lambda x, plain: plain.lerp_(x, 0.5),
     "a product in place": lambda x, plain: plain.addcmul_(x, x),
-    "a mask": lambda x, plain: mtd.masked_fill(plain, x > 3, 1.0),
-    "a mask as index": lambda x, plain: plain[x > 3],
-    "a condition": lambda x, plain: mtd.where(x > 3, plain, plain),
+    "a mask": lambda x, plain: mtd.masked_fill(plain, x.bool(), 1.0),
+    "a mask as index": lambda x, plain: plain[x.bool()],
+    "a condition": lambda x, plain: mtd.where(x.bool(), plain, plain),
     "an index": lambda x, plain: plain[x.long()],
     "rows of an index": lambda x, plain: nn.functional.embedding(x.long(), plain),
     "a stack": lambda x, plain: mtd.stack([plain, x]),

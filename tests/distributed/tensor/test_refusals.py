@@ -149,7 +149,6 @@ COLLECTIVES: dict[str, Callable[[Any, Any], Any]] = {
     "all_to_all_single": lambda x, p: dist.all_to_all_single(p, x), "scatter": lambda x, p: dist.scatter(x, [p, p], 0),
     "send": lambda x, p: dist.send(x, 1 - dist.get_rank()), "recv": lambda x, p: dist.recv(x, 1 - dist.get_rank()),
     "isend": lambda x, p: dist.isend(x, 1 - dist.get_rank()), "irecv": lambda x, p: dist.irecv(x, 1 - dist.get_rank()),
-    "all_reduce_coalesced": lambda x, p: dist.all_reduce_coalesced([x, x]),
 }  # fmt: skip
 
 

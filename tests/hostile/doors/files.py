@@ -29,6 +29,7 @@ from minitorch_dist.distributed.checkpoint.index import SEAL
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.journal import JournalError
 from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.pictures import page, trace
 from minitorch_dist.pictures.terminal import painted
 from minitorch_dist.serialization import container
 from minitorch_dist.sim import nets
@@ -183,7 +184,6 @@ class Kept:
         try:
             state = self.state(math.nan, number)
             dcp.load(state, checkpoint_id=self.folder, no_dist=True)
-            dcp.FileSystemReader(self.folder).read_metadata()
         finally:
             os.environ[trust.VARIABLE] = "0"
         if not is_spoilt:
@@ -216,7 +216,7 @@ class Runs:
         for size in (1, 2, 3, 5):
             place = folder / f"{size}.mtd"
             sim.run(train, size, journal=place)
-            journal.read(place).html()  # what a page needs is imported now
+            page.draw(journal.read(place).scene())  # what a page needs is imported now
             self.lines.append([json.loads(line) for line in place.read_text().splitlines()])
 
     def make(self, random: Random, size: int) -> bytes:
@@ -248,13 +248,13 @@ class Runs:
         assert shown(repr(run)) and len(run.operations) >= 0 and len(run.messages) >= 0
         for event in run.events[:50]:
             assert shown(f"{event}") and event.name
-        run.order.clocks  # noqa: B018 - it is computed when it is asked for
+        run.order.line_up()
         assert run.is_same_order(run)
         run.scene()
         if len(run) < 200 and zlib.crc32(data) % 8 == 0:  # pictures take their time
             run.svg()
-            run.html()
-            run.trace()
+            page.draw(run.scene())
+            trace.draw(run.scene())
 
 
 # ------------------------------------------------------------------------------------ MNIST and networks

@@ -285,7 +285,7 @@ def read_requests(given: Any) -> None:
     home.sender = Sender(wire)  # type: ignore[arg-type]
     server = RequestServer(home)  # type: ignore[arg-type]
     for id, (kind, flags, meta) in enumerate(given, 1):
-        job = server.take(RpcMessage(1, kind, flags, id, 0, [memoryview(bytearray(meta))]))
+        job = server.take(RpcMessage(1, kind, flags, id, [memoryview(bytearray(meta))]))
         if job is not None:
             job()
         if wire.answers.get(id) == ANSWER:

@@ -120,9 +120,9 @@ OPTIONS = (
     ["--standalone", "--nproc-per-node", "4", "train.py", "--lr", "0.1"],
     ["--nnodes", "1:4", "--rdzv-backend", "c10d", "--rdzv-endpoint", "host:29400", "--max-restarts", "3", "t.py"],
     ["--nnodes=2", "--node-rank=1", "--master-addr=localhost", "--master-port=29500", "-m", "package.module"],
-    ["--redirects", "0:1,1:3", "--tee", "3", "--log-dir", "logs", "--local-ranks-filter", "0,1", "t.py"],
+    ["--redirects", "1", "--tee", "3", "--log-dir", "logs", "t.py"],
     ["--rdzv-conf", "join_timeout=600,last_call_timeout=30", "--monitor-interval", "0.5", "t.py"],
-    ["--signals-to-handle", "SIGTERM,SIGINT", "--shutdown-timeout", "5", "--transport", "tcp", "t.py"],
+    ["--shutdown-timeout", "5", "--transport", "tcp", "t.py"],
 )  # fmt: skip
 
 
@@ -149,9 +149,7 @@ def command_line(given: list[str]) -> None:
 
 
 def make_state(random: Random, size: int) -> Any:
-    nodes = tuple(
-        JobNode(f"n{n}", "host", 2, "default", -1, n, 0, ("a",)) for n in range(min(size, 60))
-    )
+    nodes = tuple(JobNode(f"n{n}", "host", 2, n) for n in range(min(size, 60)))
     found = JobState(
         JobRules(1, 4, 2),
         random.choice((state.GATHERING, state.WORKING)),

@@ -41,7 +41,6 @@ def nets(size: int) -> dict[str, Any]:
         "rails": sim.rails(4, 2, LINK, FAR),
         "rails with spines": sim.rails(4, 2, LINK, FAR, 2),
         "dragonfly": sim.dragonfly(4, 2, 1, 2, LINK, FAR),
-        "fair": sim.Network(two, sharing="max-min"),
         "rendezvous": sim.Network(two, rendezvous=0),
         "window": sim.Network(two, window=64),
     }

@@ -3,14 +3,9 @@
 ddp.register_comm_hook(state, hook)         hook(state, bucket) returns a Future of the result
 
 default_hooks             the average, in full precision or in 16 bits
-powerSGD_hook             products of two thin matrices
-deferred                  a future whose value is computed by the thread that waits for it
 """
 
 from minitorch_dist import not_offered
-from minitorch_dist.distributed.algorithms.ddp_comm_hooks import (
-    default_hooks as default_hooks,
-    powerSGD_hook as powerSGD_hook,
-)
+from minitorch_dist.distributed.algorithms.ddp_comm_hooks import default_hooks as default_hooks
 
 not_offered.guard(globals())

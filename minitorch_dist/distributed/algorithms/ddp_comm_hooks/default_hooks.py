@@ -6,7 +6,6 @@ bf16_compress: the same with 8 bits and the range of float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from minitorch_dist import not_offered
@@ -16,9 +15,7 @@ from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors import dtypes
 
-Hook = Callable[[Any, GradBucket], Future[Any]]
-
-__all__ = ["allreduce_hook", "bf16_compress_hook", "fp16_compress_hook", "fp16_compress_wrapper"]
+__all__ = ["allreduce_hook", "bf16_compress_hook", "fp16_compress_hook"]
 
 
 def averaged(process_group: ProcessGroup | None, tensor: Any) -> Future[Any]:
@@ -51,17 +48,6 @@ def _compressed(group: ProcessGroup | None, bucket: GradBucket, dtype: dtypes.dt
     buffer: Any = bucket.buffer()
     small = buffer.to(dtype)
     return averaged(group, small).then(lambda future: buffer.copy_(future.value()))
-
-
-def fp16_compress_wrapper(hook: Hook) -> Hook:
-    """`hook` on gradients in float16."""
-
-    def fp16_compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> Future[Any]:
-        buffer: Any = bucket.buffer()
-        bucket.set_buffer(buffer.to(dtypes.float16))
-        return hook(hook_state, bucket).then(lambda future: buffer.copy_(future.value()))
-
-    return fp16_compress_wrapper_hook
 
 
 not_offered.guard(globals())

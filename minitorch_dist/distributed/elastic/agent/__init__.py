@@ -1,1 +1,1 @@
-"""The process that looks after the workers of one node: `job` (what to do), `agent` (the loop), `reports` (failures)."""
+"""The process that looks after the workers of one node: `job` (what to do) and `agent` (the loop)."""

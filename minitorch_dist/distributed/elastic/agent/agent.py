@@ -16,16 +16,22 @@ import os
 import signal
 import socket
 from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from types import FrameType
+from typing import NoReturn
 
-from minitorch_dist.distributed.elastic.agent import reports
-from minitorch_dist.distributed.elastic.agent.job import Job, environments
-from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure, say
+from minitorch_dist.distributed.elastic.agent.job import SIGNALS, Job, environments
+from minitorch_dist.distributed.elastic.multiprocessing.errors import (
+    ChildFailedError,
+    ProcessFailure,
+    say,
+)
 from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from minitorch_dist.distributed.elastic.multiprocessing.workers import WorkerGroup
 from minitorch_dist.distributed.elastic.rendezvous import places, state as states
 from minitorch_dist.distributed.elastic.rendezvous.exceptions import (
+    RendezvousClosedError,
     RendezvousError,
     RendezvousStateError,
 )
@@ -33,12 +39,9 @@ from minitorch_dist.distributed.elastic.rendezvous.membership import JobMembersh
 from minitorch_dist.distributed.elastic.rendezvous.state import JobNode, JobState
 from transports import job as jobs
 from transports.clock import SYSTEM, Deadline
-from transports.errors import DistError, OtherJob
+from transports.errors import DistError
 from transports.stores.store import PrefixStore
 from transports.stores.tcp import TCPStore
-
-TIMEOUT = "MINITORCH_DIST_TIMEOUT"  # what is left for a worker, and what the job was given
-GRACE = 3.0  # seconds in which workers say themselves where they stand
 
 
 class SignalException(Exception):
@@ -49,24 +52,16 @@ class SignalException(Exception):
         self.sigval = sigval
 
 
-class AgentOutOfTime(Exception):
-    """The job took longer than it may, and its workers did not say so themselves."""
-
-
 class ElasticAgent:
     def __init__(self, job: Job) -> None:
         self.job = job
-        self._end = SYSTEM.deadline(job.timeout)
-        self._last = SYSTEM.deadline(None if job.timeout is None else job.timeout + GRACE)
         host = job.local_addr or socket.gethostname()
         place = f"node{job.node_rank}" if job.node_rank >= 0 else host
-        self.node = JobNode(
-            f"{place}:{os.getpid()}", host, job.workers, job.role, rank=job.node_rank
-        )
+        self.node = JobNode(f"{place}:{os.getpid()}", host, job.workers, job.node_rank)
         self._drawn = self._draw()  # what the workers are told of their job
         self._signals: list[signal.Signals] = []  # that have come
-        self._store: TCPStore | None = None
-        self._membership: JobMembership | None = None
+        self.store: TCPStore  # of `_meet`
+        self.membership: JobMembership
         self._is_keeper = False
 
     def _draw(self, id: str = "") -> str:
@@ -87,35 +82,27 @@ class ElasticAgent:
             at_end.callback(folder.close)
             warden = Warden(None if folder.is_kept else folder.path)
             at_end.callback(warden.close)
-            at_end.callback(self._part)
-            while True:
-                try:
-                    self._meet()
-                    return self._take_part(folder, warden)
-                except (RendezvousError, OtherJob):
-                    raise
-                except DistError as error:
-                    if self._is_keeper:
-                        raise
-                    say(f"the store at {self.job.place} is lost ({error}); meeting anew")
-                    self._part()
+            self._meet(at_end)
+            self._take_part(folder, warden)
 
     # ------------------------------------------------------------------------------- coming, going
 
-    def _meet(self) -> None:
+    def _meet(self, at_end: ExitStack) -> None:
         patience = self.job.patience
         try:
-            self._store, self._is_keeper = places.meet(
+            self.store, self._is_keeper = places.meet(
                 self.job.place, patience.join_timeout, self._is_told_to_stop, say,
                 self._of().among_agents(),
             )  # fmt: skip
         except RendezvousError:
             if self._signals:
-                self._stop()
+                raise self._stopped() from None
             raise
-        keys = PrefixStore(self.job.namespace(), self._store)
+        at_end.callback(self.store.close)
+        keys = PrefixStore(self.job.namespace(), self.store)
         self._agree(keys)
-        self._membership = JobMembership(keys, self.node, self.job.rules, patience, say=say)
+        self.membership = JobMembership(keys, self.node, self.job.rules, patience, say=say)
+        at_end.callback(self.membership.close)
 
     def _agree(self, keys: PrefixStore) -> None:
         """The first node has drawn the job's id, and the others take it; RendezvousStateError for a node of another job.
@@ -139,19 +126,12 @@ class ElasticAgent:
             jobs.here(value=self._drawn)
         )  # workers that open a TCPStore of their own here
 
-    def _part(self) -> None:
-        if self._membership is not None:
-            self._membership.close()
-        if self._store is not None:
-            self._store.close()
-        self._membership = self._store = None
-
     def _handle_signals(self, at_end: ExitStack) -> None:
         def note(number: int, frame: FrameType | None) -> None:
             self._signals.append(signal.Signals(number))
 
-        for name in self.job.signals:
-            number = getattr(signal, name.strip())
+        for name in SIGNALS:
+            number = getattr(signal, name)
             if name == "SIGINT" or signal.getsignal(number) is not signal.SIG_IGN:  # nohup, shells
                 with suppress(ValueError):  # not in the main thread: who calls us handles them
                     at_end.callback(signal.signal, number, signal.signal(number, note))
@@ -159,44 +139,29 @@ class ElasticAgent:
     def _is_told_to_stop(self) -> bool:
         return bool(self._signals)
 
-    def _stop(self) -> None:
-        """We were told to; the others are not to wait for us."""
+    def _stopped(self) -> SignalException:
         what = self._signals[0]
+        return SignalException(f"process {os.getpid()} got signal: {what.name}", what)
+
+    def _stop(self) -> NoReturn:
+        """We were told to; the others are not to wait for us."""
         with suppress(DistError):
-            if self._membership is not None:
-                self._membership.leave()
-        raise SignalException(f"process {os.getpid()} got signal: {what.name}", what)
-
-    @property
-    def store(self) -> TCPStore:
-        assert self._store is not None, "only between _meet and _part"
-        return self._store
-
-    @property
-    def membership(self) -> JobMembership:
-        assert self._membership is not None, "only between _meet and _part"
-        return self._membership
+            self.membership.leave()
+        raise self._stopped()
 
     # ---------------------------------------------------------------------------------- generations
 
     def _take_part(self, folder: LogFolder, warden: Warden) -> None:
-        while True:
-            state = self.membership.next(self._is_told_to_stop)
-            self.node = self.membership.node
-            if state is None:
-                self._stop()
-            else:
-                state = self._work(state, folder, warden)
-                if state.phase == states.CLOSED:
-                    return self._finish(state)
+        while (state := self.membership.next(self._is_told_to_stop)) is not None:
+            state = self._work(state, folder, warden)
+            if state.phase == states.CLOSED:
+                return self._finish(state)
+        self._stop()
 
     def _work(self, state: JobState, folder: LogFolder, warden: Warden) -> JobState:
         """One generation, to its end; the state that ended it."""
         address = self.job.place.host
         found = environments(self.job, state, self.node.id, address, self.store.port, self._drawn)
-        if self.job.timeout is not None:
-            left = {TIMEOUT: f"{max(self._end.left() or 0.0, 0.001)} {self.job.timeout:g}"}
-            found = [{**each, **left} for each in found]
         workers = WorkerGroup(self.job.program, found, state.generation, folder, warden)
         what, patience = signal.SIGTERM, self.job.shutdown_timeout
         try:
@@ -215,8 +180,6 @@ class ElasticAgent:
             if self._signals:
                 workers.tell(self._signals[0])  # at once; the store may be slow
                 self._stop()
-            if self._last.is_over():
-                raise self._out_of_time(workers)
             failures = [] if has_told else workers.failures()
             causes = [failure for failure in failures if not failure.is_symptom()]
             if failures and patience is None:
@@ -233,22 +196,13 @@ class ElasticAgent:
                 self._explain(state, generation)
                 return state
 
-    def _out_of_time(self, workers: WorkerGroup) -> AgentOutOfTime:
-        """Of what no alarm has interrupted: another program, or one call that never returns."""
-        late = ", ".join(f"rank {each.rank}" for each in workers.all if each.exitcode is None)
-        with suppress(DistError):
-            self.membership.leave()
-        return AgentOutOfTime(
-            f"the job took longer than --timeout {self.job.timeout:g} s. Not at their end: {late or 'other nodes'}"
-        )
-
     def _tell(self, generation: int, failures: list[ProcessFailure], workers: WorkerGroup) -> None:
         """All nodes are to know what has happened here."""
         first = min(failures, key=lambda failure: failure.timestamp)
         keys = PrefixStore(self.job.namespace(), self.store)
-        said = [reports.packed(failure) for failure in workers.failures()]
+        said = [asdict(failure) for failure in workers.failures()]
         keys.set(f"failures/{generation}/{self.node.id}", json.dumps(said))
-        self.membership.report_failure(generation, reports.in_a_line(first), bool(first.never()))
+        self.membership.report_failure(generation, first.in_a_line())
 
     def _explain(self, state: JobState, generation: int) -> None:
         if state.phase == states.CLOSED or state.generation < generation:
@@ -265,13 +219,23 @@ class ElasticAgent:
                 key = f"failures/{state.generation}/{node.id}"
                 if keys.check([key]):
                     for said in json.loads(keys.get(key)):
-                        failures[said["rank"]] = reports.unpacked(said)
+                        failures[said["rank"]] = ProcessFailure(**said)
             self.membership.say_goodbye(self._is_keeper)
         if not state.succeeded:
-            raise reports.failure(self.job, state, failures)
+            raise self._failure(state, failures)
+
+    def _failure(self, state: JobState, failures: dict[int, ProcessFailure]) -> Exception:
+        """The exception that ends an agent whose job has not succeeded."""
+        if not failures:
+            return RendezvousClosedError(f"the job has ended: {state.cause}")
+        if not self.job.wishes.has_files():
+            for each in failures.values():
+                each.error_file = "<N/A>"  # it goes with us
+        note = f"All workers were started again {state.restarts} time(s) (--max-restarts {state.rules.max_restarts})."
+        return ChildFailedError(f"{self.job.program}", failures, note if state.restarts else "")
 
     def __repr__(self) -> str:
-        return f"<Agent {self.node.id}, {self._membership!r}>"
+        return f"<Agent {self.node.id}, {self.job.place}>"
 
 
 def run(job: Job) -> None:

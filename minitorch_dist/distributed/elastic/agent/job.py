@@ -24,16 +24,13 @@ class Job:
     rules: JobRules
     workers: int = 1  # of this node
     run_id: str = "none"
-    role: str = "default"
     node_rank: int = -1
     local_addr: str | None = None
     patience: Patience = field(default_factory=Patience)
     monitor_interval: float = 0.1
     wishes: Wishes = field(default_factory=Wishes)
-    signals: tuple[str, ...] = SIGNALS
     shutdown_timeout: float = 30.0
     transport: str = ""
-    timeout: float | None = None  # seconds, of all generations together
 
     @property
     def script(self) -> str:
@@ -54,23 +51,22 @@ def environments(
     agent says of the job (`transports.job`); its id, and not the name that two jobs may have, is in the keys."""
     drawn = drawn or jobs.draw(script=job.script, name=job.run_id)
     index = state.ids().index(node_id)
-    before, peers = state.nodes[:index], [n for n in state.nodes if n.role == job.role]
-    first = sum(node.workers for node in before)
-    first_of_role = sum(node.workers for node in before if node.role == job.role)
+    first = sum(node.workers for node in state.nodes[:index])
+    size = sum(node.workers for node in state.nodes)
     shared = {
         "GROUP_RANK": index,
         "GROUP_WORLD_SIZE": len(state.nodes),
-        "ROLE_NAME": job.role,
+        "ROLE_NAME": "default",
         "LOCAL_WORLD_SIZE": job.workers,
-        "WORLD_SIZE": sum(node.workers for node in state.nodes),
-        "ROLE_WORLD_SIZE": sum(node.workers for node in peers),
+        "WORLD_SIZE": size,
+        "ROLE_WORLD_SIZE": size,
         "MASTER_ADDR": address,
         "MASTER_PORT": port,
         "TORCHELASTIC_RESTART_COUNT": state.restarts,
         "TORCHELASTIC_MAX_RESTARTS": state.rules.max_restarts,
         "TORCHELASTIC_RUN_ID": job.run_id,
         "TORCHELASTIC_USE_AGENT_STORE": True,
-        "TORCHELASTIC_SIGNALS_TO_HANDLE": ",".join(job.signals),
+        "TORCHELASTIC_SIGNALS_TO_HANDLE": ",".join(SIGNALS),
         "TORCH_NCCL_ASYNC_ERROR_HANDLING": os.environ.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", 1),
         # ours: where that store is, whatever a script does to MASTER_ADDR, and which keys are ours
         "MINITORCH_DIST_AGENT_STORE": f"{address} {port} {job.namespace(state.generation)}",
@@ -81,10 +77,6 @@ def environments(
         shared["MINITORCH_DIST_TRANSPORT"] = job.transport
     return [
         {name: str(value) for name, value in shared.items()}
-        | {
-            "LOCAL_RANK": str(local),
-            "RANK": str(first + local),
-            "ROLE_RANK": str(first_of_role + local),
-        }
+        | {"LOCAL_RANK": f"{local}", "RANK": f"{first + local}", "ROLE_RANK": f"{first + local}"}
         for local in range(job.workers)
     ]

@@ -7,6 +7,5 @@ from minitorch_dist import not_offered
 from minitorch_dist.distributed.elastic.multiprocessing.errors import (
     ProcessFailure as ProcessFailure,
 )
-from minitorch_dist.distributed.elastic.multiprocessing.logs import Std as Std
 
 not_offered.guard(globals())

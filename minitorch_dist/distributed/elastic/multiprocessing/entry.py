@@ -6,14 +6,12 @@ it ended.
     python -u entry.py PARENT command ./train.sh
 
 The file named by TORCHELASTIC_ERROR_FILE gets the traceback, in torch's form, without the script
-being decorated; `extraInfo` says moreover which classes the exception has and how far the script had
-come. The process ends with PARENT, the agent that started it. Standard library only, and no module
+being decorated; `extraInfo` says moreover which classes the exception has. The process ends with PARENT, the agent that started it. Standard library only, and no module
 of ours: the script must find the interpreter as it would without us.
 """
 
 from __future__ import annotations
 
-import atexit
 import io
 import json
 import os
@@ -26,7 +24,6 @@ import types
 from typing import Any
 
 ME = __file__
-OVER = "the job took longer than --timeout {} s"
 
 
 def main() -> None:
@@ -38,10 +35,9 @@ def main() -> None:
             os.execvp(target, [target, *arguments])
         except OSError as error:
             error.__traceback__ = None
-            note(error, {"never": f"{target} cannot be executed: {error.strerror}"})
+            note(error)
             sys.exit(f"{target}: {error.strerror}")
     note_crashes()
-    set_alarm()
     write_whole_lines()
     try:
         hear_ctrl_c(signal.getsignal(signal.SIGINT))
@@ -57,16 +53,17 @@ def main() -> None:
             raise
         part()
     except SystemExit as leaving:
-        note_exit(leaving)
+        if leaving.code is not None and not isinstance(leaving.code, int):  # sys.exit("text")
+            note(leaving)
         raise
     except KeyboardInterrupt as error:  # the agent says so, once for all
-        note(error, {"stage": stage(), "never": ""})
+        note(error)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.exit(130)
     except BaseException as error:
         error.__traceback__ = own(error.__traceback__)
         shorten(error)
-        note(error, {"stage": stage(), "never": hopeless(error)})
+        note(error)
         sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(1)
 
@@ -76,20 +73,6 @@ def write_whole_lines() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, write_through=False)
-
-
-def set_alarm() -> None:
-    """For a job that may take only so long: the line that runs then raises TimeoutError."""
-    left, _, given = os.environ.pop("MINITORCH_DIST_TIMEOUT", "").partition(" ")
-    if not left or not hasattr(signal, "setitimer"):
-        return
-
-    def ring(number: int, frame: Any) -> None:
-        raise TimeoutError(OVER.format(given))
-
-    signal.signal(signal.SIGALRM, ring)
-    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
-    signal.setitimer(signal.ITIMER_REAL, float(left))
 
 
 def die_with(parent: int) -> None:
@@ -143,19 +126,12 @@ def run_script(path: str, arguments: list[str]) -> None:
     sys.argv = [path, *arguments]
     if not sys.flags.safe_path:
         sys.path[0] = os.path.dirname(os.path.realpath(path))  # before any import
-    if os.path.isdir(path) or path.endswith((".zip", ".pyz", ".pyc")):
-        import runpy
-
-        if not sys.flags.safe_path:
-            del sys.path[0]
-        runpy.run_path(path, run_name="__main__")
-        return
     try:
         with open(path, "rb") as file:
             text = file.read()
     except OSError as error:
         error.__traceback__ = None
-        note(error, {"never": f"{path} cannot be read: {error.strerror}"})
+        note(error)
         print(f"can't open file {path!r}: {error}", file=sys.stderr)
         sys.exit(2)
     code = compile(text, path, "exec", dont_inherit=True)
@@ -213,75 +189,22 @@ def own(trace: types.TracebackType | None) -> types.TracebackType | None:
     return trace
 
 
-def stage() -> str:
-    """`plain` (the script knows nothing of us), `before` or `after` init_process_group."""
-    world = sys.modules.get("minitorch_dist.distributed.world")
-    if world is None:
-        return "plain"
-    return "after" if world.has_been() else "before"
-
-
-PASSING = ("OSError", "MemoryError", "DistError", "KeyboardInterrupt", "RendezvousError")
-
-
-def hopeless(error: BaseException) -> str:
-    """Why this would happen again in every attempt; "" if it might not."""
-    kind = type(error).__name__
-    if isinstance(error, TimeoutError) and str(error).startswith(OVER.partition("{")[0]):
-        return "the job's time is over"
-    if isinstance(error, ImportError | SyntaxError):
-        return f"{kind}: the program cannot be loaded"
-    names = {each.__name__ for each in type(error).__mro__}
-    if stage() == "before" and not names.intersection(PASSING):
-        return f"{kind} before init_process_group: every attempt would come to the same line"
-    return ""
-
-
-def note_exit(leaving: SystemExit) -> None:
-    """`sys.exit("text")`, and what argparse has to say."""
-    if leaving.code is None or leaving.code == 0:
-        return
-    said = usage_error(leaving)
-    if said:
-        note(leaving, {"never": f"its arguments were refused: {said}", "usage": said})
-    elif not isinstance(leaving.code, int):
-        note(leaving, {"stage": stage()})
-
-
-def usage_error(leaving: SystemExit) -> str:
-    """The message with which argparse refused the command line; "" if it did not."""
-    trace = leaving.__traceback__
-    while trace is not None:
-        frame = trace.tb_frame
-        if frame.f_code.co_name == "error" and frame.f_code.co_filename.endswith("argparse.py"):
-            return str(frame.f_locals.get("message", ""))
-        trace = trace.tb_next
-    return ""
-
-
-def note(error: BaseException, more: dict[str, str]) -> None:
-    """Write the error file, whole or not at all; the text that `record` wrote into it stays."""
+def note(error: BaseException, is_over: bool = True) -> None:
+    """Write the error file, whole or not at all. `is_over`: the script has ended with this error."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return
-    said = {
-        "message": f"{type(error).__name__}: {error}",
-        "extraInfo": {
-            "py_callstack": "".join(traceback.format_exception(error)),
-            "timestamp": str(int(time.time())),  # noqa: TID251 - a date
-        },
+    now = time.time()  # noqa: TID251 - a date
+    extra = {
+        "py_callstack": "".join(traceback.format_exception(error)),
+        "timestamp": str(int(now)),
+        "time": repr(now),
+        "kinds": [each.__name__ for each in type(error).__mro__],
+        "is_over": is_over,
     }
+    said = {"message": f"{type(error).__name__}: {error}", "extraInfo": extra}
+    draft = f"{path}.{os.getpid()}"
     try:
-        try:
-            with open(path, encoding="utf-8") as file:
-                said = json.load(file)["message"]
-        except (OSError, ValueError, KeyError):
-            pass
-        extra = said["extraInfo"]
-        extra.update(more)  # type: ignore[attr-defined]
-        extra["time"] = repr(time.time())  # type: ignore[index]  # noqa: TID251 - a date
-        extra["kinds"] = [each.__name__ for each in type(error).__mro__]  # type: ignore[index]
-        draft = f"{path}.{os.getpid()}"
         with open(draft, "w", encoding="utf-8") as file:
             json.dump({"message": said}, file)
         os.replace(draft, path)

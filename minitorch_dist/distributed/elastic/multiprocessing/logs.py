@@ -2,49 +2,26 @@
 
     <log dir>/<run id>_xxxxxxxx/attempt_<generation>/<local rank>/stdout.log, stderr.log, error.json
 
-A tee is a file that the agent reads behind the worker's back, and prints with `[role0]:` before each
+A tee is a file that the agent reads behind the worker's back, and prints with `[default0]:` before each
 line. So a worker never waits for a console, and nothing that it wrote before it died is lost.
 """
 
 from __future__ import annotations
 
-import enum
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from transports import keeper
 from transports.keeper import Held
 
-
-class Std(enum.IntFlag):
-    """Standard streams; torch's names and numbers."""
-
-    NONE = 0
-    OUT = 1
-    ERR = 2
-    ALL = OUT | ERR
-
-    @classmethod
-    def from_str(cls, text: str) -> Std | dict[int, Std]:
-        """`3` for all local ranks, or `0:1,1:2` by local rank."""
-        if re.fullmatch(r"[0-3]", text):
-            return cls(int(text))
-        if re.fullmatch(r"\d+:[0-3](,\d+:[0-3])*", text):
-            pairs = (pair.split(":") for pair in text.split(","))
-            return {int(rank): cls(int(what)) for rank, what in pairs}
-        raise ValueError(
-            f"{text!r} says neither what to redirect on all local ranks (0 nothing, 1 stdout, 2 stderr, "
-            "3 both) nor on some (0:1,1:3)"
-        )
-
-
-def of_rank(what: Std | Mapping[int, Std], local_rank: int) -> Std:
-    return what if isinstance(what, Std) else what.get(local_rank, Std.NONE)
+STDOUT: Final = 1  # torch's numbers; 3 is both
+STDERR: Final = 2
+PREFIX: Final = "mtdrun_"  # of folders that go with their agents
 
 
 @dataclass(frozen=True)
@@ -52,18 +29,12 @@ class Wishes:
     """The options of the command line about output."""
 
     log_dir: str | None = None
-    redirects: Std | Mapping[int, Std] = Std.NONE
-    tee: Std | Mapping[int, Std] = Std.NONE
-    local_ranks: frozenset[int] | None = None  # those that may use the console; None: all
+    redirects: int = 0
+    tee: int = 0
 
     def has_files(self) -> bool:
         """Whether the user wants to find files afterwards."""
-        wanted = [*(self.redirects.values() if isinstance(self.redirects, Mapping) else [self.redirects]),
-                  *(self.tee.values() if isinstance(self.tee, Mapping) else [self.tee])]  # fmt: skip
-        return self.log_dir is not None or any(wanted)
-
-
-PREFIX = "mtdrun_"  # of folders that go with their agents
+        return self.log_dir is not None or bool(self.redirects | self.tee)
 
 
 class LogFolder:
@@ -103,26 +74,16 @@ class LogFolder:
 
 
 class Streams:
-    """The two streams of one worker: files to hand to it, and what of them to repeat here."""
+    """The two streams of one worker: files to hand to it (None: the console), and what of them to repeat here."""
 
-    def __init__(self, wishes: Wishes, folder: Path, local_rank: int, role: str) -> None:
-        is_shown = wishes.local_ranks is None or local_rank in wishes.local_ranks
-        self._opened: list[IO[bytes]] = []
+    def __init__(self, wishes: Wishes, folder: Path, local_rank: int) -> None:
+        self.files: list[IO[bytes] | None] = []
         self._tails: list[_Tail] = []
-        self.files: dict[Std, int | None] = {}
-        for std, name, console in ((Std.OUT, "stdout.log", sys.stdout), (Std.ERR, "stderr.log", sys.stderr)):  # fmt: skip
-            tee = bool(of_rank(wishes.tee, local_rank) & std)
-            if tee or of_rank(wishes.redirects, local_rank) & std:
-                path: Path | None = folder / name
-            else:
-                path = None if is_shown else Path("/dev/null")
-            self.files[std] = None
-            if path is not None:
-                file = path.open("ab", buffering=0)
-                self._opened.append(file)
-                self.files[std] = file.fileno()
-            if tee and is_shown and path is not None:
-                self._tails.append(_Tail(path, f"[{role}{local_rank}]:", console))
+        for std, name, console in ((STDOUT, "stdout.log", sys.stdout), (STDERR, "stderr.log", sys.stderr)):  # fmt: skip
+            is_file = (wishes.tee | wishes.redirects) & std
+            self.files.append((folder / name).open("ab", buffering=0) if is_file else None)
+            if wishes.tee & std:
+                self._tails.append(_Tail(folder / name, f"[default{local_rank}]:", console))
 
     def pump(self) -> None:
         """Print what has come."""
@@ -133,8 +94,9 @@ class Streams:
         """Print the rest."""
         for tail in self._tails:
             tail.close()
-        for file in self._opened:
-            file.close()
+        for file in self.files:
+            if file is not None:
+                file.close()
 
 
 class _Tail:
@@ -148,8 +110,7 @@ class _Tail:
 
     def close(self) -> None:
         self.pump()
-        if self._rest:
-            self._print([self._rest])
+        self._print([self._rest] if self._rest else [])
         self._file.close()
 
     def _print(self, lines: Iterable[bytes]) -> None:

@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from minitorch_dist.distributed.elastic.multiprocessing import errors
 from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure
-from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder, Std, Streams
+from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder, Streams
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from minitorch_dist.multiprocessing import ending, sigint
 from transports.clock import SYSTEM, Deadline
@@ -68,7 +69,7 @@ class WorkerProcess:
                 program.command(local_rank), env={**os.environ, **environment},
                 process_group=0 if self._leads else None,
                 stdin=subprocess.DEVNULL if is_terminal and self._leads else None,
-                stdout=streams.files[Std.OUT], stderr=streams.files[Std.ERR],
+                stdout=streams.files[0], stderr=streams.files[1],
             )  # fmt: skip
         self.pid = self._process.pid
         self.sentinel = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else -1
@@ -105,17 +106,13 @@ class WorkerProcess:
     def has_failed(self) -> bool:
         """It has ended badly, or should have: its script has raised, but a thread that it has
         started keeps the process."""
-        if self.exitcode is None and Path(self.error_file).exists():
+        if self.exitcode is None and errors.read(self.error_file)[1].get("is_over"):
             self._lingering = self._lingering or SYSTEM.deadline(LINGER)
-            return (
-                self._lingering.is_over() and "time" in self._failure(1).extra
-            )  # `entry` wrote it
+            return self._lingering.is_over()
         return bool(self.exitcode)
 
     def failure(self) -> ProcessFailure:
-        return self._failure(self.exitcode or 1)
-
-    def _failure(self, code: int) -> ProcessFailure:
+        code = self.exitcode or 1
         return ProcessFailure(self.local_rank, self.pid, code, self.error_file, rank=self.rank)
 
     def close(self) -> None:
@@ -145,7 +142,7 @@ class WorkerGroup:
         try:
             for local_rank, environment in enumerate(environments):
                 place = folder.of_worker(generation, local_rank)
-                streams = Streams(folder.wishes, place, local_rank, environment["ROLE_NAME"])
+                streams = Streams(folder.wishes, place, local_rank)
                 own = {**environment, "TORCHELASTIC_ERROR_FILE": str(place / "error.json")}
                 worker = WorkerProcess(program, local_rank, own, streams, len(environments) == 1)
                 self.all.append(worker)

@@ -12,7 +12,7 @@ clock, writes down that it is gone. So no two clocks are ever compared.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from minitorch_dist.distributed.elastic.rendezvous import state as states
@@ -39,7 +39,7 @@ class Patience:
     last_call_timeout: float = 30.0  # for more than the fewest, the first time
     close_timeout: float = 30.0  # for the others, at the end
     keep_alive_interval: float = 1.0
-    keep_alive_max_attempt: int = 10
+    keep_alive_max_attempt: float = 10
 
     def until_gone(self) -> float:
         return self.keep_alive_interval * self.keep_alive_max_attempt
@@ -92,9 +92,6 @@ class JobMembership:
             if state.phase == states.CLOSED:
                 raise RendezvousClosedError(f"the job is over: {state.cause}")
             if state.phase == states.WORKING and self.node.id in state.ids():
-                self.node = replace(
-                    self.node, seen=state.generation, restarts=state.restarts, peers=state.ids()
-                )
                 return state
             told = self._tell(state, told)
             if state.phase == states.GATHERING:
@@ -133,19 +130,11 @@ class JobMembership:
 
     def _tell(self, state: JobState, told: str) -> str:
         """Say once what we wait for."""
-        rules = state.rules
-        if state.phase == states.WORKING and len(state.nodes) >= rules.max_nodes:
-            text = (
-                f"the job is full: {len(state.nodes)} of at most {rules.max_nodes} nodes work "
-                f"(generation {state.generation}). Waiting for a place"
-            )
-        elif state.phase == states.GATHERING and len(state.nodes) < rules.min_nodes:
-            text = f"{len(state.nodes)} of at least {rules.min_nodes} nodes are there; waiting"
-        elif state.phase == states.GATHERING and state.generation < 0:
-            text = (
-                f"{len(state.nodes)} nodes are there, and up to {rules.max_nodes} may come; waiting "
-                f"{self.patience.last_call_timeout:g} s (--rdzv-conf last_call_timeout=…)"
-            )
+        rules, count = state.rules, len(state.nodes)
+        if state.phase == states.WORKING and count >= rules.max_nodes:
+            text = f"the job is full: {count} of at most {rules.max_nodes} nodes work. Waiting for a place"
+        elif state.phase == states.GATHERING and count < rules.max_nodes:
+            text = f"{count} of at least {rules.min_nodes} nodes are there, and up to {rules.max_nodes} may come; waiting"
         else:
             return told
         if text != told:
@@ -161,16 +150,8 @@ class JobMembership:
             state = self._ledger.apply(partial(states.changed, generation=state.generation))
         return state
 
-    def wait(self, seconds: float) -> JobState:
-        """The next state, or after so long the present one."""
-        if self.broken is not None:
-            raise self.broken
-        return self._ledger.wait(seconds)
-
-    def report_failure(self, generation: int, cause: str, is_final: bool = False) -> JobState:
-        return self._ledger.apply(
-            partial(states.failed, generation=generation, cause=cause, is_final=is_final)
-        )
+    def report_failure(self, generation: int, cause: str) -> JobState:
+        return self._ledger.apply(partial(states.failed, generation=generation, cause=cause))
 
     def report_success(self, generation: int) -> JobState:
         return self._ledger.apply(partial(states.finished, generation=generation, id=self.node.id))

@@ -34,17 +34,12 @@ class JobRules:
 
 @dataclass(frozen=True)
 class JobNode:
-    """An agent and the workers that it starts. `seen` is the last generation it knows of, and
-    `restarts` and `peers` go with it: what is left of a job whose store was lost."""
+    """An agent and the workers that it starts."""
 
     id: str
     host: str = ""
     workers: int = 1
-    role: str = "default"
     rank: int = -1  # a place among the nodes that was given, not found
-    seen: int = -1
-    restarts: int = 0
-    peers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,13 +81,6 @@ def join(state: JobState, node: JobNode) -> JobState:
         return state
     if state.phase == WORKING:
         return replace(state, waiting=(*state.waiting, node))
-    if state.generation < node.seen:  # its store was lost: begin where that one was
-        state = replace(
-            state,
-            generation=node.seen,
-            restarts=max(state.restarts, node.restarts),
-            expected=state.expected or node.peers,
-        )
     return _settle(replace(state, nodes=(*state.nodes, node)))
 
 
@@ -132,11 +120,11 @@ def _begin(state: JobState) -> JobState:
     )
 
 
-def failed(state: JobState, generation: int, cause: str, is_final: bool = False) -> JobState:
-    """A worker of this generation has failed: all start again, or (too often, or `is_final`) none."""
+def failed(state: JobState, generation: int, cause: str) -> JobState:
+    """A worker of this generation has failed: all start again, or (too often) none."""
     if state.phase != WORKING or state.generation != generation:
         return state  # it has ended already, for another reason
-    if is_final or state.restarts >= state.rules.max_restarts:
+    if state.restarts >= state.rules.max_restarts:
         return replace(state, phase=CLOSED, cause=cause)
     return _again(replace(state, restarts=state.restarts + 1), cause)
 

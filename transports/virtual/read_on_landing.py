@@ -10,7 +10,7 @@ from __future__ import annotations
 from transports.virtual.medium import Endpoint, Medium, SimMessage
 
 
-class Late(SimMessage):
+class ReadOnLanding(SimMessage):
     """`payload` is what the sender's buffer holds when it is asked for."""
 
     __slots__ = ("_before", "_buffer", "_read", "is_overwritten")

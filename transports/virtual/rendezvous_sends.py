@@ -19,8 +19,8 @@ from typing import Any, Protocol
 from transports.contract import Sink
 from transports.virtual.clock import VirtualClock
 from transports.virtual.inboxes import Claims
-from transports.virtual.late import Late
 from transports.virtual.medium import SimMessage
+from transports.virtual.read_on_landing import ReadOnLanding
 
 
 class SendingEnd(Protocol):
@@ -161,7 +161,7 @@ class RendezvousSend:
 
     @property
     def is_overwritten(self) -> bool:
-        return isinstance(self.message, Late) and self.message.is_overwritten
+        return isinstance(self.message, ReadOnLanding) and self.message.is_overwritten
 
     def is_over(self) -> bool:
         return self.message.has_landed

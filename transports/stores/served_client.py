@@ -18,10 +18,8 @@ from transports.stores import protocol
 from transports.stores.protocol import StoreRequest
 
 READ = 1 << 16  # bytes that are read at once
-LONG, MANY = (
-    1 << 18,
-    500,
-)  # bytes, and fields, of a short request; a longer one waits among the long ones
+# bytes, and fields, of a short request; a longer one waits among the long ones
+LONG, MANY = 1 << 18, 500
 AT_ONCE = 512  # pieces of an answer that are handed to the system at once
 LEFT = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
 

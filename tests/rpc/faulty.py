@@ -1,10 +1,12 @@
-"""A transport on which things go wrong as `Faults` say. Wraps any other, in real or virtual time.
+"""A transport whose messages come late: rules say how late, and those of the same sender wait behind them.
 
-The receiving side applies the verdicts. A message that passes is streamed through as ever. One that is late
-is kept whole, and `progress` gives it to the inbox when its time has come.
+    faults = Faults(seed=7)
+    faults.install(plans.drop(0.01))                  # a lost packet, which is sent again: 50 ms
+    faults.install(lambda m: 0.2 if m.nbytes > 1000 else None)
 
-    inner ── sink(src, …) ──► judge ── pass ───────────────────────► the inbox above
-                                 └── late, held, twice ── kept ──── progress ──┘
+The first rule that has an answer decides, at the receiver. A message that is on time is streamed through. One that is late is
+kept whole, and `progress` gives it to the inbox when its time has come. The fate of the n-th message from a to b depends on
+the seed, the rule's kind, a, b and n alone.
 """
 
 from __future__ import annotations
@@ -12,24 +14,61 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple, TypeAlias
 
+from tests.transports.wrapping import WrappedTransport
 from transports.clock import PICO
-from transports.contract import Buffer, Inbox, Sink, Store, Transport
-from transports.errors import Lost, PeerLost, TransportClosed
-from transports.faults.rules import PASS, Faults, FaultVerdict, FaultyMessage
-from transports.wrapping import WrappedTransport
+from transports.contract import Inbox, Sink, Store, Transport
+from transports.errors import TransportClosed
+from transports.faults import plans
 
-_WAKE = b"\0faulty: look again\0"  # headers of our own messages
-_CUT = b"\0faulty: the connection is cut\0"
+_WAKE = b"\0faulty: look again\0"  # a header of our own messages
+
+
+class FaultyMessage(NamedTuple):
+    """A message as a rule sees it."""
+
+    src: int
+    dst: int
+    number: int  # among the messages from src to dst
+    header: bytes
+    nbytes: int
+    at: int = 0  # picoseconds since the transport connected
+
+
+Rule: TypeAlias = Callable[[FaultyMessage], float | None]
+AGAIN = 0.05  # seconds until a lost packet is sent again
+
+
+class Faults:
+    """The rules of one network, which its ranks share."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self._rules: list[Rule] = []
+
+    def install(self, rule: Rule | plans.Strike) -> None:
+        """Add a rule behind the others."""
+        self._rules.append(rule if callable(rule) else lambda m: self._struck(rule, m))
+
+    def _struck(self, fault: plans.Strike, m: FaultyMessage) -> float | None:
+        if not fault.fits(m.src, m.dst, m.number, m.at):
+            return None
+        if plans.chance(self.seed, fault.kind, m.src, m.dst, m.number) >= fault.p:
+            return None
+        return AGAIN if fault.kind == "drop" else fault.span / PICO
+
+    def judge(self, message: FaultyMessage) -> float:
+        """Seconds by which it is late."""
+        found = (rule(message) for rule in self._rules)
+        return next((late for late in found if late is not None), 0.0)
 
 
 class _Kept:
     """A message, or the news that its sender is lost, waiting for its time."""
 
-    def __init__(
-        self, src: int, header: bytes, nbytes: int, due: int, verdict: FaultVerdict
-    ) -> None:
-        self.src, self.header, self.due, self.verdict = src, header, due, verdict
+    def __init__(self, src: int, header: bytes, nbytes: int, due: int) -> None:
+        self.src, self.header, self.due = src, header, due
         self.data, self.filled = bytearray(nbytes), 0
         self.reason: Exception | None = None
 
@@ -48,8 +87,6 @@ class _Kept:
 
 
 class FaultyTransport(WrappedTransport):
-    """`faults` may change while it runs."""
-
     scheme = "faulty"
 
     def __init__(self, inner: Transport, faults: Faults) -> None:
@@ -60,57 +97,35 @@ class FaultyTransport(WrappedTransport):
         self._kept: list[_Kept] = []
         self._came: Counter[int] = Counter()
         self._lost: dict[int, Exception] = {}
-        self._to_cut: list[int] = []
         self._deliveries = self._reported = self._inside = 0
         self._keepings = 0  # messages that were kept: who waits has to look when they are due
         self._began = self.clock.now()
         self._is_closed = False
 
-    @property
-    def may_lose(self) -> bool:  # type: ignore[override]
-        """Whether messages may be lost or come twice, against the contract."""
-        return not self.faults.reliable
-
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         self._inbox = inbox
         self._began = self.clock.now()
         self.inner.connect(store, self, timeout)
-        self.faults.listen(self._wake)
-
-    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
-        if dst in self._lost:
-            raise PeerLost(dst, Lost.of(self._lost[dst]))
-        self.inner.send(dst, header, payload)
 
     def close(self) -> None:
         self._is_closed = True
-        self.faults.forget(self._wake)
         self.inner.close()
 
     # -- what the inner transport calls -----------------------------------------------------
 
     def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
         with self._guard:
-            if header == _CUT:
-                self._lose(src, PeerLost(src, "its connection was cut"))
-                return _Nowhere()
             if header == _WAKE or src in self._lost:
                 return _Nowhere()
             at = self.clock.now() - self._began
             message = FaultyMessage(src, self.rank, self._came[src], header, nbytes, at)
             self._came[src] += 1
-            verdict = self.faults.judge(message)
-            if verdict.is_cut:
-                self._to_cut.append(src)
-                self._lose(src, PeerLost(src, "its connection was cut"))
-            if verdict.copies == 0:
-                return _Nowhere()
-            if verdict == PASS and all(kept.src != src for kept in self._kept):
+            late = self.faults.judge(message)
+            if not late and all(kept.src != src for kept in self._kept):
                 assert self._inbox is not None, "connect came first"
                 self._deliveries += 1
                 return _Guarded(self, self._inbox.sink(src, header, nbytes))
-            due = self.clock.now() + round(verdict.seconds * PICO)
-            kept = _Kept(src, header, nbytes, due, verdict)
+            kept = _Kept(src, header, nbytes, self.clock.now() + round(late * PICO))
             self._kept.append(kept)
             self._keepings += 1
             return kept
@@ -118,7 +133,7 @@ class FaultyTransport(WrappedTransport):
     def lost(self, src: int, reason: Exception) -> None:
         with self._guard:
             if any(kept.src == src for kept in self._kept):
-                last = _Kept(src, b"", 0, 0, PASS)
+                last = _Kept(src, b"", 0, 0)
                 last.reason = reason
                 self._kept.append(last)
             else:
@@ -177,35 +192,24 @@ class FaultyTransport(WrappedTransport):
     def _hand_out(self) -> float | None:
         """Deliver what is due; seconds until the next is, if any."""
         with self._guard:
-            before, cuts = self._deliveries, self._to_cut
-            self._to_cut = []
+            before = self._deliveries
             now = self.clock.now()
             while due := [kept for kept in self._first_ones() if kept.due <= now]:
                 self._deliver(due[0])
             waits = [kept.due for kept in self._first_ones()]
             news = self._deliveries != before and self._inside > 1
-        for peer in cuts:
-            try:
-                self.inner.send(peer, _CUT, b"")
-            except (PeerLost, TransportClosed):
-                continue
         if news:
             self._wake()
         return max(0, min(waits) - now) / PICO if waits else None
 
     def _first_ones(self) -> list[_Kept]:
-        """Those that only wait for their time: whole, released, and not behind one of the same
-        sender that keeps the order."""
+        """Those that only wait for their time: whole, and the first of their sender."""
         found, blocked = [], set()
         for kept in self._kept:
-            if kept.src not in blocked and kept.is_whole() and not self._is_held(kept):
+            if kept.src not in blocked and kept.is_whole():
                 found.append(kept)
-            if kept.verdict.in_order:
-                blocked.add(kept.src)
+            blocked.add(kept.src)
         return found
-
-    def _is_held(self, kept: _Kept) -> bool:
-        return kept.verdict.is_held and self.faults.is_held(kept.src, self.rank)
 
     def _deliver(self, kept: _Kept) -> None:
         self._kept.remove(kept)
@@ -213,11 +217,10 @@ class FaultyTransport(WrappedTransport):
             self._lose(kept.src, kept.reason)
             return
         assert self._inbox is not None, "connect came first"
-        for _ in range(kept.verdict.copies):
-            sink = self._inbox.sink(kept.src, kept.header, len(kept.data))
-            if kept.data:
-                sink.write(memoryview(kept.data))
-            self._deliveries += 1
+        sink = self._inbox.sink(kept.src, kept.header, len(kept.data))
+        if kept.data:
+            sink.write(memoryview(kept.data))
+        self._deliveries += 1
 
     def _wake(self) -> None:
         """Let the threads that wait in progress look again."""
