@@ -4,7 +4,7 @@ A lesson, and a learner's folder:
 
     source  lesson  fields      one marked file, from which come skeleton, solution and notebook; its folder; what a TOML file says
     sizes  carrying     blanks that are gaps, functions or files; a text in another size
-    path                which of the lessons' modules a name means: yours, or ours
+    path  loading       which of the lessons' modules a name means: yours, or ours; a file as a module
     workspace  progress  achievements      the learner's folder; how far one is; what one did beside the lessons
     predicting          a number that is said before a run
     notebooks  cells  executing     a lesson as a notebook, and running one
