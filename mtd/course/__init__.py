@@ -27,15 +27,11 @@ A check, and what it measures with:
 
 The solutions of all lessons together:
 
-    assembling  stack_page  stack_proof   `mystack`, the solutions as one package that runs alone; the page that shows it
+    assembling  code_lines  stack_page  stack_proof   `mystack`, the solutions as one package that runs alone; the page that shows it
 
 Beside the lessons: `museum`, `contest`, `chapters/` (open chapters, with a contest each), `network_game` (with `levels/`), `rank_game`, `classroom/`.
 
 A lesson's check imports `lamp` and `MeasuredCost` from here.
 """
 
-from mtd.course.lamps import (
-    MeasuredCost as MeasuredCost,
-    Skipped as Skipped,
-    lamp as lamp,
-)
+from mtd.course.lamps import MeasuredCost as MeasuredCost, Skipped as Skipped, lamp as lamp

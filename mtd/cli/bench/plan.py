@@ -32,14 +32,7 @@ from mtd.cli.bench import plan_model
 from mtd.cli.bench.comm import duration
 from mtd.cli.bench.comm_worlds import BenchWorld
 from mtd.cli.bench.plan_model import WrapperCosts
-from mtd.cli.bench.plan_quiet import (
-    FEWEST,
-    OTHERS,
-    OtherLoad,
-    PlanTurn,
-    quietest,
-    typical,
-)
+from mtd.cli.bench.plan_quiet import FEWEST, OTHERS, OtherLoad, PlanTurn, quietest, typical
 from mtd.cli.bench.train_worker import BATCHES, THIN, TINY
 from mtd.cli.parser import positive
 from transports import keeper
