@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -94,9 +93,10 @@ def main() -> int:
 
 
 def table(cells: Sequence[Cell]) -> Table:
-    found = Table(title="one training step, predicted and then measured", box=SIMPLE)
-    for heading in ("model", "way", "over", "predicted", "measured", "off", "within"):
-        found.add_column(heading, justify="left" if heading in Cell._fields[:2] else "right")
+    found = page.table(
+        "model", "way", "over", "predicted", "measured", "off", "within", left=["model", "way"],
+        title="one training step, predicted and then measured",
+    )  # fmt: skip
     for cell in cells:
         near = next((f"{share} %" for share in (15, 30) if abs(cell.off) <= share / 100), "✗")
         found.add_row(
