@@ -37,7 +37,7 @@ def system_condition() -> Condition:
 class Future(Generic[T]):
     """A value, or an exception, that arrives once.
 
-    `devices` is checked and otherwise unused. `condition` makes what is waited on (a clock's
+    `devices` changes nothing. `condition` makes what is waited on (a clock's
     `condition`); futures derived from this one wait on the same kind.
     """
 
@@ -48,8 +48,6 @@ class Future(Generic[T]):
         self, *, devices: Sequence[int | str | device_names.device] | None = None,
         condition: Callable[[], Any] = system_condition,
     ) -> None:  # fmt: skip
-        if devices:
-            _check_devices(devices)
         self._condition = condition
         self._changed = condition()
         self._callbacks: list[Callable[[Future[T]], Any]] = []
@@ -203,12 +201,6 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
 def wait_all(futures: Sequence[Future[Any]]) -> list[Any]:
     """The values in the order of `futures`. The first exception is raised without further waiting."""
     return [future.value() for future in collect_all(futures).wait()]
-
-
-def _check_devices(devices: Sequence[int | str | device_names.device]) -> None:
-    for name in devices:
-        if device_names.resolve(name).type == "cpu":
-            raise ValueError("Expected devices to have indices, got cpu")
 
 
 def _check(futures: Any) -> None:

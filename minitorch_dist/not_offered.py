@@ -45,6 +45,7 @@ INSTEAD: Final = {
     "distributions": "Take `distributions.Normal` or `distributions.Categorical`, and transform what they draw.",
     "export": "Call the model, save its `state_dict`, or cut it into a pipeline's stages by hand.",
     "fft": "Take numpy.fft for arrays, and `from_numpy`.",
+    "func": "Derivatives go backwards only, with `autograd.grad`: PyTorch has both ways, and calls a module with other weights.",
     "functional": "Its functions, such as `einsum` and `norm`, are in `minitorch_dist` itself.",
     "fx": "Call the model; `nn.Module.register_forward_hook` shows what its layers get and give.",
     "hub": "Nothing is downloaded: build the model (`models` has some), and read weights that you have with `load`.",

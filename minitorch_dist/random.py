@@ -15,6 +15,9 @@ from minitorch_dist.tensors.generator import (
 )
 
 
+__path__: list[str] = []  # so that `from` asks `__getattr__`, too
+
+
 def __getattr__(name: str) -> Any:
     """`default_generator` is that of whoever asks: each rank that is a thread has its own."""
     if name == "default_generator":

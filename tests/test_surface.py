@@ -79,7 +79,6 @@ nn.parallel.DistributedDataParallel.register_comm_hook
 distributed.GradBucket distributed.algorithms.Join distributed.algorithms.join.Join
 distributed.algorithms.join.Joinable distributed.algorithms.join.JoinHook
 distributed.optim.ZeroRedundancyOptimizer
-distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_hook
 utils.data.distributed.DistributedSampler utils.data.DistributedSampler
 """
 

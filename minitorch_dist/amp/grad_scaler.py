@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from typing import Any, TypedDict
+from typing import Any, Final, TypedDict
 
 import numpy as np
 
@@ -23,6 +23,14 @@ from minitorch_dist.tensors.core.operations import mul
 from minitorch_dist.tensors.core.views import wrote
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.tensor import Tensor
+
+SAVED: Final = {
+    "scale": "_scale",
+    "growth_factor": "_growth_factor",
+    "backoff_factor": "_backoff_factor",
+    "growth_interval": "_growth_interval",
+    "_growth_tracker": "_growth_tracker",
+}
 
 
 class OptimizerStage(TypedDict):
@@ -164,13 +172,7 @@ class GradScaler:
         """The state that a checkpoint has to keep; empty if it is not enabled."""
         if not self._enabled:
             return {}
-        return {
-            "scale": self._scale,
-            "growth_factor": self._growth_factor,
-            "backoff_factor": self._backoff_factor,
-            "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker,
-        }
+        return {key: getattr(self, name) for key, name in SAVED.items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         if not self._enabled:
@@ -180,31 +182,9 @@ class GradScaler:
                 "The source state dict is empty, possibly because it was saved from a disabled "
                 "instance of GradScaler."
             )
-        self._scale = float(state_dict["scale"])
-        self._growth_factor = state_dict["growth_factor"]
-        self._backoff_factor = state_dict["backoff_factor"]
-        self._growth_interval = state_dict["growth_interval"]
-        self._growth_tracker = state_dict["_growth_tracker"]
-
-    def __getstate__(self) -> dict[str, Any]:
-        if self._states:
-            raise AssertionError(
-                "A GradScaler instance may only be pickled at the beginning of an iteration, or at "
-                "the end after scaler.update()."
-            )
-        return {name: value for name, value in vars(self).items() if name != "_states"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._states = weakref.WeakKeyDictionary()
-
-    def __repr__(self) -> str:
-        if not self._enabled:
-            return "<GradScaler, disabled>"
-        return (
-            f"<GradScaler {self._scale:g}, {self._growth_tracker} of {self._growth_interval} steps "
-            "without inf or nan>"
-        )
+        for key, name in SAVED.items():
+            setattr(self, name, state_dict[key])
+        self._scale = float(self._scale)
 
 
 @silent

@@ -7,7 +7,7 @@ closures, not in a list that could be packed elsewhere. `utils.checkpoint` gives
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from minitorch_dist import not_offered
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle
@@ -34,17 +34,10 @@ class MultiHandle:
         self.remove()
 
 
-def register_multi_grad_hook(
-    tensors: Sequence[TensorBase],
-    fn: Callable[..., None],
-    *,
-    mode: Literal["all", "any"] = "all",
-) -> MultiHandle:
-    """Call `fn` once per backward pass. It gets the list of all gradients when the last of them is complete
-    (None where the pass does not reach), or the first one (`mode="any"`).
+def register_multi_grad_hook(tensors: Sequence[TensorBase], fn: Callable[..., None]) -> MultiHandle:
+    """Call `fn` once per backward pass, with the list of all gradients when the last of them is complete
+    (None where the pass does not reach).
     """
-    if mode not in ("all", "any"):
-        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     edges = [graph.edge_of(tensor) for tensor in tensors]
     nodes = [edge[0] for edge in edges if edge is not None]
     if len(nodes) < len(edges):
@@ -57,11 +50,6 @@ def register_multi_grad_hook(
         def hook(grad: Any) -> None:
             running = engine.current.get()
             assert running is not None, "hooks are called inside a backward pass"
-            if mode == "any":
-                if key not in running.notes:
-                    running.notes[key] = True
-                    fn(grad)
-                return
             grads, awaited = running.notes.setdefault(
                 key, ([None] * len(nodes), [i for i, n in enumerate(nodes) if running.reaches(n)])
             )

@@ -72,9 +72,6 @@ class Stream:
     def __hash__(self) -> int:
         return hash((self.device, self.stream_id))
 
-    def __repr__(self) -> str:
-        return f"<minitorch_dist.cuda.Stream device={self.device} cuda_stream={self.stream_id:#x}>"
-
 
 class Event:
     """A mark in a stream. With `enable_timing` two marks tell the milliseconds between them."""
@@ -105,10 +102,6 @@ class Event:
         if self._recorded_at is None or end_event._recorded_at is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
         return (end_event._recorded_at - self._recorded_at) * 1000
-
-    def __repr__(self) -> str:
-        state = "not recorded" if self._recorded_at is None else "recorded"
-        return f"<minitorch_dist.cuda.Event {state}>"
 
 
 # ------------------------------------------------------------------------------ the current stream

@@ -46,7 +46,8 @@ def _cut_evenly(count: int, itemsize: int, size: int, schedule: Schedule) -> Vec
     return Vector(tuple(schedule.sizes(size, count).tolist()), itemsize)
 
 
-def _flat(array: Array) -> Array:
+def flat(array: Array) -> Array:
+    """The array in one dimension."""
     return array if array.ndim == 1 else array.reshape(-1)
 
 
@@ -56,7 +57,7 @@ def _flat(array: Array) -> Array:
 def broadcast(group: Group, array: Array, root: int, how: How = NOW) -> Work | None:
     """All arrays become the root's."""
     prepared = prepare_broadcast(group, array, root, how.algorithm)
-    return prepared.run({"work": _flat(array)}, how=how)
+    return prepared.run({"work": flat(array)}, how=how)
 
 
 def prepare_broadcast(
@@ -82,7 +83,7 @@ def reduce(
         return Vector(sizes, itemsize, in_place, results=None if in_place else ())
 
     prepared = prepare(group, "reduce", said, array.nbytes, how.algorithm, vector, root)
-    return prepared.run({"work" if in_place else "source": _flat(own)}, how=how,
+    return prepared.run({"work" if in_place else "source": flat(own)}, how=how,
         first=(lambda: scale(own, op)) if in_place else None,
         last=(lambda: average(own, op, group.size())) if is_root else None,
     )  # fmt: skip
@@ -94,10 +95,10 @@ def gather(
     """The root's `outputs` become all ranks' arrays; the others have none."""
     said = Fingerprint("gather", array.dtype, array.shape, root=group.ranks[root])
     size, rank = group.size(), group.rank()
-    arrays: dict[Any, Array] = {("source", rank): _flat(array)}
+    arrays: dict[Any, Array] = {("source", rank): flat(array)}
     vector = Vector((array.size,) * size, array.itemsize, False, source_list=True, results=())
     if outputs is not None:
-        arrays |= {("work", peer): _flat(out) for peer, out in enumerate(outputs)}
+        arrays |= {("work", peer): flat(out) for peer, out in enumerate(outputs)}
         vector = vector._replace(results=None, work_list=True)
     nbytes = array.nbytes * size
     prepared = prepare(group, "gather", said, nbytes, how.algorithm, lambda _: vector, root)
@@ -111,11 +112,11 @@ def scatter(
     """Each rank's array becomes its part of the root's `inputs`."""
     said = Fingerprint("scatter", array.dtype, array.shape, root=group.ranks[root])
     size, rank = group.size(), group.rank()
-    arrays: dict[Any, Array] = {"work": _flat(array)}
+    arrays: dict[Any, Array] = {"work": flat(array)}
     vector = Vector((array.size,) * size, array.itemsize, False, True, results=(rank,))
     own: Array | None = None
     if inputs is not None:
-        arrays |= {("source", peer): _flat(part) for peer, part in enumerate(inputs)}
+        arrays |= {("source", peer): flat(part) for peer, part in enumerate(inputs)}
         own = inputs[rank]
     nbytes = array.nbytes * size
     prepared = prepare(group, "scatter", said, nbytes, how.algorithm, lambda _: vector, root)
@@ -124,7 +125,7 @@ def scatter(
 
 def _copy(into: Array | None, of: Array | None) -> None:
     if into is not None and of is not None and into is not of:
-        _flat(into)[:] = _flat(of)
+        flat(into)[:] = flat(of)
 
 
 # ----------------------------------------------------------------------------------- from all, to all
@@ -141,7 +142,7 @@ def _extent(array: Array, sizes: tuple[int, ...]) -> tuple[int, ...]:
 def all_reduce(group: Group, array: Array, op: ReduceStep = SUM, how: How = NOW) -> Work | None:
     """All arrays become the sum of all."""
     prepared = prepare_all_reduce(group, array, op, how.algorithm)
-    return prepared.run({"work": _flat(array)}, how=how,
+    return prepared.run({"work": flat(array)}, how=how,
         first=(lambda: scale(array, op)) if op.name == "premul_sum" else None,
         last=(lambda: average(array, op, group.size())) if op.name == "avg" else None,
     )  # fmt: skip
@@ -163,7 +164,7 @@ def all_gather(group: Group, array: Array, outputs: Sequence[Array], how: How = 
     nbytes = sum(sizes) * array.itemsize
     algorithm = how.algorithm
     prepared = prepare(group, "all_gather", said, nbytes, algorithm, lambda _: vector, more=sizes)
-    arrays: dict[Any, Array] = {("work", peer): _flat(out) for peer, out in enumerate(outputs)}
+    arrays: dict[Any, Array] = {("work", peer): flat(out) for peer, out in enumerate(outputs)}
     own = outputs[group.rank()]
     return prepared.run(arrays, how=how, first=lambda: _copy(own, array))
 
@@ -178,7 +179,7 @@ def prepare_all_gather_into(
     group: Group, array: Array, output: Array, algorithm: Algorithm = None
 ) -> PreparedCall:
     said = Fingerprint("all_gather_into_tensor", array.dtype, array.shape)
-    in_place = group.board is None  # in messages what lies side by side goes out in one piece
+    in_place = not group.is_on_board  # in messages what lies side by side goes out in one piece
     sizes = (array.size,) * group.size()
     vector = Vector(sizes, array.itemsize, in_place, source_list=not in_place)
     return prepare(group, "all_gather", said, output.nbytes, algorithm, lambda _: vector)
@@ -187,16 +188,15 @@ def prepare_all_gather_into(
 def run_all_gather_into(
     prepared: PreparedCall, array: Array, output: Array, how: How = NOW
 ) -> Work | None:
-    flat = output if output.ndim == 1 else output.reshape(-1)
-    rank, given = prepared.rank, array if array.ndim == 1 else array.reshape(-1)
-    share = flat[rank * given.size : (rank + 1) * given.size]
-    if not np.may_share_memory(flat, given):
+    rank, given, whole = prepared.rank, flat(array), flat(output)
+    share = whole[rank * given.size : (rank + 1) * given.size]
+    if not np.may_share_memory(whole, given):
         own = PostponedCopy(share, given)
-        return prepared.run({"work": flat, ("source", rank): given}, own, how)
+        return prepared.run({"work": whole, ("source", rank): given}, own, how)
     # It lies in the output, to which the others' parts come: where it is not in its place, it goes first.
     is_there = share.ctypes.data == given.ctypes.data
     first = None if is_there else partial(_copy, share, given)
-    return prepared.run({"work": flat, ("source", rank): share}, None, how, first)
+    return prepared.run({"work": whole, ("source", rank): share}, None, how, first)
 
 
 def reduce_scatter(
@@ -204,7 +204,7 @@ def reduce_scatter(
 ) -> Work | None:
     """`output` becomes the sum over the ranks of what each has for this rank in `inputs`."""
     sizes = tuple(part.size for part in inputs)
-    arrays: dict[Any, Array] = {("source", rank): _flat(part) for rank, part in enumerate(inputs)}
+    arrays: dict[Any, Array] = {("source", rank): flat(part) for rank, part in enumerate(inputs)}
     said = Fingerprint("reduce_scatter", output.dtype, _extent(output, sizes), op.name)
     prepared = _prepare_reduce_scatter(group, said, output, sizes, True, how.algorithm)
     return _reduce_scatter(prepared, output, arrays, op, how)
@@ -215,7 +215,7 @@ def reduce_scatter_from(
 ) -> Work | None:
     """The same from one array, which holds the parts for all ranks one after the other."""
     prepared = prepare_reduce_scatter_from(group, output, op, how.algorithm)
-    return _reduce_scatter(prepared, output, {"source": _flat(array)}, op, how)
+    return _reduce_scatter(prepared, output, {"source": flat(array)}, op, how)
 
 
 def prepare_reduce_scatter_from(
@@ -241,7 +241,7 @@ def _reduce_scatter(
     size = prepared.size
     if op.name == "premul_sum":
         arrays = {name: part.copy() for name, part in arrays.items()}
-    result = _flat(output)
+    result = flat(output)
     if any(np.may_share_memory(result, part) for part in arrays.values()):
         result = np.empty_like(result)  # (part of) the input is still needed when it is written
 
@@ -294,7 +294,7 @@ def run_all_to_all(
 ) -> Work | None:
     arrays: dict[Any, Array] = {}
     for (source, work), given, taken in zip(_numbered(prepared.size), inputs, outputs, strict=True):
-        arrays[source], arrays[work] = _flat(given), _flat(taken)
+        arrays[source], arrays[work] = flat(given), flat(taken)
     rank = prepared.rank
     own = PostponedCopy(arrays["work", rank], arrays["source", rank])
     return prepared.run(arrays, own, how)
@@ -302,8 +302,7 @@ def run_all_to_all(
 
 def run_all_to_all_of_one(prepared: PreparedCall, output: Array, array: Array) -> None:
     """Each of the two arrays has the parts for all ranks one after the other, all of one size."""
-    given = array if array.ndim == 1 else array.reshape(-1)
-    taken = output if output.ndim == 1 else output.reshape(-1)
+    given, taken = flat(array), flat(output)
     count, start = given.size // prepared.size, 0
     arrays: dict[Any, Array] = {}
     names = _numbered(prepared.size)

@@ -16,7 +16,6 @@ from typing import Any, Final, NoReturn
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import DistBackendError
-from minitorch_dist.distributed.execution.boards import BoardEnd
 from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint
@@ -57,10 +56,9 @@ class Group:
         is_named = description != "undefined" and ":split:" not in description
         called = description if is_named else name
         self.channel = GroupChannel(world.mailbox, called, number, self.ranks, timeout)
-        self.board = self._board()
-        self.lends = (
-            world.transport.shared_objects() is not None
-        )  # ranks are threads (see `lending`)
+        self.is_on_board = self._is_on_board()
+        self.board: Any = None  # this rank's end of it, where one is used
+        self.lends = world.transport.shared_objects() is not None  # (see `fast.lending`)
         self.prepared: dict[Any, Any] = {}  # the prepared calls, by their kind
         self.bound_device_id: Any = None
         self.is_closed = False
@@ -72,14 +70,14 @@ class Group:
         world.groups[name] = self
         world.remember(self.channel)
 
-    def _board(self) -> BoardEnd | None:
-        """The transport's board, where it has one. It is the first group's that has the whole world."""
-        world = self.world
-        board = None if world.board is not None else world.transport.board()
-        if board is None or len(self.ranks) < 2 or self.ranks != tuple(range(world.world_size)):
-            return None
-        end = world.board = BoardEnd(self.channel, board)
-        return end
+    def _is_on_board(self) -> bool:
+        """Whether its ranks read each other's memory: the transport has a board (see `fast.boards`), and this is
+        the first group that has the whole world."""
+        world, is_whole = self.world, self.ranks == everybody(self.world.world_size)
+        if world.has_board_group or len(self.ranks) < 2 or not is_whole:
+            return False
+        world.has_board_group = world.transport.board() is not None
+        return world.has_board_group
 
     def rank(self) -> int:
         """This rank within the group."""

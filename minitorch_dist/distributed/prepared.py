@@ -1,7 +1,7 @@
 """A collective that is ready to run: prepare once, then run it with any arrays of the same kind.
 
 A training loop makes the same calls in every step. To prepare a call is to check its arguments, to choose a
-schedule, and to bind an engine. The engine is a board, lent parts, messages, or that of a simulated world.
+schedule, and to bind an engine. The engine is messages, a faster way (see `fast`), or that of a simulated world.
 All of that depends on the kind of the call alone: its function, op, root, dtypes and shapes. So it is done for
 the first call of a kind, and kept with the group. Every call, the first one too, is then a `PreparedCall.run`.
 
@@ -12,15 +12,14 @@ other ranks, and how the arrays lie: whether they are contiguous and writeable, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.distributed.execution.executor import Execution, PlannedCall
+from minitorch_dist.distributed.execution.executor import PlannedCall
 from minitorch_dist.distributed.execution.layout import Vector
-from minitorch_dist.distributed.execution.lending import Lending, is_lendable
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.execution.planner import plan
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import Group, is_member, resolve
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
 from minitorch_dist.distributed.mail.wire import Fingerprint
@@ -121,6 +120,20 @@ def find(group: Any, key: Any) -> Any:
         return None
 
 
+Kind = TypeVar("Kind")
+
+
+def repeated(group: Any, key: Any, prepare: Callable[[Group], Kind]) -> Kind | None:
+    """This rank's prepared call of one kind, which is kept from the first call. There `prepare` checks the
+    arguments and makes it. None where this rank is not in the group."""
+    prepared: Kind | None = find(group, key)
+    if prepared is None and is_member(group):
+        which = resolve(group)
+        prepared = prepare(which)
+        which.keep(key, prepared)
+    return prepared
+
+
 # ------------------------------------------------------------------------------------- engines
 
 
@@ -139,30 +152,32 @@ class Engine(Protocol):
         """A function that carries out this kind of call. `vector` says how its arrays are cut for a schedule."""
 
 
+binders: Final[list[Callable[[PreparedCall, Vector], Execute | None]]] = []
+"""Faster ways to carry out a kind of call, with the vector that was cut for it. Each has None for what it cannot
+do. They stand in the room `fast`, and the first that can is taken."""
+
+
 class TransportEngine:
-    """The collectives over a transport: on its board, by parts that threads lend each other, or in messages."""
+    """The collectives over a transport: in messages, unless there is a faster way."""
 
     is_shared = False
 
     def choose(
         self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
     ) -> tuple[Schedule, Fingerprint]:
-        links, on_board = links_of(group), group.board is not None
+        links, on_board = links_of(group), group.is_on_board
         root = group.ranks.index(said.root) if said.root >= 0 else None
         schedule = choice.choose(collective, group.size(), nbytes, links, algorithm, on_board, root)
         return schedule, said._replace(algorithm=schedule.algorithm)
 
     def bind(self, call: PreparedCall, vector: MakeVector) -> Execute:
-        group, schedule, combine = call.group, call.schedule, call.combine
-        cut = vector(schedule)
-        kind: type[Execution] = Execution
-        if group.board is not None:
-            on_board = group.board.bind(schedule, call.root, cut, combine, call.expects)
-            if on_board is not None:
-                return on_board
-        if group.lends and is_lendable(schedule, call.size, cut):
-            cut, kind = cut._replace(lent=True), Lending
-        return PlannedCall(kind, plan(schedule, call.rank, call.size, call.root, cut), combine).run
+        cut = vector(call.schedule)
+        for bind in binders:
+            faster = bind(call, cut)
+            if faster is not None:
+                return faster
+        wanted = plan(call.schedule, call.rank, call.size, call.root, cut)
+        return PlannedCall(wanted, call.combine).run
 
 
 OVER_TRANSPORT: Final = TransportEngine()
@@ -172,7 +187,8 @@ def links_of(group: Group) -> Links:
     """The cost of this group's messages: declared for its transport, or by `use_links`."""
     found = group.world.links
     if found is None:
-        costs = group.board.board.costs if group.board else group.world.transport.costs
+        board = group.world.transport.board() if group.is_on_board else None
+        costs = group.world.transport.costs if board is None else board.costs
         found = Links() if costs is None else Links.measured(*costs)
     assert isinstance(found, Links)
     return found.among(group.ranks)
@@ -193,12 +209,14 @@ def prepare(
 
     The environment is read when a kind of call is met for the first time.
     """
-    key = said, algorithm, more
-    found: PreparedCall | None = find(group, key)
-    if found is None:
+
+    def made(group: Group) -> PreparedCall:
         engine: Engine = group.world.engine or OVER_TRANSPORT
         schedule, fingerprint = engine.choose(group, collective, said, nbytes, algorithm)
-        found = PreparedCall(group, schedule, fingerprint, root, nbytes, not engine.is_shared)
-        found.execute = engine.bind(found, vector)
-        group.keep(key, found)
+        call = PreparedCall(group, schedule, fingerprint, root, nbytes, not engine.is_shared)
+        call.execute = engine.bind(call, vector)
+        return call
+
+    found = repeated(group, (said, algorithm, more), made)
+    assert found is not None, "only members have a group"
     return found

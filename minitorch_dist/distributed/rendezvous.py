@@ -1,6 +1,6 @@
 """How ranks find their store: an address says where it is, the environment who we are.
 
-    env://            MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE (or what Slurm or Open MPI has set)
+    env://            MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE
     tcp://host:port   rank 0 serves the store there
     file:///path      the store is a file that all ranks can reach
     mqtt://broker     the store is kept by a broker
@@ -13,8 +13,6 @@ may stand in the address (`?rank=0&world_size=4`).
 from __future__ import annotations
 
 import os
-import re
-import zlib
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from importlib import import_module
@@ -148,10 +146,9 @@ def mpi_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Itera
 
 def env_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
     query = _query(urlsplit(url))
-    found = _surroundings()
 
     def demand(name: str) -> str:
-        value = query.get(name.lower()) or os.environ.get(name) or found.get(name)
+        value = query.get(name.lower()) or os.environ.get(name)
         if not value:
             raise _error("env", f"environment variable {name} expected, but not set. {START}")
         return value
@@ -212,41 +209,3 @@ for _scheme, _handler in {
     "mpi": mpi_handler,
 }.items():  # fmt: skip
     register_rendezvous_handler(_scheme, _handler)
-
-
-# ------------------------------------------------------------------------- what others have set
-
-
-def _surroundings() -> dict[str, str]:
-    """The settings that `env://` finds where none were set for it, but a cluster engine started us."""
-    environment = os.environ
-    if "OMPI_COMM_WORLD_SIZE" in environment:
-        found = {
-            "RANK": environment.get("OMPI_COMM_WORLD_RANK", ""),
-            "WORLD_SIZE": environment["OMPI_COMM_WORLD_SIZE"],
-        }
-        if environment.get("OMPI_COMM_WORLD_LOCAL_SIZE") == environment["OMPI_COMM_WORLD_SIZE"]:
-            found["MASTER_ADDR"] = "127.0.0.1"
-        job = environment.get("PMIX_NAMESPACE") or environment.get("OMPI_MCA_ess_base_jobid", "")
-        return found | {"MASTER_PORT": _port_of(job)}
-    if "SLURM_PROCID" in environment and "SLURM_NTASKS" in environment:
-        nodes = environment.get("SLURM_STEP_NODELIST") or environment.get("SLURM_JOB_NODELIST", "")
-        return {
-            "RANK": environment["SLURM_PROCID"],
-            "WORLD_SIZE": environment["SLURM_NTASKS"],
-            "MASTER_ADDR": first_node(nodes) or environment.get("SLURM_LAUNCH_NODE_IPADDR", ""),
-            "MASTER_PORT": _port_of(environment.get("SLURM_JOB_ID", "")),
-        }
-    return {}
-
-
-def _port_of(job: str) -> str:
-    """A port that all ranks of a job choose alike, and two jobs seldom."""
-    return str(20000 + zlib.crc32(job.encode()) % 10000)
-
-
-def first_node(nodes: str) -> str:
-    """`gpu007` of `gpu[007-011,13],cpu1`: Slurm's way to write many hosts."""
-    match = re.match(r"([^,\[]*)(?:\[([^\],-]*)[^\]]*\]([^,]*))?", nodes)
-    assert match is not None
-    return "".join(part or "" for part in match.groups())

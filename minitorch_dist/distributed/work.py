@@ -80,15 +80,9 @@ class Work:
     def synchronize(self) -> None:
         self.wait()
 
-    def block_current_stream(self) -> None:
-        self.wait()
-
     def source_rank(self) -> int:
         """The group rank that a receive from anybody got its message from."""
         raise RuntimeError("sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call.")  # fmt: skip
-
-    def _source_rank(self) -> int:
-        return self.source_rank()
 
     def get_future(self) -> Future[Any]:
         """A future of the tensors that will be written."""

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from contextvars import ContextVar, Token
 from typing import Any
 
-from minitorch_dist.distributed.execution.boards import BoardEnd
 from minitorch_dist.distributed.execution.operations import GroupChannel
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.schedules.links import Links
@@ -44,7 +43,7 @@ class World:
         self.channels: list[GroupChannel] = []  # the latest, also of groups that are no more
         self.has_parted = False  # or must not, since something has failed (see `exit_check`)
         self.answers: Callable[[Callable[[], bool]], bool] | None = None  # for is_completed()
-        self.board: BoardEnd | None = None  # of the first group that has the whole world
+        self.has_board_group = False  # one that uses the transport's board
         self.links: Links | None = None  # the costs of messages, if they were declared or measured
         self.engine: Any = None  # carries out collectives instead of the transport (see `prepared`)
         self.groups_meet = True  # the ranks that make a group wait for each other
@@ -127,11 +126,6 @@ def inherited(function: Callable[[], None]) -> Callable[[], None]:
 
 def is_here() -> bool:
     return place().world is not None
-
-
-def has_been() -> bool:
-    """Whether this process has, or ever had, a world."""
-    return _process.world is not None or "was_here" in _process.given
 
 
 def current() -> World:

@@ -2,11 +2,11 @@
 
 distribution  the base of all: shapes, checks, and what each distribution answers
 normal        Gauss's bell, which passes gradients on to its parameters
-categorical   dice
+discrete      dice
 """
 
 from minitorch_dist import not_offered
-from minitorch_dist.distributions.categorical import Categorical as Categorical
+from minitorch_dist.distributions.discrete import Categorical as Categorical
 from minitorch_dist.distributions.distribution import Distribution as Distribution
 from minitorch_dist.distributions.normal import Normal as Normal
 

@@ -24,18 +24,10 @@ def advice(thing: Any, name: str) -> str:
         return (
             f"Save dataclasses.asdict({name}) instead, and call {kind}(**…) with it after load()."
         )
-    if hasattr(thing, "_asdict"):
-        return f"Save {name}._asdict() instead, and call {kind}(**…) with it after load()."
-    if hasattr(thing, "isoformat"):
-        return f"Save {name}.isoformat() instead, and call {kind}.fromisoformat(…) after load()."
-    if isinstance(thing, os.PathLike):
-        return f"Save str({name}) instead."
     for kinds, plain in (
-        (Mapping, "dict"), (str, "str"), (int, "int"), (float, "float"),
-        (tuple, "tuple"), (Sequence, "list"), (AbstractSet, "set"),
+        (os.PathLike, "str"), (Mapping, "dict"), (tuple, "tuple"), (str, "str"), (int, "int"), (float, "float"),
+        (Sequence, "list"), (AbstractSet, "set"),
     ):  # fmt: skip
         if isinstance(thing, kinds):
             return f"Save {plain}({name}) instead, and call {kind}(…) with it after load()."
-    if hasattr(thing, "__dict__"):
-        return f"Save vars({name}) instead, and call {kind}(**…) or vars(…).update(…) with it after load()."
-    return "Save a dict of the values that it was made of instead."
+    return f"Save vars({name}) or a dict of the values that it was made of instead, and call {kind}(**…) with it after load()."

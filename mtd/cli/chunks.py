@@ -1,14 +1,15 @@
 """The chunks that each rank held after each round of the operations in a journal.
 
 A journal knows which algorithm carried out an operation, and a schedule is data. So the picture is
-that of the schedule, drawn for the group's size (see `schedules.pictures`).
+that of the schedule, drawn for the group's size (see `schedule_pictures`).
 """
 
 from __future__ import annotations
 
 from minitorch_dist.distributed.journal.events import Event
 from minitorch_dist.distributed.journal.run import Journal
-from minitorch_dist.distributed.schedules import choice, pictures
+from minitorch_dist.distributed.schedules import choice
+from mtd.cli import schedule_pictures
 
 COLLECTIVES = {
     "all_gather_into_tensor": "all_gather",
@@ -51,4 +52,4 @@ def _matrix(begin: Event, members: list[int]) -> str:
         schedule = choice.named(collective, begin.algorithm)
     except (ValueError, KeyError):
         return ""
-    return pictures.chunk_matrix(schedule, len(members), root)
+    return schedule_pictures.chunk_matrix(schedule, len(members), root)

@@ -26,7 +26,7 @@ MODULES = (
     "distributed.checkpoint.default_planner",
     "distributed.checkpoint.filesystem",
     "distributed.nn.functional",
-    "distributed.algorithms.join", "distributed.algorithms.ddp_comm_hooks.default_hooks",
+    "distributed.algorithms.join",
     "distributed.elastic.multiprocessing",
     "distributed.elastic.multiprocessing.errors", "distributed.elastic.rendezvous",
     "distributed.elastic.agent.server",

@@ -57,7 +57,7 @@ def test_a_wrong_gradient_is_named() -> None:
 
 
 def test_an_output_without_gradient_must_not_depend_on_the_input() -> None:
-    with pytest.raises(GradcheckError, match="expected to be zero"):
+    with pytest.raises(GradcheckError, match="Jacobian mismatch for output 0"):
         gradcheck(lambda x: (x * x).detach(), leaf(2))
 
 

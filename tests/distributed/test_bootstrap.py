@@ -150,34 +150,6 @@ def test_a_master_that_is_not_there() -> None:
         )
 
 
-def test_the_environment_of_slurm_and_open_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    asked: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(rendezvous, "tcp_store", lambda *given: asked.append(given))
-    with monkeypatch.context() as slurm:
-        for name, value in {
-            "SLURM_PROCID": "3", "SLURM_NTASKS": "5", "SLURM_JOB_ID": "77",
-            "SLURM_JOB_NODELIST": "gpu[007-011,13],cpu1",
-        }.items():  # fmt: skip
-            slurm.setenv(name, value)
-        assert next(rendezvous.rendezvous("env://"))[1:] == (3, 5)
-        slurm.setenv("MASTER_PORT", "123")
-        slurm.setenv("RANK", "4")
-        assert next(rendezvous.rendezvous("env://"))[1:] == (4, 5)
-    with monkeypatch.context() as mpi:
-        for name, value in {
-            "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3",
-            "OMPI_COMM_WORLD_LOCAL_SIZE": "3", "PMIX_NAMESPACE": "prterun-1",
-        }.items():  # fmt: skip
-            mpi.setenv(name, value)
-        assert next(rendezvous.rendezvous("env://"))[1:] == (1, 3)
-    assert [given[0] for given in asked] == ["gpu007", "gpu007", "127.0.0.1"]
-    assert 20000 <= asked[0][1] < 30000 and asked[1][1] == 123
-    for nodes, first in {"a1": "a1", "a[3,5]b,c": "a3b", "n-[01-04].x": "n-01.x", "": ""}.items():
-        assert rendezvous.first_node(nodes) == first
-
-
 def test_a_path_with_two_slashes_is_explained() -> None:
     with pytest.raises(ValueError, match=r"write three: file:///mnt/nfs/x"):
         dist.init_process_group("tcp", "file://mnt/nfs/x", rank=0, world_size=1)

@@ -7,6 +7,9 @@ only where a change of results is what was wanted.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,25 @@ def test_simulated_runs_are_those_of_before(size: int) -> None:
 @every_size
 def test_journals_are_those_of_before(size: int, tmp_path: Path) -> None:
     assert program.frozen_journals(size, tmp_path) == DATA[str(size)]["journals"]
+
+
+WITHOUT_PLUGS = """
+import sys
+from minitorch_dist.distributed import prepared
+from tests.distributed.frozen import program
+
+assert prepared.binders == []
+print(program.json.dumps(program.frozen_results(3, program.Path(sys.argv[1]))))
+"""
+
+
+@pytest.mark.slow
+def test_the_bits_are_the_same_without_the_fast_ways(tmp_path: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PLUGS, str(tmp_path)],
+        env={**os.environ, "MINITORCH_DIST_SIMPLE": "1"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(said.stdout) == DATA["3"]["results"]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tracemalloc
 from pathlib import Path
 from typing import ClassVar
@@ -11,8 +12,8 @@ import pytest
 
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.exceptions import DistError, DistMismatch
-from minitorch_dist.distributed.execution import lending
 from minitorch_dist.distributed.execution.layout import EAGER, Vector
+from minitorch_dist.distributed.fast import lending
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules import BUILT_IN, choice, two_shot
@@ -23,6 +24,10 @@ from tests.transports.wrapping import WrappedTransport
 from transports import registry
 from transports.contract import Buffer, Transport
 from transports.queue import QueueTransport
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("MINITORCH_DIST_SIMPLE") == "1", reason="the fast ways are left out"
+)
 
 LARGE = EAGER // 4 + 100  # elements of what is lent
 

@@ -118,7 +118,6 @@ BATCHES: dict[str, Callable[[Any], Any]] = {
     "lists": lambda s: [[x, "a"] for x in rows(s)],
     "dicts": lambda s: [{"x": x, "name": "n", "deep": {"y": (1, 2.0)}} for x in rows(s)],
     "ordered": lambda s: [collections.OrderedDict(b=1, a=x) for x in rows(s)],
-    "default": lambda s: [collections.defaultdict(int, a=1) for _ in range(2)],
     "proxy": lambda s: [MappingProxyType({"a": 1}) for _ in range(2)],
     "named": lambda s: [Point(x, {"k": 1}) for x in rows(s)],
     "user list": lambda s: [Row([1, 2.0]) for _ in range(3)],

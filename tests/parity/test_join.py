@@ -30,7 +30,7 @@ SIZE = 2
 
 def face_of(name: str) -> SimpleNamespace:
     t = import_module(name)
-    names = {"dist": "distributed", "join": "distributed.algorithms.join", "optim": "distributed.optim", "func": "func", "parallel": "nn.parallel"}  # fmt: skip
+    names = {"dist": "distributed", "join": "distributed.algorithms.join", "optim": "distributed.optim", "parallel": "nn.parallel"}  # fmt: skip
     rooms = {short: import_module(f"{name}.{room}") for short, room in names.items()}
     return SimpleNamespace(t=t, nn=t.nn, **rooms)
 

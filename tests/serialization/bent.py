@@ -11,6 +11,7 @@ import io
 import json
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -109,8 +110,8 @@ class Bench:
             bent = bend(random, self.index)
             if random.random() < 0.9:  # else the checksum of all is wrong
                 bent.pop(index.SEAL, None)
-            found = Checkpoint(self.folder, index.parsed(json.dumps(bent).encode()))
-            with found.opened():
+            (Path(self.folder) / "index.json").write_text(json.dumps(bent))
+            with closing(Checkpoint(self.folder)) as found:
                 for name, about in found.tensors.items():
                     whole = Box((0,) * len(about.shape), about.shape)
                     found.check(name, whole)

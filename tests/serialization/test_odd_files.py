@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import enum
 import io
 import os
@@ -141,11 +140,10 @@ class Bare:
 
 OBJECTS = [
     (GPTConfig(), "Save dataclasses.asdict({}) instead, and call GPTConfig(**…) with it after load()"),
-    (Pair(1, 2), "Save {}._asdict() instead, and call Pair(**…)"), (Color.RED, "Save {}.name instead, and take Color[…]"),
-    (Table(a=1), "Save dict({}) instead, and call Table(…)"), (Own(), "Save vars({}) instead, and call Own(**…)"),
-    (Namespace(a=1), "Save vars({}) instead, and call Namespace(**…)"), (Path("x"), "Save str({}) instead"),
-    (datetime.date(2020, 1, 1), "Save {}.isoformat() instead, and call date.fromisoformat(…)"),
-    (mtd.nn.Linear(1, 1), "Save its state_dict() instead"), (Bare(), "Save a dict of the values"),
+    (Pair(1, 2), "Save tuple({}) instead, and call Pair(…)"), (Color.RED, "Save {}.name instead, and take Color[…]"),
+    (Table(a=1), "Save dict({}) instead, and call Table(…)"), (Own(), "Save vars({}) or a dict of the values"),
+    (Path("x"), "Save str({}) instead"),
+    (mtd.nn.Linear(1, 1), "Save its state_dict() instead"), (Bare(), "or a dict of the values"),
 ]  # fmt: skip
 
 

@@ -274,7 +274,7 @@ class RankCheck:
         return tray.messages.get(src, [])[:count]
 
     def said_by_all(self, what: str, word: bytes) -> list[bytes]:
-        """What each rank says of this matter, once all have."""
+        """The words of all ranks on this matter, once each has said its own."""
         keys = [f"{what}/{rank}" for rank in range(self.world_size)]
         self.store.set(keys[self.rank], word)
         self.store.wait(keys, 3 * self.patience)

@@ -1,4 +1,4 @@
-"""Tools that are built from collectives: shadowing ranks that are done, and other ways to reduce gradients."""
+"""A tool that is built from collectives: `Join`, with which ranks that are done shadow the others."""
 
 from minitorch_dist import not_offered
 from minitorch_dist.distributed.algorithms.join import (

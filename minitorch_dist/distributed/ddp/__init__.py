@@ -4,7 +4,6 @@ steps            three simple forms: naive, in buckets, overlapped. Read them fi
 module           `DistributedDataParallel`, the module one writes, and what happens in an iteration
 reducer          gradients are averaged while backward still computes others
 buckets          which gradients travel together; into a bucket and out of it
-measured         when the buckets of the last pass were sent and were back
 unused           parameters without a gradient
 join_hook        a rank without inputs
 agreement        that all ranks hold the same model; `arguments`: what one may ask for

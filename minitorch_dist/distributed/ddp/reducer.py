@@ -38,7 +38,6 @@ import numpy as np
 from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.ddp import buckets, unused
 from minitorch_dist.distributed.ddp.buckets import Bucket, Caps, assign
-from minitorch_dist.distributed.ddp.measured import StepTimes
 from minitorch_dist.distributed.grad_bucket import GradBucket
 from minitorch_dist.distributed.prepared import NOW, How, PreparedCall
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
@@ -78,7 +77,6 @@ class Reducer:
         self.hook_state: object = None
         self.iteration = 0  # reductions finished
         self.synchronises = True  # False within `no_sync`
-        self.now, self.measured = group.world.clock.now, StepTimes()  # of the last pass
         self.order: list[int] = []  # in which gradients became ready in the last pass
         self.missing: set[int] = set()  # parameters without a gradient in the last pass
         self.lacking: set[int] = set()  # parameters whose gradient has not arrived in this pass
@@ -157,7 +155,6 @@ class Reducer:
         if not self.finds_unused and (missing or self.iteration == 0):
             self._refuse(missing)
         self._pass, self.order, self._sent = running, [], 0
-        self.measured = StepTimes(self.now())
         for bucket in self.buckets:
             bucket.pending, bucket.is_averaged = len(bucket.numbers), False
         running.callbacks.append(self._finish)
@@ -205,10 +202,7 @@ class Reducer:
     def send(self, bucket: Bucket) -> None:
         """Begin to average a bucket."""
         self._sent += 1
-        self.measured.sent[bucket.index] = self.now()
-        if self._stays:
-            self.is_back(bucket)
-        else:
+        if not self._stays:
             self._under_way.append((bucket, self.communicate(bucket)))
 
     def communicate(self, bucket: Bucket) -> Wait | None:
@@ -218,11 +212,7 @@ class Reducer:
         beside = self.size > 1 and bucket is not self.buckets[-1]
         prepared = bucket.all_reduce or self._prepare(bucket)
         work = prepared.run({"work": bucket.flat.array}, how=BESIDE if beside else NOW)
-        if work is None:
-            self.is_back(bucket)
-            return None
-        work.get_future().add_done_callback(lambda _: self.is_back(bucket))
-        return work.wait
+        return None if work is None else work.wait
 
     def _by_hook(self, bucket: Bucket, hook: Hook) -> Wait:
         seen = bucket.as_seen_by_hooks(bucket is self.buckets[-1])
@@ -230,7 +220,6 @@ class Reducer:
 
         def wait() -> None:
             found = future.wait()
-            self.is_back(bucket)
             flat = found[0] if isinstance(found, (list, tuple)) else found
             if flat is not bucket.flat:
                 bucket.flat.array[...] = flat.array.reshape(-1)
@@ -244,13 +233,8 @@ class Reducer:
             bucket.all_reduce = prepared
         return prepared
 
-    def is_back(self, bucket: Bucket) -> None:
-        """The average of a bucket is there."""
-        self.measured.back[bucket.index] = self.now()
-
     def _finish(self) -> None:
         """At the end of the pass: send the rest, wait for everything, hand the averages out."""
-        self.measured.computed = self.now()
         try:
             if self.lacking:
                 self._complete()

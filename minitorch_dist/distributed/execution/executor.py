@@ -180,12 +180,15 @@ def _side_by_side(ours: tuple[Part, ...], theirs: tuple[Part, ...]) -> list[tupl
 
 
 class PlannedCall:
-    """A plan that is run again and again, by `kind`: `Execution`, or `lending.Lending`."""
+    """A plan that is run again and again. `kind` carries it out."""
 
     __slots__ = ("combine", "kind", "plan")
 
     def __init__(
-        self, kind: type[Execution], plan: ExecutionPlan, combine: CombineFunction | None
+        self,
+        plan: ExecutionPlan,
+        combine: CombineFunction | None,
+        kind: type[Execution] = Execution,
     ) -> None:
         self.kind, self.plan, self.combine = kind, plan, combine
 

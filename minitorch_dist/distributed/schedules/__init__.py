@@ -20,7 +20,6 @@ These are derived from them:
     choice              the one that was asked for, or the cheapest on these links
     formulas            what each takes at least, by the textbooks' formulas
     postings            the same steps where ranks share memory
-    pictures            schedules as text
 """
 
 # The order in which schedules are made decides between equals: the direct ones come first.

@@ -130,11 +130,10 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
     )
 
 
-def warn_not_in_group(operation: str, depth: int = 1) -> Work | None:
-    """Warn in the name of a function that was called for a group without this rank. `depth`: how many of our
-    functions stand between this one and the user's line."""
+def warn_not_in_group(operation: str) -> Work | None:
+    """Warn, at the user's line, of a call for a group without this rank."""
     warnings.warn(
         f"Running {operation} on global rank {get_rank()} which does not belong to the given group.",
-        stacklevel=2 + depth,
+        stacklevel=3,
     )
     return None

@@ -17,7 +17,7 @@ from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.overlaps import check_apart, copied_where_shared
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
-from minitorch_dist.distributed.prepared import find
+from minitorch_dist.distributed.prepared import repeated
 from minitorch_dist.distributed.torch_api import objects
 from minitorch_dist.distributed.torch_api.membership import get_rank, warn_not_in_group
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
@@ -69,34 +69,26 @@ def send(
     group_dst: int | None = None,
 ) -> None:
     """Send; the tensor may be written to when this returns, though it may not be received yet."""
-    if not is_plain(tensor):
-        return _send_copy(tensor, dst, group, tag, group_dst)
-    array = tensor.array
-    key = _kind("send", dst, group_dst, tag, array)
-    prepared = find(group, key)
-    if prepared is None:
-        if not groups.is_member(group):
-            warn_not_in_group("send")
-            return
-        which = groups.resolve(group)
+
+    def prepare(which: Group, array: Array) -> PreparedSend:
         to = groups.canonical_rank(which, dst, group_dst)
         _not_oneself(which, to, "destination")
-        prepared = PreparedSend(which, array.dtype, array.shape, to, tag)
-        which.keep(key, prepared)
-    prepared.run(array)
+        return PreparedSend(which, array.dtype, array.shape, to, tag)
 
-
-def _send_copy(tensor: TensorBase, dst: Any, group: Any, tag: int, group_dst: Any) -> None:
-    """Send what is not in one piece; or it is no tensor."""
-    if not groups.is_member(group):
-        warn_not_in_group("send", 2)
-        return
-    which = groups.resolve(group)
-    to = groups.canonical_rank(which, dst, group_dst)
-    _not_oneself(which, to, "destination")
-    check_tensor(tensor, "tensor")
-    array = to_send(tensor)
-    PreparedSend(which, array.dtype, array.shape, to, tag).run(array)
+    if is_plain(tensor):
+        array = tensor.array
+        kind = _kind("send", dst, group_dst, tag, array)
+        prepared = repeated(group, kind, lambda which: prepare(which, array))
+        if prepared is None:
+            warn_not_in_group("send")
+        else:
+            prepared.run(array)
+    elif groups.is_member(group):
+        check_tensor(tensor, "tensor")
+        array = to_send(tensor)
+        prepare(groups.resolve(group), array).run(array)
+    else:
+        warn_not_in_group("send")
 
 
 def recv(
@@ -109,13 +101,10 @@ def recv(
     """Receive into the tensor from a rank, or from any; the sender's rank in the world."""
     if src is not None and is_plain(tensor) and groups.is_member(group):
         array = tensor.array
-        key = _kind("recv", src, group_src, tag, array)
-        prepared = find(group, key)
-        if prepared is None:
-            which = groups.resolve(group)
-            source = groups.canonical_rank(which, src, group_src)
-            prepared = PreparedReceive(which, array.dtype, array.shape, source, tag)
-            which.keep(key, prepared)
+        kind = _kind("recv", src, group_src, tag, array)
+        prepared = repeated(group, kind, lambda which: PreparedReceive(
+            which, array.dtype, array.shape, groups.canonical_rank(which, src, group_src), tag))  # fmt: skip
+        assert prepared is not None
         prepared.run(array)
         tensor.storage.version += 1
         return src

@@ -4,6 +4,9 @@ Each checks its arguments as torch does, makes arrays of the tensors, and lets t
 operation out. With `async_op=True` the operation runs beside the caller, which gets a Work. `algorithm`
 names a schedule; without it the cheapest is taken. Roots are ranks of the world (`src`, `dst`) or of the
 group (`group_src`, `group_dst`).
+
+A plain call is one of tensors that are sent from, and written to, where they are. It is checked and prepared once
+for each kind of call, and the like of it is then only run (`prepared.repeated`). All other calls go the long way.
 """
 
 from __future__ import annotations
@@ -16,9 +19,11 @@ from typing import Any, TypeAlias
 from numpy import may_share_memory
 
 from minitorch_dist.distributed import collectives, groups
-from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.collectives import flat
+from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
 from minitorch_dist.distributed.overlaps import copied_where_shared
-from minitorch_dist.distributed.prepared import Algorithm, How, find
+from minitorch_dist.distributed.prepared import Algorithm, How, PreparedCall, repeated
 from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp, reduction_of
 from minitorch_dist.distributed.torch_api.collective_arguments import (
     all_to_write,
@@ -63,30 +68,27 @@ def broadcast(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """The root's tensor to all."""
-    key, prepared = None, None
     if algorithm is None and not async_op and is_plain(tensor):
         array = tensor.array
-        key = "broadcast", src, group_src, array.dtype, array.shape
-        prepared = find(group, key)
-    if prepared is None:
-        if not groups.is_member(group):
+        kind = "broadcast", src, group_src, array.dtype, array.shape
+        prepared = repeated(group, kind, lambda which: collectives.prepare_broadcast(
+            which, array, root_of(which, src, group_src)))  # fmt: skip
+        if prepared is None:
             return warn_not_in_group("broadcast")
-        which = groups.resolve(group)
-        root = root_of(which, src, group_src)
-        check_tensor(tensor, "tensor")
-        if key is None:
-            if which.rank() == root:
-                how = How(algorithm, async_op, [tensor])
-                return collectives.broadcast(which, to_send(tensor), root, how)
-            array, written = to_write(tensor)
-            how = How(algorithm, async_op, [tensor], written)
-            return collectives.broadcast(which, array, root, how)
-        prepared = collectives.prepare_broadcast(which, array, root)
-        which.keep(key, prepared)
-    prepared.run({"work": array if array.ndim == 1 else array.reshape(-1)})
-    if prepared.rank != prepared.root:
-        tensor.storage.version += 1
-    return None
+        prepared.run({"work": flat(array)})
+        if prepared.rank != prepared.root:
+            tensor.storage.version += 1
+        return None
+    if not groups.is_member(group):
+        return warn_not_in_group("broadcast")
+    which = groups.resolve(group)
+    root = root_of(which, src, group_src)
+    check_tensor(tensor, "tensor")
+    if which.rank() == root:
+        how = How(algorithm, async_op, [tensor])
+        return collectives.broadcast(which, to_send(tensor), root, how)
+    array, written = to_write(tensor)
+    return collectives.broadcast(which, array, root, How(algorithm, async_op, [tensor], written))
 
 
 def all_reduce(
@@ -98,34 +100,23 @@ def all_reduce(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """All tensors reduced to one, which every rank then holds, equal bit for bit."""
-    prepared, key = None, None
     if algorithm is None and not async_op and is_plain(tensor) and _sums(op):
-        key = "all_reduce", id(op), tensor.array.dtype, tensor.array.shape
-        prepared = find(group, key)
-    if prepared is None:
-        return _new_all_reduce(tensor, op, group, async_op, algorithm, key)
-    prepared.run({"work": tensor.array.reshape(-1)})
-    tensor.storage.version += 1
-    return None
-
-
-def _new_all_reduce(
-    tensor: TensorBase, op: Op, group: Any, async_op: bool, algorithm: Algorithm, key: Any
-) -> Work | None:
-    """The first of its kind, which is prepared; or one that is not kept (`key` is None)."""
+        array = tensor.array
+        kind = "all_reduce", id(op), array.dtype, array.shape
+        prepared = repeated(group, kind, lambda which: collectives.prepare_all_reduce(
+            which, array, reduction_of(op, array.dtype)))  # fmt: skip
+        if prepared is None:
+            return warn_not_in_group("all_reduce")
+        prepared.run({"work": flat(array)})
+        tensor.storage.version += 1
+        return None
     check_tensor(tensor, "tensor")
     if not groups.is_member(group):
-        return warn_not_in_group("all_reduce", 2)
+        return warn_not_in_group("all_reduce")
     reduction, which = reduction_of(op, tensor.array.dtype), groups.resolve(group)
-    if key is None:
-        array, written = to_write(tensor)
-        how = How(algorithm, async_op, [tensor], written)
-        return collectives.all_reduce(which, array, reduction, how)
-    prepared = collectives.prepare_all_reduce(which, tensor.array, reduction)
-    which.keep(key, prepared)
-    prepared.run({"work": tensor.array.reshape(-1)})
-    tensor.storage.version += 1
-    return None
+    array, written = to_write(tensor)
+    how = How(algorithm, async_op, [tensor], written)
+    return collectives.all_reduce(which, array, reduction, how)
 
 
 def reduce(
@@ -184,53 +175,42 @@ def all_gather_single(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """Everybody's tensor in one, one after the other or stacked."""
-    prepared, key = None, None
-    if algorithm is None and is_plain(output_tensor) and is_plain(input_tensor):
-        array, given = output_tensor.array, input_tensor.array
-        key = _all_gather_key(array, given)
-        prepared = find(group, key)
-    if prepared is None:
-        return _new_all_gather(output_tensor, input_tensor, group, async_op, algorithm, key)
-    if async_op:
-        how = How(None, True, [output_tensor], to_write(output_tensor)[1])
-        return collectives.run_all_gather_into(prepared, given, array, how)
-    collectives.run_all_gather_into(prepared, given, array)
-    output_tensor.storage.version += 1
-    return None
+    output, input = output_tensor, input_tensor
+    if algorithm is None and is_plain(output) and is_plain(input):
+        array, given = output.array, input.array
+
+        def prepare(which: Group) -> PreparedCall:
+            check_pair(output, input, which.size(), "output")
+            return collectives.prepare_all_gather_into(which, given, array)
+
+        prepared = repeated(group, _all_gather_kind(array, given), prepare)
+        if prepared is None:
+            return warn_not_in_group("all_gather_single")
+        if async_op:
+            how = How(None, True, [output], to_write(output)[1])
+            return collectives.run_all_gather_into(prepared, given, array, how)
+        collectives.run_all_gather_into(prepared, given, array)
+        output.storage.version += 1
+        return None
+    check_tensor(input, "input_tensor")
+    check_tensor(output, "output_tensor")
+    if not groups.is_member(group):
+        return warn_not_in_group("all_gather_single")
+    which = groups.resolve(group)
+    check_pair(output, input, which.size(), "output")
+    array, written = to_write(output)
+    how = How(algorithm, async_op, [output], written)
+    return collectives.all_gather_into(which, to_send(input), array, how)
 
 
-def _all_gather_key(array: Array, given: Array) -> Any:
+def _all_gather_kind(array: Array, given: Array) -> Any:
     return "all_gather", given.dtype, given.shape, array.dtype, array.shape
 
 
 def prepare_all_gather(array: Array, given: Array, which: ProcessGroup) -> None:
     """Prepare calls of `all_gather_single` on tensors that are like these arrays."""
     prepared = collectives.prepare_all_gather_into(which, given, array)
-    which.keep(_all_gather_key(array, given), prepared)
-
-
-def _new_all_gather(
-    output: TensorBase,
-    input: TensorBase,
-    group: Any,
-    async_op: bool,
-    algorithm: Algorithm,
-    key: Any,
-) -> Work | None:
-    """The first of its kind, which is prepared; or one that is not kept (`key` is None)."""
-    check_tensor(input, "input_tensor")
-    check_tensor(output, "output_tensor")
-    if not groups.is_member(group):
-        return warn_not_in_group("all_gather_single", 2)
-    which = groups.resolve(group)
-    check_pair(output, input, which.size(), "output")
-    array, written = to_write(output)
-    given = to_send(input)
-    prepared = collectives.prepare_all_gather_into(which, given, array, algorithm)
-    if key is not None:
-        which.keep(key, prepared)
-    how = How(algorithm, async_op, [output], written)
-    return collectives.run_all_gather_into(prepared, given, array, how)
+    which.keep(_all_gather_kind(array, given), prepared)
 
 
 def gather(
@@ -324,32 +304,37 @@ def reduce_scatter_single(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """The r-th part of all inputs reduced to one, for rank r."""
-    key, prepared = None, None
-    if (
-        algorithm is None and not async_op and is_plain(output) and is_plain(input) and _sums(op)
-        and not may_share_memory(input.array, output.array)
-    ):  # fmt: skip
+    if algorithm is None and not async_op and _are_apart(output, input) and _sums(op):
         array, given = output.array, input.array
-        key = "reduce_scatter", id(op), given.dtype, given.shape, array.dtype, array.shape
-        prepared = find(group, key)
-    if prepared is None:
-        check_tensor(output, "output")
-        check_tensor(input, "input")
-        if not groups.is_member(group):
+
+        def prepare(which: Group) -> PreparedCall:
+            check_pair(input, output, which.size(), "input")
+            reduction = reduction_of(op, array.dtype, "reduce_scatter")
+            return collectives.prepare_reduce_scatter_from(which, array, reduction)
+
+        kind = "reduce_scatter", id(op), given.dtype, given.shape, array.dtype, array.shape
+        prepared = repeated(group, kind, prepare)
+        if prepared is None:
             return warn_not_in_group("reduce_scatter_single")
-        which = groups.resolve(group)
-        check_pair(input, output, which.size(), "input")
-        reduction = reduction_of(op, output.array.dtype, "reduce_scatter")
-        if key is None or which.size() == 1:  # one's own values are only copied
-            array, written = to_write(output)
-            how = How(algorithm, async_op, [output], written)
-            return collectives.reduce_scatter_from(which, array, to_send(input), reduction, how)
-        prepared = collectives.prepare_reduce_scatter_from(which, array, reduction)
-        which.keep(key, prepared)
-    work = array if array.ndim == 1 else array.reshape(-1)
-    prepared.run({"source": given if given.ndim == 1 else given.reshape(-1), "work": work})
-    output.storage.version += 1
-    return None
+        source, work = flat(given), flat(array)
+        own = PostponedCopy(work, source) if prepared.size == 1 else None
+        prepared.run({"source": source, "work": work}, own)
+        output.storage.version += 1
+        return None
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    if not groups.is_member(group):
+        return warn_not_in_group("reduce_scatter_single")
+    which = groups.resolve(group)
+    check_pair(input, output, which.size(), "input")
+    reduction = reduction_of(op, output.array.dtype, "reduce_scatter")
+    array, written = to_write(output)
+    how = How(algorithm, async_op, [output], written)
+    return collectives.reduce_scatter_from(which, array, to_send(input), reduction, how)
+
+
+def _are_apart(output: TensorBase, input: TensorBase) -> bool:
+    return is_plain(output) and is_plain(input) and not may_share_memory(input.array, output.array)
 
 
 def all_to_all(
@@ -387,35 +372,36 @@ def all_to_all_single(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """Send the r-th part (by rows) of the input to rank r. The output has the parts in the order of the senders."""
-    key, prepared = None, None
-    is_even = not output_split_sizes and not input_split_sizes
-    if (
-        algorithm is None and not async_op and is_even and is_plain(output) and is_plain(input)
-        and not may_share_memory(input.array, output.array)
-    ):  # fmt: skip
-        array, given = output.array, input.array
-        key = "all_to_all", given.dtype, given.shape, array.dtype, array.shape
-        prepared = find(group, key)
-    if prepared is None:
-        if not groups.is_member(group):
-            return warn_not_in_group("all_to_all_single")
-        check_tensor(output, "output")
-        check_tensor(input, "input")
+    array: Array
+    given: Array
+
+    def parts(which: Group) -> tuple[list[Array], list[Array]]:
         check_same_dtype(output, input)
-        which = groups.resolve(group)
-        array, written = to_write(output)
-        given = to_send(input, beside=array)
         outputs = split(array, output_split_sizes, which, "output")
         inputs = split(given, input_split_sizes, which, "input")
         check_own(inputs, outputs, which.rank())
-        if key is None:
-            how = How(algorithm, async_op, [output], written)
-            return collectives.all_to_all(which, outputs, inputs, how, "all_to_all_single")
-        prepared = collectives.prepare_all_to_all(which, outputs, inputs, name="all_to_all_single")
-        which.keep(key, prepared)
-    collectives.run_all_to_all_of_one(prepared, array, given)
-    output.storage.version += 1
-    return None
+        return outputs, inputs
+
+    is_even = not output_split_sizes and not input_split_sizes
+    if algorithm is None and not async_op and is_even and _are_apart(output, input):
+        array, given = output.array, input.array
+        kind = "all_to_all", given.dtype, given.shape, array.dtype, array.shape
+        prepared = repeated(group, kind, lambda which: collectives.prepare_all_to_all(
+            which, *parts(which), name="all_to_all_single"))  # fmt: skip
+        if prepared is None:
+            return warn_not_in_group("all_to_all_single")
+        collectives.run_all_to_all_of_one(prepared, array, given)
+        output.storage.version += 1
+        return None
+    if not groups.is_member(group):
+        return warn_not_in_group("all_to_all_single")
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    which = groups.resolve(group)
+    array, written = to_write(output)
+    given = to_send(input, beside=array)
+    how = How(algorithm, async_op, [output], written)
+    return collectives.all_to_all(which, *parts(which), how, "all_to_all_single")
 
 
 def barrier(
@@ -427,25 +413,20 @@ def barrier(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """Return when all ranks of the group have come here; after `timeout` (the group's) it is over."""
-    is_usual = algorithm is None and not async_op and device_ids is None and timeout is None
-    prepared = find(group, "barrier") if is_usual else None
-    if prepared is None:
-        if not groups.is_member(group):
-            return warn_not_in_group("barrier")
-        if device_ids is not None and not isinstance(device_ids, list):
-            raise TypeError("Invalid function argument: device_ids type should be List[int]")
-        if timeout is not None and not isinstance(timeout, timedelta):
-            raise TypeError(
-                f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
-            )
-        which = groups.resolve(group)
-        if not is_usual:
-            limit = None if timeout is None else timeout.total_seconds()
-            return collectives.barrier(which, How(algorithm, async_op, [], None, limit))
-        prepared = collectives.prepare_barrier(which)
-        which.keep("barrier", prepared)
-    prepared.run({})
-    return None
+    if algorithm is None and not async_op and device_ids is None and timeout is None:
+        prepared = repeated(group, "barrier", collectives.prepare_barrier)
+        return warn_not_in_group("barrier") if prepared is None else prepared.run({})
+    if not groups.is_member(group):
+        return warn_not_in_group("barrier")
+    if device_ids is not None and not isinstance(device_ids, list):
+        raise TypeError("Invalid function argument: device_ids type should be List[int]")
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise TypeError(
+            f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
+        )
+    limit = None if timeout is None else timeout.total_seconds()
+    which = groups.resolve(group)
+    return collectives.barrier(which, How(algorithm, async_op, [], None, limit))
 
 
 def _old_name(new: Callable[..., Any], old: str) -> Callable[..., Any]:

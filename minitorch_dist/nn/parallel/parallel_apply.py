@@ -25,14 +25,13 @@ def parallel_apply(
 ) -> list[Any]:
     """The results of the modules for their inputs. A replica's exception is raised here, as its own type."""
     count = len(modules)
-    if len(inputs) != count:
-        raise AssertionError(f"The number of modules {count} is not equal to the number of inputs {len(inputs)}")  # fmt: skip
     named = [{}] * count if kwargs_tup is None else list(kwargs_tup)
-    if len(named) != count:
-        raise AssertionError(f"The number of modules {count} is not equal to the number of kwargs {len(named)}")  # fmt: skip
     places = [None] * count if devices is None else list(devices)
-    if len(places) != count:
-        raise AssertionError(f"The number of modules {count} is not equal to the number of devices {len(places)}")  # fmt: skip
+    if {len(inputs), len(named), len(places)} != {count}:
+        raise AssertionError(
+            f"The number of modules {count} is not equal to the number of inputs {len(inputs)}, of kwargs "
+            f"{len(named)} or of devices {len(places)}"
+        )
     found: list[Any] = [None] * count
     errors: list[BaseException | None] = [None] * count
 
@@ -46,17 +45,14 @@ def parallel_apply(
         except BaseException as error:
             errors[number] = error
 
-    if count == 1:
-        work(0)
-    else:
-        threads = []
-        for number in range(count):  # gradient mode and its like go along into the thread
-            context = contextvars.copy_context()
-            threads.append(
-                SYSTEM.start(lambda c=context, n=number: c.run(work, n), f"replica {number}")  # type: ignore[misc]
-            )
-        for thread in threads:
-            thread.join()
+    threads = []
+    for number in range(count):  # gradient mode and its like go along into the thread
+        context = contextvars.copy_context()
+        threads.append(
+            SYSTEM.start(lambda c=context, n=number: c.run(work, n), f"replica {number}")  # type: ignore[misc]
+        )
+    for thread in threads:
+        thread.join()
     for number, error in enumerate(errors):
         if error is not None:
             raise _told(error, f"in replica {number} on device {places[number]}")

@@ -14,31 +14,25 @@ from minitorch_dist.nn.parallel import comm
 from minitorch_dist.nn.parallel.over_devices import Broadcast
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.autograd import grad_modes
-from minitorch_dist.tensors.core.base import TensorBase
 
 Device = int | str | devices.device
 
 
-def replicate(network: Module, devices: Sequence[Device], detach: bool = False) -> list[Any]:
+def replicate(network: Module, devices: Sequence[Device]) -> list[Any]:
     """One replica for each device. The first shares the original's buffers, so what a forward
     writes into them there is kept."""
     targets = list(devices)
-    parameters = list(network.parameters())
-    copies = _copies(parameters, targets, recorded=not detach)
-    buffers = list(network.buffers())
-    trained = [b for b in buffers if b.requires_grad and not detach]
-    fixed = [b for b in buffers if not (b.requires_grad and not detach)]
-    trained_copies = _copies(trained, targets, recorded=True)
-    fixed_copies = _copies(fixed, targets, recorded=False)
+    parameters: list[Any] = list(network.parameters())
+    buffers: list[Any] = list(network.buffers())
+    copies = _copies(parameters, targets, recorded=True)
+    of_buffers = _copies(buffers, targets, recorded=False)
     modules = list(network.modules())
     number_of = {id(module): number for number, module in enumerate(modules)}
     found = []
     for place in range(len(targets)):
-        new_of: dict[int, TensorBase] = {}
-        for tensors, made in (
-            (parameters, copies), (trained, trained_copies), (fixed, fixed_copies),
-        ):  # fmt: skip
-            new_of |= {id(old): new for old, new in zip(tensors, made[place], strict=True)}
+        pairs = [*zip(parameters, copies[place], strict=True)]
+        pairs += zip(buffers, of_buffers[place], strict=True)
+        new_of = {id(old): new for old, new in pairs}
         twins = [module._replicate_for_data_parallel() for module in modules]
         for module, twin in zip(modules, twins, strict=True):
             _equip(module, twin, twins, number_of, new_of)

@@ -19,15 +19,12 @@ Device = int | str | devices.device
 
 def scatter(inputs: Any, target_gpus: Sequence[Device], dim: int = 0) -> list[Any]:
     """One structure like `inputs` for each device, with its part of every tensor."""
-    return _scattered(inputs, list(target_gpus), dim)
-
-
-def _scattered(value: Any, targets: list[Device], dim: int) -> list[Any]:
+    value, targets = inputs, list(target_gpus)
     if isinstance(value, TensorBase):
         return list(Scatter.apply(targets, None, dim, value))
     if isinstance(value, list | tuple | dict) and value:
         items = list(value.items()) if isinstance(value, dict) else list(value)
-        parts = zip(*[_scattered(item, targets, dim) for item in items], strict=False)
+        parts = zip(*[scatter(item, targets, dim) for item in items], strict=False)
         return [_like(value, list(part)) for part in parts]
     return [value for _ in targets]
 
@@ -61,14 +58,6 @@ def gather(outputs: Sequence[Any], target_device: Device, dim: int = 0) -> Any:
         )
     items = [gather(list(part), target_device, dim) for part in zip(*outputs, strict=True)]
     return _like(first, items)
-
-
-def _map(function: Any, value: Any) -> Any:
-    if isinstance(value, dict) and value:
-        return type(value)((key, function(item)) for key, item in value.items())
-    if isinstance(value, list | tuple) and value:
-        return _like(value, [function(item) for item in value])
-    return value
 
 
 def _like(value: Any, items: list[Any]) -> Any:

@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,38 +37,22 @@ def collate(batch: Sequence[Any], *, collate_fn_map: Rules | None = None) -> Any
         return collate(samples, collate_fn_map=collate_fn_map)
 
     if isinstance(first, Mapping):
-        return _mapping(first, {key: inner([sample[key] for sample in batch]) for key in first})
+        return _like(first, {key: inner([sample[key] for sample in batch]) for key in first})
     if not isinstance(first, Sequence):
         raise TypeError(_REFUSED.format(kind))
     if any(len(sample) != len(first) for sample in batch):
         raise RuntimeError("each element in list of batch should be of equal size")
     columns = [inner(samples) for samples in zip(*batch, strict=True)]
-    return _sequence(first, columns)
+    return _like(first, columns)
 
 
-def _mapping(like: Mapping[Any, Any], content: dict[Any, Any]) -> Any:
-    """`content` in the type of `like`, or a dict where that type cannot be made from a dict."""
+def _like(like: Any, content: Any) -> Any:
+    """`content` in the type of `like`, where that can be made of it; plain tuples become lists, as in torch."""
+    kind = type(like)
+    if hasattr(like, "_fields"):
+        return kind(*content)
     try:
-        if isinstance(like, MutableMapping):
-            made = copy.copy(like)
-            made.update(content)
-            return made
-        return type(like)(content)  # type: ignore[call-arg]
-    except TypeError:
-        return content
-
-
-def _sequence(like: Sequence[Any], content: list[Any]) -> Any:
-    """`content` in the type of `like`; plain tuples become lists, as in torch."""
-    if isinstance(like, tuple):
-        return type(like)(*content) if hasattr(like, "_fields") else content
-    try:
-        if isinstance(like, MutableSequence):
-            made = copy.copy(like)
-            for i, value in enumerate(content):
-                made[i] = value
-            return made
-        return type(like)(content)  # type: ignore[call-arg]
+        return content if kind is tuple else kind(content)
     except TypeError:
         return content
 
@@ -105,7 +88,7 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, (np.bool_, np.number)):
         return as_tensor(np.asarray(data))
     if isinstance(data, Mapping):
-        return _mapping(data, {key: default_convert(value) for key, value in data.items()})
+        return _like(data, {key: default_convert(value) for key, value in data.items()})
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return _sequence(data, [default_convert(value) for value in data])
+        return _like(data, [default_convert(value) for value in data])
     return data

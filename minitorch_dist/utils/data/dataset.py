@@ -9,7 +9,6 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, cast
 
@@ -142,12 +141,6 @@ def random_split(
         lengths = [math.floor(total * fraction) for fraction in lengths]
         for i in range(total - int(sum(lengths))):
             lengths[i % len(lengths)] += 1
-        for i, length in enumerate(lengths):
-            if length == 0:
-                warnings.warn(
-                    f"Length of split at index {i} is 0. This might result in an empty dataset.",
-                    stacklevel=2,
-                )
     if sum(lengths) != total:
         raise ValueError(
             "Sum of input lengths does not equal the length of the input dataset! "

@@ -36,8 +36,7 @@ in front. The first send of a kind leaves a prepared form behind, and later ones
 `backward` runs as in the first trip. A *hook* on each parameter tells the *reducer* that its gradient is complete. The
 reducer divides the gradient by the number of ranks and copies it into its *bucket*. A full bucket is sent at once,
 by an *all_reduce* in another thread, and `backward` goes on. The last bucket is sent by this thread, as nothing is left to
-compute. Each bucket has its *prepared call* since it was built. At the end the reducer waits for all buckets and copies the averages to `.grad`. The reducer also notes
-the instants of each step; they become times when somebody asks.""",
+compute. Each bucket has its *prepared call* since it was built. At the end the reducer waits for all buckets and copies the averages to `.grad`.""",
     "fsdp": """\
 Each rank keeps only its *shard* of the parameters. Before a *unit* computes, an *all_gather* collects the other shards, and
 the *full parameters* are put in place. The all_gather was prepared when the model was wrapped,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from minitorch_dist.distributed.schedules import Schedule, bruck, pictures, ring
+from minitorch_dist.distributed.schedules import Schedule, bruck, ring
 from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Rank, Steps
+from mtd.cli import schedule_pictures as pictures
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 
 

@@ -16,13 +16,16 @@ holds here too: the results are, bit for bit, those of the same schedule sent in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.execution.board_program import (
+from minitorch_dist.distributed.execution.executor import turned
+from minitorch_dist.distributed.execution.layout import Vector
+from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
+from minitorch_dist.distributed.fast.board_program import (
     BEHIND_HEADER,
     WORD,
     Act,
@@ -32,12 +35,11 @@ from minitorch_dist.distributed.execution.board_program import (
     Take,
     board_program,
 )
-from minitorch_dist.distributed.execution.executor import turned
-from minitorch_dist.distributed.execution.layout import Vector
-from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
-from minitorch_dist.distributed.execution.prepared_board_run import PreparedBoardRun
+from minitorch_dist.distributed.fast.prepared_board_run import PreparedBoardRun
+from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy as Copy
+from minitorch_dist.distributed.prepared import Execute, PreparedCall
 from minitorch_dist.distributed.reductions import CombineFunction
 from minitorch_dist.distributed.schedules.postings import is_fit, program
 from minitorch_dist.distributed.schedules.schedule import Schedule
@@ -69,16 +71,6 @@ class BoardEnd:
         self.is_fast = True
         self.turn = Turn(channel.mailbox.clock)  # one operation at a time
         channel.mailbox.last_shown = self.last_shown
-
-    def bind(
-        self, schedule: Schedule, root: int | None, vector: Vector, combine: CombineFunction | None,
-        expects: bytes,
-    ) -> Callable[[CollectiveOperation, Arrays, Copy | None], None] | None:  # fmt: skip
-        """A function that carries out a schedule here; None if a board will not do for it."""
-        if not is_showable(schedule, self.size, root):
-            return None
-        program = board_program(schedule, self.rank, self.size, root, vector, self.board.room)
-        return None if program is None else BoardCall(self, program, combine, expects).run
 
     def slots(self, dtype: np.dtype[Any]) -> list[list[Array]]:
         """All slots of all ranks, as arrays of this dtype."""
@@ -163,6 +155,24 @@ class BoardEnd:
 
     def __repr__(self) -> str:
         return f"<BoardEnd of {self.channel!r}, round {self.round}, {self.board!r}>"
+
+
+def end_of(group: Group) -> BoardEnd | None:
+    """This rank's end of a group's board, if it has one."""
+    board = group.world.transport.board() if group.is_on_board else None
+    if group.board is None and board is not None:
+        group.board = BoardEnd(group.channel, board)
+    found: BoardEnd | None = group.board
+    return found
+
+
+def bind(call: PreparedCall, vector: Vector) -> Execute | None:
+    """A function that carries out a call on its group's board; None if there is none, or it will not do."""
+    end, schedule, root = end_of(call.group), call.schedule, call.root
+    if end is None or not is_showable(schedule, call.size, root):
+        return None
+    program = board_program(schedule, call.rank, call.size, root, vector, end.board.room)
+    return None if program is None else BoardCall(end, program, call.combine, call.expects).run
 
 
 def is_showable(schedule: Schedule, size: int, root: int | None) -> bool:

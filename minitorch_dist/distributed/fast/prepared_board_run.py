@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minitorch_dist.distributed.execution.board_program import Act, BoardProgram, OwnPart, Put, Take
 from minitorch_dist.distributed.execution.executor import turned
 from minitorch_dist.distributed.execution.layout import Part
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.fast.board_program import Act, BoardProgram, OwnPart, Put, Take
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy as Copy
 from minitorch_dist.distributed.reductions import CombineFunction

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from minitorch_dist.distributed.exceptions import DistBackendError
-from minitorch_dist.distributed.execution.executor import EMPTY, Arrays, Execution
+from minitorch_dist.distributed.execution.executor import EMPTY, Arrays, Execution, PlannedCall
 from minitorch_dist.distributed.execution.layout import EAGER, Part, Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.execution.plan import (
@@ -33,8 +33,10 @@ from minitorch_dist.distributed.execution.plan import (
     PostReceive,
     SendSegment,
 )
+from minitorch_dist.distributed.execution.planner import plan
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostedReceive
+from minitorch_dist.distributed.prepared import Execute, PreparedCall
 from minitorch_dist.distributed.reductions import CombineFunction
 from minitorch_dist.distributed.schedules.schedule import BUILT_IN, Schedule
 from minitorch_dist.distributed.schedules.steps import Exchange, numbered
@@ -162,3 +164,12 @@ def is_lendable(schedule: Schedule, size: int, vector: Vector) -> bool:
     is_tried = BUILT_IN.get((schedule.collective, schedule.name)) is schedule
     is_one = schedule.collective in COLLECTIVES and is_tried and is_even
     return is_one and not has_swaps(schedule, size)
+
+
+def bind(call: PreparedCall, vector: Vector) -> Execute | None:
+    """A function that carries out a call by lending; None if its ranks are no threads, or it will not do."""
+    if not call.group.lends or not is_lendable(call.schedule, call.size, vector):
+        return None
+    cut = vector._replace(lent=True)
+    wanted = plan(call.schedule, call.rank, call.size, call.root, cut)
+    return PlannedCall(wanted, call.combine, Lending).run
