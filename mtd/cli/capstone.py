@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
@@ -13,7 +13,7 @@ from rich.console import Console
 from mtd.cli import scripts
 from mtd.cli.page import Page
 from mtd.course import achievements, certificate, finale, lesson, stack_proof, worlds
-from mtd.course.workspace import Workspace, WorkspaceError, find
+from mtd.course.workspace import Workspace, found_or_none
 from mtd.pages import whole_files
 from transports import keeper
 
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     if options.finale and (fault := finale.fault(options.ranks)):
         print(f"mtd capstone: {fault}", file=sys.stderr)
         return 2
-    mine = _workspace()
+    mine = found_or_none()
     script = Path(options.script or lesson.find(4).folder / "train.py").resolve()
     if options.finale:
         script = finale.script_of(mine)
@@ -123,12 +123,6 @@ def proved(
     if mine is None or not wires:
         return None
     return stack_proof.prove(folder, mine, ranks, wires, telling=telling)
-
-
-def _workspace() -> Workspace | None:
-    with suppress(WorkspaceError):
-        return find()
-    return None
 
 
 def _said(line: certificate.CertificateLine) -> str:

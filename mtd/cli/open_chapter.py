@@ -13,7 +13,7 @@ from mtd.course import achievements
 from mtd.course.chapters import judging
 from mtd.course.chapters.chapter import Chapter, all_chapters, named, of_file
 from mtd.course.contest import Contest, NotAdmitted
-from mtd.course.workspace import Workspace, WorkspaceError, find
+from mtd.course.workspace import found_or_none
 
 
 def chosen(wanted: str) -> tuple[Chapter, Path] | None:
@@ -28,15 +28,9 @@ def chosen(wanted: str) -> tuple[Chapter, Path] | None:
     return None if chapter is None else (chapter, Path(wanted))
 
 
-def _workspace() -> Workspace | None:
-    with suppress(WorkspaceError):
-        return find()
-    return None
-
-
 def _place(chapter: Chapter) -> Path:
     """In the lesson's folder of the learner's; without a learner's folder where one is."""
-    workspace = _workspace()
+    workspace = found_or_none()
     found = (
         Path(chapter.file) if workspace is None else workspace.place(chapter.lesson) / chapter.file
     )
@@ -71,7 +65,7 @@ def run(page: Page, chapter: Chapter, file: Path, options: argparse.Namespace) -
         text = file.read_text("utf-8")
     except UnicodeDecodeError as error:
         raise NotAdmitted(f"{file} is not UTF-8 ({error})") from error
-    workspace = _workspace()
+    workspace = found_or_none()
     solved = {} if workspace is None else workspace.solved(workspace.progress())
     found = judging.held(chapter, text, file.name, solved, options.network)
     said = f"place {found.place} of {len(found.entries)} ({found.mine.score:.2f} × the bound)"

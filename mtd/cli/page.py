@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.console import Console, RenderableType
 from rich.markdown import Markdown
 from rich.measure import Measurement
@@ -79,6 +80,14 @@ class Page:
 def marked(*parts: str | tuple[str, str]) -> Text:
     """Words, some in a style."""
     return Text.assemble(*parts)
+
+
+def table(*headings: str, left: Sequence[str] = ("",), title: str | None = None) -> Table:
+    """A table of numbers, with texts in the columns of `left`."""
+    found = Table(title=title, box=SIMPLE)
+    for heading in headings:
+        found.add_column(heading, justify="left" if heading in left else "right")
+    return found
 
 
 def fitting(table: Table, console: Console) -> RenderableType:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from itertools import chain
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from mtd.cli import page
 from mtd.cli.parser import near
@@ -38,9 +36,7 @@ def run(options: argparse.Namespace) -> int:
     holds = True
     for one in found:
         console.print(f"\n[bold]{one.title}[/bold]\n{one.source}\n{one.about}")
-        table = Table(box=SIMPLE)
-        for name in ("", "published", "ours", "difference", ""):
-            table.add_column(name, justify="right" if name else "left")
+        table = page.table("", "published", "ours", "difference", "")
         for row in chain(one.rows(), one.long_rows() if options.long else ()):
             holds = holds and row.holds
             difference = "" if row.difference is None else f"{row.difference:+.3%}"

@@ -4,7 +4,7 @@ A lesson, and a learner's folder:
 
     source  lesson  fields      one marked file, from which come skeleton, solution and notebook; its folder; what a TOML file says
     sizes  carrying     blanks that are gaps, functions or files; a text in another size
-    path                which of the lessons' modules a name means: yours, or ours
+    path  loading       which of the lessons' modules a name means: yours, or ours; a file as a module
     workspace  progress  achievements      the learner's folder; how far one is; what one did beside the lessons
     predicting          a number that is said before a run
     notebooks  cells  executing     a lesson as a notebook, and running one
@@ -27,15 +27,11 @@ A check, and what it measures with:
 
 The solutions of all lessons together:
 
-    assembling  stack_page  stack_proof   `mystack`, the solutions as one package that runs alone; the page that shows it
+    assembling  code_lines  stack_page  stack_proof   `mystack`, the solutions as one package that runs alone; the page that shows it
 
 Beside the lessons: `museum`, `contest`, `chapters/` (open chapters, with a contest each), `network_game` (with `levels/`), `rank_game`, `classroom/`.
 
 A lesson's check imports `lamp` and `MeasuredCost` from here.
 """
 
-from mtd.course.lamps import (
-    MeasuredCost as MeasuredCost,
-    Skipped as Skipped,
-    lamp as lamp,
-)
+from mtd.course.lamps import MeasuredCost as MeasuredCost, Skipped as Skipped, lamp as lamp

@@ -239,13 +239,7 @@ def by_order_of_arrival(tensor: Any, op: Any = ReduceOp.SUM) -> None:
     return None
 
 
-RIGHT: tuple[AllReduce, ...] = (
-    ring,
-    leftwards,
-    up_and_down_a_tree,
-    doubling,
-    halving_and_doubling,
-)
+RIGHT: tuple[AllReduce, ...] = (ring, leftwards, up_and_down_a_tree, doubling, halving_and_doubling)
 WRONG: tuple[AllReduce, ...] = (
     tutorial_of_2019,
     whole_tensor_round_the_ring,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from minitorch_dist.serialization.files import replacing
+from mtd.course.code_lines import code_lines
 from mtd.course.lesson import ROOM, Lesson, LessonError, all_lessons
 from mtd.course.sizes import names_of
 from mtd.course.source import END, unwritten
@@ -319,24 +320,6 @@ def _with_marks(node: ast.stmt, lines: list[str]) -> tuple[int, int]:
 def _lines(node: ast.stmt) -> tuple[int, int]:
     marks = [one.lineno for one in getattr(node, "decorator_list", [])]
     return min([node.lineno, *marks]), node.end_lineno or node.lineno
-
-
-def code_lines(text: str) -> int:
-    """Lines that are code: no blank ones, no comments, no docstrings."""
-    tree = ast.parse(text)
-    said: set[int] = set()
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            said |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    lines = enumerate(text.split("\n"), 1)
-    return sum(
-        bool(line.strip()) and not line.strip().startswith("#") and number not in said
-        for number, line in lines
-    )
 
 
 # ------------------------------------------------------------------------------------------- imports

@@ -8,7 +8,6 @@ print(verdict)
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 import re
 import sys
@@ -24,7 +23,7 @@ from minitorch_dist.distributed import journal
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.testing.collectives import parse, replaying
 from minitorch_dist.testing.verdict import Verdict as Found
-from mtd.course import sizes, source
+from mtd.course import loading, sizes, source
 from mtd.course.explain import in_words, remarks
 from mtd.course.lamps import Asked, MeasuredCost, Skipped, asked_by
 from mtd.course.lesson import ROOM, Lesson, all_lessons
@@ -128,13 +127,7 @@ def _used(lesson: Lesson, own: Path, solved: Mapping[float, Path], room: Path) -
 
 def load(lesson: Lesson) -> ModuleType:
     """The lesson's check, with the modules that are searched now."""
-    name = f"check_{lesson.name}"
-    spec = importlib.util.spec_from_file_location(name, lesson.folder / "check.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickle look there
-    spec.loader.exec_module(module)
-    return module
+    return loading.load(lesson.folder / "check.py", f"check_{lesson.name}")
 
 
 def _ask(verdict: CheckVerdict, asked: Asked, file: Path, check_file: Path) -> None:

@@ -11,10 +11,8 @@ several declared networks with a short and a long vector; its score is the geome
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +31,7 @@ from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receiv
 from minitorch_dist.sim import nets, topology_links
 from mtd import estimates
 from mtd.course import pipelines
+from mtd.course.loading import load
 from transports.quantities import amount, in_words
 from transports.virtual.topology import Topology
 
@@ -81,13 +80,9 @@ def read(file: Path) -> Schedule | Make:
     """Returns the entry in the file: its last schedule, or an order."""
     if not file.is_file():
         raise NotAdmitted(f"there is no file {file} (mtd contest {file} --begin makes one)")
-    spec = importlib.util.spec_from_file_location("mtd_contest", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["mtd_contest"] = module
     before = _registered()
     try:
-        spec.loader.exec_module(module)
+        module = load(file, "mtd_contest")
     except ScheduleError as error:
         raise NotAdmitted(f"{file}: {error}") from error
     except (Exception, SystemExit) as error:

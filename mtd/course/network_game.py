@@ -15,9 +15,7 @@ same at the same times, with the same letters in flight, are one.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +26,7 @@ from typing import Any
 from minitorch_dist import sim
 from minitorch_dist.distributed.torch_api import objects
 from minitorch_dist.sim.stage import SimulationStage
-from mtd.course import levels
+from mtd.course import levels, loading
 from mtd.course.post import MessageBox
 from transports.virtual.medium import Medium, SimMessage
 
@@ -108,12 +106,8 @@ def load(name: str) -> Level:
             f"there is no level {name!r}: there are 1 to {len(levels.NAMES)} ({', '.join(levels.NAMES)}), or give a "
             "file of your own"
         )
-    spec = importlib.util.spec_from_file_location("mtd_level", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["mtd_level"] = module
     try:
-        spec.loader.exec_module(module)
+        module = loading.load(path, "mtd_level")
     except (Exception, SystemExit) as error:
         raise NoLevel(f"{path} cannot be read: {type(error).__name__}: {error}") from error
     return _level(path.stem, module)

@@ -8,9 +8,7 @@ found = judged(Path("mine.py"))       points: wrong ones that it kills, less rig
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 
 from mtd.course import all_reduces
 from mtd.course.lesson import all_lessons
+from mtd.course.loading import load
 from mtd.course.path import folders, searched
 from mtd.course.scoring import Score, score
 
@@ -56,12 +55,8 @@ def read(file: Path) -> Callable[[Any], object]:
         raise NoProperty(
             f"there is no file {file} (mtd museum --property --begin {file} makes one)"
         )
-    spec = importlib.util.spec_from_file_location("mtd_property", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["mtd_property"] = module
     try:
-        spec.loader.exec_module(module)
+        module = load(file, "mtd_property")
     except (Exception, SystemExit) as error:
         raise NoProperty(f"{file} cannot be run: {type(error).__name__}: {error}") from error
     found = vars(module).get("property")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import math
 
-from mtd.course.assembling import FACE, code_lines, modules_of
+from mtd.course.assembling import FACE, modules_of
+from mtd.course.code_lines import code_lines
 from mtd.course.lesson import ROOM
 
 TOP = """# The whole stack, from top to bottom

@@ -271,6 +271,14 @@ def find(start: Path | None = None, room: Path = ROOM) -> Workspace:
     )
 
 
+def found_or_none() -> Workspace | None:
+    """As `find`; None where there is no course yet."""
+    try:
+        return find()
+    except WorkspaceError:
+        return None
+
+
 def around(here: Path, room: Path = ROOM) -> Workspace | None:
     """The one in which this folder is."""
     for folder in (here, *here.parents):

@@ -44,19 +44,12 @@ def _tensor_parallel() -> None:
     layer(torch.ones(B, S, H, requires_grad=True)).sum().backward()
 
 
-def _pipeline() -> None:
+def _pipeline(steps: int) -> None:
     rank, size = dist.get_rank(), dist.get_world_size()
     stage = PipelineStage(nn.Linear(H, H), rank, size, "cpu")
     schedule = Schedule1F1B(stage, 1, loss_fn=lambda out, _: out.sum())
-    for _ in range(2):  # in the second step all shapes are known
+    for _ in range(steps):  # from the second step on all shapes are known
         schedule.step(*((torch.ones(B, S, H),) if rank == 0 else ()), target=torch.ones(B))
-
-
-def _pipeline_once() -> None:
-    rank, size = dist.get_rank(), dist.get_world_size()
-    stage = PipelineStage(nn.Linear(H, H), rank, size, "cpu")
-    schedule = Schedule1F1B(stage, 1, loss_fn=lambda out, _: out.sum())
-    schedule.step(*((torch.ones(B, S, H),) if rank == 0 else ()), target=torch.ones(B))
 
 
 def rows() -> Sequence[Row]:
@@ -66,7 +59,7 @@ def rows() -> Sequence[Row]:
         elements = max(each.bytes_sent for each in ranks) / 4
         formula = 8 * B * S * H * (size - 1) / size
         found.append(Row(f"a layer on {size} ranks: 8bsh(t-1)/t", formula, elements))
-    once, twice = (run(step, 3, net=NET).ranks for step in (_pipeline_once, _pipeline))
+    once, twice = (run(_pipeline, 3, (steps,), net=NET).ranks for steps in (1, 2))
     sent = (twice[1].bytes_sent - once[1].bytes_sent - 8) / 4  # 8: the number of its signature
     found.append(Row("between stages, each way: bsh", 2 * B * S * H, sent))
     return found

@@ -23,6 +23,7 @@ from minitorch_dist.tensors.autograd.joint import record_joint
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
+from mtd.planning.tiled_attention import narrow
 
 FORWARD, BACKWARD = 2, 5  # products of queries and keys, or as large ones
 
@@ -84,8 +85,8 @@ def context_attention(query: Any, key: Any, value: Any, rank: int, count: int) -
             d_keys[..., seen, :] += d.swapaxes(-1, -2) @ queries[..., rows, :]
         _tell(BACKWARD, q, count)
         back = np.argsort(order)
-        narrow = [_narrow(each[..., back, :], groups) for each in (d_keys, d_values)]
-        return [d_query.astype(q.dtype), narrow[0].astype(k.dtype), narrow[1].astype(v.dtype)]
+        narrowed = [narrow(each[..., back, :], groups) for each in (d_keys, d_values)]
+        return [d_query.astype(q.dtype), narrowed[0].astype(k.dtype), narrowed[1].astype(v.dtype)]
 
     return record_joint(
         out, "ScaledDotProductFlashAttentionBackward0", [query, key, value], backward,
@@ -97,14 +98,6 @@ def _in_order(size: int, count: int) -> Any:
     """Where each position of the sequence is among what was gathered by ranks."""
     chunks = [chunk for rank in range(count) for chunk in own_chunks(rank, count)]
     return (np.argsort(chunks)[:, None] * size + np.arange(size)).reshape(-1)
-
-
-def _narrow(grad: Array, groups: int) -> Array:
-    if groups == 1:
-        return grad
-    shape: Any = grad.shape
-    found: Array = grad.reshape(*shape[:-3], shape[-3] // groups, groups, *shape[-2:]).sum(-3)
-    return found
 
 
 def _tell(products: int, q: Array, count: int) -> None:

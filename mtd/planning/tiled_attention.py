@@ -51,8 +51,8 @@ def tiled_attention(query: T, key: T, value: T, known: tuple[Array, Array] | Non
             d_key[..., seen, :] += _times(d.swapaxes(-1, -2), _single(q[..., rows, :]))
         return [
             d_query,
-            _narrow(d_key, groups).astype(source, copy=False),
-            _narrow(d_value, groups).astype(source, copy=False),
+            narrow(d_key, groups).astype(source, copy=False),
+            narrow(d_value, groups).astype(source, copy=False),
         ]
 
     result: T = record_joint(
@@ -120,7 +120,8 @@ def _wide(array: Array, groups: int) -> Array:
     return _single(array if groups == 1 else np.repeat(array, groups, -3))
 
 
-def _narrow(grad: Array, groups: int) -> Array:
+def narrow(grad: Array, groups: int) -> Array:
+    """The gradient of a head of keys or values: the sum over the query heads that ask it."""
     if groups == 1:
         return grad
     shape: Any = grad.shape

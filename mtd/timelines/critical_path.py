@@ -19,12 +19,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from mtd.timelines.timeline import (
-    CollectiveSpan,
-    ComputedSpan,
-    Key,
-    RankTimeline,
-)
+from mtd.timelines.timeline import CollectiveSpan, ComputedSpan, Key, RankTimeline
 
 COMPUTING: Final = "computing"
 COLLECTIVE: Final = "collective"

@@ -7,10 +7,7 @@ noting     a run's timelines as nodes
 replaying  nodes as a program
 """
 
-from mtd.traces.chakra import (
-    read_chakra as read_chakra,
-    write_chakra as write_chakra,
-)
+from mtd.traces.chakra import read_chakra as read_chakra, write_chakra as write_chakra
 from mtd.traces.chrome import read_chrome as read_chrome
 from mtd.traces.noting import nodes_of as nodes_of
 from mtd.traces.replaying import run_trace as run_trace

@@ -25,7 +25,7 @@ from minitorch_dist.distributed.pipelining.orders import (
 from minitorch_dist.distributed.schedules.choice import known
 from minitorch_dist.distributed.schedules.links import Links
 from mtd import cli
-from mtd.course import judging as lesson_judging, workspace
+from mtd.course import judging as lesson_judging, loading, workspace
 from mtd.course.chapters import chapter, judging
 from mtd.course.chapters.chapter import Chapter
 from mtd.course.contest import NotAdmitted
@@ -323,7 +323,7 @@ def test_no_layout_of_a_small_model_is_below_the_bound() -> None:
 def test_our_answer_takes_the_fastest_layouts_that_we_know() -> None:
     """Or one that is a few per cent slower. Each race wants another kind of layout."""
     judge = judge_of(30)
-    best = vars(chapter.loaded(CHAPTERS[30].folder / "best.py", "best_of_layouts"))["layout"]
+    best = vars(loading.load(CHAPTERS[30].folder / "best.py", "best_of_layouts"))["layout"]
     for task in judge.RACES:
         known = judge.simulated(judge.FASTEST[task.name], task)
         mine = judge.play(best, task)

@@ -15,9 +15,7 @@ from pathlib import Path
 from statistics import median
 from time import process_time
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from minitorch_dist import sim
 from minitorch_dist.distributed import collectives, world
@@ -69,9 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         chosen = [*map(lesson.find, options.lesson)] if options.lesson else lesson.all_lessons()
     except LessonError as error:
         parser.error(str(error))
-    table = Table("lesson", box=SIMPLE)
-    for name in ("seconds", "yardsticks", "plan", "share"):
-        table.add_column(name, justify="right")
+    table = page.table("lesson", "seconds", "yardsticks", "plan", "share", left=["lesson"])
     yardstick()  # the first one imports
     late = []
     for one in chosen:

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -32,14 +31,7 @@ from mtd.cli.bench import plan_model
 from mtd.cli.bench.comm import duration
 from mtd.cli.bench.comm_worlds import BenchWorld
 from mtd.cli.bench.plan_model import WrapperCosts
-from mtd.cli.bench.plan_quiet import (
-    FEWEST,
-    OTHERS,
-    OtherLoad,
-    PlanTurn,
-    quietest,
-    typical,
-)
+from mtd.cli.bench.plan_quiet import FEWEST, OTHERS, OtherLoad, PlanTurn, quietest, typical
 from mtd.cli.bench.train_worker import BATCHES, THIN, TINY
 from mtd.cli.parser import positive
 from transports import keeper
@@ -101,9 +93,10 @@ def main() -> int:
 
 
 def table(cells: Sequence[Cell]) -> Table:
-    found = Table(title="one training step, predicted and then measured", box=SIMPLE)
-    for heading in ("model", "way", "over", "predicted", "measured", "off", "within"):
-        found.add_column(heading, justify="left" if heading in Cell._fields[:2] else "right")
+    found = page.table(
+        "model", "way", "over", "predicted", "measured", "off", "within", left=["model", "way"],
+        title="one training step, predicted and then measured",
+    )  # fmt: skip
     for cell in cells:
         near = next((f"{share} %" for share in (15, 30) if abs(cell.off) <= share / 100), "✗")
         found.add_row(

@@ -22,6 +22,19 @@ from typing import Any
 Step = Callable[[], Any]
 
 
+def supervised(model: Any, x: Any, y: Any, loss: Any, optimizer: Any) -> Step:
+    """One batch and its targets, again and again."""
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        out = loss(model(x), y)
+        out.backward()
+        optimizer.step()
+        return out
+
+    return step
+
+
 def nanogpt(t: Any) -> Step:
     nn, F = t.nn, t.nn.functional
     width, heads, length, letters, rows = 128, 4, 64, 65, 12
@@ -149,17 +162,8 @@ def espcn(t: Any) -> Step:
         nn.Conv2d(64, 32, 3, padding=1), nn.ReLU(),
         nn.Conv2d(32, 9, 3, padding=1), nn.PixelShuffle(3),
     )  # fmt: skip
-    optimizer, loss = t.optim.Adam(model.parameters(), lr=1e-3), nn.MSELoss()
-    x, y = t.rand(4, 1, 85, 85), t.rand(4, 1, 255, 255)
-
-    def step() -> Any:
-        optimizer.zero_grad()
-        out = loss(model(x), y)
-        out.backward()
-        optimizer.step()
-        return out
-
-    return step
+    optimizer = t.optim.Adam(model.parameters(), lr=1e-3)
+    return supervised(model, t.rand(4, 1, 85, 85), t.rand(4, 1, 255, 255), nn.MSELoss(), optimizer)
 
 
 def vae(t: Any) -> Step:

@@ -13,9 +13,7 @@ import sys
 import time
 from typing import NamedTuple
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from mtd.cli import page
 from mtd.planning import clusters, model_files, search
@@ -81,9 +79,10 @@ def main() -> int:
                         help="only this step (repeatable); all by default")  # fmt: skip
     options = parser.parse_args()
     console = Console(highlight=False)
-    table = Table(title="whole steps of large models, simulated", box=SIMPLE)
-    for heading in ("model", "GPUs", "layout", "a step", "clocks", "processor", "memory", ""):
-        table.add_column(heading, justify="left" if heading in ("model", "layout") else "right")
+    table = page.table(
+        "model", "GPUs", "layout", "a step", "clocks", "processor", "memory", "",
+        left=["model", "layout"], title="whole steps of large models, simulated",
+    )  # fmt: skip
     holds = True
     context = multiprocessing.get_context("spawn")
     for name in options.only or TARGETS:

@@ -12,9 +12,7 @@ import statistics
 import subprocess
 import sys
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from mtd.cli import page
 from mtd.cli.bench import rpc_pipeline
@@ -101,9 +99,9 @@ def main() -> int:
     has_torch = importlib.util.find_spec("torch") is not None
     worlds: list[RpcPair] = []
     ratios: list[float] = []
-    table = Table(title=f"tcp, 2 processes, medians of {options.pairs} turns", box=SIMPLE)
-    for heading in ["call", "time", *(["torch", "ratio", "goal"] if has_torch else [])]:
-        table.add_column(heading, justify="left" if heading == "call" else "right")
+    headings = ["call", "time", *(["torch", "ratio", "goal"] if has_torch else [])]
+    title = f"tcp, 2 processes, medians of {options.pairs} turns"
+    table = page.table(*headings, left=["call"], title=title)
     try:
         if options.long:
             table.title = (

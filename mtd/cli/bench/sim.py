@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from minitorch_dist import sim
 from minitorch_dist.distributed import collectives, world
@@ -257,9 +255,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
-    table = Table(box=SIMPLE)
-    for name in ("", "found", "target", ""):
-        table.add_column(name, justify="right" if name else "left")
+    table = page.table("", "found", "target", "")
     holds = True
     for line in lines("long" if options.long else "short"):
         found = line()

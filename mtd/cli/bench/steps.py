@@ -33,17 +33,8 @@ def model_source(t: ModuleType, name: str) -> Any:
     return module
 
 
-def _classifier_step(t: Any, model: Any, x: Any, y: Any, loss: Any, lr: float = 0.01) -> Step:
-    optimizer = t.optim.SGD(model.parameters(), lr=lr)
-
-    def step() -> Any:
-        optimizer.zero_grad()
-        out = loss(model(x), y)
-        out.backward()
-        optimizer.step()
-        return out
-
-    return step
+def _classifier_step(t: Any, model: Any, x: Any, y: Any, loss: Any) -> Step:
+    return programs.supervised(model, x, y, loss, t.optim.SGD(model.parameters(), lr=0.01))
 
 
 def toy(t: Any) -> Step:

@@ -14,9 +14,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from mtd.cli import page
 from mtd.cli.bench.comm import duration
@@ -90,9 +88,10 @@ def beside_torch(
     console: Console, worlds: list[BenchWorld], models: list[str], pairs: int, way: str
 ) -> None:
     ranks = worlds[0].size
-    table = Table(title=f"{WAYS[way]}, {ranks} ranks, medians of {pairs} turns", box=SIMPLE)
-    for heading in ("model", "transport", "step", "samples/s", "samples/s of torch + gloo", "ratio"):  # fmt: skip
-        table.add_column(heading, justify="left" if heading in ("model", "transport") else "right")
+    table = page.table(
+        "model", "transport", "step", "samples/s", "samples/s of torch + gloo", "ratio",
+        left=["model", "transport"], title=f"{WAYS[way]}, {ranks} ranks, medians of {pairs} turns",
+    )  # fmt: skip
     for model in models:
         times = turns(worlds, model, [way], pairs)
         peer = times.get((PEER, way))

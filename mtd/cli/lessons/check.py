@@ -32,9 +32,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="the lamps, and one line")
     parser.add_argument("--only", metavar="LAMP", help="only what decides about this lamp")
     parser.add_argument("--replay", metavar="TOKEN", help="only the run of this token (mtc1:…)")
-    parser.add_argument(
-        "--limit", type=float, metavar="SECONDS", help="of processor time, before it is stopped"
-    )
     parser.set_defaults(run=run, epilog="mtd check 13")
 
 
@@ -75,7 +72,7 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
         page.say(f"({report.gone(workspace, earlier)})", "dim")
     for earlier in workspace.changed_since(lesson, workspace.progress()):
         try:
-            verdict = examined(page, workspace, earlier, limit=options.limit).verdict
+            verdict = examined(page, workspace, earlier).verdict
         except LessonError as error:
             page.say(f"({error}; ours is used)", "dim")
             continue
@@ -83,7 +80,7 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
         page.say(f"(your lesson {earlier.number} has changed since it passed; it {state})", "dim")
     only = None if options.only is None else [_lamp(lesson, options.only)]
     token = _token(options.replay)
-    exam = examined(page, workspace, lesson, only=only, limit=options.limit, text=text, token=token)
+    exam = examined(page, workspace, lesson, only=only, text=text, token=token)
     verdict = exam.verdict
     if verdict is None:
         raise LessonError(f"the check did not begin: {exam.printed or exam.stopped}")
@@ -123,12 +120,12 @@ def _token(given: str | None) -> str | None:
 
 def examined(
     page: Page, workspace: Workspace, lesson: Lesson, *, only: list[str] | None = None,
-    limit: float | None = None, text: str | None = None, token: str | None = None,
+    text: str | None = None, token: str | None = None,
 ) -> Examination:  # fmt: skip
     """Check it, with something that moves meanwhile, and enter the result."""
     text = workspace.text_of(lesson) if text is None else text
     with (
-        Examination.of(workspace, lesson, only=only, limit=limit, token=token) as exam,
+        Examination.of(workspace, lesson, only=only, token=token) as exam,
         Bar(SpinnerColumn("line"), TextColumn("{task.description}"), TimeElapsedColumn(),
             console=page.console, transient=True, disable=page.is_plain) as bar,
     ):  # fmt: skip
@@ -155,7 +152,7 @@ def _all(options: argparse.Namespace) -> int:
         begun = [lesson for lesson in workspace.lessons() if workspace.is_begun(lesson)]
         failed = []
         for lesson in begun:
-            verdict = examined(page, workspace, lesson, limit=options.limit).verdict
+            verdict = examined(page, workspace, lesson).verdict
             page.say(marked((f"{lesson.label} {lesson.title}  ", "bold"), *state(verdict)))
             if verdict is None or not verdict.is_passed:
                 failed.append(lesson.number)

@@ -12,18 +12,16 @@ lessons/19_overlap/open/
 from __future__ import annotations
 
 import ast
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol
 
 from mtd.course.fields import LessonError, Titled, read_fields
 from mtd.course.lesson import ROOM, Lesson, all_lessons, find
+from mtd.course.loading import load
 from mtd.course.path import folders, searched
 
 FOLDER = "open"
@@ -83,7 +81,7 @@ class Chapter(Titled):
     @cached_property
     def judge(self) -> Judge:
         with self.modules():
-            judge: Any = loaded(self.folder / "judge.py", f"judge_of_{self.module}")
+            judge: Any = load(self.folder / "judge.py", f"judge_of_{self.module}")
         return judge  # type: ignore[no-any-return]
 
     @contextmanager
@@ -97,16 +95,6 @@ class Chapter(Titled):
 
     def __str__(self) -> str:
         return f"open chapter {self.lesson.number}: {self.title}"
-
-
-def loaded(path: Path, name: str) -> ModuleType:
-    """The module in a file. It is known under `name` only while it is loaded and used."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
 
 
 def of_lesson(lesson: Lesson) -> Chapter | None:

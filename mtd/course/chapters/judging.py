@@ -13,8 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from mtd.course.chapters import gate
-from mtd.course.chapters.chapter import Chapter, Judge, Setting, loaded
+from mtd.course.chapters.chapter import Chapter, Judge, Setting
 from mtd.course.contest import MINE, Contest, ContestEntry, Leg, NotAdmitted, ranked
+from mtd.course.loading import load
 
 OURS = "best known"
 
@@ -35,7 +36,7 @@ def held(
         mine = _function(compile(tree, name, "exec"), name, chapter)
         entries = [ContestEntry(MINE, _legs(judge, races, mine, name), is_mine=True)]
     with chapter.modules():
-        best = vars(loaded(chapter.folder / "best.py", "best_answer"))[chapter.function]
+        best = vars(load(chapter.folder / "best.py", "best_answer"))[chapter.function]
         for other, function in {**judge.SIMPLE, OURS: best}.items():
             entries.append(ContestEntry(other, _legs(judge, races, function, other)))
     names = tuple(race.name for race in races)

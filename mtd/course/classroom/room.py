@@ -46,15 +46,7 @@ from mtd.course.classroom.messages import (
     Welcome,
 )  # fmt: skip
 from mtd.course.classroom.racing import ClassContest
-from mtd.course.classroom.seats import (
-    AWAY,
-    HERE,
-    LEFT,
-    UNPLUGGED,
-    Full,
-    Seat,
-    Seats,
-)
+from mtd.course.classroom.seats import AWAY, HERE, LEFT, UNPLUGGED, Full, Seat, Seats
 from mtd.course.classroom.story import Story
 from mtd.course.classroom.training import STEPS, StateError, TrainingState, golden
 

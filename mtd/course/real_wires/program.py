@@ -6,7 +6,6 @@ are read at the same two places. The first is before the program's first line, w
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.groups import resolve
+from mtd.course import loading
 
 TIMES = 3  # the first run also opens connections; the shortest counts
 
@@ -40,16 +40,11 @@ def load(folder: Path) -> ModuleType:
     name = name_of(folder)
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, folder / "wire.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        return loading.load(folder / "wire.py", name)
     except BaseException:
-        del sys.modules[name]
+        sys.modules.pop(name, None)
         raise
-    return module
 
 
 def run(folder: str, wire: LessonWire) -> tuple[list[Any], int]:

@@ -32,10 +32,7 @@ RANKS = 3
 PATIENCE = 30.0  # seconds for which a rank waits for one message
 SETTLING = 120.0  # seconds for processes to begin and to find each other, on a busy machine
 LIMIT = 60.0  # seconds more than that: a rank that computes for ever waits for nobody
-PRELOADED = [
-    program.__name__,
-    "mtd.course.checking",
-]  # what a rank and `candidate` import
+PRELOADED = [program.__name__, "mtd.course.checking"]  # what a rank and `candidate` import
 IN_SIM = "in the simulator"
 HANGS = (DistTimeout, OutOfTime, TimeoutError)
 

@@ -26,12 +26,7 @@ from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.sim.topologies import Rails
 from mtd.planning.fold.acts import CallKind, GroupsMade, NotedMessage
-from mtd.planning.fold.classes import (
-    SAME_NODE,
-    CollectiveOfClasses,
-    NotAlike,
-    RankClasses,
-)
+from mtd.planning.fold.classes import SAME_NODE, CollectiveOfClasses, NotAlike, RankClasses
 from mtd.planning.fold.recording import OperationTrace
 from mtd.planning.fold.replaying import Replayer, own_parts
 from transports.virtual.medium import Medium, Way

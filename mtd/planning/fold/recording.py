@@ -24,10 +24,7 @@ from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail.receives import PostponedCopy
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
-from minitorch_dist.distributed.prepared import (
-    How,
-    PreparedCall,
-)
+from minitorch_dist.distributed.prepared import How, PreparedCall
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.distributed.world import World
