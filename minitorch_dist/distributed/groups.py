@@ -79,6 +79,10 @@ class Group:
         world.has_board_group = world.transport.board() is not None
         return world.has_board_group
 
+    def faster_ways(self) -> list[str]:
+        """The ways to carry out collectives without messages for which it has what they need (see `fast`)."""
+        return ["board"] * self.is_on_board + ["lending"] * self.lends
+
     def rank(self) -> int:
         """This rank within the group."""
         return self.channel.rank

@@ -152,9 +152,9 @@ class Engine(Protocol):
         """A function that carries out this kind of call. `vector` says how its arrays are cut for a schedule."""
 
 
-binders: Final[list[Callable[[PreparedCall, Vector], Execute | None]]] = []
-"""Faster ways to carry out a kind of call, with the vector that was cut for it. Each has None for what it cannot
-do. They stand in the room `fast`, and the first that can is taken."""
+binders: Final[dict[str, Callable[[PreparedCall, Vector], Execute | None]]] = {}
+"""Faster ways to carry out a kind of call, by what a group needs for them (`Group.faster_ways`). Each takes the vector
+that was cut for the call, and has None for what it cannot do. They stand in the room `fast`."""
 
 
 class TransportEngine:
@@ -172,8 +172,8 @@ class TransportEngine:
 
     def bind(self, call: PreparedCall, vector: MakeVector) -> Execute:
         cut = vector(call.schedule)
-        for bind in binders:
-            faster = bind(call, cut)
+        for way in call.group.faster_ways():
+            faster = binders[way](call, cut) if way in binders else None
             if faster is not None:
                 return faster
         wanted = plan(call.schedule, call.rank, call.size, call.root, cut)

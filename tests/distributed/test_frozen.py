@@ -42,7 +42,7 @@ import sys
 from minitorch_dist.distributed import prepared
 from tests.distributed.frozen import program
 
-assert prepared.binders == []
+assert prepared.binders == {}
 print(program.json.dumps(program.frozen_results(3, program.Path(sys.argv[1]))))
 """
 

@@ -167,8 +167,8 @@ def is_lendable(schedule: Schedule, size: int, vector: Vector) -> bool:
 
 
 def bind(call: PreparedCall, vector: Vector) -> Execute | None:
-    """A function that carries out a call by lending; None if its ranks are no threads, or it will not do."""
-    if not call.group.lends or not is_lendable(call.schedule, call.size, vector):
+    """A function that carries out a call by lending; None if it will not do."""
+    if not is_lendable(call.schedule, call.size, vector):
         return None
     cut = vector._replace(lent=True)
     wanted = plan(call.schedule, call.rank, call.size, call.root, cut)

@@ -130,10 +130,10 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
     )
 
 
-def warn_not_in_group(operation: str) -> Work | None:
-    """Warn, at the user's line, of a call for a group without this rank."""
+def warn_not_in_group(operation: str, depth: int = 1) -> Work | None:
+    """Warn of a call for a group without this rank, at the user's line: `depth` functions of ours above this one."""
     warnings.warn(
         f"Running {operation} on global rank {get_rank()} which does not belong to the given group.",
-        stacklevel=3,
+        stacklevel=2 + depth,
     )
     return None

@@ -69,26 +69,33 @@ def send(
     group_dst: int | None = None,
 ) -> None:
     """Send; the tensor may be written to when this returns, though it may not be received yet."""
+    if not is_plain(tensor):
+        return _send_copy(tensor, dst, group, tag, group_dst)
+    array = tensor.array
+    kind = _kind("send", dst, group_dst, tag, array)
+    prepared = repeated(
+        group, kind, lambda which: _prepared_send(which, array, dst, group_dst, tag)
+    )
+    if prepared is None:
+        warn_not_in_group("send")
+    else:
+        prepared.run(array)
 
-    def prepare(which: Group, array: Array) -> PreparedSend:
-        to = groups.canonical_rank(which, dst, group_dst)
-        _not_oneself(which, to, "destination")
-        return PreparedSend(which, array.dtype, array.shape, to, tag)
 
-    if is_plain(tensor):
-        array = tensor.array
-        kind = _kind("send", dst, group_dst, tag, array)
-        prepared = repeated(group, kind, lambda which: prepare(which, array))
-        if prepared is None:
-            warn_not_in_group("send")
-        else:
-            prepared.run(array)
-    elif groups.is_member(group):
+def _send_copy(tensor: TensorBase, dst: Any, group: Any, tag: int, group_dst: Any) -> None:
+    """Send what is not in one piece; or it is no tensor."""
+    if groups.is_member(group):
         check_tensor(tensor, "tensor")
         array = to_send(tensor)
-        prepare(groups.resolve(group), array).run(array)
+        _prepared_send(groups.resolve(group), array, dst, group_dst, tag).run(array)
     else:
-        warn_not_in_group("send")
+        warn_not_in_group("send", 2)
+
+
+def _prepared_send(which: Group, array: Array, dst: Any, group_dst: Any, tag: int) -> PreparedSend:
+    to = groups.canonical_rank(which, dst, group_dst)
+    _not_oneself(which, to, "destination")
+    return PreparedSend(which, array.dtype, array.shape, to, tag)
 
 
 def recv(

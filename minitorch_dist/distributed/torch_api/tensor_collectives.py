@@ -110,9 +110,15 @@ def all_reduce(
         prepared.run({"work": flat(array)})
         tensor.storage.version += 1
         return None
+    return _all_reduce(tensor, op, group, async_op, algorithm)
+
+
+def _all_reduce(
+    tensor: TensorBase, op: Op, group: Any, async_op: bool, algorithm: Algorithm
+) -> Work | None:
     check_tensor(tensor, "tensor")
     if not groups.is_member(group):
-        return warn_not_in_group("all_reduce")
+        return warn_not_in_group("all_reduce", 2)
     reduction, which = reduction_of(op, tensor.array.dtype), groups.resolve(group)
     array, written = to_write(tensor)
     how = How(algorithm, async_op, [tensor], written)
@@ -192,10 +198,16 @@ def all_gather_single(
         collectives.run_all_gather_into(prepared, given, array)
         output.storage.version += 1
         return None
+    return _all_gather_single(output, input, group, async_op, algorithm)
+
+
+def _all_gather_single(
+    output: TensorBase, input: TensorBase, group: Any, async_op: bool, algorithm: Algorithm
+) -> Work | None:
     check_tensor(input, "input_tensor")
     check_tensor(output, "output_tensor")
     if not groups.is_member(group):
-        return warn_not_in_group("all_gather_single")
+        return warn_not_in_group("all_gather_single", 2)
     which = groups.resolve(group)
     check_pair(output, input, which.size(), "output")
     array, written = to_write(output)
