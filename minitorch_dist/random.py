@@ -14,7 +14,6 @@ from minitorch_dist.tensors.generator import (
     set_rng_state as set_rng_state,
 )
 
-
 __path__: list[str] = []  # so that `from` asks `__getattr__`, too
 
 
