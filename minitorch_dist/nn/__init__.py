@@ -111,7 +111,6 @@ from minitorch_dist.nn.modules.transformer import (
     TransformerEncoder as TransformerEncoder,
     TransformerEncoderLayer as TransformerEncoderLayer,
 )
-from minitorch_dist.nn.modules.upsampling import Upsample as Upsample
 from minitorch_dist.nn.parameter import Buffer as Buffer, Parameter as Parameter
 
 

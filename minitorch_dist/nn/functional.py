@@ -23,7 +23,6 @@ from minitorch_dist.tensors.ops.images.pooling import (
     max_pool1d as max_pool1d,
     max_pool2d as max_pool2d,
 )
-from minitorch_dist.tensors.ops.images.resampling import interpolate as interpolate
 from minitorch_dist.tensors.ops.layers.activations import (
     elu as elu,
     elu_ as elu_,

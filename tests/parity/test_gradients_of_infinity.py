@@ -232,7 +232,6 @@ ROWS: dict[str, Callable[..., Any]] = {
     "avg_pool2d": lambda t, x: t.nn.functional.avg_pool2d(x[None], 2),
 
     "adaptive_avg_pool2d": lambda t, x: t.nn.functional.adaptive_avg_pool2d(x[None], 3),
-    "nearest": lambda t, x: t.nn.functional.interpolate(x[None], scale_factor=2),
 
     "pad": lambda t, x: t.nn.functional.pad(x, (1, 2)),
     "crop": lambda t, x: t.nn.functional.pad(x, (-1, -2)),

@@ -153,9 +153,6 @@ TABLES: dict[str, tuple[Make, Any]] = {
 
 PICTURES: dict[str, tuple[Make, Any]] = {
     "PixelShuffle": (lambda nn: nn.PixelShuffle(2), draw(2, 8, 3, 2)),
-    "Upsample": (lambda nn: nn.Upsample(scale_factor=2), draw(2, 3, 4, 5)),
-    "Upsample size": (lambda nn: nn.Upsample((5, 9)), draw(2, 3, 4, 5)),
-    "Upsample bilinear": (lambda nn: nn.Upsample((7, 8), mode="bilinear"), draw(2, 3, 4, 5)),
 }
 
 

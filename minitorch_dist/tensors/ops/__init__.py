@@ -8,7 +8,7 @@
     linear_algebra/    products of vectors and matrices
     statistics/        counting, differences, similarity
     layers/            what networks are made of, and the losses that judge them
-    images/            convolution, pooling, resampling
+    images/            convolution, pooling, padding
     complex_numbers    their two parts
     accumulation       adding to places that may be named twice: the gradient of reading by index
     plugs  fast/       where a faster form may stand in for a simple one; the faster forms

@@ -4,6 +4,6 @@ sliding                        which outputs see which inputs, as slices
 convolution                    the checks, the geometry, the gradients
 correlation                    its arithmetic, in the simple form
 pooling  adaptive_pooling      a window becomes one number
-resampling  pixels             other sizes; channels dealt out as pixels
+pixels                         channels dealt out as pixels
 padding                        a frame
 """
