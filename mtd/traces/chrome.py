@@ -1,7 +1,7 @@
 """Chrome's and Perfetto's traces as JSON (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU).
 
-Read are complete events (`"ph": "X"`). Each pair of a process and a thread is a line of its own. `Journal.trace`,
-`Report.save_trace` and torch's profiler write such files, packed with gzip or not.
+Read are complete events (`"ph": "X"`). Each pair of a process and a thread is a line of its own. `Report.save_trace`
+and torch's profiler write such files, packed with gzip or not.
 """
 
 from __future__ import annotations

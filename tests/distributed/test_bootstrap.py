@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -274,7 +276,7 @@ def test_launch_refuses() -> None:
     with pytest.raises(ValueError, match="scheme 'foo' is not known"):
         torch.launch(exchange, 3, "foo://")
     with pytest.raises(TypeError, match="cannot be sent to another process"):
-        torch.launch(lambda: 1, 3, "tcp://")
+        torch.launch(functools.partial(print, threading.Lock()), 3, "tcp://")
     with pytest.raises(ValueError, match=r"launched with rank \d of 3"):
         torch.launch(lambda: dist.init_process_group(rank=7, world_size=8), 3)
 

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 import minitorch_dist as mtd
 from minitorch_dist.distributed import optim as distributed_optim, rpc, world
 from minitorch_dist.distributed.codec import kinds, registry, trust
-from minitorch_dist.distributed.codec.writer import _WRITERS, Writer
+from minitorch_dist.distributed.codec.writer_and_reader import _WRITERS, Writer
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import current
 from tests.distributed.codec.built import built

@@ -108,7 +108,7 @@ def test_a_worker_that_is_killed(tmp_path: Path) -> None:
 STRANGER = """
 import sys, os
 from minitorch_dist.distributed import codec, rpc
-from minitorch_dist.distributed.codec import reader
+from minitorch_dist.distributed.codec import writer_and_reader as reader
 def seen(*args, **kwargs):
     print("THE CODEC WAS REACHED", flush=True)
     os._exit(3)

@@ -1,7 +1,7 @@
 """Python values as bytes: the typed codec of RPC and of the calls that send objects.
 
-    value ──► writer ──► meta (one run of bytes)  +  buffers (the large arrays, where they are)
-    value ◄── reader ◄── meta                     +  buffers (as they came from the wire)
+    value ──► Writer ──► meta (one run of bytes)  +  buffers (the large arrays, where they are)
+    value ◄── Reader ◄── meta                     +  buffers (as they came from the wire)      (`writer_and_reader`)
 
 Numbers, texts and containers (`plain`), arrays and tensors (`arrays`) and exceptions (`failures`) are described
 byte by byte (`kinds`) and rebuilt without running anything. Functions and classes travel by name (`names`), if they
@@ -24,7 +24,11 @@ from minitorch_dist.distributed.codec.errors import (
     Unsendable as Unsendable,
 )
 from minitorch_dist.distributed.codec.packing import pack as pack, unpack as unpack
-from minitorch_dist.distributed.codec.reader import Reader as Reader, decode as decode
 from minitorch_dist.distributed.codec.registry import register as register
 from minitorch_dist.distributed.codec.trust import Trust as Trust
-from minitorch_dist.distributed.codec.writer import Writer as Writer, encode as encode
+from minitorch_dist.distributed.codec.writer_and_reader import (
+    Reader as Reader,
+    Writer as Writer,
+    decode as decode,
+    encode as encode,
+)

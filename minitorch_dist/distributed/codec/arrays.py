@@ -21,9 +21,8 @@ import numpy as np
 
 from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import DamagedEncoding, Unsendable, shown
-from minitorch_dist.distributed.codec.reader import READERS, Reader
 from minitorch_dist.distributed.codec.registry import register_name
-from minitorch_dist.distributed.codec.writer import Writer, writes
+from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, writes
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.nn.parameter import Buffer, Parameter

@@ -18,9 +18,8 @@ from typing import Any, Final
 from minitorch_dist.distributed import exceptions
 from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, UnknownName, shown
-from minitorch_dist.distributed.codec.reader import READERS, Reader
 from minitorch_dist.distributed.codec.registry import register_name
-from minitorch_dist.distributed.codec.writer import Writer, writes
+from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, writes
 from transports.plain_text import clean
 
 _SLOT: Final = (WrapperDescriptorType, BuiltinFunctionType)

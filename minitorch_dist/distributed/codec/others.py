@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import DamagedEncoding
-from minitorch_dist.distributed.codec.reader import READERS, Reader
-from minitorch_dist.distributed.codec.writer import Writer, writes
+from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, writes
 
 KNOWN: Final[set[type[Any]]] = set()
 _by_number: Final[dict[int, Callable[[Reader], Any]]] = {}

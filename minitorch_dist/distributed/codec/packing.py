@@ -9,9 +9,8 @@ import struct
 from typing import Any, Final
 
 from minitorch_dist.distributed.codec.errors import DamagedEncoding
-from minitorch_dist.distributed.codec.reader import decode
 from minitorch_dist.distributed.codec.trust import Trust
-from minitorch_dist.distributed.codec.writer import encode
+from minitorch_dist.distributed.codec.writer_and_reader import decode, encode
 
 _HEAD: Final = struct.Struct("<QI")
 

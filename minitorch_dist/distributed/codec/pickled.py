@@ -17,8 +17,7 @@ import numpy as np
 
 from minitorch_dist.distributed.codec import arrays, kinds, others
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, Unsendable
-from minitorch_dist.distributed.codec.reader import READERS, Reader
-from minitorch_dist.distributed.codec.writer import Writer, writes
+from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, writes
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.core.base import TensorBase
 

@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from minitorch_dist.distributed.codec import kinds, names
 from minitorch_dist.distributed.codec.errors import DamagedEncoding, shown
-from minitorch_dist.distributed.codec.reader import READERS, Reader
 from minitorch_dist.distributed.codec.trust import Trust
-from minitorch_dist.distributed.codec.writer import Writer, writes
+from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, writes
 from minitorch_dist.serialization import alike
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.size import Size

@@ -73,9 +73,7 @@ def send(
         return _send_copy(tensor, dst, group, tag, group_dst)
     array = tensor.array
     kind = _kind("send", dst, group_dst, tag, array)
-    prepared = repeated(
-        group, kind, lambda which: _prepared_send(which, array, dst, group_dst, tag)
-    )
+    prepared = repeated(group, kind, lambda of: _prepared_send(of, array, dst, group_dst, tag))
     if prepared is None:
         warn_not_in_group("send")
     else:
@@ -133,7 +131,7 @@ def _kind(name: str, peer: Any, group_peer: Any, tag: Any, array: Array) -> tupl
 
 
 def _not_oneself(group: Group, rank: int, kind: str) -> None:
-    if group.rank() == rank:
+    if group.ranks[rank] == group.world.rank:
         raise ValueError(
             f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current "
             "process."
