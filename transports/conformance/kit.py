@@ -204,6 +204,7 @@ class Trials:
         except Exception as error:
             complaints.append(f"close raised {type(error).__name__}: {error}")
         complaints = [*desk.tray.complaints, *complaints]
+        desk.tray.messages.clear()  # hundreds of megabytes, in a circle that Python finds late
         if not (was_offered or complaints):
             raise NotOffered
         return complaints, is_silent
