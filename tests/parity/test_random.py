@@ -111,6 +111,6 @@ def test_refuses_what_torch_refuses(line: str) -> None:
 
 def test_random_state_functions_are_there() -> None:
     for name in torch.random.__all__:
-        assert hasattr(mtd.random, name) or name == "thread_safe_generator"
+        assert hasattr(mtd.random, name) or name in ("thread_safe_generator", "fork_rng")
     for name in ("seed", "get_rng_state", "set_rng_state", "default_generator", "Generator"):
         assert hasattr(mtd, name) and hasattr(torch, name)

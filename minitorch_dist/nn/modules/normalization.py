@@ -154,7 +154,7 @@ class InstanceNorm2d(Affine):
                 "expected input's size at dim=1 to match num_features "
                 f"({self.num_features}), but got: {input.size(1)}."
             )
-        return F.instance_norm(input, self.weight, self.bias, self.eps)
+        return F.instance_norm(input, weight=self.weight, bias=self.bias, eps=self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, momentum=0.1, affine={self.affine}, bias={self.affine}, track_running_stats=False"  # fmt: skip

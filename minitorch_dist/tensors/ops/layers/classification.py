@@ -34,6 +34,7 @@ def nll_loss(
     input: T,
     target: T,
     weight: T | None = None,
+    *,
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> T:
@@ -56,6 +57,7 @@ def cross_entropy(
     input: T,
     target: T,
     weight: T | None = None,
+    *,
     ignore_index: int = -100,
     reduction: str = "mean",
     label_smoothing: float = 0.0,

@@ -92,7 +92,9 @@ def group_norm(
     )
 
 
-def instance_norm(input: T, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
+def instance_norm(
+    input: T, *, weight: T | None = None, bias: T | None = None, eps: float = 1e-5
+) -> T:
     """Normalise each channel of each image by itself."""
     shape = input.array.shape
     if len(shape) < 3 or shape[2:] == (1,) * (len(shape) - 2):

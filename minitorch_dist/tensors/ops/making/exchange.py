@@ -65,7 +65,10 @@ def frombuffer(
     requires_grad: bool = False,
 ) -> Any:
     """A 1-dim tensor on the memory of an object with Python's buffer protocol."""
-    length, width = memoryview(buffer).nbytes, dtype.itemsize
+    try:
+        length, width = memoryview(buffer).nbytes, dtype.itemsize
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
     rest = length - offset
     fits = 0 <= offset < length and (rest % width == 0 if count < 0 else count * width <= rest)
     if not count or not fits:
