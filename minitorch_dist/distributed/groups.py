@@ -114,7 +114,7 @@ class Group:
     # -------------------------------------------------------------------------------- operations
 
     def keep(self, key: Any, prepared: Any) -> None:
-        """Let `prepared.find` have it for the next call of this kind, if each rank keeps its own."""
+        """Let `prepared.repeated` have it for the next call of this kind, if each rank keeps its own."""
         if prepared.is_kept:
             if len(self.prepared) >= KEPT:
                 self.prepared.clear()

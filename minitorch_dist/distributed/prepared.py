@@ -110,26 +110,21 @@ class PreparedCall:
         return f"<PreparedCall {self.fingerprint} by {self.schedule} on {self.group!r}>"
 
 
-def find(group: Any, key: Any) -> Any:
-    """This rank's prepared call of one kind in a group, or in its default group. None if the kind is new: a
-    schedule that was registered since makes all kinds new."""
-    try:
-        group = place().world.default_group if group is None else group  # type: ignore[union-attr]
-        return group.prepared.get((key, len(choice.changes)))
-    except (AttributeError, TypeError):  # no world, no group, or an argument of a wrong type
-        return None
-
-
 Kind = TypeVar("Kind")
 
 
-def repeated(group: Any, key: Any, prepare: Callable[[Group], Kind]) -> Kind | None:
-    """This rank's prepared call of one kind, which is kept from the first call. There `prepare` checks the
-    arguments and makes it. None where this rank is not in the group."""
-    prepared: Kind | None = find(group, key)
+def repeated(group: Any, key: Any, prepare: Callable[..., Kind], *given: Any) -> Kind | None:
+    """This rank's prepared call of one kind in a group, or in its default group. It is kept from the first call, where
+    `prepare` makes it of the group and of what is `given`. A schedule that was registered since makes all kinds new.
+    None where this rank is not in the group."""
+    try:
+        which = place().world.default_group if group is None else group  # type: ignore[union-attr]
+        prepared: Kind | None = which.prepared.get((key, len(choice.changes)))
+    except (AttributeError, TypeError):  # no world, no group, or an argument of a wrong type
+        prepared = None
     if prepared is None and is_member(group):
         which = resolve(group)
-        prepared = prepare(which)
+        prepared = prepare(which, *given)
         which.keep(key, prepared)
     return prepared
 

@@ -1,8 +1,8 @@
 """Parts of runs that other packages bring, by name. They register themselves, or have an entry point, which is asked for once.
 
-fold    one rank runs the program for all that do the same; the planner brings it (`mtd.planning.fold`)
-    timelines   what each rank did and when, and the chain that a run's time is (`mtd.timelines`)
-    pages   a report is written as a page, or as a trace; the command brings it (`mtd.pages`)
+fold       one rank runs the program for all that do the same; the planner brings it (`mtd.planning.fold`)
+timelines  the work of each rank with its times, and the chain that a run's time is (`mtd.timelines`)
+pages      a report is written as a page, or as a trace; the command brings it (`mtd.pages`)
 """
 
 from __future__ import annotations

@@ -118,9 +118,7 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     program.__name__ = arguments.script  # type: ignore[attr-defined]
     if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
         if faults:
-            words = (
-                f"faults befall simulated networks only, as with --net sim; this is {arguments.net}"
-            )
+            words = f"faults happen on simulated networks only; say --net sim in place of {arguments.net}"
             return page.refuse("run", ValueError(words))
         return _run_for_real(arguments)
     plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)

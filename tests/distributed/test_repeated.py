@@ -82,7 +82,8 @@ def what_may_change() -> None:
     x = torch.ones(4)
     dist.all_reduce(x)
     (key,) = (key for key, _ in dist.group.WORLD.prepared if key[0] == "all_reduce")
-    assert prepared.find(None, key) is prepared.find(dist.group.WORLD, key) is not None
+    found = prepared.repeated(None, key, pytest.fail)
+    assert found is prepared.repeated(dist.group.WORLD, key, pytest.fail) is not None
     with pytest.raises(TypeError, match="Expected parameter `tensor`"):
         dist.all_reduce(np.ones(4, np.float32))
     work = dist.all_reduce(x, async_op=True)
@@ -92,7 +93,7 @@ def what_may_change() -> None:
     if rank == 0:  # the registry is the process's, and the ranks are its threads
         choice.register_schedule("all_reduce", "mine", chunks=lambda size: 1)(_mine)
     dist.barrier(algorithm="direct")
-    assert prepared.find(None, key) is None
+    assert (key, len(choice.changes)) not in dist.group.WORLD.prepared
     dist.all_reduce(x)
     dist.barrier(algorithm="direct")
     if rank == 0:

@@ -73,7 +73,7 @@ def send(
         return _send_copy(tensor, dst, group, tag, group_dst)
     array = tensor.array
     kind = _kind("send", dst, group_dst, tag, array)
-    prepared = repeated(group, kind, lambda of: _prepared_send(of, array, dst, group_dst, tag))
+    prepared = repeated(group, kind, _prepared_send, array, dst, group_dst, tag)
     if prepared is None:
         warn_not_in_group("send")
     else:
@@ -107,8 +107,7 @@ def recv(
     if src is not None and is_plain(tensor) and groups.is_member(group):
         array = tensor.array
         kind = _kind("recv", src, group_src, tag, array)
-        prepared = repeated(group, kind, lambda which: PreparedReceive(
-            which, array.dtype, array.shape, groups.canonical_rank(which, src, group_src), tag))  # fmt: skip
+        prepared = repeated(group, kind, _prepared_receive, array, src, group_src, tag)
         assert prepared is not None
         prepared.run(array)
         tensor.storage.version += 1
@@ -122,6 +121,13 @@ def recv(
         group_src = work.source_rank()
         _not_oneself(which, group_src, "source")
     return src if src is not None else groups.global_rank_of(which, group_src or 0)
+
+
+def _prepared_receive(
+    which: Group, array: Array, src: Any, group_src: Any, tag: int
+) -> PreparedReceive:
+    source = groups.canonical_rank(which, src, group_src)
+    return PreparedReceive(which, array.dtype, array.shape, source, tag)
 
 
 def _kind(name: str, peer: Any, group_peer: Any, tag: Any, array: Array) -> tuple[Any, ...]:

@@ -71,8 +71,7 @@ def broadcast(
     if algorithm is None and not async_op and is_plain(tensor):
         array = tensor.array
         kind = "broadcast", src, group_src, array.dtype, array.shape
-        prepared = repeated(group, kind, lambda which: collectives.prepare_broadcast(
-            which, array, root_of(which, src, group_src)))  # fmt: skip
+        prepared = repeated(group, kind, _prepared_broadcast, array, src, group_src)
         if prepared is None:
             return warn_not_in_group("broadcast")
         prepared.run({"work": flat(array)})
@@ -91,6 +90,10 @@ def broadcast(
     return collectives.broadcast(which, array, root, How(algorithm, async_op, [tensor], written))
 
 
+def _prepared_broadcast(which: Group, array: Array, src: Any, group_src: Any) -> PreparedCall:
+    return collectives.prepare_broadcast(which, array, root_of(which, src, group_src))
+
+
 def all_reduce(
     tensor: TensorBase,
     op: Op = SUM,
@@ -103,14 +106,17 @@ def all_reduce(
     if algorithm is None and not async_op and is_plain(tensor) and _sums(op):
         array = tensor.array
         kind = "all_reduce", id(op), array.dtype, array.shape
-        prepared = repeated(group, kind, lambda which: collectives.prepare_all_reduce(
-            which, array, reduction_of(op, array.dtype)))  # fmt: skip
+        prepared = repeated(group, kind, _prepared_all_reduce, array, op)
         if prepared is None:
             return warn_not_in_group("all_reduce")
         prepared.run({"work": flat(array)})
         tensor.storage.version += 1
         return None
     return _all_reduce(tensor, op, group, async_op, algorithm)
+
+
+def _prepared_all_reduce(which: Group, array: Array, op: Op) -> PreparedCall:
+    return collectives.prepare_all_reduce(which, array, reduction_of(op, array.dtype))
 
 
 def _all_reduce(
@@ -184,12 +190,8 @@ def all_gather_single(
     output, input = output_tensor, input_tensor
     if algorithm is None and is_plain(output) and is_plain(input):
         array, given = output.array, input.array
-
-        def prepare(which: Group) -> PreparedCall:
-            check_pair(output, input, which.size(), "output")
-            return collectives.prepare_all_gather_into(which, given, array)
-
-        prepared = repeated(group, _all_gather_kind(array, given), prepare)
+        kind = _all_gather_kind(array, given)
+        prepared = repeated(group, kind, _prepared_all_gather, output, input)
         if prepared is None:
             return warn_not_in_group("all_gather_single")
         if async_op:
@@ -199,6 +201,11 @@ def all_gather_single(
         output.storage.version += 1
         return None
     return _all_gather_single(output, input, group, async_op, algorithm)
+
+
+def _prepared_all_gather(which: Group, output: TensorBase, input: TensorBase) -> PreparedCall:
+    check_pair(output, input, which.size(), "output")
+    return collectives.prepare_all_gather_into(which, input.array, output.array)
 
 
 def _all_gather_single(
@@ -318,14 +325,8 @@ def reduce_scatter_single(
     """The r-th part of all inputs reduced to one, for rank r."""
     if algorithm is None and not async_op and _are_apart(output, input) and _sums(op):
         array, given = output.array, input.array
-
-        def prepare(which: Group) -> PreparedCall:
-            check_pair(input, output, which.size(), "input")
-            reduction = reduction_of(op, array.dtype, "reduce_scatter")
-            return collectives.prepare_reduce_scatter_from(which, array, reduction)
-
         kind = "reduce_scatter", id(op), given.dtype, given.shape, array.dtype, array.shape
-        prepared = repeated(group, kind, prepare)
+        prepared = repeated(group, kind, _prepared_reduce_scatter, output, input, op)
         if prepared is None:
             return warn_not_in_group("reduce_scatter_single")
         source, work = flat(given), flat(array)
@@ -343,6 +344,14 @@ def reduce_scatter_single(
     array, written = to_write(output)
     how = How(algorithm, async_op, [output], written)
     return collectives.reduce_scatter_from(which, array, to_send(input), reduction, how)
+
+
+def _prepared_reduce_scatter(
+    which: Group, output: TensorBase, input: TensorBase, op: Op
+) -> PreparedCall:
+    check_pair(input, output, which.size(), "input")
+    reduction = reduction_of(op, output.array.dtype, "reduce_scatter")
+    return collectives.prepare_reduce_scatter_from(which, output.array, reduction)
 
 
 def _are_apart(output: TensorBase, input: TensorBase) -> bool:
@@ -384,22 +393,11 @@ def all_to_all_single(
     algorithm: Algorithm = None,
 ) -> Work | None:
     """Send the r-th part (by rows) of the input to rank r. The output has the parts in the order of the senders."""
-    array: Array
-    given: Array
-
-    def parts(which: Group) -> tuple[list[Array], list[Array]]:
-        check_same_dtype(output, input)
-        outputs = split(array, output_split_sizes, which, "output")
-        inputs = split(given, input_split_sizes, which, "input")
-        check_own(inputs, outputs, which.rank())
-        return outputs, inputs
-
     is_even = not output_split_sizes and not input_split_sizes
     if algorithm is None and not async_op and is_even and _are_apart(output, input):
         array, given = output.array, input.array
         kind = "all_to_all", given.dtype, given.shape, array.dtype, array.shape
-        prepared = repeated(group, kind, lambda which: collectives.prepare_all_to_all(
-            which, *parts(which), name="all_to_all_single"))  # fmt: skip
+        prepared = repeated(group, kind, _prepared_all_to_all, output, input)
         if prepared is None:
             return warn_not_in_group("all_to_all_single")
         collectives.run_all_to_all_of_one(prepared, array, given)
@@ -412,8 +410,20 @@ def all_to_all_single(
     which = groups.resolve(group)
     array, written = to_write(output)
     given = to_send(input, beside=array)
+    check_same_dtype(output, input)
+    outputs = split(array, output_split_sizes, which, "output")
+    inputs = split(given, input_split_sizes, which, "input")
+    check_own(inputs, outputs, which.rank())
     how = How(algorithm, async_op, [output], written)
-    return collectives.all_to_all(which, *parts(which), how, "all_to_all_single")
+    return collectives.all_to_all(which, outputs, inputs, how, "all_to_all_single")
+
+
+def _prepared_all_to_all(which: Group, output: TensorBase, input: TensorBase) -> PreparedCall:
+    check_same_dtype(output, input)
+    outputs = split(output.array, None, which, "output")
+    inputs = split(input.array, None, which, "input")
+    check_own(inputs, outputs, which.rank())
+    return collectives.prepare_all_to_all(which, outputs, inputs, name="all_to_all_single")
 
 
 def barrier(
