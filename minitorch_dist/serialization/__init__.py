@@ -1,4 +1,4 @@
-"""`save` and `load`: tensors in a safetensors file, everything around them as JSON. No pickle, unless it is asked for.
+"""`save` and `load`: tensors in a safetensors file, everything around them as JSON. No pickle.
 
 container  files     the file, as Hugging Face defines it; written whole or not at all
 structure  layout    objects as JSON; how tensors lie in memory
@@ -6,7 +6,6 @@ strict_json  alike   JSON without doubled names; tables that cost no more than t
 saving  loading      an object to a file, and back
 locations            on which device it comes back
 instead              advice on objects, which are no values
-whole_objects        pickles, for those who ask
 """
 
 from minitorch_dist.serialization.container import SerializationError as SerializationError

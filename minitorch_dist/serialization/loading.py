@@ -10,14 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.serialization import (
-    container,
-    layout,
-    locations,
-    strict_json,
-    structure,
-    whole_objects,
-)
+from minitorch_dist.serialization import container, layout, locations, strict_json, structure
 from minitorch_dist.serialization.container import Array, Entry, SerializationError
 from minitorch_dist.serialization.locations import MapLocation
 from minitorch_dist.serialization.saving import OURS, VERSION
@@ -44,22 +37,18 @@ class ForbiddenFile(PermissionError, SerializationError):
 def load(
     f: str | os.PathLike[str] | BinaryIO,
     map_location: MapLocation = None,
-    pickle_module: Any = None,
     *,
     weights_only: bool | None = True,
     mmap: bool | None = False,
 ) -> Any:
     """Read what `save` wrote, or a safetensors file of others (which is a dict of tensors).
 
-    `map_location` says on which device tensors go (see `locations.place`). `weights_only=False` also reads
-    a pickle that `save(…, pickle_module=pickle)` wrote, which runs its code. `mmap` changes nothing. Raises
-    SerializationError for a file that is truncated, damaged or of another kind. Where there is no file to read, that
+    `map_location` says on which device tensors go (see `locations.place`). `weights_only` and `mmap` change
+    nothing: a pickle is never read. Raises SerializationError for a file that is truncated, damaged or of another kind. Where there is no file to read, that
     is a FileNotFoundError, IsADirectoryError or PermissionError at the same time, as in torch.
     """
     if isinstance(f, (str, os.PathLike)):
         with _opened(f) as opened:
-            if weights_only is False and whole_objects.is_pickle(opened):
-                return whole_objects.read(opened, map_location, pickle_module)
             try:
                 size = os.fstat(opened.fileno()).st_size
                 return _read(opened, size, map_location, whole=True)
@@ -68,8 +57,6 @@ def load(
             except OSError as error:
                 raise SerializationError(f"{os.fspath(f)!r} cannot be read: {error}") from error
     file = f if f.seekable() else io.BytesIO(f.read())
-    if weights_only is False and whole_objects.is_pickle(file):
-        return whole_objects.read(file, map_location, pickle_module)
     start = file.tell()
     size = file.seek(0, io.SEEK_END) - start
     file.seek(start)

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import nullcontext
 from typing import Any, BinaryIO, Final
 
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.serialization import container, files, layout, structure, whole_objects
+from minitorch_dist.serialization import container, files, layout, structure
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import TensorBase
 
@@ -23,24 +22,13 @@ OURS: Final = "minitorch_dist"  # the metadata's key for our side of the file
 VERSION: Final = 1
 
 
-def save(
-    obj: Any,
-    f: str | os.PathLike[str] | BinaryIO,
-    pickle_module: Any = None,
-    pickle_protocol: int = 2,
-) -> None:
+def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
     """Write `obj`, made of tensors and plain values, to a path or to a file opened for writing.
 
     A path is written whole or not at all. Tensors that share memory share it again after loading.
     Raises TypeError, before anything is written, for what is neither a value nor a container, and
-    says where in `obj` it is. With `pickle_module=pickle` whole objects are written, as a pickle.
+    says where in `obj` it is.
     """
-    if pickle_module is not None:
-        with (
-            nullcontext(f) if not isinstance(f, (str, os.PathLike)) else files.replacing(f) as file
-        ):
-            whole_objects.write(obj, file, pickle_module, pickle_protocol)
-        return
     encoder = structure.Encoder()
     tree = encoder.encode(obj)
     arrays = [leaf.array if isinstance(leaf, TensorBase) else leaf for leaf, _ in encoder.leaves]

@@ -237,12 +237,6 @@ def _describe(thing: Any) -> str:
 
 
 def _hint(thing: Any, spelled: str) -> str:
-    pickles = (
-        "a lambda cannot be"
-        if hasattr(thing, "__qualname__")
-        else "to load it runs code of the file"
-    )
     return (
-        f"A file holds values and no code. {instead.advice(thing, spelled)} (The object itself can be pickled: "
-        f"save(…, pickle_module=pickle), and load(…, weights_only=False); {pickles}.) Possible are: {KINDS}."
+        f"A file holds values and no code. {instead.advice(thing, spelled)} Possible are: {KINDS}."
     )

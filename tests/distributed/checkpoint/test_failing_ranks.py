@@ -142,7 +142,7 @@ def test_an_object_is_refused_before_anything_is_written(tmp_path: Path) -> None
     for told in launch(rank, 3):
         assert "rank 1: Unsendable: config cannot be saved: " in told
         assert "Save vars(config) or a dict " in told and "call Config(**…)" in told
-        assert "minitorch_dist.save(…, pickle_module=pickle)" in told and "\n" not in told
+        assert "\n" not in told
     assert not (tmp_path / "it").exists()
 
 
