@@ -36,11 +36,9 @@ class DataLoader(Generic[T_co]):
     """Iterate over it once per epoch.
 
     `batch_size=None` switches batching off. `num_workers` processes fetch `prefetch_factor`
-    batches each ahead of time; with `persistent_workers` they stay for the next epoch. Their
-    exceptions are raised here, and their death is. `pin_memory` has no effect.
+    batches each ahead of time, and end with the epoch. Their exceptions are raised here, and their
+    death is. `pin_memory` and `persistent_workers` have no effect.
     """
-
-    _iterator: ParallelPass | None = None
 
     def __init__(
         self,
@@ -126,10 +124,7 @@ class DataLoader(Generic[T_co]):
         )
         if self.num_workers == 0:
             return SerialPass(self._index_sampler, recipe)
-        if self._iterator is not None and self._iterator.is_alive():
-            self._iterator.restart()
-            return self._iterator
-        made = ParallelPass(
+        return ParallelPass(
             self._index_sampler,
             recipe,
             lambda: LoaderWorkers(
@@ -141,11 +136,7 @@ class DataLoader(Generic[T_co]):
             ),
             self.prefetch_factor or 2,
             self.timeout,
-            self.persistent_workers,
         )
-        if self.persistent_workers:
-            self._iterator = made
-        return made
 
     def __len__(self) -> int:
         """The number of batches. Of a stream: if its dataset has a length, which it may exceed."""
@@ -155,9 +146,6 @@ class DataLoader(Generic[T_co]):
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_iterator": None}  # processes stay here
 
 
 def _check_workers(

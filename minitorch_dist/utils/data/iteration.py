@@ -47,29 +47,18 @@ class ParallelPass(LoaderIterator):
         start_pool: Callable[[], LoaderWorkers],
         prefetch: int,
         timeout: float,
-        keep: bool,
     ) -> None:
         super().__init__(numbers, recipe)
-        self._prefetch, self._timeout, self._keep = prefetch, timeout, keep
-        self._turn = -1
+        self._timeout = timeout
         self._pool = start_pool()
-        self.restart()
-
-    def is_alive(self) -> bool:
-        """Whether the workers are still there."""
-        return self._pool.close.alive
-
-    def restart(self) -> None:
-        """Begin a new pass with the same workers. Their late answers to the old one are dropped."""
-        self._numbers = iter(self._index_sampler)
-        self._turn += 1
+        self._numbers = iter(numbers)
         workers = len(self._pool.processes)
         self._open = set(range(workers))  # the workers that have samples left
         self._round = itertools.cycle(range(workers))
         self._asked = itertools.count()
         self._waiting: dict[int, int] = {}  # number of an open task: its worker
         self._arrived: dict[int, tuple[str, Any]] = {}  # answers that came before their turn
-        for _ in range(self._prefetch * workers):
+        for _ in range(prefetch * workers):
             self._ask()
 
     def _ask(self) -> None:
@@ -85,7 +74,7 @@ class ParallelPass(LoaderIterator):
             return
         number = next(self._asked)
         self._waiting[number] = worker
-        self._pool.ask(worker, self._turn, number, wanted)
+        self._pool.ask(worker, number, wanted)
 
     def __next__(self) -> Any:
         while self._waiting or self._arrived:
@@ -102,14 +91,13 @@ class ParallelPass(LoaderIterator):
             if kind == FAILED:
                 data.reraise()
             return data
-        if not self._keep:
-            self._pool.close()
+        self._pool.close()
         raise StopIteration
 
     def _listen(self) -> tuple[int, str, Any]:
         """The next answer to this pass. The worker that gave it gets a new task."""
         while True:
-            if not self.is_alive():
+            if not self._pool.close.alive:
                 raise RuntimeError(
                     "The workers of this pass over the DataLoader were ended when it was "
                     "interrupted. Start a new pass: iter(loader)"
@@ -119,9 +107,7 @@ class ParallelPass(LoaderIterator):
                 if self._timeout:
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
                 continue
-            worker, (turn, number, kind), data = answer
-            if turn != self._turn:
-                continue
+            worker, (number, kind), data = answer
             del self._waiting[number]
             if kind == END:
                 self._open.discard(worker)

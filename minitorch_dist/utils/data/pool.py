@@ -60,10 +60,10 @@ class LoaderWorkers:
             self.close()
             raise
 
-    def ask(self, worker: int, turn: int, number: int, wanted: Any) -> None:
+    def ask(self, worker: int, number: int, wanted: Any) -> None:
         """Give a worker a task; every task gets one answer."""
         try:
-            self._tasks[worker].send((turn, number, wanted))
+            self._tasks[worker].send((number, wanted))
         except OSError:  # its end of the pipe is gone
             self._report_death(self.processes[worker])
 

@@ -1,7 +1,7 @@
 """The program of a loader's worker process.
 
-    parent ── tasks: (pass, number, sample numbers) ──►  worker: fetch, collate
-           ◄── answers: (pass, number, kind), batch ──
+    parent ── tasks: (number, sample numbers) ──►  worker: fetch, collate
+           ◄── answers: (number, kind), batch ──
 
 Each worker has two pipes of its own, so a worker that is killed can leave no lock held and no
 half-written answer in a shared queue. It reads tasks until the pipe's other end is gone: that is
@@ -36,7 +36,7 @@ from minitorch_dist.utils.data.fetch import Fetch, FetchSettings
 BATCH, END, FAILED = "batch", "end", "failed"
 _APART = 4096  # bytes: from here on an array travels beside the pickle
 
-Head: TypeAlias = "tuple[int, int, str]"  # pass, number of the task, kind of answer
+Head: TypeAlias = "tuple[int, str]"  # number of the task, kind of answer
 
 parent_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
 """The parent's ends of all workers' pipes: a forked worker closes its copies of them."""
@@ -85,7 +85,6 @@ def run(job: Assignment, tasks: Connection, answers: Connection) -> None:
     Thread(target=_send_all, args=(outbox, answers), daemon=True).start()
     fetch: Fetch | None = None
     failure: Caught | None = None
-    present = -1
     if job.init is not None:
         try:
             job.init(job.id)
@@ -93,12 +92,9 @@ def run(job: Assignment, tasks: Connection, answers: Connection) -> None:
             failure = Caught.of(error, job.id)
     while True:
         try:
-            turn, number, wanted = tasks.recv()
+            number, wanted = tasks.recv()
         except (EOFError, OSError):
             return
-        if turn != present:  # a new pass over the dataset
-            present = turn
-            fetch = None
         kind, data = BATCH, None
         try:
             if failure is not None:
@@ -106,12 +102,12 @@ def run(job: Assignment, tasks: Connection, answers: Connection) -> None:
             else:
                 fetch = fetch or job.recipe.start()
                 data = fetch(wanted)
-            message = packed(((turn, number, kind), data))
+            message = packed(((number, kind), data))
         except Exception as error:
             if isinstance(error, StopIteration) and job.recipe.iterable:
-                message = packed(((turn, number, END), None))
+                message = packed(((number, END), None))
             else:
-                message = packed(((turn, number, FAILED), Caught.of(error, job.id)))
+                message = packed(((number, FAILED), Caught.of(error, job.id)))
         outbox.put(message)
         del data, message
 
