@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from minitorch_dist import (
     accelerator as accelerator,
-    amp as amp,
     autograd as autograd,
     backends as backends,
     compiler as compiler,
@@ -22,11 +21,6 @@ from minitorch_dist import (
     not_offered as not_offered,
     random as random,
     version as version,
-)
-from minitorch_dist.amp.autocast_mode import (
-    autocast as autocast,
-    get_autocast_dtype as get_autocast_dtype,
-    is_autocast_enabled as is_autocast_enabled,
 )
 from minitorch_dist.compiler import compile as compile
 from minitorch_dist.tensors.autograd.grad_modes import (
@@ -415,6 +409,7 @@ newaxis = None  # torch has numpy's name for a new axis in an index
 
 if TYPE_CHECKING:
     from minitorch_dist import (
+        amp as amp,
         datasets as datasets,
         distributed as distributed,
         distributions as distributions,
@@ -428,6 +423,11 @@ if TYPE_CHECKING:
         transforms as transforms,
         utils as utils,
     )
+    from minitorch_dist.amp.autocast_mode import (
+        autocast as autocast,
+        get_autocast_dtype as get_autocast_dtype,
+        is_autocast_enabled as is_autocast_enabled,
+    )
     from minitorch_dist.launching import launch as launch
     from minitorch_dist.serialization import (
         SerializationError as SerializationError,
@@ -436,6 +436,7 @@ if TYPE_CHECKING:
     )
 
 _ROOMS = {
+    "amp",
     "datasets",
     "distributed",
     "distributions",
@@ -451,6 +452,9 @@ _ROOMS = {
 }
 _FROM = {
     "SerializationError": "serialization",
+    "autocast": "amp.autocast_mode",
+    "get_autocast_dtype": "amp.autocast_mode",
+    "is_autocast_enabled": "amp.autocast_mode",
     "launch": "launching",
     "load": "serialization",
     "save": "serialization",

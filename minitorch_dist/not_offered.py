@@ -9,8 +9,9 @@ Single names that were here stand in `gone.txt`, by module, and attributes by cl
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Final, TypeVar
@@ -218,10 +219,14 @@ def no_attribute(self: object, name: str) -> AttributeError:
     )
 
 
-def guard(namespace: dict[str, Any]) -> None:
-    """Let a module, whose `globals()` these are, tell of names and modules that are not in it."""
+def guard(namespace: dict[str, Any], opened: Mapping[str, str] | None = None) -> None:
+    """Let a module, whose `globals()` these are, tell of names and modules that are not in it. Names in `opened` come from
+    a module beneath it, which is imported when one of them is first asked for."""
 
     def find(name: str) -> Any:
+        if opened and name in opened:
+            module = importlib.import_module(f"{namespace['__name__']}.{opened[name]}")
+            return namespace.setdefault(name, getattr(module, name, module))
         raise no_name(namespace["__name__"], name)
 
     namespace["__getattr__"] = find

@@ -1,10 +1,12 @@
 """Gradients: `torch.autograd` under its own names. The engine itself stands in `tensors.core.engine`.
 
 function           operations of your own (`saved`: what they keep; `outputs`: their results)
-gradcheck          is this gradient right? Finite differences say
+finite_differences is this gradient right?
 graph              looking at the graph
 variable           the name that tensors once had
 """
+
+from typing import TYPE_CHECKING
 
 from minitorch_dist import not_offered
 from minitorch_dist.autograd import (
@@ -13,10 +15,6 @@ from minitorch_dist.autograd import (
     variable as variable,
 )
 from minitorch_dist.autograd.function import Function as Function
-from minitorch_dist.autograd.gradcheck import (
-    GradcheckError as GradcheckError,
-    gradcheck as gradcheck,
-)
 from minitorch_dist.autograd.variable import Variable as Variable
 from minitorch_dist.tensors.autograd.grad_modes import (
     enable_grad as enable_grad,
@@ -29,4 +27,12 @@ from minitorch_dist.tensors.autograd.grad_modes import (
 from minitorch_dist.tensors.core import grad_mode as grad_mode
 from minitorch_dist.tensors.ops.gradients import backward as backward, grad as grad
 
-not_offered.guard(globals())
+if TYPE_CHECKING:
+    from minitorch_dist.autograd.finite_differences import (
+        GradcheckError as GradcheckError,
+        gradcheck as gradcheck,
+    )
+
+not_offered.guard(
+    globals(), {"gradcheck": "finite_differences", "GradcheckError": "finite_differences"}
+)
