@@ -26,7 +26,8 @@ def place(module: str) -> Any:
 
 
 def is_class(module: str) -> bool:
-    return module.rpartition(".")[2][:1].isupper()
+    home, _, name = module.rpartition(".")
+    return bool(name) and isinstance(getattr(place(home), name, None), type)
 
 
 @pytest.mark.parametrize("module", not_offered.gone())

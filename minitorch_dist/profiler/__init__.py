@@ -8,17 +8,14 @@
 
 events       spans of time, their averages, the table and the trace
 recording    the calls of operations
-schedules    which steps are recorded
-profile      `profile` itself
+profiling    `profile` itself
 """
 
 from minitorch_dist import not_offered
-from minitorch_dist.profiler.profile import (
+from minitorch_dist.profiler.profiling import (
     ProfilerActivity as ProfilerActivity,
     profile as profile,
-    tensorboard_trace_handler as tensorboard_trace_handler,
 )
 from minitorch_dist.profiler.recording import record_function as record_function
-from minitorch_dist.profiler.schedules import ProfilerAction as ProfilerAction, schedule as schedule
 
 not_offered.guard(globals())

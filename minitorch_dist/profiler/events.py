@@ -86,8 +86,7 @@ class Averages(list[Average]):
 def averaged(events: Iterable[TimedEvent]) -> Averages:
     found: dict[str, Average] = {}
     for event in events:
-        name = "ProfilerStep*" if event.name.startswith("ProfilerStep#") else event.name
-        average = found.setdefault(name, Average(name))
+        average = found.setdefault(event.name, Average(event.name))
         average.count += 1
         average.cpu_time_total += event.cpu_time_total
         average.self_cpu_time_total += event.self_cpu_time_total

@@ -47,6 +47,7 @@ class CallRecorder:
     def start(self) -> None:
         if _current.get() is not None:
             raise RuntimeError("Profiler is already enabled on this thread")
+        self.events.clear()
         self.names = names_of_operations()
         token = _current.set(self)
         stack = ExitStack()
