@@ -11,20 +11,6 @@ from tests.parity.test_backward import agree, leaf, plain
 pytestmark = pytest.mark.parity
 
 
-def multi_grad_hook(t: Any) -> Any:
-    a, b = leaf(t, 3), leaf(t, 3)
-    c, d = a * b, a * b
-    seen: list[Any] = []
-    handle = t.autograd.graph.register_multi_grad_hook(
-        (a, b, c, d), lambda g: seen.append(plain(g))
-    )
-    c.sum().backward(retain_graph=True)
-    c.sum().backward(inputs=[a], retain_graph=True)
-    handle.remove()
-    c.sum().backward()
-    return seen
-
-
 def graph_of(t: Any) -> Any:
     x = leaf(t, 3)
     y = (x * x).sum()
@@ -54,9 +40,7 @@ def queued(t: Any) -> Any:
 
 
 PROGRAMS = [
-    multi_grad_hook,
     graph_of, queued,
-    lambda t: t.autograd.graph.register_multi_grad_hook([t.ones(2)], print),
     lambda t: t.autograd.Variable._execution_engine.queue_callback(lambda: None),
 ]  # fmt: skip
 

@@ -150,8 +150,6 @@ class BackwardPass:
     kept: dict[TensorBase, Any] | None = None
     """Where gradients of leaves are collected; None: in their `.grad`."""
     callbacks: list[Callable[[], None]] = field(default_factory=list)
-    notes: dict[object, Any] = field(default_factory=dict)
-    """Values that a hook wants to keep until the end."""
 
     def reaches(self, node: Node) -> bool:
         """Whether a gradient will arrive at `node`."""
