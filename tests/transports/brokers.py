@@ -295,3 +295,17 @@ def together(*acts: Callable[[], Any]) -> list[Any]:
         if isinstance(result, BaseException):
             raise result
     return results
+
+
+def matches(name: str, topic: str) -> bool:
+    """Whether the filter `name` takes in `topic`: the plain rule, which the broker's trees follow."""
+    wanted = name.split("/")
+    levels = topic.split("/", len(wanted))
+    if topic.startswith("$") and wanted[0] in ("+", "#"):  # [MQTT-4.7.2-1]
+        return False
+    for place, want in enumerate(wanted):
+        if want == "#":
+            return True
+        if place >= len(levels) or want not in ("+", levels[place]):
+            return False
+    return len(wanted) == len(levels)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -30,7 +29,6 @@ from transports.stores.tcp import TCPStore
 from transports.tcp import TcpTransport
 
 OPEN = 600  # strangers at once
-PEM = str(Path(__file__).with_name("job.pem"))
 TLS_HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"  # the beginning of one
 SAYINGS = (None, b"", b"GET / HTTP/1.1\r\n\r\n", handshake.MAGIC + b"half", TLS_HELLO, b"\x10\x7f")
 VISITS = 20  # of a member, among the strangers
@@ -112,23 +110,19 @@ def before_a_store(count: int) -> Cost:
     return found
 
 
-def before_a_broker(count: int, *options: str) -> Cost:
-    """`options`: of a broker with TLS. The class's host stands behind such a broker, too."""
+def before_a_broker(count: int) -> Cost:
+    """The class's host stands behind such a broker, too."""
     name, password = (text.encode() for text in credentials())
     body = b"\0\4MQTT\4\xc2\0\0\0\6member" + b"".join(
         len(text).to_bytes(2, "big") + text for text in (name, password)
     )
-    context = ssl.create_default_context(cafile=PEM)
-    context.check_hostname = False
-    with launch.start(*options) as broker:
-        port = int(broker.address.rpartition(":")[2].partition("?")[0])
+    with launch.start() as broker:
+        port = int(broker.address.rpartition(":")[2])
 
         def visit() -> None:
-            with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
-                member = context.wrap_socket(plain) if options else plain
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as member:
                 member.sendall(b"\x10" + bytes([len(body)]) + body)
                 assert member.recv(4) == b"\x20\2\0\0"
-                member.close()
 
         return crowd(port, count, broker.pid, visit)
 
@@ -167,9 +161,6 @@ def before_a_world(count: int) -> Cost:
 LISTENERS: dict[str, Callable[[int], Cost]] = {
     "a TCPStore": before_a_store,
     "a broker": before_a_broker,
-    "a broker with TLS": lambda count: before_a_broker(
-        count, "--certificate", PEM, "--private-key", PEM
-    ),
     "a rank of a tcp world": before_a_world,
 }
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.transports.broker_members import ATTACKS, MqttAttack, cost_of
+from tests.transports.brokers import matches
 from tests.transports.members import PATIENCE
 from transports.broker import launch, outbox, packets, topics
 from transports.broker.credentials import credentials
@@ -55,7 +56,7 @@ def test_the_tree_finds_the_filters_that_match(filters: list[str], wanted: list[
     assert len(found) == len(set(filters))
     for topic in wanted:
         if topic and "+" not in topic and "#" not in topic:
-            expected = {name for name in filters if topics.matches(name, topic)}
+            expected = {name for name in filters if matches(name, topic)}
             assert set(found.readers(topic)) == expected == set(found.readers(topic))
     for name in filters:
         found.remove(name, name)
@@ -67,7 +68,7 @@ def test_a_filter_may_not_be_as_deep_as_one_likes() -> None:
     assert topics.is_filter("/".join("+" * topics.DEEPEST))
     assert not topics.is_filter("/".join("+" * (topics.DEEPEST + 1)))
     deep = "/".join("a" * 200)
-    assert topics.matches("a/+/#", deep) and not topics.matches("a/+", deep)
+    assert matches("a/+/#", deep) and not matches("a/+", deep)
     found: topics.Subscriptions[int] = topics.Subscriptions()
     found.add(1, "a/#", 0)
     found.add(2, "/".join("+" * topics.DEEPEST), 0)
@@ -153,7 +154,7 @@ def test_the_retained_ones_that_match_are_found(kept: list[str], filters: list[s
                 there[topic] = message
     for name in filters:
         found = [message for message in made.find(name) if message is not None]
-        assert sorted(found) == sorted(m for t, m in there.items() if topics.matches(name, t))
+        assert sorted(found) == sorted(m for t, m in there.items() if matches(name, t))
         assert all(map(made.is_kept, found))
     for topic in there:
         made.keep(PublishedMessage(topic, b"", 0, True))

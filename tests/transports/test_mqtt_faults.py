@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from tests.transports.brokers import KINDS, Broker, Client, Proxy, together
 from transports import conformance, keys
 from transports.broker import launch
 from transports.broker.credentials import credentials
+from transports.broker.launch import BrokerProcess
 from transports.conformance import End
 from transports.conformance.bench import Tray, draw, pattern
 from transports.contract import Transport
@@ -380,6 +384,44 @@ def test_a_stranger_cannot_keep_the_dead_alive(
 # -- encrypted ------------------------------------------------------------------------------
 
 
+@contextmanager
+def tls_front(broker: BrokerProcess, certificate: Path, key: Path) -> Iterator[int]:
+    """A port at which a broker speaks TLS: what comes out of it is passed on."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    loop, behind = asyncio.new_event_loop(), int(broker.address.rpartition(":")[2])
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(1 << 16):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        inner, outer = await asyncio.open_connection("127.0.0.1", behind)
+        await asyncio.gather(pass_on(reader, outer), pass_on(inner, writer))
+
+    server = loop.run_until_complete(asyncio.start_server(serve, "127.0.0.1", 0, ssl=context))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+
+        async def end() -> None:
+            server.close()
+            for task in asyncio.all_tasks():
+                if task is not asyncio.current_task():
+                    task.cancel()
+
+        asyncio.run_coroutine_threadsafe(end(), loop).result(60)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(60)
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
 @pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket")  # paho leaves it to the collector
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
@@ -391,13 +433,14 @@ def test_an_encrypted_broker(tmp_path: Path) -> None:
          "-keyout", key, "-out", certificate],
         check=True, capture_output=True,
     )  # fmt: skip
-    with launch.start("--certificate", f"{certificate}", "--private-key", f"{key}") as broker:
-        address = f"{broker.address}?tls=1&ca={certificate}"
+    with launch.start() as broker, tls_front(broker, certificate, key) as port:
+        place = f"mqtt://127.0.0.1:{port}?tls=1"
+        address = f"{place}&ca={certificate}"
         with World(address, address) as world:
             world.ranks[0].send(1, b"h", pattern(1, 700_000))
             assert world.receive(1, 0, 1) == [(b"h", pattern(1, 700_000))]
         with pytest.raises(TrustError, match="certificate verify failed"):
-            MqttTransport(0, 1, f"{broker.address}?tls=1").connect(HashStore(), Tray(bool), 60)
+            MqttTransport(0, 1, place).connect(HashStore(), Tray(bool), 60)
 
 
 # -- the library's own broker ---------------------------------------------------------------

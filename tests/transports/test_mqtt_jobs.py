@@ -166,7 +166,7 @@ def test_pupils_who_take_all_places_do_not_keep_the_owner_out() -> None:
     async def come() -> list[bytes]:
         house = House("mtd", b"word", owner_password=b"own", max_clients=1)
         server = BrokerServer(house)
-        await server.start("127.0.0.1", 0, None)
+        await server.start("127.0.0.1", 0)
         running = asyncio.create_task(server.run())
         answers, writers = [], []
         for who, password in (("mtd", "word"), ("mtd", "word"), (OWNER, "own")):

@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import os
 import signal
-import ssl
 import sys
 from contextlib import suppress
 
@@ -36,8 +35,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let all programs of this machine in, without a password",
     )
-    parser.add_argument("--certificate", help="PEM file; switches TLS on")
-    parser.add_argument("--private-key", help="PEM file of the certificate's key")
     parser.add_argument("--private", default="", help=argparse.SUPPRESS)  # see `rules`
     parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)
 
@@ -65,19 +62,15 @@ async def _serve(options: argparse.Namespace) -> None:
         house.owner_password = owner_password(os.environ[OWNER_KEY]).encode()
     _have_files(house.max_clients)
     server = BrokerServer(house)
-    tls = None
-    if options.certificate:
-        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        tls.load_cert_chain(options.certificate, options.private_key)
     loop = asyncio.get_running_loop()
-    await server.start(options.host, options.port, tls)
+    await server.start(options.host, options.port)
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(number, server.stop)
     if options.leash:
         await _watch(server)
     host = f"[{server.host}]" if ":" in server.host else server.host
-    print(f"mqtt://{host}:{server.port}{'?tls=1' if tls else ''}", flush=True)
+    print(f"mqtt://{host}:{server.port}", flush=True)
     await server.run()
 
 

@@ -1,22 +1,17 @@
 """The broker: accepts connections, gives each a session, and sees that silent clients leave.
 
-    listener ── accept ──► stranger ── with TLS: its first byte, then the handshake ──► session
-                            few at once, seconds of time                                 CONNECT ──► client
+    listener ── accept ──► stranger: few at once, seconds of time ── CONNECT ──► client
 
 A stranger gets nothing: a client that has not shown the password within seconds is closed. Few strangers are let
 in at once, and while there is no place the next ones wait in the system's queue. When one has had its
-time, and others wait, the oldest is closed, so that they cannot keep the clients out. TLS takes half a
-megabyte for each connection; so it begins when a stranger has said the first byte of it, and what those
-leave behind who do not become clients is collected often.
+time, and others wait, the oldest is closed, so that they cannot keep the clients out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import gc
 import socket
-import ssl
 from contextlib import suppress
 
 from transports.broker.session import House, Session
@@ -26,8 +21,6 @@ FAIR = 0.25  # seconds that each of them has, however many wait
 BACKLOG = 1024
 STREAM = 1 << 20  # bytes that are read ahead of a session
 NEAR = 1 << 17  # bytes that the system holds of what is said to a client; there nobody takes turns
-HANDSHAKE = b"\x16"  # the first byte of TLS
-OFTEN = 32  # strangers, after which what they left behind is collected
 LOOK = 0.25  # seconds between two looks at who is silent
 RETURN = 30.0  # seconds in which a client that was cut off may come back to a released broker
 HOP = 2.0  # the same on loopback, where no network cuts off: a client that is gone has ended
@@ -52,15 +45,11 @@ class BrokerServer:
         self.house = house
         self.host, self.port = "", 0
         self._listener: socket.socket | None = None
-        self._tls: ssl.SSLContext | None = None
         self._tasks: dict[asyncio.Task[None], Stranger] = {}
         self._finished = asyncio.Event()
         self._is_released = False
-        self._ended = 0  # strangers
 
-    async def start(
-        self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
-    ) -> None:
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
         """Listen; port 0 picks a free one."""
         if not 0 <= port <= 65535:  # getaddrinfo would take 70000 for 4464
             raise OverflowError(f"port must be 0-65535, and is {port}")
@@ -69,7 +58,6 @@ class BrokerServer:
         )[0]
         self._listener = socket.create_server(place[:2], family=family, backlog=BACKLOG)
         self._listener.setblocking(False)
-        self._tls = tls
         self.host, self.port = self._listener.getsockname()[:2]
 
     async def run(self) -> None:
@@ -152,36 +140,17 @@ class BrokerServer:
         finally:
             connection.close()
             del self._tasks[task]
-            if session is None or not session.is_client:
-                self._ended += 1
-                if self._tls is not None and self._ended % OFTEN == 0:
-                    gc.collect()  # the objects of TLS refer to each other
         if session is not None and session.is_client:
             self._part(session)
 
     async def _open(
         self, connection: socket.socket
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Its streams; OSError if it does not speak TLS where it should."""
-        loop = asyncio.get_running_loop()
-        if self._tls is not None and await self._first_byte(connection) != HANDSHAKE:
-            raise ConnectionError("it does not begin as TLS does")
-        reader = asyncio.StreamReader(STREAM)
+        """Its streams."""
+        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(STREAM)
         protocol = asyncio.StreamReaderProtocol(reader)
-        transport, _ = await loop.connect_accepted_socket(
-            lambda: protocol, connection, ssl=self._tls
-        )
+        transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection)
         return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
-
-    async def _first_byte(self, connection: socket.socket) -> bytes:
-        """The first bytes that it sends. They stay to be read."""
-        loop, there = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(connection, there.set)
-        try:
-            await there.wait()
-        finally:
-            loop.remove_reader(connection)
-        return connection.recv(1, socket.MSG_PEEK)
 
     def _part(self, session: Session) -> None:
         """A client has left. A broker that was released ends with the last one."""

@@ -26,20 +26,6 @@ def is_filter(name: str) -> bool:
     ) and "#" not in levels[:-1]  # fmt: skip
 
 
-def matches(name: str, topic: str) -> bool:
-    """Whether the filter `name` takes in `topic`: the plain rule, which the trees here and in `retained` follow."""
-    wanted = name.split("/")
-    levels = topic.split("/", len(wanted))
-    if topic.startswith("$") and wanted[0] in ("+", "#"):  # [MQTT-4.7.2-1]
-        return False
-    for place, want in enumerate(wanted):
-        if want == "#":
-            return True
-        if place >= len(levels) or want not in ("+", levels[place]):
-            return False
-    return len(wanted) == len(levels)
-
-
 class Subscriptions(Generic[Reader]):
     """The subscriptions: each reader's topics, and with which quality of service.
 

@@ -82,12 +82,6 @@ class KeyWaiters(Generic[Waiter]):
             self._missing[waiter] += -1 if is_there else 1
         return list(moved) if is_there else []
 
-    def __contains__(self, waiter: Waiter) -> bool:
-        return waiter in self._asked
-
-    def __len__(self) -> int:
-        return len(self._asked)
-
     def __repr__(self) -> str:
         keys = sum(len(table) for tables in self._tables.values() for table in tables)
-        return f"<KeyWaiters of {len(self)} waiters for {keys} keys>"
+        return f"<KeyWaiters of {len(self._asked)} waiters for {keys} keys>"

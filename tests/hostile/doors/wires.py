@@ -279,7 +279,9 @@ def read_packet(data: bytes) -> None:
     if isinstance(packet, packets.Subscribe):
         for name, _ in packet.filters:
             if topics.is_filter(name):
-                topics.matches(name, "a/b")
+                tree = topics.Subscriptions[int]()
+                tree.add(0, name, 0)
+                tree.readers("a/b")
 
 
 # ------------------------------------------------------------------------------------- shared files

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import socket
-import ssl
-import subprocess
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -26,29 +23,14 @@ BEND = bytes_bender(wires.packet_fields)
 
 
 def open_plain(seed: int, folder: Path) -> Session:
-    return Brokers(seed, [])
-
-
-def open_tls(seed: int, folder: Path) -> Session:
-    """The certificate is made here, by openssl."""
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return Brokers(
-        seed, ["--certificate", f"{certificate}", "--private-key", f"{key}"], certificate
-    )
+    return Brokers(seed)
 
 
 class Member:
     """A client that holds the password, and speaks as it is told to."""
 
-    def __init__(self, port: int, name: str, context: ssl.SSLContext | None) -> None:
+    def __init__(self, port: int, name: str) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
-        if context is not None:
-            self.socket = context.wrap_socket(self.socket, server_hostname="127.0.0.1")
         username, password = credentials()
         self.socket.sendall(connect_packet(name, username, password))
         self._heard = bytearray()
@@ -80,14 +62,12 @@ class Member:
 
 
 class Brokers:
-    def __init__(self, seed: int, options: Sequence[str], certificate: Path | None = None) -> None:
+    name = "live-broker"
+
+    def __init__(self, seed: int) -> None:
         self.seed = seed
-        self.broker = launch.start(*options)
-        self.port = int(self.broker.address.partition("?")[0].rpartition(":")[2])
-        self.context = (
-            None if certificate is None else ssl.create_default_context(cafile=f"{certificate}")
-        )
-        self.name = f"live-broker{'-tls' if certificate else ''}"
+        self.broker = launch.start()
+        self.port = int(self.broker.address.rpartition(":")[2])
         self.guests: list[socket.socket] = []
         self.listener, self.speaker = self._member("listener"), self._member("speaker")
         self.listener.socket.sendall(packets.packet(0x82, b"\0\1", _text(b"honest/#") + b"\1"))
@@ -97,7 +77,7 @@ class Brokers:
 
     def _member(self, name: str) -> Member:
         try:
-            member = Member(self.port, name, self.context)
+            member = Member(self.port, name)
             self._expect(member, 0x20)
         except (OSError, EOFError) as error:
             raise Wrong(f"a member is not let in: {error!r}") from error
@@ -142,7 +122,7 @@ class Brokers:
     def _odd(self, random: Random) -> None:
         """A member, of whom each packet may be bent."""
         with suppress(OSError, EOFError):
-            member = Member(self.port, f"odd {random.randrange(9)}", self.context)
+            member = Member(self.port, f"odd {random.randrange(9)}")
             for _ in range(random.choice((1, 2, 5))):
                 given = wires.make_packet(random, random.randrange(5))
                 for _ in range(random.randrange(3)):
@@ -158,16 +138,6 @@ class Brokers:
                 member.socket.close()
 
     def _stranger(self, random: Random) -> None:
-        if self.context is not None and random.random() < 0.3:
-            with suppress(OSError):  # it speaks TLS, and has no password
-                plain = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
-                secure = self.context.wrap_socket(plain, server_hostname="127.0.0.1")
-                secure.sendall(random.choice(GREETINGS))
-                if random.random() < 0.5:
-                    secure.close()
-                else:
-                    self.guests.append(secure)
-            return
         left = stranger(random, ("127.0.0.1", self.port), GREETINGS)
         if left is not None:
             self.guests.append(left)
