@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,22 +22,8 @@ from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.operations import mul
 from minitorch_dist.tensors.core.views import wrote
 from minitorch_dist.tensors.core.without_warnings import silent
-from minitorch_dist.tensors.tensor import Tensor
 
-SAVED: Final = {
-    "scale": "_scale",
-    "growth_factor": "_growth_factor",
-    "backoff_factor": "_backoff_factor",
-    "growth_interval": "_growth_interval",
-    "_growth_tracker": "_growth_tracker",
-}
-
-
-class OptimizerStage(TypedDict):
-    """Where an optimizer is between two updates."""
-
-    stage: str
-    found_inf: bool
+SAVED: Final = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")
 
 
 class GradScaler:
@@ -52,7 +38,6 @@ class GradScaler:
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
-        self._device = device
         if enabled and device == "cuda" and not pools.count():
             warnings.warn(
                 "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling. "
@@ -61,94 +46,54 @@ class GradScaler:
             )
             enabled = False
         self._enabled = enabled
-        if enabled:
-            if growth_factor <= 1.0:
-                raise AssertionError(f"The growth factor must be > 1.0, got {growth_factor}")
-            if backoff_factor >= 1.0:
-                raise AssertionError(f"The backoff factor must be < 1.0, got {backoff_factor}")
-        self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
-        self._growth_interval, self._growth_tracker = growth_interval, 0
-        self._scale, self._was_used = float(init_scale), False
-        self._states: weakref.WeakKeyDictionary[Any, OptimizerStage] = weakref.WeakKeyDictionary()
-
-    # ---------------------------------------------------------------------------------- the four lines
+        self._state: dict[str, float] = dict(
+            zip(SAVED, (init_scale, growth_factor, backoff_factor, growth_interval, 0), strict=True)
+        )
+        self._is_unusable: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+        """Of each optimizer since the last update: whether one of its gradients was inf or nan."""
 
     def scale(self, outputs: Any) -> Any:
         """A tensor, or tensors in lists and tuples, times the scale."""
         if not self._enabled:
             return outputs
-        self._was_used = True
         if isinstance(outputs, TensorBase):
-            return mul(outputs, self._scale)
-        if isinstance(outputs, (list, tuple)):
-            return type(outputs)([self.scale(one) for one in outputs])
-        raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+            return mul(outputs, self._state["scale"])
+        return type(outputs)([self.scale(one) for one in outputs])
 
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of this optimizer's parameters by the scale, once per step."""
         if not self._enabled:
             return
-        self._check_used("unscale_")
-        state = self._state(optimizer)
-        if state["stage"] == "unscaled":
+        if optimizer in self._is_unusable:
             raise RuntimeError(
                 "unscale_() has already been called on this optimizer since the last update()."
             )
-        if state["stage"] == "stepped":
-            raise RuntimeError("unscale_() is being called after step().")
         grads = [p.grad for group in optimizer.param_groups for p in group["params"]]
-        state["found_inf"] = self._agreed(
-            _unscale([g for g in grads if g is not None], self._scale), grads
-        )
-        state["stage"] = "unscaled"
+        found = _unscale([g for g in grads if g is not None], self._state["scale"])
+        self._is_unusable[optimizer] = self._agreed(found, grads)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """`optimizer.step(…)`, unless a gradient was inf or nan; then None."""
-        if not self._enabled:
-            return optimizer.step(*args, **kwargs)
-        if "closure" in kwargs:
-            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        self._check_used("step")
-        state = self._state(optimizer)
-        if state["stage"] == "stepped":
-            raise RuntimeError("step() has already been called since the last update().")
-        if state["stage"] == "ready":
-            self.unscale_(optimizer)
-        state["stage"] = "stepped"
-        return None if state["found_inf"] else optimizer.step(*args, **kwargs)
+        if self._enabled:
+            if optimizer not in self._is_unusable:
+                self.unscale_(optimizer)
+            if self._is_unusable[optimizer]:
+                return None
+        return optimizer.step(*args, **kwargs)
 
-    def update(self, new_scale: float | Tensor | None = None) -> None:
-        """The next scale: `new_scale`, or smaller after inf and nan, or larger after long luck."""
-        if not self._enabled:
-            return
-        self._check_used("update")
-        if new_scale is not None:
-            self._scale = float(new_scale.item() if isinstance(new_scale, Tensor) else new_scale)
-        else:
-            found = list(self._states.values())
-            if not found:
-                raise AssertionError("No inf checks were recorded prior to update.")
-            if any(state["found_inf"] for state in found):
-                self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
-            else:
-                self._growth_tracker += 1
-                if self._growth_tracker == self._growth_interval:
-                    larger = self._scale * self._growth_factor
-                    self._scale = larger if np.isfinite(np.float32(larger)) else self._scale
-                    self._growth_tracker = 0
-        self._states.clear()
-
-    # --------------------------------------------------------------------------------------- its state
-
-    def _state(self, optimizer: Any) -> OptimizerStage:
-        return self._states.setdefault(optimizer, OptimizerStage(stage="ready", found_inf=False))
-
-    def _check_used(self, name: str) -> None:
-        if not self._was_used:
-            raise AssertionError(
-                f"Attempted {name} but _scale is None.  This may indicate your script did not use "
-                "scaler.scale(loss or outputs) earlier in the iteration."
-            )
+    def update(self) -> None:
+        """The next scale: smaller after inf and nan, or larger after long luck."""
+        state = self._state
+        if any(self._is_unusable.values()):
+            state["scale"] *= state["backoff_factor"]
+            state["_growth_tracker"] = 0
+        elif self._is_unusable:
+            state["_growth_tracker"] += 1
+            larger = state["scale"] * state["growth_factor"]
+            if state["_growth_tracker"] == state["growth_interval"]:
+                state["scale"] = larger if np.isfinite(np.float32(larger)) else state["scale"]
+                state["_growth_tracker"] = 0
+        self._is_unusable.clear()
 
     def _agreed(self, found_inf: bool, grads: list[Any]) -> bool:
         """Whether inf or nan was found, also by other ranks in their parts of a gradient."""
@@ -166,25 +111,15 @@ class GradScaler:
         return self._enabled
 
     def get_scale(self) -> float:
-        return self._scale if self._enabled else 1.0
+        return self._state["scale"] if self._enabled else 1.0
 
     def state_dict(self) -> dict[str, Any]:
         """The state that a checkpoint has to keep; empty if it is not enabled."""
-        if not self._enabled:
-            return {}
-        return {key: getattr(self, name) for key, name in SAVED.items()}
+        return dict(self._state) if self._enabled else {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        if not self._enabled:
-            return
-        if not state_dict:
-            raise RuntimeError(
-                "The source state dict is empty, possibly because it was saved from a disabled "
-                "instance of GradScaler."
-            )
-        for key, name in SAVED.items():
-            setattr(self, name, state_dict[key])
-        self._scale = float(self._scale)
+        if self._enabled:
+            self._state = {name: state_dict[name] for name in SAVED}
 
 
 @silent
