@@ -32,7 +32,6 @@ class Stream:
         self.device = Device("cuda", self.device_index)
         self.priority = priority
         self.stream_id = next(_ids) if stream_id is None else stream_id
-        self._contexts: list[StreamContext] = []
 
     @property
     def cuda_stream(self) -> int:
@@ -54,14 +53,6 @@ class Stream:
 
     def synchronize(self) -> None:
         """Returns at once."""
-
-    def __enter__(self) -> Stream:
-        self._contexts.append(StreamContext(self))
-        self._contexts[-1].__enter__()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._contexts.pop().__exit__(*exc)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and (self.device, self.stream_id) == (

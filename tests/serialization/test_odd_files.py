@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 import io
 import os
 from argparse import Namespace
-from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -118,32 +116,15 @@ class GPTConfig:
     width: int = 3
 
 
-Pair = namedtuple("Pair", "a b")
-
-
-class Color(enum.Enum):
-    RED = 1
-
-
-class Table(dict[str, int]):
-    pass
-
-
 class Own:
     def __init__(self) -> None:
         self.a = 1
 
 
-class Bare:
-    __slots__ = ()
-
-
+VARS = "Save vars({}) or a dict of the values that it was made of instead, and call "
 OBJECTS = [
-    (GPTConfig(), "Save dataclasses.asdict({}) instead, and call GPTConfig(**…) with it after load()"),
-    (Pair(1, 2), "Save tuple({}) instead, and call Pair(…)"), (Color.RED, "Save {}.name instead, and take Color[…]"),
-    (Table(a=1), "Save dict({}) instead, and call Table(…)"), (Own(), "Save vars({}) or a dict of the values"),
-    (Path("x"), "Save str({}) instead"),
-    (mtd.nn.Linear(1, 1), "Save its state_dict() instead"), (Bare(), "or a dict of the values"),
+    (GPTConfig(), f"{VARS}GPTConfig(**…) with it after load()"), (Own(), f"{VARS}Own(**…)"),
+    (mtd.nn.Linear(1, 1), "Save its state_dict() instead"), (len, "Save its name instead"),
 ]  # fmt: skip
 
 
@@ -156,16 +137,7 @@ def test_the_error_for_an_object_says_what_to_write(thing: Any, says: str, folde
     assert keeper.names(folder) == ["victim"]
 
 
-@pytest.mark.parametrize(
-    ("thing", "plain", "again"),
-    [
-        (GPTConfig(), lambda one: dataclasses.asdict(one), lambda found: GPTConfig(**found)),
-        (Pair(1, 2), lambda one: one._asdict(), lambda found: Pair(**found)),
-        (Color.RED, lambda one: one.name, lambda found: Color[found]),
-        (Table(a=1), dict, Table),
-        (Namespace(a=1), vars, lambda found: Namespace(**found)),
-    ],
-)
-def test_and_following_it_works(thing: Any, plain: Any, again: Any, folder: Path) -> None:
-    mtd.save({"config": plain(thing)}, folder / "it")
-    assert again(mtd.load(folder / "it")["config"]) == thing
+@pytest.mark.parametrize("thing", [GPTConfig(5), Namespace(a=1)])
+def test_and_following_it_works(thing: Any, folder: Path) -> None:
+    mtd.save({"config": vars(thing)}, folder / "it")
+    assert type(thing)(**mtd.load(folder / "it")["config"]) == thing
