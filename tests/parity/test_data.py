@@ -152,6 +152,13 @@ DATASETS: dict[str, Callable[[Any], Any]] = {
     "tensors slice": lambda s: s.d.TensorDataset(s.t.arange(6).reshape(3, 2), s.t.arange(3))[1:],
     "tensors len": lambda s: len(s.d.TensorDataset(s.t.zeros(3, 2))),
     "tensors bad": lambda s: s.d.TensorDataset(s.t.zeros(3, 2), s.t.zeros(2)),
+    "concat": lambda s: [(s.Squares(3) + s.Squares(2, 10))[i] for i in range(-5, 5)],
+    "concat len": lambda s: len(s.Squares(3) + s.Squares(2)),
+    "concat sizes": lambda s: s.d.ConcatDataset([s.Squares(3), s.Squares(2)]).cumulative_sizes,
+    "concat low": lambda s: (s.Squares(3) + s.Squares(2))[-6],
+    "concat high": lambda s: (s.Squares(3) + s.Squares(2))[5],
+    "concat none": lambda s: s.d.ConcatDataset([]),
+    "concat stream": lambda s: s.d.ConcatDataset([s.Stream(3)]),
     "subset": lambda s: [s.d.Subset(s.Squares(9), [8, 1, 3])[i] for i in range(3)],
     "subset list": lambda s: s.d.Subset(
         s.d.TensorDataset(s.t.arange(5) * 2), [4, 2, 0])[[0, 2]],
@@ -169,7 +176,7 @@ DATASETS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", list(DATASETS))
 def test_datasets(name: str) -> None:
-    same(DATASETS[name])
+    same(DATASETS[name], words=name != "concat high")
 
 
 SAMPLERS: dict[str, Callable[[Any], Any]] = {

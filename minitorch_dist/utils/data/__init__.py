@@ -13,6 +13,7 @@ from minitorch_dist.utils.data.collate import (
 )
 from minitorch_dist.utils.data.dataloader import DataLoader as DataLoader
 from minitorch_dist.utils.data.dataset import (
+    ConcatDataset as ConcatDataset,
     Dataset as Dataset,
     IterableDataset as IterableDataset,
     Subset as Subset,

@@ -6,6 +6,7 @@ A map-style dataset has `__getitem__` and, where it knows its size, `__len__`. I
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +25,9 @@ class Dataset(Generic[T_co]):
 
     def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
+        return ConcatDataset([self, other])
 
     # There is no __len__ here: len() of a dataset that does not know its size is a TypeError.
 
@@ -67,6 +71,32 @@ def several(dataset: Any, indices: Sequence[Any]) -> list[Any]:
     if together:
         return cast("list[Any]", together(indices))
     return [dataset[i] for i in indices]
+
+
+class ConcatDataset(Dataset[T_co]):
+    """The samples of the first dataset, then those of the second, and so on."""
+
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError("datasets should not be an empty iterable")
+        if any(isinstance(d, IterableDataset) for d in self.datasets):
+            raise AssertionError("ConcatDataset does not support IterableDataset")
+        self.cumulative_sizes = list(itertools.accumulate(size(d) for d in self.datasets))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, idx: int) -> T_co:
+        if idx < 0:
+            if -idx > len(self):
+                raise ValueError("absolute value of index should not exceed dataset length")
+            idx += len(self)
+        which = bisect.bisect_right(self.cumulative_sizes, idx)
+        if which == len(self.datasets):
+            raise IndexError(f"index {idx} is out of range: there are {len(self)} samples")
+        before = self.cumulative_sizes[which - 1] if which else 0
+        return cast("T_co", self.datasets[which][idx - before])
 
 
 class Subset(Dataset[T_co]):
