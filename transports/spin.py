@@ -53,6 +53,3 @@ class Spin:
 
     def release(self) -> None:
         self.words = memoryview(b"")
-
-    def __repr__(self) -> str:
-        return f"<Spin of {self._at_present} of {self.polls} polls, then {self.yields} yields>"

@@ -67,6 +67,3 @@ class Router:
             number = reader.next_number() if best else 0
             reader.deliver(None, *packets.publish_pieces(message._replace(qos=best), number))
             await reader.room(None)
-
-    def __repr__(self) -> str:
-        return f"<Router of {len(self.subscriptions)} subscriptions, {len(self.retained)} retained>"

@@ -41,6 +41,3 @@ class AccessRules:
             if want not in ("+", level):
                 return False
         return len(wanted) > len(self._levels)
-
-    def __repr__(self) -> str:
-        return f"<Rules for {self.base or 'nobody'}>"

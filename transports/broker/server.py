@@ -184,10 +184,3 @@ class BrokerServer:
                 one.session.drop("the broker ends")
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    def __repr__(self) -> str:
-        strangers = len(self._tasks) - len(self.house.clients)
-        return (
-            f"<Server at {self.host}:{self.port}, {len(self.house.clients)} clients, "
-            f"{strangers} strangers, {self.house.router!r}>"
-        )

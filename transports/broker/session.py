@@ -253,7 +253,3 @@ class Session:
         self.outbox.forget()
         if self._will is not None and not self.is_polite:
             await self.house.router.publish(self._will, self)
-
-    def __repr__(self) -> str:
-        name = self.identifier or "stranger"
-        return f"<Session {name!r}, {len(self._filters)} filters, {self.end}>"

@@ -58,9 +58,6 @@ class Outgoing:
         self.first = self.next
         self.unacknowledged.clear()
 
-    def __repr__(self) -> str:
-        return f"<Outgoing {self.first}–{self.next} of {self.limit}>"
-
 
 class IncomingFlow:
     """The frames that one peer has sent us."""
@@ -96,6 +93,3 @@ class IncomingFlow:
 
     def has_news(self) -> bool:
         return self.expected > self.told_acked or self.limit > self.told_limit
-
-    def __repr__(self) -> str:
-        return f"<Incoming {self.taken}–{self.expected} of {self.limit}>"

@@ -297,9 +297,6 @@ class PeerTable:
         since = self._now() - (self._down_since or self._now())
         return f"the broker at {self.address.shown} was away for {since:.0f} s: {self._why_down}"
 
-    def __repr__(self) -> str:
-        return f"<Exchange of rank {self.rank} with {list(self.peers.values())}>"
-
     def farewell(self) -> None:
         """Leave no trace: clear our presence, and that of peers which can no longer."""
         self.connection.post(Publication(self._presence(self.rank), b"", 1, True))

@@ -89,7 +89,3 @@ class Peer:
         if not self.outgoing.unacknowledged or self.queued:
             return False
         return now - self.repeated > (CALM if self.must_repeat else self.patience)
-
-    def __repr__(self) -> str:
-        state = "alive" if self.is_alive else "parted" if self.has_parted else "lost"
-        return f"<Peer {self.rank}, {state}, {self.outgoing!r}, {self.incoming!r}>"

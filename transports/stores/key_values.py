@@ -105,9 +105,6 @@ class KeyValues:
         if missing:
             raise NotYet(missing)
 
-    def __repr__(self) -> str:
-        return f"<KeyValues of {len(self.values)} values, {len(self.queues)} queues>"
-
 
 Keys = Sequence[str]
 Values = Sequence[bytes]

@@ -91,7 +91,3 @@ class ServedClient:
                 sent -= len(self.to_say.popleft())
             if sent:
                 self.to_say[0] = self.to_say[0][sent:]
-
-    def __repr__(self) -> str:
-        state = f"waits in {self.asked.operation!r}" if self.asked is not None else "asks nothing"
-        return f"<Client {self.socket.fileno()}, {state}, {self.left} bytes not taken>"

@@ -55,6 +55,3 @@ class Timers(Generic[Owner]):
 
     def __len__(self) -> int:
         return len(self._ends)
-
-    def __repr__(self) -> str:
-        return f"<Timers of {len(self)}, the next in {self.left()} s>"

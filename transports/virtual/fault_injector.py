@@ -317,10 +317,6 @@ class FaultInjector:
         gone = [words if n == 1 else f"{words} ({n} times)" for words, n in self.gone.items()]
         return [*lines, *_some(gone, most), *_some([str(hit) for hit in self.hits], most)]
 
-    def __repr__(self) -> str:
-        kind = "reliable" if self.plan.reliable else "unreliable"
-        return f"<FaultInjector of {len(self.plan.faults)} faults, seed {self.seed}, {kind}, {len(self.hits)} hits>"
-
 
 def _some(lines: Sequence[str], most: int) -> list[str]:
     if len(lines) <= most:

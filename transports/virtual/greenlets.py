@@ -50,9 +50,6 @@ class GreenletThread:
     def is_here(self) -> bool:
         return threading.current_thread() is self.thread
 
-    def __repr__(self) -> str:
-        return f"<Host in {self.thread!r}>"
-
 
 class GreenletSimThread(SimThread):
     """One greenlet of a host."""

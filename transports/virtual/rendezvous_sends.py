@@ -52,9 +52,6 @@ class Pairs:
         for offers in sorted(due, key=lambda offers: offers.rank):
             offers.pair()
 
-    def __repr__(self) -> str:
-        return f"<Pairs, {len(self._due)} due>"
-
 
 class Offers:
     """The messages that wait for one rank to post their receives."""
@@ -147,9 +144,6 @@ class Offers:
         if left:
             self._rouse()
 
-    def __repr__(self) -> str:
-        return f"<Offers: {len(self._waiting)} wait for their receives, {len(self._claimed)} come>"
-
 
 class RendezvousSend:
     """A send that was begun. `stand_by` waits within it."""
@@ -169,6 +163,3 @@ class RendezvousSend:
     def finish(self, timeout: float | None) -> None:
         if not self.message.has_landed:
             self._stand_by(self.message, timeout)
-
-    def __repr__(self) -> str:
-        return f"<Sending {self.message.nbytes} bytes, {'over' if self.is_over() else 'under way'}>"

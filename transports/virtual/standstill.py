@@ -43,9 +43,6 @@ class Watch:
             return ""
         return _words(running, frame)
 
-    def __repr__(self) -> str:
-        return f"<Watch: nothing new for {self._times} looks>"
-
 
 def _processor_time(ident: int) -> float:
     """Of a thread; of all of them where the system does not tell."""

@@ -190,9 +190,6 @@ class Matrix:
     def route(self, src: int, dst: int) -> Route:
         return Route(self.rows[src][dst], src, dst)
 
-    def __repr__(self) -> str:
-        return f"<Matrix of {len(self.rows)} ranks>"
-
 
 def uniform(latency: str | int, rate: str | int | Fraction, wire: str | int = 0) -> Uniform:
     return Uniform(link(latency, rate, wire))

@@ -61,9 +61,6 @@ class ConnectedEnds(Generic[E]):
                 lambda: Waiting(tuple(self.missing()), "connect"),
             )
 
-    def __repr__(self) -> str:
-        return f"<World {self.name}, {len(self.ends)} of {self.size} ranks, {len(self.departed)} have left>"
-
 
 def find(end: E, store: Store) -> ConnectedEnds[E]:
     """The world of those who meet at this store."""
