@@ -41,7 +41,7 @@ ASK_FOR_NUMBERS: Final = {
 }  # fmt: skip
 # In some lists a tensor stands for a number, as in `x.split(sizes)`; or an answer is the place of a largest element.
 MAY_ASK: Final = {
-    "max", "min",     "repeat_interleave", "tensor_split",
+    "max", "min", "repeat_interleave", "tensor_split", "softplus",
 }  # fmt: skip
 # With numbers, these refuse values for which they are not made.
 REFUSE_VALUES: Final = {
@@ -49,10 +49,6 @@ REFUSE_VALUES: Final = {
     }  # fmt: skip
 # With numbers, a tensor of several elements where one number is meant fails on the way, with one error or another.
 FAIL_SOMEWHERE: Final = {"elu", "elu_", "softplus"}
-# Of turned operands, numpy lays these results out by rules of its own. Their strides are not compared.
-LAID_OUT_OTHERWISE: Final = {
-    "softplus",
-}
 
 
 def left_out() -> set[str]:
