@@ -21,7 +21,7 @@ Tensor.sum Tensor.item Tensor.to Tensor.cpu Tensor.cuda Tensor.float Tensor.data
 Tensor.grad Tensor.numpy Tensor.size Tensor.shape
 cuda.is_available cuda.device_count Generator einsum bmm gather Tensor.scatter_add_ index_select
 Tensor.masked_fill masked_fill where clamp topk sort cumsum unbind roll tril triu norm var std
-logsumexp erf unique Tensor.repeat Tensor.expand allclose equal from_numpy
+logsumexp unique Tensor.repeat Tensor.expand allclose equal from_numpy
 nn.functional.one_hot nn.functional.pad Tensor.__array__
 Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.retain_grad Tensor.detach
 autograd.backward autograd.grad autograd.Function autograd.gradcheck

@@ -2,7 +2,6 @@
 
 from minitorch_dist import not_offered
 from minitorch_dist.nn.softmax import log_softmax as log_softmax, softmax as softmax
-from minitorch_dist.tensors.extras.rearranging import one_hot as one_hot
 from minitorch_dist.tensors.ops.elementwise.exponentials import sigmoid as sigmoid
 from minitorch_dist.tensors.ops.elementwise.trigonometry import tanh as tanh
 from minitorch_dist.tensors.ops.images.adaptive_pooling import (
@@ -48,6 +47,7 @@ from minitorch_dist.tensors.ops.layers.dropout import (
 from minitorch_dist.tensors.ops.layers.embedding import (
     embedding as embedding,
     embedding_bag as embedding_bag,
+    one_hot as one_hot,
 )
 from minitorch_dist.tensors.ops.layers.layer_norm import (
     layer_norm as layer_norm,

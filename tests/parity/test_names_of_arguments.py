@@ -162,9 +162,7 @@ def test_the_other_names_mean_the_same() -> None:
         3,
     )
     assert x.count_nonzero(0, 1).tolist() == [5, 6, 6, 6]
-    assert mtd.ones(3).broadcast_to(2, 3).shape == (2, 3)
     assert mtd.mm(input=square, mat2=square).tolist() == (square * 2).tolist()
-    assert mtd.can_cast(from_=mtd.float32, to=mtd.float64)
     assert mtd.promote_types(type1=mtd.int8, type2=mtd.float32) is mtd.float32
     with pytest.raises(TypeError):
         mtd.split(x, 1, size=2)

@@ -129,16 +129,10 @@ GENERAL: list[Arguments] = [
 FLAT = len(GENERAL) - 3  # from here on
 
 OWN: dict[str, Arguments] = {
-    "addmm": lambda m: (m.grad(m.side, 2), m.grad(m.side, 3), m.grad(3, 2)),
-    "baddbmm": lambda m: (m.grad(m.side, 3, 2), m.grad(m.side, 3, 4), m.grad(m.side, 4, 2)),
     "bmm": lambda m: (m.grad(m.side, 3, 4), m.grad(m.side, 4, 2)),
     "einsum": lambda m: ("bij,bjk->ik", m.grad(m.side, 3, 4), m.grad(m.side, 4, 2)),
     "view_as_complex": lambda m: (m.grad(m.side, 2),),
     "view_as_real": lambda m: (m.grad().to(mtd.complex64),),
-    "mv": lambda m: (m.grad(m.side, 3), m.grad(3)),
-    "as_strided": lambda m: (m.grad(), (1, 1), (1, 2)),
-    "bincount": lambda m: (m.index(m.side),),
-    "index_put": lambda m: (m.grad(3, m.side), (m.index(2),), m.grad(2, m.side)),
     "item": lambda m: (m.grad(1),),
     "narrow": lambda m: (m.grad(m.side, 4), 1, 1, 2),
     "unflatten": lambda m: (m.grad(m.side, 6), 1, (2, 3)),

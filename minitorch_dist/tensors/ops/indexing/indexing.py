@@ -170,20 +170,17 @@ def put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> T
     return input
 
 
-def assign(x: Array, where: Items, y: Array, accumulate: bool = False) -> None:
-    """`x[where] = y` (or `+=`, counting every mention) with torch's complaints."""
+def assign(x: Array, where: Items, y: Array) -> None:
+    """`x[where] = y` with torch's complaints."""
     if x.dtype != y.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{type_name(x)[6:-6]} for the destination and {type_name(y)[6:-6]} for the source."
         )
     try:
-        if accumulate:
-            add_at(x, indices.spell_out(where), y)
-        else:
-            if indices.names_once(where):  # numpy insists on few dimensions here
-                y = _without_ones(y, x.ndim - indices.takes(where[-1]) + 1)
-            x[where] = y
+        if indices.names_once(where):  # numpy insists on few dimensions here
+            y = _without_ones(y, x.ndim - indices.takes(where[-1]) + 1)
+        x[where] = y
     except IndexError as error:
         raise indices.arrays_error(x, where, str(error)) from None
     except ValueError:

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.graph import record, same_device
-from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.ops.indexing import indexing
 from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, number_or_tensor
 from minitorch_dist.tensors.ops.shapes.broadcasting import expand
@@ -70,20 +68,3 @@ def masked_fill(input: T, mask: TensorBase, value: Any) -> T:
     """`value` (a number or a 0-dim tensor) wherever `mask` is true; both broadcast."""
     shape = _common(input.array, mask.array)
     return _fill_alike(input if shape == input.array.shape else expand(input, shape), mask, value)
-
-
-def masked_select(input: T, mask: TensorBase) -> T:
-    """The elements where `mask` is true, in order, as one dimension."""
-    same_device(input, mask)
-    x = input.array
-    where = _bools(mask, "masked_select: expected BoolTensor for mask, not {dtype}")
-    full = _common(x, where)
-    wide = np.broadcast_to(where, full)
-    before, dtype = x.shape, x.dtype
-
-    def spread(grad: Array) -> Array:
-        whole = np.zeros(full, dtype, like=grad)
-        whole[wide] = grad
-        return sum_to(whole, before)
-
-    return record(np.broadcast_to(x, full)[wide], "MaskedSelectBackward0", (input, spread, mask))

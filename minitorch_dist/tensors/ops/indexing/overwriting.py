@@ -31,7 +31,6 @@ class Change(NamedTuple):
     source: TensorBase | None = None  # the tensor whose values are written
     hand_on: Vjp | None = None  # its gradient
     reads: tuple[TensorBase, ...] = ()  # indices and masks: must not change before the backward
-    mixed: bool = False  # whether these may lie on the CPU, wherever the tensor is
 
 
 def both(
@@ -41,7 +40,7 @@ def both(
 
     def fresh(input: T, /, *args: P.args, **kwargs: P.kwargs) -> T:
         change = rule(input, *args, **kwargs)
-        same_device(input, change.source, *(() if change.mixed else change.reads))
+        same_device(input, change.source, *change.reads)
         array = dense(input.array)
         change.write(array)
         mine: Any = (input, change.keep, *change.reads)
@@ -53,7 +52,7 @@ def both(
     def in_place(input: T, /, *args: P.args, **kwargs: P.kwargs) -> T:
         check_writable(input)
         change = rule(input, *args, **kwargs)
-        same_device(input, change.source, *(() if change.mixed else change.reads))
+        same_device(input, change.source, *change.reads)
         inputs = (input,) if change.source is None else (input, change.source)
         if joint.wants_any(inputs[1:]):
             check_writable(input, recorded=True)
