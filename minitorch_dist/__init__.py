@@ -206,19 +206,13 @@ from minitorch_dist.tensors.ops.elementwise.trigonometry import (
     tanh as tanh,
 )
 from minitorch_dist.tensors.ops.gradients import is_inference as is_inference
-from minitorch_dist.tensors.ops.images.adaptive_pooling import (
-    adaptive_avg_pool1d as adaptive_avg_pool1d,
-)
 from minitorch_dist.tensors.ops.images.convolution import (
     conv1d as conv1d,
     conv2d as conv2d,
-    conv_transpose1d as conv_transpose1d,
     conv_transpose2d as conv_transpose2d,
 )
 from minitorch_dist.tensors.ops.images.pixels import pixel_shuffle as pixel_shuffle
 from minitorch_dist.tensors.ops.images.pooling import (
-    avg_pool1d as avg_pool1d,
-    max_pool1d as max_pool1d,
     max_pool2d as max_pool2d,
 )
 from minitorch_dist.tensors.ops.indexing.gathering import (
@@ -233,7 +227,6 @@ from minitorch_dist.tensors.ops.indexing.selecting import (
     index_add as index_add,
     index_select as index_select,
 )
-from minitorch_dist.tensors.ops.layers.activations import selu as selu, selu_ as selu_
 from minitorch_dist.tensors.ops.layers.dropout import dropout as dropout
 from minitorch_dist.tensors.ops.layers.layer_norm import (
     layer_norm as layer_norm,
@@ -241,7 +234,6 @@ from minitorch_dist.tensors.ops.layers.layer_norm import (
 )
 from minitorch_dist.tensors.ops.layers.normalization import group_norm as group_norm
 from minitorch_dist.tensors.ops.layers.rectifiers import (
-    prelu as prelu,
     relu as relu,
     relu_ as relu_,
 )

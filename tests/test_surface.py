@@ -35,7 +35,6 @@ cuda.Stream cuda.Event linalg.norm linalg.vector_norm set_printoptions
 
 NN = """
 nn.Module nn.Parameter nn.Conv1d nn.Conv2d nn.BatchNorm1d nn.BatchNorm2d nn.ReLU nn.MaxPool2d
-nn.AdaptiveAvgPool2d nn.AvgPool2d nn.Dropout nn.Dropout1d nn.Dropout2d nn.Linear nn.Sequential
 nn.LayerNorm nn.RMSNorm nn.GroupNorm nn.Embedding nn.Flatten nn.ModuleList nn.ModuleDict nn.RNN
 nn.LSTM nn.GRU nn.MultiheadAttention nn.TransformerEncoderLayer nn.TransformerEncoder nn.GELU
 nn.MSELoss nn.L1Loss nn.SmoothL1Loss nn.CrossEntropyLoss nn.NLLLoss nn.BCELoss nn.BCEWithLogitsLoss

@@ -170,7 +170,6 @@ class Tensor(TensorState):
     # activations
     relu = rectifiers.relu
     relu_ = rectifiers.relu_
-    prelu = rectifiers.prelu
 
     # reductions
     sum = operations.sum

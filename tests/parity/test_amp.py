@@ -33,7 +33,6 @@ CASES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "conv1d": lambda t, a, h: t.nn.functional.conv1d(a(images[:, :, 0]), a(kernels[:, :, 0])),
     "conv2d": lambda t, a, h: t.nn.functional.conv2d(a(images), a(kernels), a(v[:1]).expand(5)),
 
-    "prelu": lambda t, a, h: t.nn.functional.prelu(h(x), a(v[:1])),
     "attention": lambda t, a, h: t.nn.functional.scaled_dot_product_attention(*[a(batches)] * 3),
     "softmax": lambda t, a, h: h(x).softmax(1),
     "layer_norm": lambda t, a, h: t.nn.functional.layer_norm(h(x), (4,), a(v), a(v)),

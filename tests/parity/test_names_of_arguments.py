@@ -34,7 +34,8 @@ LEFT_OUT = {
     "result_type", "repeat_interleave",  # by the names of overloads for plain numbers
     "elu",    # of torch._C._nn, beneath the function
     "expand",  # `implicit` is the tracer's
-    "subtract", "subtract_", "rsub",  # alpha by position, deprecated
+    "rsub",  # alpha by position, deprecated
+    "avg_pool2d",  # `count_include_pad`, `divisor_override`
     "searchsorted", "bucketize",  # a number by the name `self`
     "huber_loss", "l1_loss", "mse_loss",  # `weight`
     "nll_loss", "cross_entropy", "instance_norm", "embedding_bag",  # by name only, behind options that are not here
@@ -121,7 +122,7 @@ def test_what_torch_has_in_stubs(room: str) -> None:
             count += 1
             wrong += [f"{name} {call}" for call in refused(function, form, is_method)]
     assert not wrong, "\n".join(wrong)
-    assert count > {"the package": 200, "Tensor": 200, "beneath nn": 15}[room]
+    assert count > {"the package": 200, "Tensor": 200, "beneath nn": 10}[room]
 
 
 PYTHON: dict[str, Any] = {

@@ -31,7 +31,6 @@ UNARY: dict[str, tuple[float, float]] = {
 }  # fmt: skip
 ACTIVATIONS = [
     "elu",
-    "selu",
     "gelu",
     "silu",
     "softplus",
@@ -148,7 +147,7 @@ def test_no_warning_from_two_operands(name: str) -> None:
     quietly(lambda x: getattr(mtd, name)(x, mtd.zeros(())), x.detach())
 
 
-@pytest.mark.parametrize("name", [*ACTIVATIONS, "relu", "relu6", "leaky_relu", "hardtanh", "gelu"])
+@pytest.mark.parametrize("name", [*ACTIVATIONS, "relu", "leaky_relu", "gelu"])
 def test_no_warning_from_activations(name: str) -> None:
     quietly(getattr(functional, name), leaf(SPECIAL))
 
