@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.tensors.autograd.overwriting import Change, both
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.ops.indexing import indexing
-from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, number_or_tensor
 from minitorch_dist.tensors.ops.shapes.broadcasting import expand
 from minitorch_dist.tensors.promotion import broadcast_error
 
@@ -39,7 +39,7 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
         raise RuntimeError(
             f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(_common(x, where))}"
         )
-    number, source = number_or_tensor(value, "masked_fill_")
+    number, source = _number_or_tensor(value, "masked_fill_")
 
     def write(array: Array) -> None:
         np.copyto(array, indexing.element(number, array.dtype), where=where)
@@ -68,3 +68,20 @@ def masked_fill(input: T, mask: TensorBase, value: Any) -> T:
     """`value` (a number or a 0-dim tensor) wherever `mask` is true; both broadcast."""
     shape = _common(input.array, mask.array)
     return _fill_alike(input if shape == input.array.shape else expand(input, shape), mask, value)
+
+
+def _number_or_tensor(value: Any, what: str) -> tuple[Any, TensorBase | None]:
+    """A value to write everywhere: a Python number, or a 0-dim tensor with a gradient."""
+    if not isinstance(value, TensorBase):
+        if not isinstance(value, (int, float, np.number, np.bool_)):
+            raise TypeError(
+                f"{what}(): argument 'value' must be a number or a Tensor, not "
+                f"{type(value).__name__}"
+            )
+        return value, None
+    if value.array.ndim:
+        raise RuntimeError(
+            f"{what} only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.array.ndim} dimension(s)."
+        )
+    return value.array, value

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from minitorch_dist.tensors.autograd.overwriting import (
+    Change,
+    both,
+    same_gradient,
+)
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.accumulation import add_at
-from minitorch_dist.tensors.ops.indexing.overwriting import (
-    Change,
-    both,
-    same_gradient,
-)
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 FULL = slice(None)
