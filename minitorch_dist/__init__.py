@@ -34,7 +34,6 @@ from minitorch_dist.tensors.autograd.grad_modes import (
 from minitorch_dist.tensors.core.operations import (
     add as add,
     mul as mul,
-    multiply as multiply,
     sum as sum,
 )
 from minitorch_dist.tensors.determinism import (
@@ -52,7 +51,6 @@ from minitorch_dist.tensors.devices import (
 from minitorch_dist.tensors.dtypes import (
     bfloat16 as bfloat16,
     bool_ as bool,
-    can_cast as can_cast,
     complex64 as cfloat,
     complex64 as complex64,
     complex128 as cdouble,
@@ -75,32 +73,6 @@ from minitorch_dist.tensors.dtypes import (
     promote_types as promote_types,
     set_default_dtype as set_default_dtype,
     uint8 as uint8,
-)
-from minitorch_dist.tensors.extras.counting import (
-    bincount as bincount,
-    bucketize as bucketize,
-    unique as unique,
-)
-from minitorch_dist.tensors.extras.elementwise import (
-    exp2 as exp2,
-    isinf as isinf,
-    less as less,
-    log2 as log2,
-    log10 as log10,
-    logical_and as logical_and,
-    logical_not as logical_not,
-    logical_or as logical_or,
-    not_equal as not_equal,
-    tan as tan,
-)
-from minitorch_dist.tensors.extras.outputs import offer as _offer_out
-from minitorch_dist.tensors.extras.products import addmm as addmm, baddbmm as baddbmm
-from minitorch_dist.tensors.extras.rearranging import (
-    diag as diag,
-    repeat_interleave as repeat_interleave,
-    tile as tile,
-    tril as tril,
-    triu as triu,
 )
 from minitorch_dist.tensors.generator import (
     Generator as Generator,
@@ -147,7 +119,6 @@ from minitorch_dist.tensors.ops.elementwise.arithmetic import (
     positive as positive,
     rsub as rsub,
     sub as sub,
-    subtract as subtract,
 )
 from minitorch_dist.tensors.ops.elementwise.comparison import (
     allclose as allclose,
@@ -157,6 +128,7 @@ from minitorch_dist.tensors.ops.elementwise.comparison import (
     gt as gt,
     isclose as isclose,
     isfinite as isfinite,
+    isinf as isinf,
     isnan as isnan,
     le as le,
     lt as lt,
@@ -171,28 +143,23 @@ from minitorch_dist.tensors.ops.elementwise.copying import (
 )
 from minitorch_dist.tensors.ops.elementwise.division import (
     div as div,
-    divide as divide,
     floor_divide as floor_divide,
     remainder as remainder,
-    true_divide as true_divide,
 )
-from minitorch_dist.tensors.ops.elementwise.error_function import erf as erf
 from minitorch_dist.tensors.ops.elementwise.exponentials import (
     exp as exp,
+    exp2 as exp2,
     expm1 as expm1,
     log as log,
     log1p as log1p,
+    log2 as log2,
     sigmoid as sigmoid,
 )
 from minitorch_dist.tensors.ops.elementwise.extremes import (
     clamp as clamp,
     clamp_ as clamp_,
     clamp_max as clamp_max,
-    clamp_max_ as clamp_max_,
     clamp_min as clamp_min,
-    clamp_min_ as clamp_min_,
-    clip as clip,
-    clip_ as clip_,
     maximum as maximum,
     minimum as minimum,
 )
@@ -201,11 +168,13 @@ from minitorch_dist.tensors.ops.elementwise.logic import (
     bitwise_and as bitwise_and,
     bitwise_or as bitwise_or,
     bitwise_xor as bitwise_xor,
+    logical_and as logical_and,
+    logical_not as logical_not,
+    logical_or as logical_or,
 )
 from minitorch_dist.tensors.ops.elementwise.mixtures import (
     addcdiv as addcdiv,
     addcmul as addcmul,
-    lerp as lerp,
 )
 from minitorch_dist.tensors.ops.elementwise.powers import (
     pow as pow,
@@ -216,7 +185,6 @@ from minitorch_dist.tensors.ops.elementwise.powers import (
 )
 from minitorch_dist.tensors.ops.elementwise.rounding import (
     abs as abs,
-    absolute as absolute,
     ceil as ceil,
     floor as floor,
     round as round,
@@ -232,19 +200,13 @@ from minitorch_dist.tensors.ops.elementwise.trigonometry import (
     tanh as tanh,
 )
 from minitorch_dist.tensors.ops.gradients import is_inference as is_inference
-from minitorch_dist.tensors.ops.images.adaptive_pooling import (
-    adaptive_avg_pool1d as adaptive_avg_pool1d,
-)
 from minitorch_dist.tensors.ops.images.convolution import (
     conv1d as conv1d,
     conv2d as conv2d,
-    conv_transpose1d as conv_transpose1d,
     conv_transpose2d as conv_transpose2d,
 )
 from minitorch_dist.tensors.ops.images.pixels import pixel_shuffle as pixel_shuffle
 from minitorch_dist.tensors.ops.images.pooling import (
-    avg_pool1d as avg_pool1d,
-    max_pool1d as max_pool1d,
     max_pool2d as max_pool2d,
 )
 from minitorch_dist.tensors.ops.indexing.gathering import (
@@ -254,16 +216,11 @@ from minitorch_dist.tensors.ops.indexing.gathering import (
 )
 from minitorch_dist.tensors.ops.indexing.masking import (
     masked_fill as masked_fill,
-    masked_select as masked_select,
 )
 from minitorch_dist.tensors.ops.indexing.selecting import (
     index_add as index_add,
-    index_copy as index_copy,
-    index_put as index_put,
-    index_put_ as index_put_,
     index_select as index_select,
 )
-from minitorch_dist.tensors.ops.layers.activations import selu as selu, selu_ as selu_
 from minitorch_dist.tensors.ops.layers.dropout import dropout as dropout
 from minitorch_dist.tensors.ops.layers.layer_norm import (
     layer_norm as layer_norm,
@@ -271,7 +228,6 @@ from minitorch_dist.tensors.ops.layers.layer_norm import (
 )
 from minitorch_dist.tensors.ops.layers.normalization import group_norm as group_norm
 from minitorch_dist.tensors.ops.layers.rectifiers import (
-    prelu as prelu,
     relu as relu,
     relu_ as relu_,
 )
@@ -281,13 +237,11 @@ from minitorch_dist.tensors.ops.layers.softmaxes import (
     softmax as softmax,
 )
 from minitorch_dist.tensors.ops.linear_algebra.contraction import einsum as einsum
-from minitorch_dist.tensors.ops.linear_algebra.matrices import trace as trace
 from minitorch_dist.tensors.ops.linear_algebra.products import (
     bmm as bmm,
     dot as dot,
     matmul as matmul,
     mm as mm,
-    mv as mv,
     outer as outer,
 )
 from minitorch_dist.tensors.ops.making.creation import (
@@ -303,7 +257,6 @@ from minitorch_dist.tensors.ops.making.creation import (
     zeros_like as zeros_like,
 )
 from minitorch_dist.tensors.ops.making.draws import (
-    bernoulli as bernoulli,
     multinomial as multinomial,
 )
 from minitorch_dist.tensors.ops.making.exchange import (
@@ -335,7 +288,6 @@ from minitorch_dist.tensors.ops.making.ranges import (
     linspace as linspace,
 )
 from minitorch_dist.tensors.ops.shapes.axes import (
-    movedim as movedim,
     permute as permute,
     t as t,
     transpose as transpose,
@@ -343,12 +295,10 @@ from minitorch_dist.tensors.ops.shapes.axes import (
 from minitorch_dist.tensors.ops.shapes.broadcasting import (
     broadcast_shapes as broadcast_shapes,
     broadcast_tensors as broadcast_tensors,
-    broadcast_to as broadcast_to,
 )
 from minitorch_dist.tensors.ops.shapes.joining import (
     cat as cat,
     concat as concat,
-    concatenate as concatenate,
     stack as stack,
     vstack as vstack,
 )
@@ -366,7 +316,6 @@ from minitorch_dist.tensors.ops.shapes.layout import (
 )
 from minitorch_dist.tensors.ops.shapes.pieces import (
     chunk as chunk,
-    diagonal as diagonal,
     narrow as narrow,
     select as select,
     split as split,
@@ -374,7 +323,13 @@ from minitorch_dist.tensors.ops.shapes.pieces import (
     tensor_split as tensor_split,
     unbind as unbind,
 )
-from minitorch_dist.tensors.ops.shapes.rearranging import flip as flip, roll as roll
+from minitorch_dist.tensors.ops.shapes.rearranging import (
+    flip as flip,
+    repeat_interleave as repeat_interleave,
+    roll as roll,
+    tril as tril,
+    triu as triu,
+)
 from minitorch_dist.tensors.ops.shapes.reshaping import (
     flatten as flatten,
     ravel as ravel,
@@ -383,11 +338,12 @@ from minitorch_dist.tensors.ops.shapes.reshaping import (
     unflatten as unflatten,
     unsqueeze as unsqueeze,
 )
-from minitorch_dist.tensors.ops.shapes.striding import as_strided as as_strided
 from minitorch_dist.tensors.ops.statistics.counting import (
     argwhere as argwhere,
+    bucketize as bucketize,
     nonzero as nonzero,
     searchsorted as searchsorted,
+    unique as unique,
 )
 from minitorch_dist.tensors.ops.statistics.differences import diff as diff
 from minitorch_dist.tensors.ops.statistics.similarity import cosine_similarity as cosine_similarity
@@ -403,7 +359,6 @@ from minitorch_dist.version import __version__ as __version__
 
 importlib.import_module("minitorch_dist.tensors.malloc_tuning").keep()
 
-_offer_out(globals())
 
 newaxis = None  # torch has numpy's name for a new axis in an index
 

@@ -15,14 +15,10 @@ from minitorch_dist.nn import (
 from minitorch_dist.nn.modules.activation import (
     ELU as ELU,
     GELU as GELU,
-    SELU as SELU,
-    Hardtanh as Hardtanh,
     LeakyReLU as LeakyReLU,
     LogSigmoid as LogSigmoid,
     LogSoftmax as LogSoftmax,
-    PReLU as PReLU,
     ReLU as ReLU,
-    ReLU6 as ReLU6,
     Sigmoid as Sigmoid,
     SiLU as SiLU,
     Softmax as Softmax,
@@ -42,13 +38,11 @@ from minitorch_dist.nn.modules.container import (
 from minitorch_dist.nn.modules.conv import (
     Conv1d as Conv1d,
     Conv2d as Conv2d,
-    ConvTranspose1d as ConvTranspose1d,
     ConvTranspose2d as ConvTranspose2d,
 )
 from minitorch_dist.nn.modules.distance import CosineSimilarity as CosineSimilarity
 from minitorch_dist.nn.modules.dropout import (
     Dropout as Dropout,
-    Dropout1d as Dropout1d,
     Dropout2d as Dropout2d,
 )
 from minitorch_dist.nn.modules.flatten import Flatten as Flatten, Unflatten as Unflatten
@@ -72,24 +66,11 @@ from minitorch_dist.nn.modules.normalization import (
     LayerNorm as LayerNorm,
     RMSNorm as RMSNorm,
 )
-from minitorch_dist.nn.modules.padding import (
-    ConstantPad1d as ConstantPad1d,
-    ConstantPad2d as ConstantPad2d,
-    ReflectionPad1d as ReflectionPad1d,
-    ReflectionPad2d as ReflectionPad2d,
-    ReplicationPad1d as ReplicationPad1d,
-    ReplicationPad2d as ReplicationPad2d,
-    ZeroPad1d as ZeroPad1d,
-    ZeroPad2d as ZeroPad2d,
-)
 from minitorch_dist.nn.modules.parameter_container import ParameterList as ParameterList
 from minitorch_dist.nn.modules.pixelshuffle import PixelShuffle as PixelShuffle
 from minitorch_dist.nn.modules.pooling import (
-    AdaptiveAvgPool1d as AdaptiveAvgPool1d,
     AdaptiveAvgPool2d as AdaptiveAvgPool2d,
-    AvgPool1d as AvgPool1d,
     AvgPool2d as AvgPool2d,
-    MaxPool1d as MaxPool1d,
     MaxPool2d as MaxPool2d,
 )
 from minitorch_dist.nn.modules.rnn import (

@@ -2,25 +2,20 @@
 
 from minitorch_dist import not_offered
 from minitorch_dist.nn.softmax import log_softmax as log_softmax, softmax as softmax
-from minitorch_dist.tensors.extras.rearranging import one_hot as one_hot
 from minitorch_dist.tensors.ops.elementwise.exponentials import sigmoid as sigmoid
 from minitorch_dist.tensors.ops.elementwise.trigonometry import tanh as tanh
 from minitorch_dist.tensors.ops.images.adaptive_pooling import (
-    adaptive_avg_pool1d as adaptive_avg_pool1d,
     adaptive_avg_pool2d as adaptive_avg_pool2d,
 )
 from minitorch_dist.tensors.ops.images.convolution import (
     conv1d as conv1d,
     conv2d as conv2d,
-    conv_transpose1d as conv_transpose1d,
     conv_transpose2d as conv_transpose2d,
 )
 from minitorch_dist.tensors.ops.images.padding import pad as pad
 from minitorch_dist.tensors.ops.images.pixels import pixel_shuffle as pixel_shuffle
 from minitorch_dist.tensors.ops.images.pooling import (
-    avg_pool1d as avg_pool1d,
     avg_pool2d as avg_pool2d,
-    max_pool1d as max_pool1d,
     max_pool2d as max_pool2d,
 )
 from minitorch_dist.tensors.ops.layers.activations import (
@@ -28,8 +23,6 @@ from minitorch_dist.tensors.ops.layers.activations import (
     elu_ as elu_,
     gelu as gelu,
     logsigmoid as logsigmoid,
-    selu as selu,
-    selu_ as selu_,
     silu as silu,
     softplus as softplus,
 )
@@ -42,12 +35,12 @@ from minitorch_dist.tensors.ops.layers.classification import (
 )
 from minitorch_dist.tensors.ops.layers.dropout import (
     dropout as dropout,
-    dropout1d as dropout1d,
     dropout2d as dropout2d,
 )
 from minitorch_dist.tensors.ops.layers.embedding import (
     embedding as embedding,
     embedding_bag as embedding_bag,
+    one_hot as one_hot,
 )
 from minitorch_dist.tensors.ops.layers.layer_norm import (
     layer_norm as layer_norm,
@@ -69,13 +62,9 @@ from minitorch_dist.tensors.ops.layers.normalization import (
     instance_norm as instance_norm,
 )
 from minitorch_dist.tensors.ops.layers.rectifiers import (
-    hardtanh as hardtanh,
-    hardtanh_ as hardtanh_,
     leaky_relu as leaky_relu,
     leaky_relu_ as leaky_relu_,
-    prelu as prelu,
     relu as relu,
-    relu6 as relu6,
     relu_ as relu_,
 )
 from minitorch_dist.tensors.ops.statistics.similarity import (

@@ -16,7 +16,6 @@ Lowest first: a module imports only what stands before it.
     generator distributions         random numbers: a stream for each seed
     masks printing                  gradients that flow in some places only; how a tensor reads
     ops                             the operations, each with its gradient beside it
-    extras                          operations that the house itself does not use
     state                           a tensor's fields as torch shows them
     tensor                          the class that lists the operations as methods
 

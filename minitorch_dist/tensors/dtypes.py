@@ -138,8 +138,3 @@ def result_of(dimensioned: dtype | None, zero_dim: dtype | None, scalar: dtype |
             result = to_complex(result) if result and meets_float else candidate
     assert result is not None, "nothing to promote"
     return result
-
-
-def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether an in-place result of type `source` may be stored in `target`."""
-    return from_.category <= to.category

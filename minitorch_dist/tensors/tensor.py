@@ -10,7 +10,6 @@ from minitorch_dist.tensors.autograd import attended as attended, view_notes as 
 from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import operations
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.extras.methods import ExtraMethods
 from minitorch_dist.tensors.ops import gradients, operators
 from minitorch_dist.tensors.ops.along_axes import (
     extrema,
@@ -26,7 +25,6 @@ from minitorch_dist.tensors.ops.elementwise import (
     conversion,
     copying,
     division,
-    error_function,
     exponentials,
     extremes,
     filling,
@@ -39,7 +37,7 @@ from minitorch_dist.tensors.ops.elementwise import (
 )
 from minitorch_dist.tensors.ops.indexing import gathering, indexing, masking, selecting
 from minitorch_dist.tensors.ops.layers import rectifiers, softmaxes
-from minitorch_dist.tensors.ops.linear_algebra import matrices, products
+from minitorch_dist.tensors.ops.linear_algebra import products
 from minitorch_dist.tensors.ops.making import draws, exchange, legacy, random_fill, siblings
 from minitorch_dist.tensors.ops.shapes import (
     axes,
@@ -50,12 +48,12 @@ from minitorch_dist.tensors.ops.shapes import (
     rearranging,
     reshaping,
     scalars,
-    striding,
 )
 from minitorch_dist.tensors.ops.statistics import counting, differences
+from minitorch_dist.tensors.state import TensorState
 
 
-class Tensor(ExtraMethods):
+class Tensor(TensorState):
     def __new__(cls, *args: Any, **options: Any) -> Self:
         return legacy.new(cls, *args, **options)
 
@@ -84,12 +82,8 @@ class Tensor(ExtraMethods):
     add_ = updating.add_
     sub = arithmetic.sub
     sub_ = updating.sub_
-    subtract = arithmetic.subtract
-    subtract_ = updating.subtract_
     mul = operations.mul
     mul_ = updating.mul_
-    multiply = operations.multiply
-    multiply_ = updating.multiply_
     neg = arithmetic.neg
     neg_ = arithmetic.neg_
     positive = arithmetic.positive
@@ -97,10 +91,6 @@ class Tensor(ExtraMethods):
     # division
     div = division.div
     div_ = updating.div_
-    divide = division.divide
-    divide_ = updating.divide_
-    true_divide = division.true_divide
-    true_divide_ = updating.true_divide_
     floor_divide = division.floor_divide
     floor_divide_ = division.floor_divide_
     remainder = division.remainder
@@ -118,7 +108,9 @@ class Tensor(ExtraMethods):
     exp = exponentials.exp
     expm1 = exponentials.expm1
     log = exponentials.log
+    exp2 = exponentials.exp2
     log1p = exponentials.log1p
+    log2 = exponentials.log2
     sigmoid = exponentials.sigmoid
 
     # trigonometry
@@ -131,7 +123,6 @@ class Tensor(ExtraMethods):
 
     # rounding
     abs = rounding.abs
-    absolute = rounding.absolute
     floor = rounding.floor
     ceil = rounding.ceil
     trunc = rounding.trunc
@@ -143,12 +134,8 @@ class Tensor(ExtraMethods):
     minimum = extremes.minimum
     clamp = extremes.clamp
     clamp_ = extremes.clamp_
-    clip = extremes.clip
-    clip_ = extremes.clip_
     clamp_min = extremes.clamp_min
-    clamp_min_ = extremes.clamp_min_
     clamp_max = extremes.clamp_max
-    clamp_max_ = extremes.clamp_max_
 
     # filling
     fill_ = filling.fill_
@@ -163,12 +150,16 @@ class Tensor(ExtraMethods):
     ge = comparison.ge
     isnan = comparison.isnan
     isfinite = comparison.isfinite
+    isinf = comparison.isinf
     isclose = comparison.isclose
     allclose = comparison.allclose
     equal = comparison.equal
     where = comparison.choose
 
     # logic
+    logical_and = logic.logical_and
+    logical_or = logic.logical_or
+    logical_not = logic.logical_not
     bitwise_and = logic.bitwise_and
     bitwise_and_ = logic.bitwise_and_
     bitwise_or = logic.bitwise_or
@@ -179,7 +170,6 @@ class Tensor(ExtraMethods):
     # activations
     relu = rectifiers.relu
     relu_ = rectifiers.relu_
-    prelu = rectifiers.prelu
 
     # reductions
     sum = operations.sum
@@ -197,9 +187,6 @@ class Tensor(ExtraMethods):
     argmax = extrema.argmax
     argmin = extrema.argmin
 
-    # error_function
-    erf = error_function.erf
-
     # softmaxes
     softmax = softmaxes.softmax
     log_softmax = softmaxes.log_softmax
@@ -212,15 +199,11 @@ class Tensor(ExtraMethods):
     # norms
     norm = norms.norm
 
-    # quantiles
-
     # mixtures
     addcmul = mixtures.addcmul
     addcmul_ = mixtures.addcmul_
     addcdiv = mixtures.addcdiv
     addcdiv_ = mixtures.addcdiv_
-    lerp = mixtures.lerp
-    lerp_ = mixtures.lerp_
 
     # operators
     __array_priority__ = 1000  # numpy's scalars leave `scalar * tensor` to the tensor
@@ -268,7 +251,7 @@ class Tensor(ExtraMethods):
     # layout
     shape = property(layout.shape)
     ndim = property(layout.ndim)
-    dim = ndimension = layout.dim
+    dim = layout.dim
     size = layout.size
     numel = nelement = layout.elements
     __len__ = layout.length
@@ -300,14 +283,11 @@ class Tensor(ExtraMethods):
     unsqueeze = reshaping.unsqueeze
     expand = broadcasting.expand
     expand_as = broadcasting.expand_as
-    broadcast_to = broadcasting.broadcast_to
-    sum_to_size = broadcasting.sum_to_size
 
     # axes
     transpose = axes.transpose
     t = axes.t
     permute = axes.permute
-    movedim = axes.movedim
     T = property(axes.T_)
     mT = property(axes.mT)  # noqa: N815 - torch's name
 
@@ -319,7 +299,6 @@ class Tensor(ExtraMethods):
     split_with_sizes = pieces.split_with_sizes
     chunk = pieces.chunk
     tensor_split = pieces.tensor_split
-    diagonal = pieces.diagonal
 
     # copying, conversion, exchange
     clone = copying.clone
@@ -328,7 +307,6 @@ class Tensor(ExtraMethods):
     detach_ = copying.detach_
     data = property(copying.get_data, copying.set_data)
     copy_ = copying.copy_
-    as_subclass = copying.as_subclass
     to = conversion.to
     type = conversion.type_
     type_as = conversion.type_as
@@ -353,12 +331,6 @@ class Tensor(ExtraMethods):
     __deepcopy__ = duplication.deep
     __reduce_ex__ = duplication.reduce
 
-    # complex numbers
-
-    # striding
-    as_strided = striding.as_strided
-    resize_ = striding.resize_
-
     # indexing
     __getitem__ = indexing.getitem
     __setitem__ = indexing.setitem
@@ -367,20 +339,18 @@ class Tensor(ExtraMethods):
     roll = rearranging.roll
     flip = rearranging.flip
     repeat = rearranging.repeat
+    repeat_interleave = rearranging.repeat_interleave
+    tril = rearranging.tril
+    triu = rearranging.triu
 
     # masking
     masked_fill = masking.masked_fill
     masked_fill_ = masking.masked_fill_
-    masked_select = masking.masked_select
 
     # selecting
     index_select = selecting.index_select
     index_add = selecting.index_add
     index_add_ = selecting.index_add_
-    index_copy = selecting.index_copy
-    index_copy_ = selecting.index_copy_
-    index_put = selecting.index_put
-    index_put_ = selecting.index_put_
 
     # gathering
     gather = gathering.gather
@@ -409,13 +379,10 @@ class Tensor(ExtraMethods):
     new_ones = siblings.new_ones
     new_empty = siblings.new_empty
     new_full = siblings.new_full
-    bernoulli = draws.bernoulli
     multinomial = draws.multinomial
     uniform_ = random_fill.uniform_
     normal_ = random_fill.normal_
     random_ = random_fill.random_
-    bernoulli_ = random_fill.bernoulli_
-    exponential_ = random_fill.exponential_
     __hash__ = TensorBase.__hash__  # a class with `__eq__` has to say so
     layout = property(layout.layout_of)  # last: it hides the module
 
@@ -425,13 +392,8 @@ class Tensor(ExtraMethods):
     __rmatmul__ = operations.reflected(operators.swap(products.matmul))
     mm = products.mm
     bmm = products.bmm
-    mv = products.mv
     dot = products.dot
     outer = products.outer
-
-    # added_products
-
-    # contraction
 
     # ordering
     sort = ordering.sort
@@ -441,21 +403,13 @@ class Tensor(ExtraMethods):
     # counting
     nonzero = counting.nonzero
     argwhere = counting.argwhere
+    unique = counting.unique
 
     # scans
     cumsum = scans.cumsum
 
     # differences
     diff = differences.diff
-
-    # matrices
-    trace = matrices.trace
-
-    # decompositions
-
-    # pseudoinverse
-
-    # solving
 
 
 TensorBase.plain = Tensor

@@ -41,7 +41,6 @@ LAYERS: dict[str, tuple[Make, Shape, Shape]] = {
     "GELU": (nn.GELU, (2, 3), (2, 3)),
     "SiLU": (nn.SiLU, (2, 3), (2, 3)),
     "ReLU": (nn.ReLU, (2, 3), (2, 3)),
-    "PReLU": (nn.PReLU, (2, 3), (2, 3)),
     "Softmax": (lambda: nn.Softmax(-1), (2, 3), (2, 3)),
     "LogSoftmax": (lambda: nn.LogSoftmax(0), (2, 3), (2, 3)),
     "Flatten": (nn.Flatten, (2, 3, 4), (2, 12)),

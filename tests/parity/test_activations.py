@@ -17,9 +17,9 @@ from tests.parity.test_elementwise import DTYPES, agree, draw
 pytestmark = pytest.mark.parity
 
 CALLS: list[tuple[str, tuple[Any, ...]]] = [
-    ("relu", ()), ("relu6", ()), ("leaky_relu", ()), ("leaky_relu", (0.2,)), ("elu", ()),
-    ("elu", (1.5,)), ("selu", ()), ("gelu", ()), ("silu", ()), ("hardtanh", ()), ("hardtanh", (-0.5, 1.5)),
-    ("hardtanh", (1.0, -1.0)), ("softplus", ()), ("softplus", (2.0, 3.0)), ("logsigmoid", ()),
+    ("relu", ()), ("leaky_relu", ()), ("leaky_relu", (0.2,)), ("elu", ()),
+    ("elu", (1.5,)), ("gelu", ()), ("silu", ()),
+    ("softplus", ()), ("softplus", (2.0, 3.0)), ("logsigmoid", ()),
 ]  # fmt: skip
 
 
@@ -76,20 +76,9 @@ def test_in_place(name: str, args: tuple[Any, ...]) -> None:
         assert hasattr(mtd.nn.functional, name + "_")
 
 
-def test_prelu() -> None:
-    x, one = draw((2, 3, 4), "float32", -4, 4), np.array([0.25], "float32")
-    for weight in (one, np.array([0.1, 0.2, 0.3], "float32"), np.array(0.25, "float32")):
-        agree(lambda t, x, w: t.prelu(x, w), x, weight)
-    agree(lambda t, x, w: x.prelu(w), x[0, 0], one)
-    agree(lambda t, x, w: t.prelu(x, w), x[0, 0], np.ones(4, "float32"))
-    agree(lambda t, x, w: t.prelu(x, w), x, np.ones(2, "float32"))
-    agree(lambda t, x, w: t.prelu(x, w), x, np.ones((1, 3), "float32"))
-    agree(lambda t, x, w: t.prelu(x, w), x, np.ones(1))
-
-
 def test_torch_level_names() -> None:
     x = draw((3, 4), "float32", -4, 4)
-    for name in ("relu", "selu"):
+    for name in ("relu",):
         agree(lambda t, x: getattr(t, name)(x), x)
         agree(lambda t, x: getattr(t, name + "_")(x * 1), x)
 

@@ -302,7 +302,6 @@ REFUSED: list[Program] = [
     lambda t: leaf(t, 3).view(3).mul_(2),
     lambda t: (leaf(t, 3) * 2).unbind()[1].mul_(2),
     lambda t: (leaf(t, 3) * 2).unbind()[1].view(1).mul_(2),
-    lambda t: (leaf(t, 3) * 2).view(3).detach_(),
     lambda t: _view_in(t, t.no_grad(), leaf(t, 3)).mul_(2),
     lambda t: _view_in(t, t.no_grad(), leaf(t, 3) * 2).mul_(2),
     lambda t: _view_in(t, t.no_grad(), t.ones(3)).mul_(leaf(t, 3)),

@@ -95,11 +95,6 @@ def test_conv_transpose2d(image: Any, kernel: Any, arguments: Any) -> None:
     same(lambda t, x, w: t.nn.functional.conv_transpose2d(x, w, **arguments), x, w, rtol=1e-8)
 
 
-def test_conv_transpose1d() -> None:
-    x, w, b = arrays((2, 3, 20), (3, 4, 3), (4,))
-    same(lambda t, x, w, b: t.conv_transpose1d(x, w, b, 2, 1, 1, 1, 2), x, w, b, rtol=1e-8)
-
-
 @pytest.mark.parametrize("missing", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 2)])
 def test_only_the_gradients_that_are_wanted(missing: tuple[int, ...]) -> None:
     def expression(t: Any, *tensors: Any) -> Any:

@@ -12,7 +12,6 @@ pytestmark = pytest.mark.parity
 
 NAMES = [
     "dropout",
-    "dropout1d",
     "dropout2d",
 ]
 F = mtd.nn.functional
@@ -21,10 +20,6 @@ F = mtd.nn.functional
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dims", [1, 2, 3, 4, 5, 6])
 def test_without_chance(name: str, dims: int) -> None:
-    if name == "dropout1d" and dims not in (2, 3):
-        with pytest.raises(RuntimeError, match="forgets whole channels"):
-            getattr(F, name)(mtd.ones((2, 3, 2, 2, 1, 2)[:dims]))
-        return
     x = np.random.default_rng(1).standard_normal((2, 3, 2, 2, 1, 2)[:dims])
     for p, training in [(0.5, False), (0.0, True), (1.0, True), (1.5, True), (-0.1, False)]:
         same(lambda t, x, *a: getattr(t.nn.functional, name)(x, *a), x, p, training)
@@ -34,8 +29,6 @@ def test_without_chance(name: str, dims: int) -> None:
     ("name", "shape", "own"),
     [
         ("dropout", (30, 40), 2),
-        ("dropout1d", (30, 40, 5), 2),
-        ("dropout1d", (400, 5), 1),
         ("dropout2d", (30, 40, 2, 3), 2),
         ("dropout2d", (30, 40), 2),
         ("dropout2d", (30, 40, 3), 2),

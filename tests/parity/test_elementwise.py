@@ -47,7 +47,6 @@ ANYWHERE = [
     "sigmoid",
     "sin",
     "cos",
-    "tan",
     "atan",
     "tanh",
     "square",
@@ -63,9 +62,8 @@ ANYWHERE = [
     "isinf",
     "isfinite",
     "logical_not",
-    "absolute",
 ]
-POSITIVE = ["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"]
+POSITIVE = ["log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal"]
 WITHIN_ONE = ["asin", "acos"]
 UNARY = (
     [(name, -3.0, 3.0) for name in ANYWHERE]
@@ -89,7 +87,7 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, np.inf, -np.inf, np.na
 
 @pytest.mark.parametrize("name", [u[0] for u in UNARY])
 def test_special_values(name: str) -> None:
-    if name in ("sin", "cos", "tan"):  # of 1e30 the last digits differ by libraries
+    if name in ("sin", "cos"):  # of 1e30 the last digits differ by libraries
         agree(lambda t, x: getattr(t, name)(x), SPECIAL[:-2].astype("float32"))
     else:
         agree(lambda t, x: attrgetter(name)(t)(x), SPECIAL.astype("float32"))
@@ -100,7 +98,6 @@ BINARY = [
     "sub",
     "mul",
     "div",
-    "true_divide",
     "floor_divide",
     "remainder",
     "pow",
@@ -112,16 +109,11 @@ BINARY = [
     "le",
     "gt",
     "ge",
-    "less",
-    "not_equal",
     "logical_and",
     "logical_or",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
-    "subtract",
-    "multiply",
-    "divide",
 ]
 PAIRS = [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((0, 3), (1, 3)), ((), (2, 2))]
 
@@ -232,18 +224,7 @@ def test_operators_in_place(symbol: str) -> None:
             agree(lambda t, x, y: (operator(x, y.double()), x), x, y, dtype=dtype, grad=False)
 
 
-UNARY_IN_PLACE = [
-    "exp",
-    "sigmoid",
-    "tanh",
-    "abs",
-    "neg",
-    "sign",
-    "log",
-    "sqrt",
-    "zero",
-    "relu",
-]
+UNARY_IN_PLACE = ["neg", "zero", "relu"]
 
 
 @pytest.mark.parametrize("name", UNARY_IN_PLACE)
@@ -349,7 +330,6 @@ def test_clamp() -> None:
         (float("nan"), 1),
     ):
         agree(lambda t, x: t.clamp(x, low, high), x)
-        agree(lambda t, x: x.clip(min=low, max=high), x[:5].astype("int64"))
         agree(lambda t, x: (x.clamp_(low, high), x), x, grad=False)
         agree(lambda t, x: x.clone().clamp_(low, high), x)
     low, high = np.array([-1, 0, 1, -1, 0, 1], "float32"), np.array([1, -1, 1, 0, 3, 1], "float32")
@@ -395,10 +375,6 @@ def test_three_operands() -> None:
         for name in ("addcmul", "addcdiv"):
             agree(lambda t, x, y, z: getattr(t, name)(x, y, z, value=value), x, y, z)
             agree(lambda t, x, y, z: getattr(x.clone(), name + "_")(y[:1], z, value=value), x, y, z)
-    for weight in (0.0, 0.3, 0.7, 1):
-        agree(lambda t, x, y: t.lerp(x, y, weight), x, y)
-        agree(lambda t, x, y: x.clone().lerp_(y, weight), x, y)
-    agree(lambda t, x, y, z: t.lerp(x, y, z), x, y, z - 1)
 
 
 def test_rounding() -> None:

@@ -111,8 +111,6 @@ OPERATIONS: list[Any] = [
     lambda t, new: t.matmul(new(4), new(2, 4, 5)),
     lambda t, new: t.matmul(new(3, 4), new(2, 4, 5)),
     lambda t, new: t.matmul(new(2, 3, 4), new(2, 4, 5)),
-    lambda t, new: t.addmm(new(5), new(3, 4), new(4, 5)),
-    lambda t, new: t.baddbmm(new(2, 3, 5), new(2, 3, 4), new(2, 4, 5)),
     lambda t, new: t.addcmul(new(3), new(3), new(3)),
     lambda t, new: t.where(t.ones(3) > 0, new(3), new(3)),
     lambda t, new: t.cat([new(3), new(3), new(3), new(3)]),
@@ -122,7 +120,6 @@ OPERATIONS: list[Any] = [
     lambda t, new: t.matmul(new(3, 4), new(4)),
     lambda t, new: t.bmm(new(2, 3, 4), new(2, 4, 5)),
     lambda t, new: t.nn.functional.mse_loss(new(3), new(3)),
-    lambda t, new: t.nn.functional.prelu(new(3), new(1)),
 ]
 
 

@@ -25,10 +25,8 @@ b = a[:, 1:]; c = b[0]; c.add_(1); b.mul_(c); a[0, 0] = c.sum()
 b, c = a[0], a[0]; b.mul_(3); d = c * 2; c.add_(d)
 a[:, 0] = a[:, 1] * a[:, 2]
 a[1:] = a[:1] * w[0]; a.t()[1].copy_(w[:, 2])
-a.diagonal().mul_(2); a.diagonal(1).copy_(w[0, :2])
 a[a.detach() > 3] = w[0, 0]; a[0][w.detach()[0] > 0] = 5
 a[[1, 0, 1]] = w[[0, 1, 0]] * 2; a.index_add_(0, t.tensor([0, 0]), w)
-a.view(6).as_strided((3,), (2,), 1).mul_(w[0])
 b = a.expand(2, 2, 3); a.mul_(3); a[0] = b[1, 1]
 b = a.detach(); b.add_(1); a[0] = b[1]
 a[0].copy_(a[1]); a[1].copy_(a[0])
@@ -36,7 +34,6 @@ a.masked_fill_(w.detach() > 0, 1); a[0].masked_fill_(w.detach()[1] > 0, w[0, 0])
 a.view(3, 2)[1] = w.view(-1)[:2]; a[0].zero_()
 b = a[0:1]; b[...] = w[:1]; b[:, None] = 2
 a.scatter_(1, t.tensor([[0, 2]]), w[:1, :2]); a[1].scatter_add_(0, t.tensor([0, 0, 1]), w[0])
-a.tril_(); a[1].clamp_(min=2)
 b, c = a.split(1); a.mul_(2)
 b, c = a.split(1); b.mul_(2)
 b, c = a.unbind(); b.add_(1)
@@ -72,7 +69,7 @@ def scripts(draw: Any) -> list[tuple[Any, ...]]:
         source = draw(st.integers(0, number))
         kind = draw(st.sampled_from(["view", "view", "write", "write", "read"]))
         if kind == "view":
-            what = draw(st.sampled_from(["[0]", "[-1:]", "[..., 0]", "[..., 1:]", ".t()", ".view(-1)", ".unsqueeze(0)", "[None]", ".diagonal()", ".transpose(0, -1)", "[:, ::2]", ".reshape(-1)[1:]", ".squeeze()", "[...]", ".view_as(v)".replace("v)", "%s)")]))  # fmt: skip
+            what = draw(st.sampled_from(["[0]", "[-1:]", "[..., 0]", "[..., 1:]", ".t()", ".view(-1)", ".unsqueeze(0)", "[None]", ".transpose(0, -1)", "[:, ::2]", ".reshape(-1)[1:]", ".squeeze()", "[...]", ".view_as(v)".replace("v)", "%s)")]))  # fmt: skip
             steps.append(("view", source, what))
         elif kind == "write":
             what = draw(st.sampled_from([".mul_(2)", ".add_(w)", "[0] = w", ".mul_(%s)", ".copy_(%s * 1)", "[..., 0] = 3.0", "[%s.detach() > 0] = w", ".add_(%s * %s)"]))  # fmt: skip

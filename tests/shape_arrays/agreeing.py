@@ -30,20 +30,19 @@ def leaves(value: Any) -> list[Any]:
     return [value]
 
 
-def described(value: Any, laid_out: bool) -> Any:
-    """All that can be said of a value without its numbers; its strides where `laid_out`."""
+def described(value: Any) -> Any:
+    """All that can be said of a value without its numbers."""
     if not isinstance(value, mtd.Tensor):
         return value if isinstance(value, PLAIN) else type(value)
     # A step along an axis of one element, or of an empty tensor, means nothing.
     steps = [s for s, n in zip(value.stride(), value.shape, strict=True) if n > 1 and value.numel()]
     node = None if value.grad_fn is None else value.grad_fn.name()
-    steps = steps if laid_out else []
     return tuple(value.shape), value.dtype, steps, str(value.device), value.requires_grad, node
 
 
-def difference(call: Callable[[], Any], laid_out: bool = True) -> str | None:
+def difference(call: Callable[[], Any]) -> str | None:
     """None if `call` gives the same with numbers and without; NEEDS_NUMBERS where it refuses; else the difference."""
-    return compared(outcome(call), without_numbers(call), laid_out)
+    return compared(outcome(call), without_numbers(call))
 
 
 def without_numbers(call: Callable[[], Any]) -> Any:
@@ -51,7 +50,7 @@ def without_numbers(call: Callable[[], Any]) -> Any:
         return outcome(call)
 
 
-def compared(before: Any, after: Any, laid_out: bool = True) -> str | None:
+def compared(before: Any, after: Any) -> str | None:
     if isinstance(after, NumbersNeeded):
         return None if isinstance(before, Exception) else NEEDS_NUMBERS
     if isinstance(before, Exception) or isinstance(after, Exception):
@@ -59,11 +58,11 @@ def compared(before: Any, after: Any, laid_out: bool = True) -> str | None:
     for value in after:
         if isinstance(value, mtd.Tensor) and not isinstance(value.array, ShapeArray):
             return f"a tensor of shape {tuple(value.shape)} has numbers"
-    expected, found = [[described(v, laid_out) for v in values] for values in (before, after)]
+    expected, found = [[described(v) for v in values] for values in (before, after)]
     return None if expected == found else f"{found} in place of {expected}"
 
 
 def said(result: Any) -> str:
     if isinstance(result, Exception):
         return repr(result)
-    return f"{[described(value, True) for value in result]}"
+    return f"{[described(value) for value in result]}"

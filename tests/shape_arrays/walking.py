@@ -29,30 +29,26 @@ LEFT_OUT: Final = {
         data_ptr untyped_storage from_numpy frombuffer
     """,
     "it is about the graph, and not about an array": """
-        backward register_hook register_post_accumulate_grad_hook retain_grad as_subclass
+        backward register_hook register_post_accumulate_grad_hook retain_grad
     """,
     "it wants an accelerator": "cuda",
 }  # fmt: skip
 
 # The shape of what these return, or a plain Python value, depends on the numbers. Each of them has to ask for them.
 ASK_FOR_NUMBERS: Final = {
-    "nonzero", "argwhere", "unique", "masked_select", "bincount", "equal",
-    "allclose", "item", "tolist", "numpy",     "where", "one_hot",
+    "nonzero", "argwhere", "unique", "equal",
+    "allclose", "item", "tolist", "numpy", "where", "one_hot",
 }  # fmt: skip
 # In some lists a tensor stands for a number, as in `x.split(sizes)`; or an answer is the place of a largest element.
 MAY_ASK: Final = {
-    "max", "min",     "repeat_interleave", "tensor_split",
+    "max", "min", "repeat_interleave", "tensor_split", "softplus",
 }  # fmt: skip
 # With numbers, these refuse values for which they are not made.
 REFUSE_VALUES: Final = {
-    "bernoulli", "bernoulli_", "binary_cross_entropy", "floor_divide", "floor_divide_",     "remainder", "remainder_", "gather", "one_hot",
+    "binary_cross_entropy", "floor_divide", "floor_divide_", "remainder", "remainder_", "gather", "one_hot",
     }  # fmt: skip
 # With numbers, a tensor of several elements where one number is meant fails on the way, with one error or another.
 FAIL_SOMEWHERE: Final = {"elu", "elu_", "softplus"}
-# Of turned operands, numpy lays these results out by rules of its own. Their strides are not compared.
-LAID_OUT_OTHERWISE: Final = {
-    "softplus",
-}
 
 
 def left_out() -> set[str]:

@@ -23,15 +23,14 @@ Array = np.ndarray[Any, Any]
 
 UNARY: dict[str, tuple[float, float]] = {
     **dict.fromkeys(
-        ["exp", "exp2", "expm1", "sigmoid", "sin", "cos", "atan", "tanh", "square", "erf"], (-2, 2)
+        ["exp", "exp2", "expm1", "sigmoid", "sin", "cos", "atan", "tanh", "square"], (-2, 2)
     ),
-    **dict.fromkeys(["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"], (0.3, 3)),
-    **dict.fromkeys(["asin", "acos", "tan"], (-0.8, 0.8)),
+    **dict.fromkeys(["log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal"], (0.3, 3)),
+    **dict.fromkeys(["asin", "acos"], (-0.8, 0.8)),
     "abs": (0.1, 2),
 }  # fmt: skip
 ACTIVATIONS = [
     "elu",
-    "selu",
     "gelu",
     "silu",
     "softplus",
@@ -148,7 +147,7 @@ def test_no_warning_from_two_operands(name: str) -> None:
     quietly(lambda x: getattr(mtd, name)(x, mtd.zeros(())), x.detach())
 
 
-@pytest.mark.parametrize("name", [*ACTIVATIONS, "relu", "relu6", "leaky_relu", "hardtanh", "gelu"])
+@pytest.mark.parametrize("name", [*ACTIVATIONS, "relu", "leaky_relu", "gelu"])
 def test_no_warning_from_activations(name: str) -> None:
     quietly(getattr(functional, name), leaf(SPECIAL))
 
@@ -191,14 +190,6 @@ def test_quiet_equals_the_naive_form_and_leaves_no_trace() -> None:
 
 
 # ------------------------------------------------------------------------------------------- values
-
-
-@pytest.mark.parametrize(("dtype", "error"), [(mtd.float32, 1e-7), (mtd.float64, 1e-15)])
-def test_erf_to_the_last_digits(dtype: Any, error: float) -> None:
-    x = np.concatenate([np.linspace(-6, 6, 1001), 10.0 ** np.arange(-30, 0, 5), [27, -27, 1e30]])
-    ours = mtd.tensor(x, dtype=dtype)
-    exact = [math.erf(v) for v in ours.tolist()]
-    np.testing.assert_allclose(ours.erf().array, exact, rtol=error, atol=0)
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 1.2e-7), (np.float64, 1e-15)])
@@ -302,7 +293,7 @@ def test_in_place_writes_into_the_same_memory() -> None:
     array, version = x.array, x._version
     for write in (
         lambda: y.add_(1), lambda: y.sub_(mtd.ones(3)), lambda: y.mul_(2), lambda: y.div_(4.0),
-        lambda: y.clamp_(0, 1), lambda: y.exp_(), lambda: y.zero_(), lambda: y.fill_(3),
+        lambda: y.clamp_(0, 1), lambda: y.zero_(), lambda: y.fill_(3),
         lambda: y.add_(y, alpha=2), lambda: y.relu_(), lambda: y.neg_(),
     ):  # fmt: skip
         assert write() is y

@@ -19,7 +19,7 @@ def of_all_kinds() -> list[torch.Tensor]:
     (leaf * 2).sum().backward()
     return [
         torch.ones(2), leaf, leaf * 2, leaf.detach(), leaf.view(6), leaf[0], leaf.data, *leaf.unbind(0),
-        leaf.to(torch.float64), leaf.as_subclass(torch.nn.Parameter), torch.nn.Linear(2, 2).weight,
+        leaf.to(torch.float64), torch.nn.Linear(2, 2).weight,
         torch.nn.Parameter(), copy.copy(leaf), copy.deepcopy(leaf), pickle.loads(pickle.dumps(leaf)),
     ]  # fmt: skip
 

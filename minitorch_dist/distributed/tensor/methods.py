@@ -22,14 +22,11 @@ OPERATORS = {
 }  # fmt: skip
 CONVERSIONS = "bfloat16 bool double float half int long"
 ELEMENT_BY_ELEMENT = (
-    "abs ceil clamp clamp_max clamp_min cos exp floor isfinite isinf isnan log log10 log1p log2 reciprocal",
+    "abs ceil clamp clamp_max clamp_min cos exp floor isfinite isinf isnan log log1p log2 reciprocal",
     "relu round rsqrt sigmoid sign sin sqrt square tanh",
 )
-IN_PLACE = (
-    "abs_ add_ addcdiv_ addcmul_ clamp_ clamp_max_ clamp_min_ copy_ div_ exp_ fill_ lerp_ log_ mul_ neg_ pow_",
-    "relu_ sigmoid_ sqrt_ sub_ tanh_ zero_",
-)
-RANDOM = "bernoulli_ exponential_ normal_ random_ uniform_"
+IN_PLACE = "add_ addcdiv_ addcmul_ clamp_ copy_ div_ fill_ mul_ neg_ pow_ relu_ sub_ zero_"
+RANDOM = "normal_ random_ uniform_"
 
 
 def _operator(operation: Callable[..., Any]) -> tuple[Any, Any]:
@@ -149,7 +146,7 @@ def attach() -> None:
         setattr(DTensor, f"__r{name}__", reflected)
     made = [
         (CONVERSIONS, _element_by_element), *((names, _element_by_element) for names in ELEMENT_BY_ELEMENT),
-        *((names, _in_place) for names in IN_PLACE), (RANDOM, _random),
+        (IN_PLACE, _in_place), (RANDOM, _random),
     ]  # fmt: skip
     for names, make in made:
         for name in names.split():

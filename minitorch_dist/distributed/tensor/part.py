@@ -116,7 +116,7 @@ WITHOUT_A_TENSOR = (
 )
 """Methods that pass by what an operation asks: they make no tensor, or write into one."""
 OF_SHAPES = (
-    "__getitem__ chunk expand expand_as flatten flip movedim narrow permute ravel reshape reshape_as roll",
+    "__getitem__ chunk expand expand_as flatten flip narrow permute ravel reshape reshape_as roll",
     "select split squeeze t tensor_split transpose unbind unflatten unsqueeze view view_as",
     "__matmul__ __rmatmul__ matmul mean mm softmax",
 )

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from minitorch_dist.nn import functional as F, init as fill
+from minitorch_dist.nn import functional as F
 from minitorch_dist.nn.modules.applied import Applied
-from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors.ops.making import creation
-from minitorch_dist.tensors.tensor import Tensor
 
 # ---------------------------------------------------------------------------------------- rectifiers
 
@@ -30,12 +24,6 @@ class ReLU(_Inplace):
     function = staticmethod(F.relu)
 
 
-class ReLU6(_Inplace):
-    """min(max(x, 0), 6)"""
-
-    function = staticmethod(F.relu6)
-
-
 class LeakyReLU(Applied):
     """x above zero, negative_slope · x below."""
 
@@ -44,41 +32,6 @@ class LeakyReLU(Applied):
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__()
         self.negative_slope, self.inplace = negative_slope, inplace
-
-
-class PReLU(Module):
-    """Leaky, with a slope that is learnt: one, or one per channel."""
-
-    weight: Tensor
-
-    def __init__(
-        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__()
-        self.num_parameters, self.init = num_parameters, init
-        self.weight = Parameter(creation.empty(num_parameters, device=device, dtype=dtype))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        fill.constant_(self.weight, self.init)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.prelu(input, self.weight)
-
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
-
-
-class Hardtanh(Applied):
-    """x, kept within [min_val, max_val]."""
-
-    function, options = staticmethod(F.hardtanh), ("min_val", "max_val", "inplace")
-
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
-        if self.max_val <= self.min_val:
-            raise AssertionError("max_val must be larger than min_val")
 
 
 # ------------------------------------------------------------------------------------- smooth steps
@@ -103,10 +56,6 @@ class SiLU(_Inplace):
     """x · sigmoid(x)"""
 
     function = staticmethod(F.silu)
-
-
-class SELU(_Inplace):
-    function = staticmethod(F.selu)
 
 
 class ELU(Applied):

@@ -13,7 +13,6 @@ from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 PADDINGS = ("valid", "same")
-MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
@@ -49,9 +48,9 @@ class _ConvNd(Module):
             raise ValueError("in_channels must be divisible by groups")
         if out_channels % groups:
             raise ValueError("out_channels must be divisible by groups")
-        if padding_mode not in MODES:
-            raise ValueError(
-                f"padding_mode must be one of {MODES}, but got padding_mode='{padding_mode}'"
+        if padding_mode != "zeros":
+            raise NotImplementedError(
+                f"padding_mode={padding_mode!r} is not offered: zeros are; PyTorch has other modes"
             )
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size = repeated(kernel_size, self.dims)
@@ -59,8 +58,7 @@ class _ConvNd(Module):
         self.padding = padding if isinstance(padding, str) else repeated(padding, self.dims)
         self.dilation = repeated(dilation, self.dims)
         self.output_padding = repeated(output_padding, self.dims)
-        self.padding_mode = padding_mode
-        self._reversed_padding_repeated_twice = self._pad_arguments()
+        self._check_padding()
         ends = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (ends[0], ends[1] // groups, *self.kernel_size)
         self.weight = Parameter(creation.empty(shape, device=device, dtype=dtype))
@@ -70,23 +68,13 @@ class _ConvNd(Module):
             self.register_parameter("bias", None)
         self.reset_parameters()
 
-    def _pad_arguments(self) -> list[int]:
-        """The padding as `F.pad` takes it, last dimension first: for all modes but zeros."""
-        if not isinstance(self.padding, str):
-            return [n for n in reversed(self.padding) for _ in range(2)]
-        if self.padding not in PADDINGS:
+    def _check_padding(self) -> None:
+        if isinstance(self.padding, str) and self.padding not in PADDINGS:
             raise ValueError(
                 f"Invalid padding string {self.padding!r}, should be one of {PADDINGS}"
             )
-        if self.padding == "valid":
-            return [0, 0] * self.dims
-        if any(s != 1 for s in self.stride):
+        if self.padding == "same" and any(s != 1 for s in self.stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
-        found = []
-        for dilation, size in zip(reversed(self.dilation), reversed(self.kernel_size), strict=True):
-            total = dilation * (size - 1)
-            found += [total // 2, total - total // 2]
-        return found
 
     def reset_parameters(self) -> None:
         """Weights and biases uniform in ±1/√fan_in."""
@@ -97,12 +85,8 @@ class _ConvNd(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        padding: Any = self.padding
-        if self.padding_mode != "zeros":
-            input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-            padding = 0
         return self.convolve(  # type: ignore[no-any-return]
-            input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
+            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
         )
 
     def extra_repr(self) -> str:
@@ -120,8 +104,6 @@ class _ConvNd(Module):
             text += f", groups={self.groups}"
         if self.bias is None:
             text += ", bias=False"
-        if self.padding_mode != "zeros":
-            text += f", padding_mode={self.padding_mode}"
         return text
 
 
@@ -161,8 +143,6 @@ class ConvTranspose2d(_ConvNd):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        if padding_mode != "zeros":
-            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups,
                          bias, padding_mode, device, dtype, output_padding=output_padding)  # fmt: skip
 
@@ -171,7 +151,3 @@ class ConvTranspose2d(_ConvNd):
             input, self.weight, self.bias, self.stride, self.padding, self.output_padding,
             self.groups, self.dilation,
         )  # fmt: skip
-
-
-class ConvTranspose1d(ConvTranspose2d):
-    convolve, dims = staticmethod(F.conv_transpose1d), 1

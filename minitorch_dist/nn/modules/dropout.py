@@ -25,13 +25,6 @@ class Dropout(_DropoutNd):
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
-class Dropout1d(_DropoutNd):
-    """Whole channels of (N, C, L) or (C, L)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout1d(input, self.p, self.training, self.inplace)
-
-
 class Dropout2d(_DropoutNd):
     """Whole channels of (N, C, H, W)."""
 

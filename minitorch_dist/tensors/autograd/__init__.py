@@ -5,6 +5,7 @@ hooks         functions that are called when a gradient passes by
 nodes         torch's names for a node, and what a checkpoint does to it
 view_notes    why some views must not be written to
 joint         operations with several results, or with one function for all gradients
+overwriting   writes into a tensor that enter its history
 passes        the backward pass that is running
 attended      a pass with hooks, with `inputs`, or with an observer
 """

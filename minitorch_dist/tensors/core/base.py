@@ -123,12 +123,6 @@ def bare(cls: type[T], array: Array, storage: Storage) -> T:
     return out
 
 
-def stand_in(out: TensorBase, for_: TensorBase) -> None:
-    """Let `out` be the same as another tensor, apart from what users wrote on it."""
-    for name in TensorBase.__slots__[2:]:
-        setattr(out, name, getattr(for_, name))
-
-
 _CLASS_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
                 "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
                 "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat",

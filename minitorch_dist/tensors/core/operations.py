@@ -112,9 +112,6 @@ def plus(input: T | Number, number: T | Number) -> T:
     return record(out, "AddBackward0", (input, lambda g: g))
 
 
-multiply = mul
-
-
 def plain(x: Array, other: Any) -> bool:
     """Whether `other` is a number that meets `x` without changing its type."""
     return (type(other) is float or type(other) is int) and x.dtype.kind not in "iub"

@@ -93,3 +93,10 @@ def overlaps(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
+
+
+def dense(x: Array) -> Array:
+    """A copy with the strides of `x`, if its elements lie densely; else row by row."""
+    if 0 in x.strides and x.size > 1:  # expanded: numpy would keep an odd order
+        return x.copy(order="C")
+    return x.copy(order="K")

@@ -1,9 +1,8 @@
 """Arrays without numbers: a shape, an element type and strides, and no bytes.
 
     array       the type: a numpy array over addresses that are reserved and never written
-    layouts     the strides that numpy gives to a result
+    answers     shape, type and strides of a result: numpy is asked with small arrays
     selection   the shape that an index gives
-    ufuncs      answers of `np.add` and its kin, and of their reductions
     functions   answers of `np.concatenate` and its kin, and the methods of an array
     mode        where new arrays have no numbers: on the device `meta`, and in a block
 

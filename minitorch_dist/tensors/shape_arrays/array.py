@@ -7,7 +7,7 @@ system has given to this process to read and which hold no memory.
     x = ShapeArray((8192, 4096), np.float32)
     (x @ x.T).shape          (8192, 8192), at once
 
-numpy asks `__array_ufunc__` and `__array_function__` before it computes; `ufuncs` and `functions` answer. A function of numpy
+numpy asks `__array_ufunc__` and `__array_function__` before it computes; `answers` and `functions` answer. A function of numpy
 that is written in Python and has no rule runs as it is, by way of `super().__array_function__`.
 A caller that needs a number gets `NumbersNeeded`. `x.any()` and `x.all()` of a whole array are an exception: operations
 ask them to refuse wrong values, and here no value is wrong. As a condition `any` is False, and `all` is True.
@@ -147,17 +147,8 @@ class ShapeArray(np.ndarray[Any, Any]):
         return HANDLERS["select"](self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if has_mask(key):
-            return  # how many places it names, the numbers would say
-        place = self[key].shape
-        given = np.shape(value)
-        extra = len(given) - len(place)
-        if any(side != 1 for side in given[: max(0, extra)]) or not _fits(
-            given[max(0, extra) :], place
-        ):
-            raise ValueError(
-                f"could not broadcast input array from shape {given} into shape {place}"
-            )
+        if not has_mask(key):  # of a mask the numbers would say how many places it names
+            np.copyto(self[key], value, casting="unsafe")
 
     def __iter__(self) -> Any:
         if not self.ndim:
@@ -210,7 +201,7 @@ class ShapeArray(np.ndarray[Any, Any]):
         return self.copy()
 
 
-HANDLERS: Final[dict[str, Any]] = {}  # `ufuncs`, `functions` and `selection` enter themselves
+HANDLERS: Final[dict[str, Any]] = {}  # `answers`, `functions` and `selection` enter themselves
 
 
 def has_numbers(array: object) -> bool:
@@ -233,8 +224,3 @@ def has_mask(key: Any) -> bool:
     """Whether a mask without numbers is part of an index."""
     items = key if isinstance(key, tuple) else (key,)
     return any(isinstance(item, ShapeArray) and item.dtype == np.bool_ for item in items)
-
-
-def _fits(given: tuple[int, ...], place: tuple[int, ...]) -> bool:
-    own = place[len(place) - len(given) :]
-    return all(side in (1, there) for side, there in zip(given, own, strict=True))

@@ -1,20 +1,22 @@
 """Answers of `np.concatenate` and its kin, and the methods of an array that compute.
 
-numpy's functions are of three kinds. Some are written in Python, and call others that are answered here: they run as
-they are. For those in C a rule stands here. Those whose result has a shape that depends on the numbers raise
-`NumbersNeeded`. Any other function raises NotImplementedError, which names it.
+numpy's functions are of four kinds. Some are written in Python, and call others that are answered here: they run as
+they are. Most others are asked with small arrays (`answers`); a rule stands here where the result has a side that none of the
+operands has. Those whose shape depends on the numbers raise `NumbersNeeded`. Any other function raises
+NotImplementedError, which names it.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.shape_arrays import layouts
+from minitorch_dist.tensors.shape_arrays.answers import Form, ask, forms, laid_out, like
 from minitorch_dist.tensors.shape_arrays.array import HANDLERS, NumbersNeeded, ShapeArray
-from minitorch_dist.tensors.shape_arrays.ufuncs import axes_of, reduced
+from minitorch_dist.tensors.shape_arrays.selection import check_range
 
 Array = np.ndarray[Any, Any]
 F = Callable[..., Any]
@@ -25,6 +27,9 @@ AS_THEY_ARE: set[Any] = {
     np.put_along_axis, np.reshape, np.shape, np.size, np.squeeze, np.stack, np.sum, np.swapaxes, np.take_along_axis,
     np.transpose, np.matrix_transpose, np.diagonal, np.roll,
 }  # fmt: skip
+ASKED: set[Any] = {
+    np.argmax, np.argmin, np.argsort, np.count_nonzero, np.cumsum, np.dot, np.trace, np.linalg.norm,
+}  # fmt: skip
 NEED_NUMBERS: set[Any] = {np.nonzero, np.flatnonzero, np.unique, np.array_equal}
 RULES: dict[Any, F] = {}
 
@@ -33,6 +38,8 @@ def rule_of(func: Any) -> F | None:
     """The rule that answers this function; None if its own text may run."""
     if func in RULES or func in AS_THEY_ARE:
         return RULES.get(func)
+    if func in ASKED:
+        return functools.partial(ask, func)
     if func in NEED_NUMBERS:
         raise NumbersNeeded(f"np.{func.__name__}")
     raise NotImplementedError(f"there is no rule for np.{func.__name__} of arrays without numbers")
@@ -40,8 +47,7 @@ def rule_of(func: Any) -> F | None:
 
 def rule(*functions: Any) -> Callable[[F], F]:
     def enter(function: F) -> F:
-        for each in functions:
-            RULES[each] = function
+        RULES.update(dict.fromkeys(functions, function))
         return function
 
     return enter
@@ -53,9 +59,12 @@ def method(function: F) -> F:
     return function
 
 
-def ones(x: Any) -> Any:
-    """A stand-in for `x` of one element, which numpy can compute with."""
-    return np.ones((1,) * x.ndim, x.dtype) if isinstance(x, np.ndarray) else x
+def _asked_method(name: str) -> F:
+    return lambda self, *args, **options: getattr(np, name)(self, *args, **options)
+
+
+for _name in ("argmax", "argmin", "argsort", "cumsum", "dot", "trace"):
+    setattr(ShapeArray, _name, _asked_method(_name))
 
 
 # ---------------------------------------------------------------------------------------- making
@@ -63,22 +72,23 @@ def ones(x: Any) -> Any:
 
 @rule(np.empty_like, np.zeros_like, np.ones_like)
 def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Array:  # fmt: skip
-    return layouts.like(prototype, None if shape is None else _shape(shape), dtype, order)
+    made = like(prototype, dtype, order)
+    if shape is None:
+        return made
+    sides = _shape(shape)
+    alike = len(sides) == made.ndim
+    return laid_out(sides, made.dtype, made.strides) if alike else ShapeArray(sides, made.dtype)
 
 
 @rule(np.full_like)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Array:  # fmt: skip
-    if not isinstance(a, ShapeArray):  # only the value has no numbers
-        a = layouts.like(a)
-    return empty_like(a, dtype, order, shape=shape)  # type: ignore[no-any-return]
+def full_like(a: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Array:
+    return empty_like(a, dtype, **options)  # type: ignore[no-any-return]
 
 
 @rule(np.empty, np.zeros, np.ones)
 def empty(shape: Any, dtype: Any = None, order: str = "C", **_: Any) -> Array:
     kind, sides = np.dtype(np.float64 if dtype is None else dtype), _shape(shape)
-    if order == "F":
-        return layouts.packed(sides, kind, range(len(sides))[::-1])
-    return ShapeArray(sides, kind)
+    return laid_out(sides, kind, range(len(sides))) if order == "F" else ShapeArray(sides, kind)
 
 
 @rule(np.full)
@@ -89,8 +99,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **_: 
 
 @rule(np.array, np.asarray, np.asanyarray)
 def array(object: Any, dtype: Any = None, **_: Any) -> Array:
-    found = object if isinstance(object, np.ndarray) else np.array(object)
-    return layouts.like(found, dtype=dtype)
+    return like(object if isinstance(object, np.ndarray) else np.array(object), dtype)
 
 
 @rule(np.ascontiguousarray)
@@ -104,19 +113,24 @@ def arange(*ends: int, dtype: Any = np.intp) -> Array:
     return ShapeArray((len(range(*ends)),), dtype)
 
 
+@rule(np.eye, np.tri)
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, **_: Any) -> Array:
+    return ShapeArray((N, N if M is None else M), dtype)
+
+
 @rule(np.copy)
 @method
 def copy(a: Any, order: str = "C", **_: Any) -> Array:
-    return layouts.like(a, order=order)
+    return like(a, order=order)
 
 
 @rule(np.astype)
 @method
 def astype(x: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True, **_: Any) -> Array:  # fmt: skip
     kind = np.dtype(dtype)
-    if not copy and kind == x.dtype and (order in "KA" or np.ndarray.flags.__get__(x).c_contiguous):
+    if not copy and kind == x.dtype and (order in "KA" or x.flags.c_contiguous):
         return x  # type: ignore[no-any-return]
-    made = layouts.like(x, dtype=kind, order=order)
+    made = like(x, kind, order)
     made.is_scalar = getattr(x, "is_scalar", False)
     return made
 
@@ -135,7 +149,7 @@ def reshape(self: ShapeArray, *shape: Any, order: Any = "C", copy: bool | None =
     except ValueError as error:
         if "avoid" not in str(error):
             raise
-    return np.ndarray.reshape(layouts.like(self, order="C"), *shape, order=order)
+    return np.ndarray.reshape(like(self, order="C"), *shape, order=order)
 
 
 @method
@@ -152,17 +166,9 @@ def flatten(self: ShapeArray, order: Any = "C") -> Array:
 
 @rule(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Array:
-    sides = _shape(shape)
-    extra = len(sides) - array.ndim
-    if extra < 0 or any(n not in (1, m) for n, m in zip(array.shape, sides[extra:], strict=True)):
-        raise ValueError(
-            f"operands could not be broadcast together with remapped shapes {array.shape} and {sides}"
-        )
-    steps = [
-        0 if n != m else s
-        for n, m, s in zip(array.shape, sides[extra:], array.strides, strict=True)
-    ]
-    return array.window(sides, (0,) * extra + tuple(steps))  # type: ignore[no-any-return]
+    given = (array, shape), {"subok": True}  # numpy's own text, which keeps the type
+    found: Array = np.ndarray.__array_function__(array, np.broadcast_to, (), *given)
+    return found
 
 
 @rule(np.concatenate)
@@ -170,25 +176,11 @@ def concatenate(arrays: Any, axis: int | None = 0, out: Any = None, *, dtype: An
     given = [a if isinstance(a, np.ndarray) else np.asarray(a) for a in arrays]
     if axis is None:
         given, axis = [a.reshape(-1) for a in given], 0
-    first = given[0]
-    (along,) = axes_of(axis, first.ndim)
-    for each in given:
-        same = each.ndim == first.ndim and all(
-            n == m
-            for a, (n, m) in enumerate(zip(each.shape, first.shape, strict=True))
-            if a != along
-        )
-        if not same:
-            raise ValueError(
-                "all the input array dimensions except for the concatenation axis must match exactly, but they are "
-                + ", ".join(str(a.shape) for a in given)
-            )
-    total = sum(a.shape[along] for a in given)
-    shape = (*first.shape[:along], total, *first.shape[along + 1 :])
-    if out is not None:
-        return out
-    kind = np.result_type(*[a.dtype for a in given]) if dtype is None else dtype
-    return layouts.joined(shape, kind, given)
+    (form,) = forms(np.concatenate, given, axis, dtype=dtype)
+    assert isinstance(form, Form)
+    shape, along = list(form.shape), axis % len(form.shape)
+    shape[along] = sum(a.shape[along] for a in given)
+    return laid_out(tuple(shape), form.dtype, form.strides) if out is None else out
 
 
 @rule(np.repeat)
@@ -196,20 +188,20 @@ def concatenate(arrays: Any, axis: int | None = 0, out: Any = None, *, dtype: An
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Array:
     if axis is None:
         a, axis = a.reshape(-1), 0
-    (along,) = axes_of(axis, a.ndim)
     if isinstance(repeats, ShapeArray):
         if repeats.size:
             raise NumbersNeeded("how often each element is repeated")
         repeats = np.zeros(repeats.shape, np.intp)
-    counts = np.broadcast_to(np.asarray(repeats), (a.shape[along],))
-    return ShapeArray((*a.shape[:along], int(counts.sum()), *a.shape[along + 1 :]), a.dtype)
+    shape = list(a.shape)
+    shape[axis] = int(np.broadcast_to(np.asarray(repeats), (shape[axis],)).sum())
+    return ShapeArray(tuple(shape), a.dtype)
 
 
 @rule(np.tile)
 def tile(A: Any, reps: Any) -> Array:
     times = _shape(reps)
     if all(n == 1 for n in times):
-        return layouts.like(A).reshape((1,) * (len(times) - A.ndim) + A.shape)  # type: ignore[no-any-return]
+        return like(A).reshape((1,) * (len(times) - A.ndim) + A.shape)  # type: ignore[no-any-return]
     ndim = max(A.ndim, len(times))
     sides = (1,) * (ndim - A.ndim) + A.shape
     times = (1,) * (ndim - len(times)) + times
@@ -224,17 +216,14 @@ def diag(v: Any, k: int = 0) -> Array:
     return ShapeArray((side, side), v.dtype)
 
 
-# -------------------------------------------------------------------------------- choosing, sorting
+# ------------------------------------------------------------------------- choosing, overwriting
 
 
 @rule(np.where)
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    if x is None:
+def where(condition: Any, *choices: Any) -> Any:
+    if not choices:
         raise NumbersNeeded("the places where a mask is true")
-    operands = (condition, x, y)
-    shape = np.broadcast_shapes(*map(np.shape, operands))
-    kind = np.result_type(*[a.dtype if isinstance(a, np.ndarray) else a for a in (x, y)])
-    return layouts.result(shape, kind, operands)
+    return ask(np.where, condition, *choices)
 
 
 @rule(np.copyto)
@@ -243,7 +232,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         if isinstance(src, ShapeArray):
             raise TypeError("np.copyto would write an array without numbers into one with numbers")
         raise NumbersNeeded("which elements of an array with numbers are overwritten")
-    dst[...] = src
+    ask(np.copyto, dst, np.asanyarray(src), casting, where)
 
 
 @rule(np.take)
@@ -253,51 +242,10 @@ def take(
 ) -> Array:
     if not isinstance(a, np.ndarray) or axis is None:
         a, axis = np.asanyarray(a).reshape(-1), 0
-    (along,) = axes_of(axis, a.ndim)
-    index = indices if isinstance(indices, np.ndarray) else np.asarray(indices)
-    if not isinstance(index, ShapeArray) and index.size and mode == "raise":
-        side = a.shape[along]
-        for number in (int(index.min()), int(index.max())):
-            if not -side <= number < side:
-                raise IndexError(
-                    f"index {number} is out of bounds for axis {axis} with size {side}"
-                )
-    return ShapeArray((*a.shape[:along], *index.shape, *a.shape[along + 1 :]), a.dtype)
-
-
-@rule(np.argmax, np.argmin)
-def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Array:
-    if not a.size and (axis is None or not a.shape[axis]):
-        raise ValueError("attempt to get argmax of an empty sequence")
-    found = reduced(a, axis, keepdims, np.intp)
-    return ShapeArray(found.shape, np.intp)
-
-
-ShapeArray.argmax = ShapeArray.argmin = argmax  # type: ignore[method-assign]
-
-
-@rule(np.count_nonzero)
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Array:
-    return reduced(a, axis, keepdims, np.intp)
-
-
-@rule(np.argsort)
-@method
-def argsort(
-    a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> Array:
-    axes_of(axis, a.ndim)
-    return ShapeArray(a.shape if axis is not None else (a.size,), np.intp)
-
-
-@method
-def partition(self: ShapeArray, *args: Any, **kwargs: Any) -> None:
-    """In place."""
-
-
-ShapeArray.sort = partition  # type: ignore[method-assign]
-ShapeArray.fill = partition  # type: ignore[method-assign]
-ShapeArray.put = partition  # type: ignore[method-assign]
+    index = np.asanyarray(indices)
+    if mode == "raise":
+        check_range(index, axis, a.shape[axis])
+    return ask(np.take, a, index, axis, mode=mode)  # type: ignore[no-any-return]
 
 
 @rule(np.searchsorted)
@@ -310,40 +258,15 @@ def nonzero(self: ShapeArray) -> Any:
     raise NumbersNeeded("the places of elements that are not zero")
 
 
-# ------------------------------------------------------------------------------- sums and products
-
-
-@rule(np.cumsum)
 @method
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
-    if axis is None:
-        a, axis = a.reshape(-1), 0
-    return np.add.accumulate(a, axis, dtype, out)
+def partition(self: ShapeArray, *args: Any, **kwargs: Any) -> None:
+    """In place."""
 
 
-@rule(np.trace)
-@method
-def trace(
-    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
-) -> Any:
-    return np.diagonal(a, offset, axis1, axis2).sum(-1, dtype=dtype)
+ShapeArray.sort = ShapeArray.fill = ShapeArray.put = partition  # type: ignore[method-assign]
 
 
-@rule(np.dot)
-@method
-def dot(a: Any, b: Any, out: Any = None) -> Any:
-    if not np.ndim(a) or not np.ndim(b):
-        return np.multiply(a, b)
-    if a.ndim > 2 or b.ndim > 2:
-        raise NotImplementedError(
-            f"there is no rule for np.dot of arrays of {a.ndim} and {b.ndim} dimensions"
-        )
-    return np.matmul(a, b)
-
-
-@rule(np.eye, np.tri)
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, **_: Any) -> Array:
-    return ShapeArray((N, N if M is None else M), dtype)
+# -------------------------------------------------------------------------------- about operands
 
 
 @rule(np.shares_memory, np.may_share_memory)
@@ -365,14 +288,7 @@ def result_type(*operands: Any) -> Any:
 @rule(np.linalg.qr)
 def qr(a: Any) -> Any:
     like: Any = np.linalg.qr(np.eye(1))
-    (m, n), kind = a.shape, np.linalg.qr(np.eye(1, dtype=a.dtype))[0].dtype
-    side = min(m, n)
-    return type(like)(ShapeArray((m, side), kind), ShapeArray((side, n), kind))
-
-
-@rule(np.linalg.norm)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
-    return reduced(np.sqrt(x), axis, keepdims, np.sqrt(ones(x)).dtype)
+    return type(like)(*ask(np.linalg.qr, a))
 
 
 HANDLERS["function"] = rule_of

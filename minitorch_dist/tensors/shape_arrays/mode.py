@@ -11,13 +11,13 @@ import numpy as np
 
 from minitorch_dist.tensors.core.device_labels import device as Device
 from minitorch_dist.tensors.device_names import META
-from minitorch_dist.tensors.shape_arrays import functions as functions, layouts, selection, ufuncs
+from minitorch_dist.tensors.shape_arrays import answers, functions as functions, selection
 from minitorch_dist.tensors.shape_arrays.array import ShapeArray, has_numbers
 
 Array = np.ndarray[Any, Any]
 
 _active: ContextVar[bool] = ContextVar("without_numbers", default=False)
-_handlers = selection, ufuncs  # they enter themselves
+_handlers = answers, selection  # they enter themselves
 
 
 @contextmanager
@@ -51,14 +51,14 @@ def _template() -> ShapeArray:
 def settled(array: Array, device: Device) -> Array:
     """`array` as a tensor on `device` keeps it: without its numbers where tensors have none."""
     if (device is META or _active.get()) and has_numbers(array):
-        return layouts.like(array)
+        return answers.like(array)
     return array
 
 
 def empty_on(device: Device, like: Array, dtype: Any, order: Any = "K") -> Array:
     """A new array for a tensor on `device`, with the shape and the order in memory of `like`. Only one of the two has
     numbers."""
-    made = layouts.like(like, dtype=dtype, order=order)
+    made = answers.like(like, dtype=dtype, order=order)
     if device is META or _active.get():
         return made
     axes = sorted(range(made.ndim), key=lambda axis: -made.strides[axis])

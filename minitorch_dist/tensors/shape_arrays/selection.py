@@ -6,64 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.shape_arrays import layouts
+from minitorch_dist.tensors.shape_arrays.answers import ask
 from minitorch_dist.tensors.shape_arrays.array import HANDLERS, NumbersNeeded, ShapeArray
 
 
-def select(x: ShapeArray, key: Any) -> ShapeArray:
-    """`x[key]`, a new array. The shape of the index arrays stands where they stand, or in front if they are apart."""
+def select(x: ShapeArray, key: Any) -> Any:
+    """`x[key]`, a new array: slices and None move the window, then the arrays choose from what it shows."""
     items = _spelled(x, key if isinstance(key, tuple) else (key,))
-    arrays = [item for item in items if isinstance(item, np.ndarray)]
-    try:
-        chosen = np.broadcast_shapes(*[a.shape for a in arrays])
-    except ValueError:
-        shapes = " ".join(str(a.shape) for a in arrays)
-        raise IndexError(
-            f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"
-        ) from None
-    rest: list[
-        Any
-    ] = []  # what stays of `x` where no array chooses: a window with one place for each array
-    places: list[int] = []  # of the result without the arrays' axes: where each array stood
-    axis = kept = 0
-    for item in items:
-        if isinstance(item, np.ndarray):
-            _check(item, axis, x.shape[axis])
-            rest.append(0 if x.shape[axis] else slice(0, 0))
-            places.append(kept)
-            axis += 1
-        else:
-            rest.append(item)
-            kept += 1
-            axis += item is not None
-    spots = [number for number, item in enumerate(items) if isinstance(item, np.ndarray)]
-    together = spots[-1] - spots[0] + 1 == len(spots)
-    other = _remaining(x, rest, items)
-    made = layouts.packed(
-        (*chosen, *other.shape),
-        x.dtype,
-        (*range(len(chosen)), *(len(chosen) + a for a in _widest_first(other))),
-    )
-    if not together or not places[0]:
-        return made
-    return np.moveaxis(made, range(len(chosen)), range(places[0], places[0] + len(chosen)))
+    arrays = [item if isinstance(item, np.ndarray) else None for item in items]
+    moves = [slice(None) if a is not None else i for a, i in zip(arrays, items, strict=True)]
+    window = x[tuple(moves)]
+    for axis, array in enumerate(arrays):
+        if array is not None:
+            check_range(array, axis, window.shape[axis])
+    return ask(_chosen, window, *arrays)
 
 
-def _remaining(x: ShapeArray, rest: list[Any], items: list[Any]) -> ShapeArray:
-    """The axes that no array chooses from."""
-    window = x[
-        tuple(
-            slice(None) if isinstance(i, np.ndarray) else r
-            for i, r in zip(items, rest, strict=True)
-        )
-    ]
-    keep = [axis for axis, item in enumerate(items) if not isinstance(item, np.ndarray)]
-    keep += range(len(items), window.ndim)
-    return window.window([window.shape[a] for a in keep], [window.strides[a] for a in keep])  # type: ignore[no-any-return]
-
-
-def _widest_first(x: ShapeArray) -> list[int]:
-    return layouts.axis_order(x.ndim, [tuple(abs(s) for s in x.strides)])
+def _chosen(window: Any, *arrays: Any) -> Any:
+    return window[tuple([slice(None) if array is None else array for array in arrays])]
 
 
 def _spelled(x: ShapeArray, items: tuple[Any, ...]) -> list[Any]:
@@ -94,7 +54,8 @@ def _spelled(x: ShapeArray, items: tuple[Any, ...]) -> list[Any]:
     return out
 
 
-def _check(index: np.ndarray[Any, Any], axis: int, side: int) -> None:
+def check_range(index: np.ndarray[Any, Any], axis: int, side: int) -> None:
+    """Raise for an index that is out of bounds, where its numbers are known."""
     if isinstance(index, ShapeArray) or not index.size:
         return
     for number in (int(index.min()), int(index.max())):

@@ -30,7 +30,7 @@ from minitorch_dist.distributed.work import Work
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim.device_time import ComputeStream, DeviceTime
 from minitorch_dist.tensors import ledger, pools
-from minitorch_dist.tensors.shape_arrays import layouts
+from minitorch_dist.tensors.shape_arrays import answers
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from mtd.planning.fold.acts import (
     CallKind,
@@ -256,7 +256,7 @@ class OperationTrace:
             is_own = len([name for name in arrays if name != "work"]) == len(named) == 1
             kind = self._kinds[key] = CallKind(
                 index, call.schedule, said, call.root, call.nbytes, bound.vector,
-                {name: layouts.like(array) for name, array in arrays.items()},
+                {name: answers.like(array) for name, array in arrays.items()},
                 call.rank if is_own or bound.vector.results else None,
             )  # fmt: skip
         return kind
@@ -321,7 +321,7 @@ class OperationTrace:
         peers = peer.table if isinstance(peer, RankNumber) else None
         message = NotedMessage(
             is_send, self.index(group), int(peer), peers, int(tag), said.operation, array.dtype,
-            tuple(array.shape), layouts.like(array), work,
+            tuple(array.shape), answers.like(array), work,
         )  # fmt: skip
         self.acts.append(message)
         return message

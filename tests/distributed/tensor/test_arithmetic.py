@@ -126,14 +126,12 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "a remainder": lambda x: x % 2,
     "initialisation": nn.init.orthogonal_,
     "in place, lying otherwise": lambda x: x.add_(x.redistribute(placements=[Shard(1)])),
-    "in place, summands": lambda x: x.sum().exp_(),
     "another's mesh": lambda x: x.redistribute(init_device_mesh("cpu", (1, 3)), [Shard(0)] * 2),
 }
 
 
 BESIDE_PLAIN_ONES: dict[str, Callable[[Any, Any], Any]] = {
     "in place": lambda x, plain: plain.add_(x),
-    "in place, mixed": lambda x, plain: plain.lerp_(x, 0.5),
     "a product in place": lambda x, plain: plain.addcmul_(x, x),
     "a mask": lambda x, plain: mtd.masked_fill(plain, x.bool(), 1.0),
     "a mask as index": lambda x, plain: plain[x.bool()],

@@ -25,7 +25,7 @@ from minitorch_dist.distributed.tensor import (
 WAYS: dict[str, Any] = {"rows": Shard(0), "last": Shard(-1), "all": Replicate(), "summands": Partial()}  # fmt: skip
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "T": lambda x: x.T, "mT": lambda x: x.mT, "t": lambda x: x.t(), "transpose": lambda x: x.transpose(0, -1),
-    "permute": lambda x: x.permute(1, 0), "movedim": lambda x: x.movedim(0, 1),
+    "permute": lambda x: x.permute(1, 0),
     "unsqueeze": lambda x: x.unsqueeze(0), "unsqueeze -1": lambda x: x.unsqueeze(-1),
     "squeeze": lambda x: x.unsqueeze(1).squeeze(), "squeeze 0": lambda x: x.squeeze(0),
     "x[-1]": lambda x: x[-1:], "x[:, 1]": lambda x: x[:, 1], "x[None, ..., 0]": lambda x: x[None, ..., 0],

@@ -80,4 +80,3 @@ def positive(input: T) -> T:
 
 
 neg_ = inplace(neg)
-subtract = sub

@@ -82,6 +82,11 @@ def isnan(input: T) -> T:
     return result(input, np.isnan(input.array))
 
 
+def isinf(input: T) -> T:
+    """Which elements are infinite"""
+    return result(input, np.isinf(input.array))
+
+
 def isfinite(input: T) -> T:
     """Which elements are neither infinite nor nan"""
     return result(input, np.isfinite(input.array))

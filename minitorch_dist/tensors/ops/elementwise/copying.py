@@ -7,24 +7,17 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices, dtypes, ledger
-from minitorch_dist.tensors.autograd import joint
+from minitorch_dist.tensors.autograd.overwriting import Change, overwrite
 from minitorch_dist.tensors.core import base
-from minitorch_dist.tensors.core.base import Array, T, TensorBase, bare, stand_in
+from minitorch_dist.tensors.core.base import Array, T, TensorBase, bare
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.views import check_writable, rebase, view_of, wrote
+from minitorch_dist.tensors.core.view_geometry import dense as dense
 from minitorch_dist.tensors.promotion import converted, tell_discarded
 
 
 def _itself(grad: Array) -> Array:
     return grad
-
-
-def dense(x: Array) -> Array:
-    """A copy with the strides of `x`, if its elements lie densely; else row by row."""
-    if 0 in x.strides and x.size > 1:  # expanded: numpy would keep an odd order
-        return x.copy(order="C")
-    return x.copy(order="K")
 
 
 def row_major(x: Array) -> Array:
@@ -100,33 +93,18 @@ def copy_(input: T, other: Any, non_blocking: bool = False) -> T:
                 f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}"
             )
         other = base.new(input.plain, np.array(other), input.storage.device)
-    x, y = input.array, other.array
+    y = other.array
     if other.storage.device is devices.META and input.storage.device is not devices.META:
         raise no_data()
-    floating = x.dtype.kind not in "iub"
-    check_writable(input, recorded=floating and joint.wants_any((other,)))
-    node = joint.node_for("CopyBackwards", (input, other)) if floating else None
-    fill(x, y)
-    wrote(input, y)
-    if node is not None:
-        shape, source = y.shape, other.dtype
-        here, there = input.storage.device, other.storage.device
+    shape, source = y.shape, other.dtype
 
-        def to_source(grad: Array) -> Array:
-            return sum_to(grad if grad.dtype is source.numpy else converted(grad, source), shape)
+    def to_source(grad: Array) -> Array:
+        return sum_to(grad if grad.dtype is source.numpy else converted(grad, source), shape)
 
-        mine, theirs = node.edges
-        node.vjps = (np.zeros_like if mine else None, to_source if theirs else None)
-        node.device = here if here is not devices.CPU else there
-        rebase(input, (node, 0))
-    return input
-
-
-def as_subclass(input: TensorBase, cls: type[T]) -> T:
-    """The same tensor as an instance of a subclass; it passes its gradient on."""
-    out: T = object.__new__(cls)
-    stand_in(out, view_of(input, input.array, "AliasBackward0", _itself))
-    return out
+    change = Change(
+        "CopyBackwards", lambda x: fill(x, y), np.zeros_like, other, to_source, told=(y,)
+    )
+    return overwrite(input, change)
 
 
 def no_data() -> NotImplementedError:

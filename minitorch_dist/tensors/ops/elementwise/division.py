@@ -99,7 +99,5 @@ def remainder(input: T, other: T | Number) -> T:
     )
 
 
-divide = div
-true_divide = div
 floor_divide_ = inplace(floor_divide)
 remainder_ = inplace(remainder)

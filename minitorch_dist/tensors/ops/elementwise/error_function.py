@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core.base import Array, T
-from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.promotion import real_floating
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 BLOCK = 1 << 15  # elements at a time, so that a polynomial's steps meet their data in the cache
@@ -50,15 +48,6 @@ def in_blocks(function: Callable[[Array], Any], x: Array) -> Array:
         part = slice(start, start + BLOCK)
         out[part] = function(flat[part].astype(wide, copy=False))
     return out.reshape(x.shape)
-
-
-def erf(input: T) -> T:
-    """The error function"""
-    x = real_floating(input, "erf_vml_cpu")
-    a = x.array
-    out = in_blocks(lambda block: each_number(math.erf, block), a)
-    top = a.dtype.type(2 / math.sqrt(math.pi))
-    return record(out, "ErfBackward0", (x, lambda g: g * (np.exp(-a * a) * top), x))
 
 
 def normal_cdf(x: Array) -> Array:

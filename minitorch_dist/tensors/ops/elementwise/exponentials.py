@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.elementwise.smooth import of_input, of_result
+
+LN2: Final = math.log(2)
 
 
 def logistic(x: Array) -> Any:
@@ -32,4 +35,13 @@ log1p = of_input(
 )
 sigmoid = of_result(
     "SigmoidBackward0", logistic, lambda g, y: g * (y * (1 - y)), "1 / (1 + exp(-input))"
+)
+exp2 = of_result(
+    "Exp2Backward0",
+    np.exp2,
+    lambda g, y: g * y * g.dtype.type(LN2),
+    "2 to the power of each element",
+)
+log2 = of_input(
+    "Log2Backward0", np.log2, lambda g, x: g / (x * x.dtype.type(LN2)), "The logarithm to base 2"
 )

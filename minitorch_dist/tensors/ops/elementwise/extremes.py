@@ -176,5 +176,3 @@ def clamp_max(input: T, max: T | Number) -> T:
 
 
 clamp_ = inplace(clamp)
-clip, clip_ = clamp, clamp_
-clamp_min_, clamp_max_ = inplace(clamp_min), inplace(clamp_max)

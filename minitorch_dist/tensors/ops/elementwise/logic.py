@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors.core.base import Number, T
+from minitorch_dist.tensors.core.base import Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import result
 from minitorch_dist.tensors.core.operations import compute
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.promotion import (
+    not_a_tensor,
     not_implemented,
     on_result_device,
     promote,
 )
+
+
+def logical_and(input: T, other: T) -> T:
+    """Whether both elements are not 0"""
+    return _logical(np.logical_and, input, other)
+
+
+def logical_or(input: T, other: T) -> T:
+    """Whether at least one of the elements is not 0"""
+    return _logical(np.logical_or, input, other)
+
+
+def _logical(ufunc: np.ufunc, input: T, other: T) -> T:
+    if not isinstance(other, TensorBase):
+        raise not_a_tensor(other)
+    return result(on_result_device(input, other), compute(ufunc, input.array, other.array))
+
+
+def logical_not(input: T) -> T:
+    """Whether the element is 0"""
+    return result(input, np.logical_not(input.array))
+
 
 # ------------------------------------------------------------------------------------------- bits
 

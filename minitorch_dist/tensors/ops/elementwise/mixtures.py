@@ -1,11 +1,10 @@
-"""Operations of three tensors: products with a factor added, and interpolation."""
+"""Operations of three tensors: products with a factor added."""
 
 from __future__ import annotations
 
 from minitorch_dist.tensors.core.base import Number, T
 from minitorch_dist.tensors.core.operations import add, mul
 from minitorch_dist.tensors.core.views import inplace
-from minitorch_dist.tensors.ops.elementwise.arithmetic import sub
 from minitorch_dist.tensors.ops.elementwise.division import div
 
 
@@ -19,9 +18,4 @@ def addcdiv(input: T, tensor1: T, tensor2: T, *, value: Number = 1) -> T:
     return add(input, div(tensor1, tensor2), alpha=value)
 
 
-def lerp(input: T, end: T, weight: T | Number) -> T:
-    """input + weight * (end - input)"""
-    return add(input, mul(sub(end, input), weight))
-
-
-addcmul_, addcdiv_, lerp_ = inplace(addcmul), inplace(addcdiv), inplace(lerp)
+addcmul_, addcdiv_ = inplace(addcmul), inplace(addcdiv)

@@ -81,6 +81,3 @@ def div_(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:
     if rounding_mode is None and input.array.dtype.kind not in "iub" and direct(input, other):
         return overwrite(np.divide, input, getattr(other, "array", other))
     return _div_(input, other, rounding_mode=rounding_mode)
-
-
-subtract_, multiply_, divide_, true_divide_ = sub_, mul_, div_, div_

@@ -20,38 +20,31 @@ Targets: TypeAlias = "int | Sequence[int | None] | None"
 Bins: TypeAlias = "list[tuple[int, int]]"
 
 
-def adaptive_avg_pool1d(input: T, output_size: Targets) -> T:
-    """The means of `output_size` windows of (N, C, L) or (C, L)."""
-    return _average(input, _bins("adaptive_avg_pool1d", 1, input, output_size), "1D")
-
-
 def adaptive_avg_pool2d(input: T, output_size: Targets) -> T:
     """The means of windows of (N, C, H, W) or (C, H, W); None keeps the size of that axis."""
-    return _average(input, _bins("adaptive_avg_pool2d", 2, input, output_size), "2D")
+    return _average(input, _bins(input, output_size))
 
 
-def _bins(name: str, dims: int, input: T, output_size: Targets) -> list[Bins]:
-    shape = input.array.shape
-    if len(shape) not in (dims + 1, dims + 2) or 0 in shape[1:]:
-        raise RuntimeError(
-            f"{name}(): Expected non-empty {dims + 1}D or {dims + 2}D tensor, but got {list(shape)}"
-        )
+def _bins(input: T, output_size: Targets) -> list[Bins]:
+    shape, name = input.array.shape, "adaptive_avg_pool2d"
+    if len(shape) not in (3, 4) or 0 in shape[1:]:
+        raise RuntimeError(f"{name}(): Expected non-empty 3D or 4D tensor, but got {list(shape)}")
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f"{name} is not implemented for {input.dtype}")
     given: Any = output_size
     if given is None or isinstance(given, int):
-        given = [output_size] * dims
-    wanted = [n if target is None else target for target, n in zip(given, shape[-dims:], strict=True)]  # fmt: skip
+        given = [output_size] * 2
+    wanted = [n if target is None else target for target, n in zip(given, shape[-2:], strict=True)]  # fmt: skip
     if min(wanted) < 0:
         raise RuntimeError(f"{name}: output_size must not be negative, but got {wanted}")
     return [
         [(i * size // n, -(-(i + 1) * size // n)) for i in range(n)]
-        for n, size in zip(wanted, shape[-dims:], strict=True)
+        for n, size in zip(wanted, shape[-2:], strict=True)
     ]
 
 
 @silent
-def _average(input: T, axes: list[Bins], kind: str) -> T:
+def _average(input: T, axes: list[Bins]) -> T:
     x = input.array
     dtype, source = x.dtype, x.shape
     wide = np.float32 if dtype in dtypes.HALVES else dtype
@@ -61,17 +54,17 @@ def _average(input: T, axes: list[Bins], kind: str) -> T:
         ones = np.full((places, 1), 1 / places, wide, like=x)
         out = (out.reshape(*source[:-2], places) @ ones)[..., None]
     else:
-        for axis, bins in zip(range(-len(axes), 0), axes, strict=True):
+        for axis, bins in zip((-2, -1), axes, strict=True):
             out = _bin_means(out, axis, bins)
 
     def backward(g: Array) -> Array:
         g = g.astype(wide, copy=False)
-        for axis, bins in zip(range(-len(axes), 0), axes, strict=True):
+        for axis, bins in zip((-2, -1), axes, strict=True):
             g = _spread_means(g, axis, bins, source[axis])
         return g.astype(dtype, copy=False)
 
     out = out.astype(dtype, copy=False)
-    return record(out, f"AdaptiveAvgPool{kind}Backward0", (input, backward))
+    return record(out, "AdaptiveAvgPool2DBackward0", (input, backward))
 
 
 def _bin_means(x: Array, axis: int, bins: Bins) -> Array:

@@ -48,15 +48,6 @@ def conv2d(
 
 
 @autocasting.lower
-def conv_transpose1d(
-    input: T, weight: T, bias: T | None = None, stride: Sizes = 1, padding: Sizes = 0,
-    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
-) -> T:  # fmt: skip
-    """The gradient of conv1d with respect to its input, as a layer; weight is (C, O / groups, K)."""
-    return _convolve(1, input, weight, bias, stride, padding, dilation, groups, output_padding)
-
-
-@autocasting.lower
 def conv_transpose2d(
     input: T, weight: T, bias: T | None = None, stride: Sizes = 1, padding: Sizes = 0,
     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,

@@ -23,15 +23,6 @@ from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis, seen, taps
 
 
-def max_pool1d(
-    input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    dilation: Sizes = 1, ceil_mode: bool = False,
-) -> T:  # fmt: skip
-    """The largest element of each window of (N, C, L) or (C, L)."""
-    rows, columns = _axes("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
-    return _max_pool(input, 1, rows, columns)
-
-
 def max_pool2d(
     input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     dilation: Sizes = 1, ceil_mode: bool = False,
@@ -40,55 +31,43 @@ def max_pool2d(
 
     `ceil_mode` adds windows that hang over the end, as long as they start inside.
     """
-    rows, columns = _axes("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
-    return _max_pool(input, 2, rows, columns)
-
-
-def avg_pool1d(
-    input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True,
-) -> T:  # fmt: skip
-    """The mean of each window of (N, C, L) or (C, L)."""
-    rows, columns = _axes("avg_pool1d", 1, input, kernel_size, stride, padding, 1, ceil_mode)
-    return _avg_pool(input, 1, rows, columns, include=count_include_pad, divisor=None)
+    rows, columns = _axes("max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool(input, rows, columns)
 
 
 def avg_pool2d(
-    input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
-) -> T:  # fmt: skip
-    """The mean of each window of (N, C, H, W) or (C, H, W).
-
-    The sum is divided by `divisor_override`, or the number of elements in the window: those of the
-    padding count too, unless `count_include_pad` is False.
-    """
-    if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
-    rows, columns = _axes("avg_pool2d", 2, input, kernel_size, stride, padding, 1, ceil_mode)
-    return _avg_pool(input, 2, rows, columns, include=count_include_pad, divisor=divisor_override)
+    input: T,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+) -> T:
+    """The mean of each window of (N, C, H, W) or (C, H, W), where padding counts as zeros."""
+    rows, columns = _axes("avg_pool2d", input, kernel_size, stride, padding, 1, ceil_mode)
+    return _avg_pool(input, rows, columns)
 
 
 # ------------------------------------------------------------------------------------------ geometry
 
 
 def _axes(
-    name: str, dims: int, input: T, kernel_size: Sizes, stride: Sizes | None, padding: Sizes,
+    name: str, input: T, kernel_size: Sizes, stride: Sizes | None, padding: Sizes,
     dilation: Sizes, ceil: bool,
 ) -> tuple[Axis, Axis]:  # fmt: skip
     shape = input.array.shape
-    if len(shape) not in (dims + 1, dims + 2) or 0 in shape[-dims - 1 :]:
+    if len(shape) not in (3, 4) or 0 in shape[-3:]:
         raise RuntimeError(
-            f"{name}: Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 dim "
+            f"{name}: Expected 3D or 4D (batch mode) tensor with optional 0 dim "
             f"batch size for input, but got: {list(shape)}"
         )
     if input.array.dtype.kind == "b":
         raise NotImplementedError(f"{name} is not implemented for bool tensors")
-    kernel = per_axis(kernel_size, dims, "kernel_size", 1)
-    steps = kernel if stride is None or stride == () else per_axis(stride, dims, "stride", 1)
-    before = per_axis(padding, dims, "padding", 0)
-    spread = per_axis(dilation, dims, "dilation", 1)
+    kernel = per_axis(kernel_size, 2, "kernel_size", 1)
+    steps = kernel if stride is None or stride == () else per_axis(stride, 2, "stride", 1)
+    before = per_axis(padding, 2, "padding", 0)
+    spread = per_axis(dilation, 2, "dilation", 1)
     axes = []
-    for n, k, s, p, d in zip(shape[-dims:], kernel, steps, before, spread, strict=True):
+    for n, k, s, p, d in zip(shape[-2:], kernel, steps, before, spread, strict=True):
         reach = d * (k - 1) + 1
         if p > reach // 2 or p > k // 2:
             raise RuntimeError(
@@ -102,17 +81,15 @@ def _axes(
         axes.append(Axis(n, out, k, s, p, d))
     if any(axis.out < 1 for axis in axes):
         raise RuntimeError(
-            f"Given input size: {tuple(shape[-dims - 1 :])}. Calculated output size: "
+            f"Given input size: {tuple(shape[-3:])}. Calculated output size: "
             f"{tuple(axis.out for axis in axes)}. Output size is too small"
         )
-    return (axes[0], axes[1]) if dims == 2 else (Axis(1, 1, 1), axes[0])
+    return axes[0], axes[1]
 
 
-def _images(x: Array, dims: int) -> Array:
-    """As (N, C, H, W), where the batch or the height may be missing."""
-    if x.ndim == dims + 1:
-        x = x[None]
-    return x[:, :, None] if dims == 1 else x
+def _images(x: Array) -> Array:
+    """As (N, C, H, W), where the batch may be missing."""
+    return x[None] if x.ndim == 3 else x
 
 
 def _blocks(x: Array) -> Iterator[slice]:
@@ -124,21 +101,21 @@ def _blocks(x: Array) -> Iterator[slice]:
 # ----------------------------------------------------------------------------------------- the largest
 
 
-def _max_pool(input: T, dims: int, rows: Axis, columns: Axis) -> T:
+def _max_pool(input: T, rows: Axis, columns: Axis) -> T:
     values = input.array
     source = values.shape
-    shape = (*source[:-dims], *(rows.out, columns.out)[-dims:])
-    out = _largest(_images(values, dims), rows, columns).reshape(shape)
+    shape = (*source[:-2], rows.out, columns.out)
+    out = _largest(_images(values), rows, columns).reshape(shape)
 
     def backward(g: Array) -> Array:
-        x = _images(values, dims)
+        x = _images(values)
         unchanged = storage.version == 0  # a ReLU may have been applied in place
-        best = _images(out, dims) if unchanged else _largest(x, rows, columns)
-        return _max_gradient(_images(g, dims), x, best, rows, columns).reshape(source)
+        best = _images(out) if unchanged else _largest(x, rows, columns)
+        return _max_gradient(_images(g), x, best, rows, columns).reshape(source)
 
     if out.dtype.kind in "iu":
         return result(input, out)
-    pooled = record(out, f"MaxPool{dims}DWithIndicesBackward0", (input, backward, input))
+    pooled = record(out, "MaxPool2DWithIndicesBackward0", (input, backward, input))
     storage = pooled.storage
     return pooled
 
@@ -199,12 +176,10 @@ def _to_nan(g: Array, x: Array, left: Array, dx: Array, rows: Axis, columns: Axi
 
 
 @silent
-def _avg_pool(
-    input: T, dims: int, rows: Axis, columns: Axis, include: bool, divisor: int | None
-) -> T:
+def _avg_pool(input: T, rows: Axis, columns: Axis) -> T:
     dtype, source = input.array.dtype, input.array.shape
-    divide = _by_count(rows, columns, include, divisor)
-    x = _images(input.array, dims)
+    divide = _by_count(rows, columns)
+    x = _images(input.array)
     wide = np.float32 if dtype in dtypes.HALVES else dtype
     out = np.zeros((*x.shape[:2], rows.out, columns.out), wide, like=x)
     for block in _blocks(x):
@@ -217,10 +192,10 @@ def _avg_pool(
             ow, iw = seen(columns, j)
             out[block, :, :, ow] += middle[:, :, :, iw]
     out = divide(out).astype(dtype, copy=False)
-    out = out.reshape(*source[:-dims], *(rows.out, columns.out)[-dims:])
+    out = out.reshape(*source[:-2], rows.out, columns.out)
 
     def backward(g: Array) -> Array:
-        g = divide(_images(g, dims).astype(wide))
+        g = divide(_images(g).astype(wide))
         dx = np.zeros((*g.shape[:2], rows.size, columns.size), wide, like=g)
         for block in _blocks(dx):
             part = g[block]
@@ -235,18 +210,14 @@ def _avg_pool(
 
     if dtype.kind in "iu":
         return result(input, out)
-    return record(out, f"AvgPool{dims}DBackward0", (input, backward))
+    return record(out, "AvgPool2DBackward0", (input, backward))
 
 
-def _by_count(
-    rows: Axis, columns: Axis, include: bool, divisor: int | None
-) -> Callable[[Array], Array]:
-    """Division of each window's sum by the number of elements that count."""
-    count: Any = divisor
-    if count is None:
-        count = np.multiply.outer(_counts(rows, include), _counts(columns, include))
-        if (count == count.flat[0]).all():
-            count = int(count.flat[0])
+def _by_count(rows: Axis, columns: Axis) -> Callable[[Array], Array]:
+    """Division of each window's sum by the number of its elements: `ceil_mode` lets some hang over the end."""
+    count: Any = np.multiply.outer(_counts(rows), _counts(columns))
+    if (count == count.flat[0]).all():
+        count = int(count.flat[0])
 
     def divide(sums: Array) -> Array:
         if sums.dtype.kind in "iu":
@@ -258,7 +229,6 @@ def _by_count(
     return divide
 
 
-def _counts(axis: Axis, include: bool) -> Array:
+def _counts(axis: Axis) -> Array:
     start = np.arange(axis.out) * axis.stride - axis.padding
-    stop = np.minimum(start + axis.kernel, axis.size + (axis.padding if include else 0))
-    return stop - (start if include else np.maximum(start, 0))
+    return np.minimum(start + axis.kernel, axis.size + axis.padding) - start

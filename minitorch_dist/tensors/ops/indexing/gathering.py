@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.tensors.autograd.overwriting import Change, both, same_gradient, zero_at
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.ops.accumulation import add_at
-from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, same_gradient, zero_at
 from minitorch_dist.tensors.ops.indexing.selecting import check_range
 
 Where = tuple[Any, ...]

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.autograd import joint
+from minitorch_dist.tensors.autograd.overwriting import Change, overwrite, zero_at
 from minitorch_dist.tensors.core import base, graph
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.views import bump, check_writable, rebase, view_of
+from minitorch_dist.tensors.core.views import bump, check_writable, view_of
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.elementwise.copying import copy_, fill
@@ -107,7 +108,7 @@ def setitem(input: TensorBase, index: Any, value: Any) -> None:
         return
     view = _window(input, window) if indices.moves(window) else input
     if where:
-        put(view, where, value, [i for i in items if isinstance(i, TensorBase)])
+        _put(view, where, value, [i for i in items if isinstance(i, TensorBase)])
         return
     extra = value.array.ndim - view.array.ndim
     if extra > 0 and value.array.shape[:extra] == (1,) * extra:
@@ -144,46 +145,32 @@ def element(value: Any, dtype: np.dtype[Any]) -> Array:
         return np.asanyarray(value).astype(dtype)  # type: ignore[no-any-return]
 
 
-def put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> T:
+def _put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> T:
     """Write `value` at the places `where`, and record it. `reads` are the tensors among these."""
-    check_writable(input, recorded=joint.wants_any((value,)))
-    node = joint.node_for("IndexPutBackward0", (input, value))
-    assign(input.array, where, value.array)
-    bump(input)
-    if node is not None:
-        mine, theirs = node.edges
-        shape = value.array.shape
+    shape = value.array.shape
 
-        def keep(grad: Array) -> Array:
-            grad = grad.copy()
-            grad[where] = 0
-            return grad
+    def hand_on(grad: Array) -> Array:
+        part = indices.pick(grad, where)
+        return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
 
-        def hand_on(grad: Array) -> Array:
-            part = indices.pick(grad, where)
-            return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
-
-        node.vjps = (keep if mine else None, hand_on if theirs else None)
-        node.reads = [graph.read_now(r) for r in reads] or None
-        node.device = input.storage.device
-        rebase(input, (node, 0))
-    return input
+    change = Change(
+        "IndexPutBackward0", lambda x: assign(x, where, value.array), zero_at(where), value, hand_on,
+        tuple(reads),
+    )  # fmt: skip
+    return overwrite(input, change)
 
 
-def assign(x: Array, where: Items, y: Array, accumulate: bool = False) -> None:
-    """`x[where] = y` (or `+=`, counting every mention) with torch's complaints."""
+def assign(x: Array, where: Items, y: Array) -> None:
+    """`x[where] = y` with torch's complaints."""
     if x.dtype != y.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{type_name(x)[6:-6]} for the destination and {type_name(y)[6:-6]} for the source."
         )
     try:
-        if accumulate:
-            add_at(x, indices.spell_out(where), y)
-        else:
-            if indices.names_once(where):  # numpy insists on few dimensions here
-                y = _without_ones(y, x.ndim - indices.takes(where[-1]) + 1)
-            x[where] = y
+        if indices.names_once(where):  # numpy insists on few dimensions here
+            y = _without_ones(y, x.ndim - indices.takes(where[-1]) + 1)
+        x[where] = y
     except IndexError as error:
         raise indices.arrays_error(x, where, str(error)) from None
     except ValueError:

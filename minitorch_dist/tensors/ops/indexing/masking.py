@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.tensors.autograd.overwriting import Change, both
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.graph import record, same_device
-from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.ops.indexing import indexing
-from minitorch_dist.tensors.ops.indexing.overwriting import Change, both, number_or_tensor
 from minitorch_dist.tensors.ops.shapes.broadcasting import expand
 from minitorch_dist.tensors.promotion import broadcast_error
 
@@ -41,7 +39,7 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
         raise RuntimeError(
             f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(_common(x, where))}"
         )
-    number, source = number_or_tensor(value, "masked_fill_")
+    number, source = _number_or_tensor(value, "masked_fill_")
 
     def write(array: Array) -> None:
         np.copyto(array, indexing.element(number, array.dtype), where=where)
@@ -72,18 +70,18 @@ def masked_fill(input: T, mask: TensorBase, value: Any) -> T:
     return _fill_alike(input if shape == input.array.shape else expand(input, shape), mask, value)
 
 
-def masked_select(input: T, mask: TensorBase) -> T:
-    """The elements where `mask` is true, in order, as one dimension."""
-    same_device(input, mask)
-    x = input.array
-    where = _bools(mask, "masked_select: expected BoolTensor for mask, not {dtype}")
-    full = _common(x, where)
-    wide = np.broadcast_to(where, full)
-    before, dtype = x.shape, x.dtype
-
-    def spread(grad: Array) -> Array:
-        whole = np.zeros(full, dtype, like=grad)
-        whole[wide] = grad
-        return sum_to(whole, before)
-
-    return record(np.broadcast_to(x, full)[wide], "MaskedSelectBackward0", (input, spread, mask))
+def _number_or_tensor(value: Any, what: str) -> tuple[Any, TensorBase | None]:
+    """A value to write everywhere: a Python number, or a 0-dim tensor with a gradient."""
+    if not isinstance(value, TensorBase):
+        if not isinstance(value, (int, float, np.number, np.bool_)):
+            raise TypeError(
+                f"{what}(): argument 'value' must be a number or a Tensor, not "
+                f"{type(value).__name__}"
+            )
+        return value, None
+    if value.array.ndim:
+        raise RuntimeError(
+            f"{what} only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.array.ndim} dimension(s)."
+        )
+    return value.array, value

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.graph import record, same_device
-from minitorch_dist.tensors.core.operations import axis, sum_to
-from minitorch_dist.tensors.dtypes import type_name
-from minitorch_dist.tensors.ops.accumulation import add_at
-from minitorch_dist.tensors.ops.indexing import indexing
-from minitorch_dist.tensors.ops.indexing.indices import check_devices, parse, pick
-from minitorch_dist.tensors.ops.indexing.overwriting import (
+from minitorch_dist.tensors.autograd.overwriting import (
     Change,
     both,
     same_gradient,
-    zero_at,
 )
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record, same_device
+from minitorch_dist.tensors.core.operations import axis
+from minitorch_dist.tensors.dtypes import type_name
+from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 FULL = slice(None)
@@ -105,65 +99,3 @@ def _index_add(
 
 
 index_add, index_add_ = both(_index_add)
-
-
-def _index_copy(input: T, dim: int, index: TensorBase, source: TensorBase) -> Change:
-    """The slices that `index` names replaced by those of `source`."""
-    x, y = input.array, source.array
-    place = axis(dim, x.ndim)
-    at, own, other = vector(index, "index_copy_()"), _line(x), _line(y)
-    _check_source("index_copy_", x, y, place, at)
-    check_range(at, own.shape[place], place, IndexError, "index_copy_(): ")
-    where = (FULL,) * place + (at,)
-    shape = y.shape
-
-    def write(array: Array) -> None:
-        _line(array)[where] = other
-
-    def keep(grad: Array) -> Array:
-        return zero_at(where)(_line(grad)).reshape(grad.shape)
-
-    def hand_on(grad: Array) -> Array:
-        return _line(grad).take(at, place).reshape(shape)
-
-    return Change("IndexCopyBackward0", write, keep, source, hand_on, (index,))
-
-
-index_copy, index_copy_ = both(_index_copy)
-
-
-def _index_put(
-    input: T, indices: Sequence[TensorBase], values: TensorBase, accumulate: bool = False
-) -> Change:
-    """`input[indices] = values`, or `+= values`, where places named twice get both."""
-    given = [*indices, values] if isinstance(indices, (list, tuple)) else [indices, None]
-    if not isinstance(indices, (list, tuple)) or not all(
-        isinstance(t, TensorBase) or t is None for t in given
-    ):
-        kinds = ", ".join(type(t).__name__ for t in given)
-        raise TypeError(
-            f"index_put() takes a tuple of index tensors, and a tensor, but got {kinds}"
-        )
-    check_devices(input, indices)
-    items = tuple([FULL if i is None else _as_array(i) for i in indices])
-    _, where = parse(input.array, items)
-    shape = values.array.shape
-
-    def write(array: Array) -> None:
-        indexing.assign(array, where, values.array, accumulate)
-
-    def hand_on(grad: Array) -> Array:
-        part = pick(grad, where)
-        return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
-
-    keep = same_gradient if accumulate else zero_at(where)
-    reads = tuple(i for i in indices if i is not None)
-    return Change("IndexPutBackward0", write, keep, values, hand_on, reads, mixed=True)
-
-
-def _as_array(index: TensorBase) -> Any:
-    """An index tensor; one without dimensions still names a place, and does not move the window."""
-    return index if index.array.ndim else index.array.reshape(1)
-
-
-index_put, index_put_ = both(_index_put)

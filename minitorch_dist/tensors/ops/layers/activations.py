@@ -68,17 +68,6 @@ def _elu(input: T, alpha: float, scale: float) -> T:
     )
 
 
-SELU_ALPHA = 1.6732632423543772848170429916717
-SELU_SCALE = 1.0507009873554804934193349852946
-
-
-def selu(input: T, inplace: bool = False) -> T:
-    """elu with the constants that keep mean 0 and variance 1"""
-    if inplace:
-        return selu_(input)
-    return _elu(input, SELU_ALPHA, SELU_SCALE)
-
-
 def silu(input: T, inplace: bool = False) -> T:
     """input * sigmoid(input)"""
     if inplace:
@@ -158,5 +147,4 @@ def _logsigmoid_slope(x: Array) -> Any:
 
 
 elu_ = in_place(elu)
-selu_ = in_place(selu)
 silu_ = in_place(silu)

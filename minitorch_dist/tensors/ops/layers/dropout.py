@@ -27,16 +27,6 @@ def dropout(input: T, p: float = 0.5, training: bool = True, inplace: bool = Fal
     return _drop(input, p, training, inplace, input.array.ndim)
 
 
-def dropout1d(input: T, p: float = 0.5, training: bool = True, inplace: bool = False) -> T:
-    """Set each channel of (N, C, L) or (C, L) to zero with probability `p`."""
-    dims = input.array.ndim
-    if dims not in (2, 3):
-        raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {dims}D input: it forgets whole channels"
-        )
-    return _drop(input, p, training, inplace, dims - 1)
-
-
 def dropout2d(input: T, p: float = 0.5, training: bool = True, inplace: bool = False) -> T:
     """Set each channel of (N, C, H, W) to zero with probability `p`.
 

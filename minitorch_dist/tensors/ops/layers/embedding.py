@@ -1,14 +1,17 @@
-"""Embedding: rows of a table, picked by number; and bags of them, summed or averaged.
+"""Embedding: rows of a table, picked by number; bags of them, summed or averaged; and one-hot rows.
 
 The gradient of a row is the sum over all places where it was picked.
 """
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.graph import record, same_device
+from minitorch_dist.tensors.core.graph import record, result, same_device
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.accumulation import sum_groups
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
@@ -107,3 +110,25 @@ def _counts(input: TensorBase, offsets: TensorBase | None) -> Array:
             f"but they are {offsets.array.tolist()}"
         )
     return counts
+
+
+def one_hot(tensor: TensorBase, num_classes: int = -1) -> Any:
+    """For each class number a row of zeros with a one in that place."""
+    x = tensor.array
+    if x.dtype != np.int64:
+        raise RuntimeError(
+            f"one_hot is only applicable to index tensor of type LongTensor, not {tensor.dtype}."
+        )
+    if num_classes <= 0 and not x.size:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if not x.size or (not has_numbers(x) and num_classes > 0):
+        return result(tensor, np.zeros((*x.shape, num_classes), np.int64, like=x))
+    count = int(x.max()) + 1 if num_classes == -1 else num_classes
+    if x.min() < 0 or x.max() >= count:
+        raise RuntimeError(
+            f"Class values must be non-negative and smaller than num_classes: {x.min()} to {x.max()} "
+            f"in {count} classes."
+        )
+    out = np.zeros((math.prod(x.shape), count), np.int64)
+    out[np.arange(len(out)), x.reshape(-1)] = 1
+    return result(tensor, out.reshape(*x.shape, count))

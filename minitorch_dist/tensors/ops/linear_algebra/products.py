@@ -193,13 +193,6 @@ def bmm(input: T, mat2: T) -> T:
     )
 
 
-def mv(input: T, vec: T) -> T:
-    """Matrix times vector."""
-    check_rank(input, 2, "mv", "matrix @ vector expected")
-    check_rank(vec, 1, "mv", "matrix @ vector expected")
-    return _matmul(input, vec)
-
-
 def dot(input: T, tensor: T) -> T:
     """The sum of the products of two vectors' elements."""
     x, y = input.array, tensor.array

@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from minitorch_dist.tensors import distributions
-from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.base import T
+from minitorch_dist.tensors.core.graph import result
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making.random import check_floating, source
+from minitorch_dist.tensors.ops.making.random import source
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
-
-
-def bernoulli(input: T, p: float | None = None, *, generator: Generator | None = None) -> T:
-    """1 with the probability that stands in `input` (or with `p` everywhere), else 0."""
-    out = flips(input, input if p is None else p, generator)
-    shape, dtype = out.shape, out.dtype
-    if dtype not in distributions.DIGITS:
-        return result(input, out)
-    return record(out, "BernoulliBackward0", (input, lambda g: np.zeros(shape, dtype, like=g)))
-
-
-def flips(self: TensorBase, p: TensorBase | float, generator: Generator | None) -> Array:
-    """Zeros and ones in the shape and dtype of `self`, ones with probability `p`."""
-    probability: Any = p
-    if isinstance(p, TensorBase):
-        probability = p.array
-        check_floating(p.array.dtype, "bernoulli_tensor_cpu_p_")
-        if not ((probability >= 0) & (probability <= 1)).all():
-            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    elif not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    double = np.dtype(np.float64)
-    where = source(generator, self.storage.device)
-    u = distributions.draw(self.array.shape, double, where, distributions.unit(double), self.array)
-    return np.asanyarray(u < probability).astype(self.array.dtype)  # type: ignore[no-any-return]
 
 
 def multinomial(

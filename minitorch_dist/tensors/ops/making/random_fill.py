@@ -9,33 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors import distributions
-from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.views import check_writable, write, wrote
-from minitorch_dist.tensors.dtypes import type_name
+from minitorch_dist.tensors.autograd.overwriting import Change, overwrite
+from minitorch_dist.tensors.core.base import T
+from minitorch_dist.tensors.core.views import check_writable
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.limits import finfo
-from minitorch_dist.tensors.ops.making.draws import flips
 from minitorch_dist.tensors.ops.making.random import bounded, check_floating, check_spread, source
 from minitorch_dist.tensors.promotion import one_number
 
 
 def _fill(self: T, name: str, of: distributions.Transform, generator: Generator | None) -> T:
     x = self.array
-    return _store(
-        self,
-        name,
-        distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of, x),
-    )
-
-
-def _store(self: T, name: str, array: Array) -> T:
-    if self._requires_grad:
-        shape, dtype = array.shape, array.dtype
-        return write(self, record(array, name, (self, lambda g: np.zeros(shape, dtype, like=g))))
-    self.array[...] = array
-    wrote(self)
-    return self
+    drawn = distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of, x)
+    return overwrite(self, Change(name, lambda x: np.copyto(x, drawn), np.zeros_like, told=()))
 
 
 def uniform_(
@@ -100,28 +86,3 @@ def random_(
         low, to = 0, low
     assert to is not None
     return _fill(self, "RandomBackward0", bounded(low or 0, to, x.dtype), generator)
-
-
-def bernoulli_(self: T, p: TensorBase | float = 0.5, *, generator: Generator | None = None) -> T:
-    """1 with probability p (a number or a tensor), else 0."""
-    check_writable(self)
-    return _store(self, "BernoulliBackward0", flips(self, p, generator))
-
-
-def exponential_(self: T, lambd: float = 1.0, *, generator: Generator | None = None) -> T:
-    """Waiting times at rate lambd."""
-    check_writable(self)
-    _check_continuous(self, "Exponential")
-    if not lambd > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return _fill(
-        self, "ExponentialBackward0", lambda w: distributions.exponential(w) / lambd, generator
-    )
-
-
-def _check_continuous(self: TensorBase, name: str) -> None:
-    if self.array.dtype not in distributions.DIGITS:
-        raise RuntimeError(
-            f"{name} distribution is a continuous probability distribution. dtype must be a "
-            f"floating point but you specified {type_name(self.array)[6:-6]}"
-        )

@@ -43,24 +43,6 @@ def _permute_back(grad: Array, order: tuple[int, ...]) -> Array:
     return grad.transpose(sorted(range(grad.ndim), key=places.__getitem__))
 
 
-def movedim(input: T, source: Any, destination: Any) -> T:
-    """The dimensions `source` moved to the places `destination`; the others keep their order."""
-    n = input.array.ndim
-    given = [(d,) if isinstance(d, int) else tuple(d) for d in (source, destination)]
-    here, there = ([axis(d, n) for d in dims] for dims in given)
-    if not len(here) == len(there) == len(set(here)) == len(set(there)):
-        raise RuntimeError(
-            f"movedim(): source {list(given[0])} and destination {list(given[1])} have to name as many "
-            "different dimensions"
-        )
-    if not n:
-        return view_of(input, input.array, "AliasBackward0", lambda g: g)
-    order = [d for d in range(n) if d not in here]
-    for to, which in sorted(zip(there, here, strict=True)):
-        order.insert(to, which)
-    return permute(input, tuple(order))
-
-
 def T_(input: T) -> T:
     """`x.T`: all dimensions in reverse order."""
     return permute(input, tuple(range(input.array.ndim))[::-1])

@@ -72,11 +72,6 @@ def sum_to_size(input: T, *shape: Any, size: Any = None) -> T:
     return reshape(out, target) if extra else out
 
 
-def broadcast_to(input: T, size: Any, *more: int) -> T:
-    """`expand(size)`"""
-    return expand(input, (size, *more) if more else tuple(size))
-
-
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that all of these broadcast to."""
     try:

@@ -83,7 +83,7 @@ def _place(tensors: Sequence[TensorBase], dim: int) -> int:
     return place
 
 
-concat = concatenate = cat
+concat = cat
 
 
 def stack(tensors: Sequence[T], dim: int = 0) -> T:

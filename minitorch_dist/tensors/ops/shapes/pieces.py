@@ -162,24 +162,3 @@ def tensor_split(input: T, indices_or_sections: Any, dim: int = 0) -> tuple[T, .
     ends = [slice(a, b) for a, b in zip([0, *bounds], [*bounds, n], strict=True)]
     place = axis(dim, input.array.ndim)
     return tuple([part(input, _at(place, s), "SliceBackward0") for s in ends])
-
-
-def diagonal(input: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
-    """The diagonal of the matrices that `dim1` and `dim2` span, as the last dimension."""
-    x = input.array
-    a, b = axis(dim1, x.ndim), axis(dim2, x.ndim)
-    if a == b:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    out = x.diagonal(offset, a, b)
-    if x.flags.writeable:
-        out.flags.writeable = True  # numpy hands diagonals out read-only
-    shape, dtype = x.shape, x.dtype
-
-    def widen(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype, like=grad)
-        line = whole.diagonal(offset, a, b)
-        line.flags.writeable = True
-        line[...] = grad
-        return whole
-
-    return view_of(input, out, "DiagonalBackward0", widen)

@@ -1,4 +1,4 @@
-"""Distinct values, how often they occur, into which bin a value falls, and what is not zero."""
+"""Into which bin a value falls, what is not zero, and distinct values."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.core.base import T, TensorBase
-from minitorch_dist.tensors.core.graph import result, same_device
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.graph import record, result, same_device
+from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.promotion import demand_order
 
 # ---------------------------------------------------------------------------------------------- bins
@@ -48,6 +49,17 @@ def searchsorted(
     return result(sorted_sequence, found.astype(np.int32 if out_int32 else np.int64, copy=False))
 
 
+def bucketize(
+    input: Any, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False
+) -> Any:
+    """The number of the bucket each value falls into, between sorted boundaries."""
+    if boundaries.array.ndim != 1:
+        raise RuntimeError(
+            f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})"
+        )
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
 # ------------------------------------------------------------------------------------ what is not zero
 
 
@@ -65,3 +77,36 @@ def argwhere(input: T) -> T:
     if not x.ndim:
         return result(input, np.empty((int(x != 0), 0), np.int64))
     return result(input, np.stack(np.nonzero(x), 1))
+
+
+# ------------------------------------------------------------------------------------ distinct values
+
+
+def _no_gradient(g: Array) -> Array:
+    raise RuntimeError("the derivative for 'unique' is not implemented.")
+
+
+def unique(
+    input: T,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements (with `dim`: slices) in order. Every NaN is distinct."""
+    x = input.array
+    demand_order("unique", x)
+    along = None if dim is None else axis(dim, x.ndim)
+    wide = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
+    values, inverse, counts = np.unique(
+        wide, return_inverse=True, return_counts=True, axis=along, equal_nan=False
+    )
+    found: list[T] = [
+        record(values.astype(x.dtype, copy=False), "Unique2Backward0", (input, _no_gradient))
+    ]
+    if return_inverse:
+        shape = x.shape if along is None else (x.shape[along],)
+        found.append(result(input, inverse.reshape(shape)))
+    if return_counts:
+        found.append(result(input, counts))
+    return tuple(found) if len(found) > 1 else found[0]

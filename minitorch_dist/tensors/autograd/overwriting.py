@@ -1,8 +1,8 @@
-"""Operations that write into part of a tensor, in both their forms.
+"""Writes into a tensor, or into part of it, that enter its history.
 
-Such an operation is written once, as a rule. The rule checks its arguments and says how to write into an array,
-and what the gradients are. `both(rule)` makes of it `index_add`, which writes into a copy,
-and `index_add_`, which writes into the tensor itself.
+Such a write is a `Change`: how to write into an array, and how gradients come back. `overwrite` carries it out and records it.
+`both(rule)` makes two operations of a rule that checks its arguments and says what changes: `index_add`, which writes into
+a copy, and `index_add_`, which writes into the tensor itself.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, NamedTuple, ParamSpec
 
-import numpy as np
-
 from minitorch_dist.tensors.autograd import joint
+from minitorch_dist.tensors.core import observers
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
+from minitorch_dist.tensors.core.device_labels import CPU
 from minitorch_dist.tensors.core.graph import read_now, record, same_device
+from minitorch_dist.tensors.core.view_geometry import dense
 from minitorch_dist.tensors.core.views import bump, check_writable, rebase
-from minitorch_dist.tensors.ops.elementwise.copying import dense
 
 P = ParamSpec("P")
 Vjp = Callable[[Array], Array]
 
 
 class Change(NamedTuple):
-    """The contents of a rule: the node's name, how to write, and how gradients come back."""
+    """The node's name, how to write, and how gradients come back."""
 
     name: str
     write: Callable[[Array], None]
@@ -31,7 +31,28 @@ class Change(NamedTuple):
     source: TensorBase | None = None  # the tensor whose values are written
     hand_on: Vjp | None = None  # its gradient
     reads: tuple[TensorBase, ...] = ()  # indices and masks: must not change before the backward
-    mixed: bool = False  # whether these may lie on the CPU, wherever the tensor is
+    told: tuple[Array, ...] | None = None  # what observers are told that it reads; None: nothing
+
+
+def overwrite(input: T, change: Change) -> T:
+    """Write into `input`, and record it where it or the source needs a gradient."""
+    source = change.source
+    inputs = (input,) if source is None else (input, source)
+    floating = input.array.dtype.kind not in "iub"
+    check_writable(input, recorded=floating and joint.wants_any(inputs[1:]))
+    node = joint.node_for(change.name, inputs) if floating else None
+    change.write(input.array)
+    bump(input)
+    if change.told is not None and observers.operations:
+        observers.operated("InPlace", change.told, (input.array,))
+    if node is not None:
+        vjps = (change.keep, change.hand_on)
+        node.vjps = [v if e else None for v, e in zip(vjps, node.edges, strict=False)]
+        node.reads = [read_now(each) for each in change.reads] or None
+        here = input.storage.device
+        node.device = inputs[-1].storage.device if here is CPU else here
+        rebase(input, (node, 0))
+    return input
 
 
 def both(
@@ -41,7 +62,7 @@ def both(
 
     def fresh(input: T, /, *args: P.args, **kwargs: P.kwargs) -> T:
         change = rule(input, *args, **kwargs)
-        same_device(input, change.source, *(() if change.mixed else change.reads))
+        same_device(input, change.source, *change.reads)
         array = dense(input.array)
         change.write(array)
         mine: Any = (input, change.keep, *change.reads)
@@ -53,20 +74,8 @@ def both(
     def in_place(input: T, /, *args: P.args, **kwargs: P.kwargs) -> T:
         check_writable(input)
         change = rule(input, *args, **kwargs)
-        same_device(input, change.source, *(() if change.mixed else change.reads))
-        inputs = (input,) if change.source is None else (input, change.source)
-        if joint.wants_any(inputs[1:]):
-            check_writable(input, recorded=True)
-        node = joint.node_for(change.name, inputs)
-        change.write(input.array)
-        bump(input)
-        if node is not None and input.array.dtype.kind not in "iub":
-            vjps = (change.keep, change.hand_on)
-            node.vjps = [v if e else None for v, e in zip(vjps, node.edges, strict=False)]
-            node.reads = [read_now(r) for r in change.reads] or None
-            node.device = input.storage.device
-            rebase(input, (node, 0))
-        return input
+        same_device(input, change.source, *change.reads)
+        return overwrite(input, change)
 
     name = rule.__name__.strip("_")
     for form, title in ((fresh, name), (in_place, name + "_")):
@@ -89,20 +98,3 @@ def zero_at(where: Any) -> Vjp:
 
 def same_gradient(grad: Array) -> Array:
     return grad
-
-
-def number_or_tensor(value: Any, what: str) -> tuple[Any, TensorBase | None]:
-    """A value to write everywhere: a Python number, or a 0-dim tensor with a gradient."""
-    if not isinstance(value, TensorBase):
-        if not isinstance(value, (int, float, np.number, np.bool_)):
-            raise TypeError(
-                f"{what}(): argument 'value' must be a number or a Tensor, not "
-                f"{type(value).__name__}"
-            )
-        return value, None
-    if value.array.ndim:
-        raise RuntimeError(
-            f"{what} only supports a 0-dimensional value tensor, but got tensor with "
-            f"{value.array.ndim} dimension(s)."
-        )
-    return value.array, value
