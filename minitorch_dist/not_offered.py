@@ -121,6 +121,7 @@ MOVED: Final = {
     "sim.papers": "mtd.papers",
     "sim.payloadless": "minitorch_dist.sim.fast.payloadless",
     "sim.planning": "mtd.planning",
+    "sim.plugs": "minitorch_dist.plugs",
     "sim.timelines": "mtd.timelines",
     "sim.traces": "mtd.traces",
     "sim.two_level_bounds": "mtd.two_level_bounds",

@@ -31,7 +31,6 @@ of the textbooks' formulas, in whole picoseconds.
     message_engine       collectives, message by message
     stepwise             one rank in one of them, step by step
     fast                 all ranks together, where that is exact: plugs that may be left out
-    plugs                parts of runs that other packages bring: folding, timelines, pages
     exploring            many seeds
     chaos  hardship      the faults, and the delays, that a seed stands for
     leaf_lots            which of several complete gradients is collected first
@@ -47,8 +46,8 @@ of the textbooks' formulas, in whole picoseconds.
 
 from typing import Any
 
-from minitorch_dist import not_offered
-from minitorch_dist.sim import fast as fast, plugs
+from minitorch_dist import not_offered, plugs
+from minitorch_dist.sim import fast as fast
 from minitorch_dist.sim.attachments import (
     OnDevice,
     RunPart as RunPart,

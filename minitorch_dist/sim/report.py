@@ -8,10 +8,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from minitorch_dist import plugs
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.pictures.words import preformatted
-from minitorch_dist.sim import plugs
 from minitorch_dist.sim.device_time import DeviceUse
 from transports.quantities import in_words
 

@@ -1,12 +1,17 @@
-"""Pages, traces and tables of a simulated run. `Report.save_page` and `save_trace` come here.
+"""Pages, traces, pictures and tables of runs. `Report.save_page` and `save_trace`, and `Journal.scene` and `svg` come here.
 
 whole_files   files are written whole or not at all
 drawing       timelines as a page
 link_table    the links of a network, counted
+journal_scene a journal as a scene
 saving        a report as a page, and as a trace
 """
 
-from minitorch_dist.sim import plugs
-from mtd.pages import saving
+import sys
 
-plugs.register("pages", saving)
+from minitorch_dist import plugs
+from minitorch_dist.pictures import svg as svg
+from mtd.pages.journal_scene import scene_of as scene_of
+from mtd.pages.saving import save_page as save_page, save_trace as save_trace
+
+plugs.register("pages", sys.modules[__name__])

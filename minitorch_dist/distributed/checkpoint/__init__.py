@@ -3,14 +3,13 @@
 From the ground up:
 
     pieces              boxes of tensors, and which rank writes which
-    cover               whether boxes cover a tensor exactly once
+    exact_cover         whether boxes cover a tensor exactly once
     stateful            what a checkpoint asks for its state
     state               a nested state as a flat table
     values              entries that are no tensors
     index               the file that makes a checkpoint valid
     folder              the files, to read
     writing             the files, written and swept
-    waiting             waiting for other ranks, no longer than they live
     default_planner     options of saving and loading under torch's names
     filesystem          a folder under torch's names
     saving_and_loading  torch's functions
@@ -33,7 +32,6 @@ from minitorch_dist.distributed.checkpoint.filesystem import (
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint as Checkpoint
 from minitorch_dist.distributed.checkpoint.index import CheckpointException as CheckpointException
 from minitorch_dist.distributed.checkpoint.saving_and_loading import (
-    async_save as async_save,
     load as load,
     save as save,
 )

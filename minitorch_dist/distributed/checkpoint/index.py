@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed.checkpoint import cover
+from minitorch_dist.distributed.checkpoint import exact_cover
 from minitorch_dist.distributed.checkpoint.pieces import Box
 from minitorch_dist.serialization import container, strict_json
 from transports.plain_text import clean
@@ -150,7 +150,7 @@ def _chunk(name: str, shape: list[int], said: Any) -> Chunk:
 def check_cover(name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
     """CheckpointException unless every element is in exactly one of the boxes."""
     try:
-        found = cover.flaw(shape, boxes)
+        found = exact_cover.flaw(shape, boxes)
     except ValueError as error:
         raise CheckpointException(f"the chunks of {name} cannot be checked: {error}") from None
     if found is not None:

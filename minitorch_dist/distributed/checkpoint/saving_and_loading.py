@@ -1,4 +1,4 @@
-"""`save`, `load` and `async_save`: a state that lies on many ranks, in one folder.
+"""`save` and `load`: a state that lies on many ranks, in one folder.
 
     save      every rank says what it has → who writes what is clear to all → all write → rank 0 writes
               the index, when it knows that all have written
@@ -10,16 +10,14 @@ The tensors that a state *has* are what is asked for; so the model is made first
 
 from __future__ import annotations
 
-import json
 import uuid
-import weakref
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
-from minitorch_dist.distributed import distributed_c10d, world
+from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.checkpoint import first_step, state, values, writing
 from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
@@ -35,16 +33,14 @@ from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Vanished
 from minitorch_dist.distributed.checkpoint.index import CheckpointException, check_cover
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers
 from minitorch_dist.distributed.checkpoint.stateful import Stateful
-from minitorch_dist.distributed.checkpoint.waiting import ENDING, attempt, hear
 from minitorch_dist.distributed.checkpoint.writing import Written
-from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
-from minitorch_dist.futures import Future
-from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
+R = TypeVar("R")
+ENDING: Final = (KeyboardInterrupt, SystemExit)  # a program may catch them and live on
 ATTEMPTS: Final = 20  # to find the same checkpoint as the other ranks, beside a job that saves
 
 
@@ -55,8 +51,7 @@ class PlainSave(NamedTuple):
     generation: str
     rank: int
     size: int
-    group: Any
-    store: Any  # through which the ranks tell that they have written; None: alone
+    group: Any  # the ranks that save together; None: alone
     tables: list[dict[str, About]]
     boxes: list[dict[str, Box]]
     values: dict[str, Any]
@@ -76,85 +71,8 @@ def save(
     """Save the state of all ranks in one place. Collective; returns what is there when it is complete."""
     demand_usual(storage_writer, planner)
     plan, flat = _planned(state_dict, checkpoint_id, storage_writer, process_group, no_dist)
-    earlier = _running().get(plan.folder.absolute())
-    if earlier is not None:
-        earlier.exception()
-    _write(plan, lambda: _own(plan, flat, state.local))
+    _write(plan, flat)
     return Checkpoint(plan.folder)
-
-
-def async_save(
-    state_dict: dict[str, Any],
-    *,
-    checkpoint_id: Path_ | None = None,
-    storage_writer: FileSystemWriter | None = None,
-    planner: DefaultSavePlanner | None = None,
-    process_group: ProcessGroup | None = None,
-    async_checkpointer_type: Any = None,
-    async_stager: Any = None,
-    no_dist: bool = False,
-    use_collectives: bool = True,
-) -> Saving:
-    """As `save`, but the files are written beside the training; the state is copied first.
-
-    A save into a folder begins when the one before has ended.
-    """
-    demand_usual(storage_writer, planner)
-    plan, flat = _planned(state_dict, checkpoint_id, storage_writer, process_group, no_dist)
-    copied, trouble = attempt(lambda: _own(plan, flat, state.snapshot))
-    here, place = world.place(), plan.folder.absolute()
-    saving, earlier = Saving(condition=here.clock.condition), _running().get(place)
-    _running()[place] = saving
-
-    def arrays() -> dict[str, Array]:
-        if trouble is not None:
-            raise trouble
-        assert copied is not None
-        return copied
-
-    def write() -> None:
-        if earlier is not None:
-            earlier.exception()
-        try:
-            _write(plan, arrays)
-        except Exception as error:
-            saving.set_exception(error)
-        else:
-            saving.set_result(Checkpoint(plan.folder))
-
-    here.clock.start(world.inherited(write), f"checkpoint of rank {plan.rank}")
-    return saving
-
-
-def _own(
-    plan: PlainSave, flat: dict[str, Any], take: Callable[[Tensor], Array]
-) -> dict[str, Array]:
-    """The arrays that this rank writes."""
-    return {name: take(flat[name]) for name in plan.boxes[plan.rank]}
-
-
-class Saving(Future[Any]):
-    """A checkpoint that is being written."""
-
-    def result(self, timeout: float | None = None) -> Any:
-        """Wait until it is complete; raises what went wrong."""
-        return self.wait()
-
-    def exception(self) -> BaseException | None:
-        try:
-            self.wait()
-        except Exception as error:
-            return error
-        return None
-
-
-_saves: weakref.WeakKeyDictionary[world.WorldScope, weakref.WeakValueDictionary[Path, Saving]]
-_saves = weakref.WeakKeyDictionary()
-
-
-def _running() -> weakref.WeakValueDictionary[Path, Saving]:
-    """This rank's latest save beside the training, by folder."""
-    return _saves.setdefault(world.place(), weakref.WeakValueDictionary())
 
 
 def load(
@@ -207,6 +125,14 @@ def _all_say(
     if failures:
         raise failure(failures, trouble)
     return [one for one, _ in told]
+
+
+def attempt(call: Callable[[], R]) -> tuple[R | None, BaseException | None]:
+    """Its result, or its error: other ranks wait to hear of either, also of Ctrl-C."""
+    try:
+        return call(), None
+    except (Exception, *ENDING) as error:
+        return None, error
 
 
 class Found(NamedTuple):
@@ -321,18 +247,17 @@ def _planned(
         others = {n: values.packed(n, v) for n, v in flat.items() if not isinstance(v, Tensor)}
         return flat, (table, others, generation, paths)
 
-    if no_dist or not distributed_c10d.is_initialized():
-        flat, said = mine()
-        return _plan_of([said], target, 0, None, None), flat
-    group = group or distributed_c10d._get_default_group()
+    place = _group(group, no_dist)
     found, trouble = attempt(mine)
-    told = _all_say(group, found and found[1], trouble, partial(_failure, target))
+    if trouble is not None and (no_dist or not distributed_c10d.is_initialized()):
+        raise trouble
+    told = _all_say(place, found and found[1], trouble, partial(_failure, target))
     assert found is not None, "else all have raised"
-    rank, store = distributed_c10d.get_rank(group), group.get_group_store()
-    return _plan_of(told, target, rank, group, store), found[0]
+    rank = 0 if place is None else distributed_c10d.get_rank(place)
+    return _plan_of(told, target, rank, place), found[0]
 
 
-def _plan_of(told: list[Any], target: Path, rank: int, group: Any, store: Any) -> PlainSave:
+def _plan_of(told: list[Any], target: Path, rank: int, group: Any) -> PlainSave:
     tables = [
         {
             name: About(shape, kind, Box(*box), nbytes)
@@ -352,45 +277,19 @@ def _plan_of(told: list[Any], target: Path, rank: int, group: Any, store: Any) -
         merged.update(one[1])  # where ranks differ, the first one's word counts
         ways.update(one[3])
     return PlainSave(
-        target, told[0][2], rank, len(told), group, store, tables, writers(tables), merged, ways
+        target, told[0][2], rank, len(told), group, tables, writers(tables), merged, ways
     )
 
 
-Arrays = Callable[[], dict[str, Array]]
-
-
-def _write(plan: PlainSave, arrays: Arrays) -> None:
-    """Write this rank's part; when all have, rank 0 makes it the checkpoint."""
+def _write(plan: PlainSave, flat: dict[str, Any]) -> None:
+    """Write this rank's part; when all have, rank 0 makes it the checkpoint. All raise if one has failed."""
+    part, trouble = attempt(lambda: _write_part(plan, flat))
+    failure = partial(_failure, plan.folder)
     try:
-        _write_together(plan, arrays)
-    except PeerLost:  # a lost rank will not say that it is over
-        raise
-    except Exception:
-        _sweep(plan)
-        raise
-    _sweep(plan)
-
-
-def _sweep(plan: PlainSave) -> None:
-    """The last rank that needs a value in the store takes it away."""
-    if plan.store is not None and plan.store.add(_key(plan, "over", 0), 1) == plan.size:
-        for rank in range(plan.size):
-            plan.store.delete_key(_key(plan, "written", rank))
-            plan.store.delete_key(_key(plan, "checks", rank))
-        plan.store.delete_key(_key(plan, "complete", 0))
-        plan.store.delete_key(_key(plan, "over", 0))
-
-
-def _write_together(plan: PlainSave, arrays: Arrays) -> None:
-    part, trouble = attempt(lambda: _write_part(plan, arrays()))
-    checks = part.checks if part else {}
-    if plan.store is not None:
-        plan.store.set(_key(plan, "checks", plan.rank), json.dumps(checks).encode())
-    try:
-        _say_and_hear(plan, "written", range(plan.size), trouble, "to write its part of")
+        checks = _all_say(plan.group, part.checks if part else {}, trouble, failure)
         if plan.rank == 0:
             _, trouble = attempt(lambda: _write_index(plan, checks))
-        _say_and_hear(plan, "complete", [0], trouble, "to write the index of")
+        _all_say(plan.group, None, trouble, failure)
     except (CheckpointException, *ENDING) as error:
         all_know = isinstance(error, CheckpointException) or plan.rank == 0
         if part is not None and all_know:
@@ -401,45 +300,17 @@ def _write_together(plan: PlainSave, arrays: Arrays) -> None:
             part.close()
 
 
-def _key(plan: PlainSave, word: str, rank: int) -> str:
-    return f"checkpoint/{plan.generation}/{word}/{rank}"
-
-
-def _say_and_hear(
-    plan: PlainSave, word: str, speakers: Sequence[int], trouble: BaseException | None, doing: str
-) -> None:
-    """Say that this rank is done, or why not, and hear the same of all speakers. All raise if one has failed."""
-    failures = {} if trouble is None else {plan.rank: _words(trouble)}
-    if plan.store is not None:
-        keys = {_key(plan, word, rank): rank for rank in speakers}
-        if plan.rank in speakers:
-            plan.store.set(_key(plan, word, plan.rank), _octets(trouble))
-        try:
-            hear(plan.group, plan.store, keys, f"{doing} {plan.folder}")
-        except ENDING as error:
-            if plan.rank == 0:  # the others would wait for its index
-                plan.store.set(_key(plan, "complete", 0), _octets(error))
-            raise
-        said = {rank: plan.store.get(key).decode() for key, rank in keys.items()}
-        failures = {rank: words for rank, words in said.items() if words}
-    if failures:
-        raise _failure(plan.folder, failures, trouble)
-
-
-def _write_part(plan: PlainSave, arrays: dict[str, Array]) -> writing.HeldPart | None:
+def _write_part(plan: PlainSave, flat: dict[str, Any]) -> writing.HeldPart | None:
+    arrays = {name: state.local(flat[name]) for name in plan.boxes[plan.rank]}
     if plan.rank == 0:
         writing.prepare(plan.folder, plan.generation)
     name = writing.file_name(plan.generation, plan.rank, plan.size)
     return writing.write_part(plan.folder, name, arrays) if arrays else None
 
 
-def _write_index(plan: PlainSave, own: dict[str, int]) -> None:
+def _write_index(plan: PlainSave, checks: list[dict[str, int]]) -> None:
+    """`checks`: the checksums of every rank's part."""
     names = [writing.file_name(plan.generation, rank, plan.size) for rank in range(plan.size)]
-    checks = [own]  # everyone's checksums
-    if plan.store is not None:
-        checks = [
-            json.loads(plan.store.get(_key(plan, "checks", rank))) for rank in range(plan.size)
-        ]
     parts = [
         Written(name, boxes, checks=table)
         for name, boxes, table in zip(names, plan.boxes, checks, strict=True)
@@ -469,7 +340,3 @@ def _of_all(what: str, words: dict[int, str], own: BaseException | None) -> Chec
 
 def _words(error: BaseException | None) -> str:
     return "" if error is None else f"{type(error).__name__}: {error}"
-
-
-def _octets(error: BaseException | None) -> bytes:
-    return _words(error).encode(errors="backslashreplace")

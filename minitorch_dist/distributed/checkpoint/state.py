@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping, MutableSequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from minitorch_dist.distributed.checkpoint.pieces import About, Box
 from minitorch_dist.distributed.checkpoint.stateful import Stateful
 from minitorch_dist.distributed.tensor.dtensor import DTensor
@@ -91,8 +89,3 @@ def box_of(tensor: Tensor) -> Box:
 def local(tensor: Tensor) -> Array:
     """The array that holds this rank's part."""
     return tensor._local_array() if isinstance(tensor, DTensor) else tensor.array
-
-
-def snapshot(tensor: Tensor) -> Array:
-    """A copy of it, which does not follow the training."""
-    return np.array(local(tensor), order="C")

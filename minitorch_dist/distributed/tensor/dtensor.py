@@ -5,10 +5,9 @@
     whole.redistribute(placements=[Replicate()])            # the collectives that it takes
     whole.full_tensor()
 
-A DTensor is how parameters and states are kept. Python's operators, the sum and elementwise methods give
-DTensors (`arithmetic`). Other operations would compute with this rank's part alone, and are
-refused (`part`); `tensor.parallel` and FSDP show their modules ordinary tensors while they compute. Moving between
-placements is recorded: gradients move back.
+A DTensor is how parameters and states are kept. It can be filled and written to (`methods`). Other operations would
+compute with this rank's part alone, and are refused (`part`); `tensor.parallel` and FSDP show their modules ordinary
+tensors while they compute. Moving between placements is recorded: gradients move back.
 """
 
 from __future__ import annotations
@@ -195,9 +194,14 @@ class DTensor(TensorPart):
     def clone(self, **_: Any) -> Any:
         return self.alike(self._local_array().copy())
 
+    def to(self, *args: Any, **options: Any) -> Any:
+        """In another type, or on another device: each rank its part."""
+        own = here(self)
+        there = own.to(*args, **options)
+        return self if there is own else placed(there, self._mesh, self._placements, self._whole)
+
     def cpu(self, memory_format: Any = None) -> Any:
-        local = self.to_local().cpu()
-        return self.alike(local.array, local.storage)
+        return self.to("cpu")
 
     def norm_across(self, own: Array, order: float) -> Array:
         """The norm of the whole, from this rank's part of it. Collective."""

@@ -1,8 +1,8 @@
 """`TensorPart`: a tensor of which this rank has a part. Operations that do not know about parts refuse it.
 
 An operation computes with the array of its inputs, which is this rank's part. Its result would be a wrong number
-without a word. So every operation that makes a tensor of a TensorPart is an error, unless the part is the whole. `arithmetic`
-has the operations that know better; they take `here(part)`, an ordinary tensor, and say how the result lies.
+without a word. So every operation that makes a tensor of a TensorPart is an error, unless the part is the whole. What knows
+better takes `here(part)`, an ordinary tensor, and says how the result lies.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ class TensorPart(Tensor):
             raise NotImplementedError(
                 f"{name} is not offered for a DTensor that lies as {self._placements}: it would compute with this "
                 "rank's part alone. Take full_tensor() for the whole, to_local() for this rank's part, or "
-                "redistribute(placements=[Replicate()]) first. Operators and methods of DTensors are offered where they are "
-                "elementwise, or the sum: x.exp(), and not exp(x). PyTorch has more of them"
+                "redistribute(placements=[Replicate()]) first. PyTorch computes with DTensors"
             )
 
     @property
@@ -112,7 +111,7 @@ def _refusing(name: str, function: Any) -> Any:
 
 WITHOUT_A_TENSOR = (
     "__array__ __bool__ __contains__ __float__ __index__ __int__ __iter__ __reversed__ "
-    "__setitem__ allclose equal numpy tolist"
+    "__setitem__ allclose backward equal item numpy tolist"
 )
 """Methods that pass by what an operation asks: they make no tensor, or write into one."""
 OF_SHAPES = (

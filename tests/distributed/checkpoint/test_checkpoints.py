@@ -102,39 +102,6 @@ def test_files_are_safetensors_and_a_save_keeps_one_old_generation(tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == [*kept[-1], "index.json"]
 
 
-def test_saved_beside_the_training(tmp_path: Path) -> None:
-    def rank() -> None:
-        found = state(3, Shard(0), True)
-        saving = dcp.async_save(found, checkpoint_id=tmp_path)
-        found["model"]["weight"].to_local().fill_(-1.0)  # training goes on
-        found["model"]["bias"].fill_(-1.0)
-        assert saving.result().generation
-        assert saving.exception() is None
-        assert saving.done()
-        again = state(3, Shard(1), False)
-        dcp.load(again, checkpoint_id=tmp_path)
-        check(again)
-
-    launch(rank, 3)
-    launch(rank, 3, "sim://")
-
-
-def test_nothing_stays_in_the_store(tmp_path: Path) -> None:
-    def rank() -> None:
-        store = dist.distributed_c10d._get_default_group().get_group_store()
-        dcp.save(state(3, Shard(0), True), checkpoint_id=tmp_path)
-        dist.barrier()
-        assert not [key for key in store.list_keys() if key.startswith("checkpoint/")]
-        (tmp_path / "file").write_text("")
-        folder = tmp_path if dist.get_rank() != 1 else tmp_path / "file" / "below"
-        with pytest.raises(CheckpointException, match="rank 1"):
-            dcp.save(state(3, Shard(0), True), checkpoint_id=folder)
-        dist.barrier()
-        assert not [key for key in store.list_keys() if key.startswith("checkpoint/")]
-
-    launch(rank, 3)
-
-
 def test_one_rank_that_cannot_write_fails_the_save_everywhere(tmp_path: Path) -> None:
     def rank(folder: Path) -> None:
         dcp.save(state(2, Shard(0), True), checkpoint_id=folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,16 @@ import minitorch_dist.distributed as dist
 import minitorch_dist.distributed.checkpoint as dcp
 from minitorch_dist.distributed.checkpoint import (
     CheckpointException,
-    state,
     values,
-    waiting,
     writing,
 )
 from minitorch_dist.distributed.checkpoint.folder import INDEX
 from minitorch_dist.launching import launch
 from tests.odd_files import snapshot
 from transports import keeper
-from transports.errors import StoreTimeout
-from transports.stores.store import Store
 
 PHASES = {
     "plan": (values, "packed"),
-    "copy": (state, "snapshot"),
     "part": (writing, "write_part"),
     "index": (writing, "write_index"),
     "lock": (keeper, "holding"),
@@ -39,26 +33,21 @@ def mine(turn: int) -> dict[str, Any]:
     return {f"x{dist.get_rank()}": mt.full((4,), turn), "turn": turn}
 
 
-def save(folder: Path, turn: int, way: str) -> None:
-    if way == "async":
-        dcp.async_save(mine(turn), checkpoint_id=folder).result()
-    else:
-        dcp.save(mine(turn), checkpoint_id=folder)
+def save(folder: Path, turn: int) -> None:
+    dcp.save(mine(turn), checkpoint_id=folder)
 
 
 CASES = [
-    (phase, way, size, victim)
+    (phase, size, victim)
     for phase in PHASES
-    for way in ("plain", "async")
     for size, victim in ((1, 0), (2, 0), (3, 2), (5, 0))
     if victim == 0 or phase not in ("index", "lock", "sweep")  # only rank 0 does these
-    if way == "async" or phase != "copy"
 ]
 
 
-@pytest.mark.parametrize(("phase", "way", "size", "victim"), CASES)
+@pytest.mark.parametrize(("phase", "size", "victim"), CASES)
 def test_all_ranks_hear_why(
-    phase: str, way: str, size: int, victim: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    phase: str, size: int, victim: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, function = PHASES[phase]
     right = getattr(module, function)
@@ -72,17 +61,15 @@ def test_all_ranks_hear_why(
     monkeypatch.setattr(module, function, failing)
 
     def rank() -> tuple[str, list[int]]:
-        save(tmp_path, 1, way)
+        save(tmp_path, 1)
         dist.barrier()
         armed[0] = True
         dist.barrier()
         with pytest.raises(CheckpointException) as caught:
-            save(tmp_path, 2, way)
+            save(tmp_path, 2)
         dist.barrier()
         armed[0] = False
         dist.barrier()
-        store = dist.distributed_c10d._get_default_group().get_group_store()
-        assert not [key for key in store.list_keys() if key.startswith("checkpoint/")]
         before = snapshot(tmp_path)
         dist.barrier()
         found = {f"x{rank}": mt.zeros(4) for rank in range(size)} | {"turn": 0}
@@ -94,7 +81,7 @@ def test_all_ranks_hear_why(
         }
         assert len(before) == 1 + size, "the failed save left something behind"
         dist.barrier()
-        save(tmp_path, 3, way)
+        save(tmp_path, 3)
         dist.barrier()
         dcp.load(found, checkpoint_id=tmp_path)
         assert found["turn"] == 3
@@ -144,20 +131,3 @@ def test_an_object_is_refused_before_anything_is_written(tmp_path: Path) -> None
         assert "Save vars(config) or a dict " in told and "call Config(**…)" in told
         assert "\n" not in told
     assert not (tmp_path / "it").exists()
-
-
-def test_a_wait_that_ends_says_how_long_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not how long the last look took."""
-
-    def rank() -> None:
-        group = dist.distributed_c10d._get_default_group()
-        store = group.get_group_store()
-        if dist.get_rank() == 1:
-            with pytest.raises(StoreTimeout, match=r"waited 7.0 s .* had still to write the index"):
-                waiting.hear(group, store, {"never": 0}, "to write the index")
-        dist.barrier()
-
-    monkeypatch.setattr(Store, "timeout", property(lambda self: timedelta(seconds=7)))
-    launch(rank, 2, "sim://")

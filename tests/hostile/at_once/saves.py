@@ -31,16 +31,8 @@ def state(fill: float, size: int) -> dict[str, Any]:
     return {"w": mtd.full((size, 3), fill), "b": mtd.full((3,), fill), "step": fill}
 
 
-def save(place: str, step: float, size: int, way: int) -> None:
-    if way == 0:
-        dcp.save(state(step, size), checkpoint_id=place, no_dist=True)
-    else:
-        savings = [
-            dcp.async_save(state(step + n / 10, size), checkpoint_id=place, no_dist=True)
-            for n in range(2)
-        ]
-        for saving in savings:
-            saving.result()
+def save(place: str, step: float, size: int) -> None:
+    dcp.save(state(step, size), checkpoint_id=place, no_dist=True)
 
 
 def load(place: str, size: int) -> float:
@@ -52,11 +44,11 @@ def load(place: str, size: int) -> float:
     return float(found["step"])
 
 
-def work(rank: int, size: int, begun: Any, place: str, savers: int, length: int, way: int) -> int:
+def work(rank: int, size: int, begun: Any, place: str, savers: int, length: int) -> int:
     begun()
     for turn in range(SAVES):
         if rank < savers:
-            save(place, 100.0 * rank + turn, length, way)
+            save(place, 100.0 * rank + turn, length)
             load(place, length)
         else:
             for _ in range(3):
@@ -81,13 +73,13 @@ class Saves:
 
     def _judged(self, random: Random, top: Path, place: Path) -> Verdict:
         savers, readers = random.choice((1, 2, 2, 3)), random.choice((0, 1, 2))
-        length, way = random.choice((0, 1, 5, 1000, 100_000)), random.choice((0, 2))
+        length = random.choice((0, 1, 5, 1000, 100_000))
         (place / OF_OTHERS).write_bytes(b"of others")
         save(f"{place}", 7.0, length, 0)
         blow = None
         if random.random() < 0.5:
             blow = blows.draw(random, savers + readers, LASTS, ("kill", "freeze"))
-        ends = nursery.run(work, savers + readers, blow, top, f"{place}", savers, length, way)
+        ends = nursery.run(work, savers + readers, blow, top, f"{place}", savers, length)
         for rank, end in enumerate(ends):
             is_killed = blow is not None and blow.kind == "kill" and rank == blow.victim
             if not end.is_done and not (is_killed and end is nursery.DIED):

@@ -1,8 +1,8 @@
-"""Parts of runs that other packages bring, by name. They register themselves, or have an entry point, which is asked for once.
+"""Parts of runs and their pictures that other packages bring, by name. They register themselves, or have an entry point, which is asked for once.
 
 fold       one rank runs the program for all that do the same; the planner brings it (`mtd.planning.fold`)
 timelines  the work of each rank with its times, and the chain that a run's time is (`mtd.timelines`)
-pages      a report is written as a page, or as a trace; the command brings it (`mtd.pages`)
+pages      a run is written as a page or a trace, and a journal is drawn; the command brings it (`mtd.pages`)
 """
 
 from __future__ import annotations
@@ -30,6 +30,6 @@ def find(name: str) -> Any:
             register(name, point.load())
     if name not in _registered:
         raise ImportError(
-            f"nothing in this program brings {name!r} to simulated runs. Say `import {BROUGHT_BY[name]}` first"
+            f"nothing in this program brings {name!r} to runs. Say `import {BROUGHT_BY[name]}` first"
         )
     return _registered[name]

@@ -15,11 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 import minitorch_dist as mtd
 from minitorch_dist.distributed import checkpoint as dcp
-from minitorch_dist.distributed.checkpoint import (
-    CheckpointException,
-    cover,
-    writing,
-)
+from minitorch_dist.distributed.checkpoint import CheckpointException, exact_cover, writing
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, within
 
@@ -62,7 +58,7 @@ def counts(shape: tuple[int, ...], boxes: list[Box]) -> Any:
 )
 def test_any_boxes_against_counting(case: tuple[tuple[int, ...], list[Box]]) -> None:
     shape, boxes = case
-    times, found = counts(shape, boxes), cover.flaw(shape, boxes)
+    times, found = counts(shape, boxes), exact_cover.flaw(shape, boxes)
     if found is None:
         assert (times == 1).all()
     else:
@@ -72,17 +68,22 @@ def test_any_boxes_against_counting(case: tuple[tuple[int, ...], list[Box]]) -> 
 
 @given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), tilings(shape))))
 def test_what_is_cut_covers(case: tuple[tuple[int, ...], list[Box]]) -> None:
-    assert cover.flaw(*case) is None
+    assert exact_cover.flaw(*case) is None
 
 
 def test_it_says_which_part_and_how_often() -> None:
     boxes = [Box((0, 0), (2, 3)), Box((2, 0), (2, 3)), Box((4, 0), (2, 2))]
-    assert str(cover.flaw((6, 3), boxes)) == "elements [4:6, 2:3] are in none of them, not in one"
+    assert (
+        str(exact_cover.flaw((6, 3), boxes))
+        == "elements [4:6, 2:3] are in none of them, not in one"
+    )
     boxes += [Box((3, 1), (3, 2))]
-    assert str(cover.flaw((6, 3), boxes)) == "elements [3:4, 1:2] are in 2 of them, not in one"
-    assert str(cover.flaw((), [])) == "the only element is in none of them, not in one"
+    assert (
+        str(exact_cover.flaw((6, 3), boxes)) == "elements [3:4, 1:2] are in 2 of them, not in one"
+    )
+    assert str(exact_cover.flaw((), [])) == "the only element is in none of them, not in one"
     with pytest.raises(ValueError, match="cut in 9 dimensions"):
-        cover.flaw((2,) * 9, [Box((0,) * 9, (1,) * 9)])
+        exact_cover.flaw((2,) * 9, [Box((0,) * 9, (1,) * 9)])
 
 
 def steps_of(boxes: int) -> int:
@@ -95,7 +96,7 @@ def steps_of(boxes: int) -> int:
 
     sys.setprofile(counting)
     try:
-        assert cover.flaw((boxes,), made) is not None
+        assert exact_cover.flaw((boxes,), made) is not None
     finally:
         sys.setprofile(None)
     return count

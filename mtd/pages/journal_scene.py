@@ -1,0 +1,149 @@
+"""A journal as a scene (see `pictures.scene`): lanes are ranks, and arrows are messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from minitorch_dist.distributed.journal import Event, Journal
+from minitorch_dist.pictures.scene import (
+    COMPUTE,
+    OPERATION,
+    TRANSFER,
+    WAIT,
+    Arrow,
+    LaneSpan,
+    Moment,
+    RankLanes,
+    Scene,
+)
+
+MOST_MOMENTS: Final = 50_000
+
+
+def scene_of(journal: Journal) -> Scene:
+    """The scene of a `Journal`. Times count from its first event."""
+    start, end = journal.start, journal.end
+    numbers = {id(event): number for number, event in enumerate(journal.events)}
+    spans = [*_operations(journal, start, end, numbers), *_others(journal, start)]
+    arrows = [
+        Arrow(
+            message.send.rank, message.send.peer, message.departed - start,
+            (message.arrived if message.receive is not None else end) - start,
+            message.send.nbytes, message.send.operation, message.send.group, str(message.send),
+            message.receive is not None, numbers[id(message.send)],
+        )
+        for message in journal.messages
+    ]  # fmt: skip
+    memory, what = _memory(journal, start)
+    note = f"{journal.torn} lines were torn off" if journal.torn else ""
+    if len(journal.events) > MOST_MOMENTS:
+        note = f"steps: the first {MOST_MOMENTS} of {len(journal.events)} events. {note}".rstrip()
+    return Scene(
+        Path(journal.name).name or f"{journal.world_size} ranks over {journal.transport}",
+        RankLanes(journal.world_size),
+        sorted(spans, key=lambda span: (span.start, -span.end)), arrows, _moments(journal, start),
+        memory, what, journal.is_virtual, note,
+    )  # fmt: skip
+
+
+def _operations(journal: Journal, start: int, end: int, numbers: dict[int, int]) -> list[LaneSpan]:
+    found = []
+    for begin, over in journal.operations:
+        until = end if over is None else over.until
+        error = "" if over is None else over.error
+        said = f"{begin.name} on rank {begin.rank}{begin.where}"
+        if begin.algorithm:
+            said += f", by {begin.algorithm}"
+        if over is None:
+            said += ": it never ended"
+        found.append(
+            LaneSpan(
+                begin.rank, begin.at - start, until - start, OPERATION, begin.operation,
+                begin.group, said + (f": {error}" if error else ""), begin.beside,
+                bool(error) or over is None, numbers[id(begin)],
+            )
+        )  # fmt: skip
+    return found
+
+
+def _others(journal: Journal, start: int) -> list[LaneSpan]:
+    """Computing and waiting. A wait for a message is cut where that message left."""
+    departed = {m.receive.message: m.departed for m in journal.messages if m.receive is not None}
+    found: list[LaneSpan] = []
+    waits: dict[tuple[int, str, int], Event] = {}  # that are not over
+    for event in journal.events:
+        key = event.rank, event.group, event.sequence
+        if event.what == "compute":
+            found.append(_span(event, COMPUTE, event.at - start, event.until - start))
+        elif event.what == "wait":
+            if event.peer < 0 <= event.sequence:
+                found.append(_span(event, WAIT, event.at - start, event.until - start))
+            else:
+                waits[key] = event
+        elif key in waits:  # a wait was for the event that follows it
+            wait = waits.pop(key)
+            if event.what != "receive":
+                found.append(_span(wait, WAIT, wait.at - start, wait.until - start))
+                continue
+            left = min(max(departed.get(event.message, wait.until), wait.at), wait.until)
+            found.append(_span(wait, WAIT, wait.at - start, left - start))
+            arriving = _span(wait, TRANSFER, left - start, wait.until - start)
+            found.append(arriving._replace(failed=bool(event.error)))
+    found += [_span(wait, WAIT, wait.at - start, wait.until - start) for wait in waits.values()]
+    return [span for span in found if span.end > span.start or span.failed]
+
+
+def _span(event: Event, kind: str, start: int, end: int) -> LaneSpan:
+    text = str(event)
+    if kind == TRANSFER:
+        text += ": it is on its way"
+    return LaneSpan(
+        event.rank,
+        start,
+        end,
+        kind,
+        event.operation,
+        event.group,
+        text,
+        event.beside,
+        bool(event.error),
+    )
+
+
+def _moments(journal: Journal, start: int) -> list[Moment]:
+    """The events, causes before effects. Waits are left out: nothing happened in them."""
+    order = journal.order.line_up()
+    events = journal.events
+    return [
+        Moment(events[n].until - start, events[n].rank, str(events[n]), events[n].what, n)
+        for n in order[:MOST_MOMENTS]
+        if events[n].what != "wait"
+    ]
+
+
+def _memory(journal: Journal, start: int) -> tuple[dict[int, list[tuple[int, int]]], str]:
+    """The bytes that each rank's device held; without devices, those of messages that nobody had taken yet."""
+    changes: dict[int, list[tuple[int, int]]] = {}
+    for event in journal.events:
+        if event.memory >= 0:
+            changes.setdefault(event.rank, []).append((event.until - start, event.memory))
+    if changes:
+        return changes, "bytes on the rank's device"
+    for message in journal.messages:
+        receive = message.receive
+        if receive is not None and message.send.nbytes and receive.until > message.arrived:
+            own = changes.setdefault(receive.rank, [])
+            own += [
+                (message.arrived - start, message.send.nbytes),
+                (receive.until - start, -message.send.nbytes),
+            ]
+    return {rank: _added_up(own) for rank, own in changes.items()}, "bytes that had come and nobody had taken"  # fmt: skip
+
+
+def _added_up(changes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    total, found = 0, []
+    for at, change in sorted(changes):
+        total += change
+        found.append((at, total))
+    return found
