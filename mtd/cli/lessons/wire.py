@@ -17,8 +17,8 @@ from mtd.cli.lessons.commands import about
 from mtd.cli.page import Page, listed, marked
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError, all_lessons
-from mtd.course.real_wires import FILE, MQTT, NET, RANKS, SIM, WIRES, WireRun, has_wires
 from mtd.course.real_wires.program import TIMES
+from mtd.course.real_wires.swapping import FILE, MQTT, NET, RANKS, SIM, WIRES, WireRun, has_wires
 from mtd.course.source import unwritten
 from mtd.course.workspace import Workspace
 from transports.quantities import in_words
