@@ -9,15 +9,18 @@ import argparse
 
 from mtd import calibration, device_calibration
 from mtd.cli import page
+from mtd.cli.parser import Parser
 from mtd.planning.clusters import rate_of
 from transports.quantities import in_words
 from transports.registry import scheme_of
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("address", help="tcp://, file://, queue://, mqtt://BROKER …; or cpu")
-    parser.add_argument("--out", help="the file to write (links-SCHEME.json, device-cpu.toml)")
-    parser.add_argument("--trips", type=int, default=50, help="of each size (%(default)s)")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        address                  tcp://, file://, queue://, mqtt://BROKER …; or cpu
+        --out OUT                the file to write (links-SCHEME.json, device-cpu.toml)
+        --trips TRIPS: int = 50  of each size (%(default)s)
+    """)
     parser.set_defaults(run=run, epilog="mtd calibrate tcp://")
 
 

@@ -9,19 +9,16 @@ import argparse
 
 from minitorch_dist.distributed import journal
 from mtd.cli import page, plan_difference
+from mtd.cli.parser import Parser
 from mtd.planning import saved_plans
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "a",
-        help="a journal (a file, the name of its pieces, or a folder), or a plan of mtd plan --json",
-    )
-    parser.add_argument("b", help="another one")
-    parser.add_argument(
-        "--operations", action="store_true",
-        help="compare which operations ran, and not by which messages (for runs with other algorithms)",
-    )  # fmt: skip
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        a             a journal (a file, the name of its pieces, or a folder), or a plan of mtd plan --json
+        b             another one
+        --operations  compare which operations ran, and not by which messages (for runs with other algorithms)
+    """)
     parser.set_defaults(run=run, epilog="mtd diff one.mtd other.mtd")
 
 

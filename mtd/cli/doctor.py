@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from mtd.cli.page import Page, marked
+from mtd.cli.page import Page
 from mtd.course import workspace as workspaces
 from mtd.course.lesson import ROOM, LessonError, all_lessons
 from transports import keys
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     bad = 0
     for finding in findings(page):
         bad += finding.state == BAD
-        page.say(marked(SIGNS[finding.state], (f" {finding.what}: ", "bold"), finding.words))
+        page.tell(SIGNS[finding.state], (f" {finding.what}: ", "bold"), finding.words)
         if finding.advice:
             page.say(
                 f"to do: {finding.advice}" if finding.state == BAD else finding.advice, indent=4

@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 from mtd.cli.page import Page, refuse
+from mtd.cli.parser import Parser
 
 FIRST = """\
 minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and
@@ -32,8 +33,8 @@ LAST = "mtd help NAME says more about a command, mtd help all about each of them
 WIDTH = 79
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("about", nargs="?", help="a command, or: all")
+def configure(parser: Parser) -> None:
+    parser.takes("about?  a command, or: all")
     parser.set_defaults(run=run, epilog="mtd help check, or mtd help all")
 
 

@@ -12,16 +12,14 @@ from typing import Any
 
 from mtd.cli import comparison
 from mtd.cli.comparison import Likeness
+from mtd.cli.parser import Parser
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "module",
-        nargs="?",
-        metavar="MODULE",
-        help="one module, in full: distributed.rpc, nn, Tensor",
-    )
-    parser.add_argument("--markdown", action="store_true", help="the table of docs/to_pytorch.md")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        module MODULE?  one module, in full: distributed.rpc, nn, Tensor
+        --markdown      the table of docs/to_pytorch.md
+    """)
     parser.set_defaults(run=run)
 
 

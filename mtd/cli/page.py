@@ -64,6 +64,10 @@ class Page:
         self._write(sayable(text, self.console))
         self.console.file.flush()
 
+    def tell(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
+        """One paragraph of words, some in a style: `page.tell("Next: ", ("mtd check 13", "bold"))`."""
+        self.say(marked(*parts), indent=indent)
+
     def prose(self, text: str, indent: int = 0) -> None:
         """Markdown. Addresses are shown, so that they can be copied."""
         self.say(Markdown(text, code_theme="ansi_dark", hyperlinks=False), indent=indent)

@@ -8,17 +8,15 @@ from itertools import chain
 from rich.console import Console
 
 from mtd.cli import page
-from mtd.cli.parser import near
+from mtd.cli.parser import Parser, near
 from mtd.papers import PAPERS, paper
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "names", nargs="*", metavar="PAPER", help=f"some of {', '.join(PAPERS)} (all)"
-    )
-    parser.add_argument(
-        "--long", action="store_true", help="also rows that take minutes or hours each"
-    )
+def configure(parser: Parser) -> None:
+    parser.takes(f"""
+        names PAPER*  some of {", ".join(PAPERS)} (all)
+        --long        also rows that take minutes or hours each
+    """)
     parser.set_defaults(run=run)
 
 

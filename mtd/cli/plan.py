@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mtd.cli import page, plan_difference, plan_options, plan_page, plan_table
+from mtd.cli.parser import Parser
 from mtd.cli.plan_progress import PlanProgress, tell as _tell
 from mtd.pages import whole_files
 from mtd.planning import in_processes, model_files, pruning, saved_plans, search
@@ -22,7 +23,7 @@ from mtd.planning.search import PlanRow
 INTERRUPTED = "interrupted"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     plan_options.add(parser)
     parser.set_defaults(run=run)
 

@@ -29,7 +29,7 @@ from minitorch_dist.sim import hardship, nets
 from mtd import traces
 from mtd.cli import page, scripts
 from mtd.cli.lessons.commands import lessons_for
-from mtd.cli.parser import near
+from mtd.cli.parser import Parser, near
 from mtd.pages import whole_files
 from transports import registry
 from transports.faults import plans
@@ -39,52 +39,24 @@ OF_PROGRAMS: Final = (  # options that say nothing to a trace
 )  # fmt: skip
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ranks", type=int, help="how many (4)")
-    parser.add_argument(
-        "--net",
-        default="sim://",
-        help="sim, queue, tcp, file, mqtt, an address, or a file of mtd calibrate (%(default)s)",
-    )
-    parser.add_argument("--faults", help="a file of faults, or their texts with ; between them")
-    parser.add_argument("--seed", type=int, help="of chances, and of the order of ranks")
-    parser.add_argument(
-        "--hard", default="", help="hardships by letter (ojrwahgls; see sim.hardship)"
-    )
-    parser.add_argument("--seeds", type=int, help="explore so many seeds, up to the first failure")
-    parser.add_argument(
-        "--sizes", default="", help="with --seeds: other numbers of ranks to try, too, like 2,3,5"
-    )
-    parser.add_argument("--unreliable", action="store_true", help="what is dropped is gone")
-    parser.add_argument(
-        "--device", help="what simulated ranks compute on, like h100 (computing takes no time)"
-    )
-    parser.add_argument(
-        "--shapes",
-        action="store_true",
-        help="tensors have shapes and no numbers, and take no memory",
-    )
-    parser.add_argument(
-        "--fold",
-        action="store_true",
-        help="with --shapes: ranks that do the same run the program once",
-    )
-    parser.add_argument(
-        "--page",
-        metavar="FILE",
-        help="write a page: timelines, memory, and what the time is spent on",
-    )
-    parser.add_argument(
-        "--chakra",
-        metavar="NAME",
-        help="write execution traces of MLCommons Chakra, NAME.0.et and so on",
-    )
-    parser.add_argument("--journal", help="write down what the ranks do, for mtd show and mtd diff")
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        help="seconds that the run may take; virtual ones where it is simulated",
-    )
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        --ranks RANKS: int        how many (4)
+        --net NET = sim://        sim, queue, tcp, file, mqtt, an address, or a file of mtd calibrate (%(default)s)
+        --faults FAULTS           a file of faults, or their texts with ; between them
+        --seed SEED: int          of chances, and of the order of ranks
+        --hard HARD = ""          hardships by letter (ojrwahgls; see sim.hardship)
+        --seeds SEEDS: int        explore so many seeds, up to the first failure
+        --sizes SIZES = ""        with --seeds: other numbers of ranks to try, too, like 2,3,5
+        --unreliable              what is dropped is gone
+        --device DEVICE           what simulated ranks compute on, like h100 (computing takes no time)
+        --shapes                  tensors have shapes and no numbers, and take no memory
+        --fold                    with --shapes: ranks that do the same run the program once
+        --page FILE               write a page: timelines, memory, and what the time is spent on
+        --chakra NAME             write execution traces of MLCommons Chakra, NAME.0.et and so on
+        --journal JOURNAL         write down what the ranks do, for mtd show and mtd diff
+        --timeout TIMEOUT: float  seconds that the run may take; virtual ones where it is simulated
+    """)
     scripts.add_script(parser)
     parser.set_defaults(run=run, epilog="mtd run train.py --ranks 4 --net sim")
 

@@ -17,28 +17,25 @@ from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
 from minitorch_dist.sim import nets, topologies
 from mtd import estimates
 from mtd.cli import page
-from mtd.cli.parser import near
+from mtd.cli.parser import Parser, near
 from mtd.pages.link_table import link_table
 from transports.quantities import amount, byte_time, in_words
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     parser.add_argument(
         "collective", choices=COLLECTIVES, metavar="COLLECTIVE", help=", ".join(COLLECTIVES)
     )
-    parser.add_argument("--ranks", type=int, default=8, help="how many (%(default)s)")
-    parser.add_argument(
-        "--bytes", default="1MB", help="of the whole vector, like 64KB (%(default)s)"
-    )
-    parser.add_argument(
-        "--net", default="sim://",
-        help="sim://?latency=5us&rate=100Gb/s, two_level:nodes=…,gpus=…,intra=2us/150GB/s,"
-        "inter=5us/100Gb/s, torus:shape=4x4,link=1us/100Gb/s (so are mesh, fat_tree, rails and dragonfly), "
-        "or a file of mtd calibrate (%(default)s)",
-    )  # fmt: skip
-    parser.add_argument("--links", action="store_true", help="show the links of the network, too")
-    parser.add_argument("--algorithm", default="all", help="one of them, or auto (all)")
-    parser.add_argument("--adding", help="the rate of additions, like 8GB/s (they are free)")
+    parser.takes("""
+        --ranks RANKS: int = 8       how many (%(default)s)
+        --bytes BYTES = 1MB          of the whole vector, like 64KB (%(default)s)
+        --net NET = sim://           sim://?latency=5us&rate=100Gb/s, two_level:nodes=…,gpus=…,intra=2us/150GB/s,inter=5us/100Gb/s, \
+                                     torus:shape=4x4,link=1us/100Gb/s (so are mesh, fat_tree, rails and dragonfly), \
+                                     or a file of mtd calibrate (%(default)s)
+        --links                      show the links of the network, too
+        --algorithm ALGORITHM = all  one of them, or auto (all)
+        --adding ADDING              the rate of additions, like 8GB/s (they are free)
+    """)
     parser.set_defaults(run=run, epilog="mtd simulate all_reduce --ranks 64 --bytes 100MB")
 
 

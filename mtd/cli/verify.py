@@ -8,16 +8,19 @@ from pathlib import Path
 from minitorch_dist.sim import nets
 from mtd import calibration
 from mtd.cli import page
+from mtd.cli.parser import Parser
 from transports.quantities import amount, in_words
 from transports.virtual.network import Network
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("address", help="tcp://, file://, queue://, mqtt://BROKER …")
-    parser.add_argument("--net", help="a file of mtd calibrate (it is measured now)")
-    parser.add_argument("--ranks", type=int, default=2, help="how many (%(default)s)")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        address                 tcp://, file://, queue://, mqtt://BROKER …
+        --net NET               a file of mtd calibrate (it is measured now)
+        --ranks RANKS: int = 2  how many (%(default)s)
+    """)
     parser.add_argument("--bytes", nargs="+", default=["1KB", "64KB", "1MB"], help="of the vector")
-    parser.add_argument("--turns", type=int, default=10, help="calls of each kind (%(default)s)")
+    parser.takes("--turns TURNS: int = 10  calls of each kind (%(default)s)")
     parser.set_defaults(run=run, epilog="mtd verify tcp:// --ranks 4")
 
 

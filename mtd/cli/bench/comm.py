@@ -9,7 +9,6 @@ memory that a rank held at most beyond its input, in multiples of its bytes.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import statistics
@@ -24,6 +23,7 @@ from rich.table import Table
 from mtd.cli import page
 from mtd.cli.bench import comm_brokers
 from mtd.cli.bench.comm_worlds import PEERS, BenchWorld, missing
+from mtd.cli.parser import Parser
 from transports import keeper
 
 OPERATIONS = (
@@ -152,19 +152,16 @@ def world_before(name: str, ranks: int, folder: Path, checkout: Path) -> BenchWo
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="mtd bench comm", description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", action="append", default=[], metavar="OPERATION",
-                        help=f"only this one (repeatable): {', '.join(OPERATIONS)}")  # fmt: skip
-    parser.add_argument("--pairs", type=int, default=9, help="turns of each world per cell (9)")
-    parser.add_argument("--ranks", default="2", help="numbers of ranks, as in 2,4 (2)")
-    parser.add_argument("--sizes", default=",".join(SIZES), help=f"of {','.join(SIZES)}")
-    parser.add_argument("--transports", default="tcp,file",
-                        help=f"of {','.join(TRANSPORTS)}; mqtt: over our own broker, "
-                             "mqtt://host:port: over the one there")  # fmt: skip
-    parser.add_argument("--against", default=",".join(PEERS), help=f"of {','.join(PEERS)}, or none")
-    parser.add_argument("--before", type=Path, metavar="CHECKOUT",
-                        help="another checkout of this library, which takes turns with this one; "
-                             "with one transport")  # fmt: skip
+    parser = Parser(prog="mtd bench comm", description=__doc__.partition("\n")[0])
+    parser.takes(f"""
+        --only OPERATION...                    only this one (repeatable): {", ".join(OPERATIONS)}
+        --pairs PAIRS: int = 9                 turns of each world per cell (9)
+        --ranks RANKS = 2                      numbers of ranks, as in 2,4 (2)
+        --sizes SIZES = {",".join(SIZES)}      of {",".join(SIZES)}
+        --transports TRANSPORTS = tcp,file     of {",".join(TRANSPORTS)}; mqtt: over our own broker, mqtt://host:port: over the one there
+        --against AGAINST = {",".join(PEERS)}  of {",".join(PEERS)}, or none
+        --before CHECKOUT: path                another checkout of this library, which takes turns with this one; with one transport
+    """)
     options = parser.parse_args()
     if options.before is not None and (
         "," in options.transports or not (options.before / "minitorch_dist").is_dir()
@@ -176,12 +173,10 @@ def main() -> int:
         "--transports": (options.transports.split(","), TRANSPORTS),
         "--against": ([p for p in options.against.split(",") if p not in ("", "none")], PEERS),
     }
-    for option, (given, known) in chosen.items():
+    for said, (given, known) in chosen.items():
         for word in given:
-            if word not in known and not (
-                option == "--transports" and comm_brokers.is_broker(word)
-            ):
-                parser.error(f"{option}: there is no {word!r}; there are {', '.join(known)}")
+            if word not in known and not (said == "--transports" and comm_brokers.is_broker(word)):
+                parser.error(f"{said}: there is no {word!r}; there are {', '.join(known)}")
     if not all(word.isdigit() and int(word) > 1 for word in options.ranks.split(",")):
         parser.error(f"--ranks: numbers from 2 on, as in 2,4; got {options.ranks!r}")
     operations, sizes, words, wanted = ([*given] for given, _ in chosen.values())

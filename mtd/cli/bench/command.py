@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 
+from mtd.cli.parser import Parser
+
 TARGETS = {
     "nn": "mtd.cli.bench.nn",
     "comm": "mtd.cli.bench.comm",
@@ -23,8 +25,8 @@ TARGETS = {
 KEEP = "--keep-pins"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", choices=sorted(TARGETS), help="what to time")
+def configure(parser: Parser) -> None:
+    parser.takes(f"target {{{','.join(sorted(TARGETS))}}}  what to time")
     parser.add_argument(
         "arguments", nargs=argparse.REMAINDER, metavar="…",
         help=f"options of the target (see mtd bench nn --help); {KEEP} keeps OPENBLAS_… variables "

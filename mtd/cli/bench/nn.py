@@ -27,6 +27,7 @@ from rich.table import Table
 from mtd.cli import page
 from mtd.cli.bench.program_steps import Step
 from mtd.cli.bench.steps import STEPS
+from mtd.cli.parser import Parser
 
 MEMORY_STEP, MEMORY_LIMIT = "resnet50", 1.3
 IMPORT_LIMIT = 0.3
@@ -125,10 +126,12 @@ def verdict(value: float, limit: float) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="mtd bench nn")
-    parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--no-memory", action="store_true")
+    parser = Parser(prog="mtd bench nn")
+    parser.takes("""
+        --only STEP...           only this step (may be given again)
+        --pairs PAIRS: int = 15  turns of both (%(default)s)
+        --no-memory              without what it takes to import, and to hold ResNet50
+    """)
     parser.add_argument("--measure", nargs=2, metavar=("LIBRARY", "STEP"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:

@@ -6,7 +6,6 @@ The result is the median of the ratios of neighbours. `--long` is the pipeline o
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import statistics
 import subprocess
@@ -18,6 +17,7 @@ from mtd.cli import page
 from mtd.cli.bench import rpc_pipeline
 from mtd.cli.bench.comm import duration
 from mtd.cli.bench.comm_worlds import free_port
+from mtd.cli.parser import Parser
 
 GOALS = {
     "int": 0.5, "method": 0.5, "remote": 0.5, "echo-1KB": 0.5, "echo-1MB": 1.0, "echo-16MB": 1.0,
@@ -88,9 +88,11 @@ def measure(worlds: list[RpcPair], what: str, pairs: int) -> list[list[float]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="mtd bench rpc")
-    parser.add_argument("--only", action="append", default=[], choices=list(GOALS))
-    parser.add_argument("--pairs", type=int, default=9, help="turns of each call (%(default)s)")
+    parser = Parser(prog="mtd bench rpc")
+    parser.takes(f"""
+        --only {{{",".join(GOALS)}}}...  only this call (may be given again)
+        --pairs PAIRS: int = 9           turns of each call (%(default)s)
+    """)
     parser.add_argument(
         "--long", type=int, nargs="?", const=2, default=0, metavar="RUNS",
         help="minutes: only the ResNet50 pipeline, so many runs for each num_split (%(const)s)",

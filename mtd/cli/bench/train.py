@@ -8,7 +8,6 @@ does DDP cost on one rank, where there is no peer?
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import statistics
 import sys
@@ -20,6 +19,7 @@ from mtd.cli import page
 from mtd.cli.bench.comm import duration
 from mtd.cli.bench.comm_worlds import PEER, BenchWorld
 from mtd.cli.bench.train_worker import BATCHES
+from mtd.cli.parser import Parser
 from transports import keeper
 
 WORKER = "mtd.cli.bench.train_worker"
@@ -27,14 +27,14 @@ TURN = 0.3  # seconds that one measurement takes
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="mtd bench train")
-    parser.add_argument("--only", action="append", choices=[*BATCHES, "overhead"], default=[],
-                        help="only this model, or what DDP costs on one rank (repeatable)")  # fmt: skip
-    parser.add_argument("--ways", default="ddp,fsdp,rows",
-                        help="of ddp, fsdp, rows (fully_shard); all by default")  # fmt: skip
-    parser.add_argument("--pairs", type=int, default=9)
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--transports", default="tcp,file")
+    parser = Parser(prog="mtd bench train")
+    parser.takes(f"""
+        --only {{{",".join([*BATCHES, "overhead"])}}}...  only this model, or what DDP costs on one rank (repeatable)
+        --ways WAYS = ddp,fsdp,rows                       of ddp, fsdp, rows (fully_shard); all by default
+        --pairs PAIRS: int = 9                            turns of each world (%(default)s)
+        --ranks RANKS: int = 2                            how many (%(default)s)
+        --transports TRANSPORTS = tcp,file                over which wires (%(default)s)
+    """)
     options = parser.parse_args()
     chosen = options.only or ["mlp", "convnet", "wide", "overhead"]
     console = Console(highlight=False)

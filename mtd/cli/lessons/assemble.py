@@ -7,20 +7,15 @@ from pathlib import Path
 
 from mtd.cli.lessons.commands import opened
 from mtd.cli.page import Page, listed, refuse
+from mtd.cli.parser import Parser
 from mtd.course.assembling import Assembled, AssembleError, assemble
 from mtd.course.lesson import LessonError
 from mtd.course.sizes import SIZES
 from mtd.course.workspace import Workspace, around, is_one, last_used
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--into",
-        type=Path,
-        default=Path("mystack"),
-        metavar="FOLDER",
-        help="a new folder (%(default)s)",
-    )
+def configure(parser: Parser) -> None:
+    parser.takes("--into FOLDER: path = mystack  a new folder (%(default)s)")
     parser.add_argument(
         "--from",
         dest="source",
@@ -28,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="COURSE",
         help="your lessons (the course where you are)",
     )
-    parser.add_argument("--reference", action="store_true", help="all modules are ours")
+    parser.takes("--reference  all modules are ours")
     parser.set_defaults(run=run, epilog="mtd assemble --into mystack")
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mtd.cli.page import Page, refuse
+from mtd.cli.parser import Parser
 from mtd.course import lesson as lessons
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.path import searched
@@ -28,9 +29,9 @@ def opened(page: Page) -> tuple[Workspace, Progress]:
     return workspace, progress
 
 
-def takes_lesson(parser: argparse.ArgumentParser, name: str, act: Act, example: str = "") -> None:
+def takes_lesson(parser: Parser, name: str, act: Act, example: str = "") -> None:
     """A command about one lesson."""
-    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
+    parser.takes("lesson?  13, ring or 13_ring (the one where you are)")
     parser.set_defaults(run=about(name, act), epilog=example or f"mtd {name} 13")
 
 

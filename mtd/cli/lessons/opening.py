@@ -7,7 +7,7 @@ from pathlib import Path
 from minitorch_dist.pictures.terminal import sayable
 from mtd.cli.lessons import init, keyboard, watch
 from mtd.cli.lessons.commands import opened, unwritable
-from mtd.cli.page import Page, marked, refuse
+from mtd.cli.page import Page, refuse
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.lesson import LessonError
 from mtd.course.progress import Progress
@@ -43,11 +43,11 @@ def _offer(page: Page) -> Workspace | None:
     )
     page.say()
     if not keyboard.is_there():
-        page.say(marked("Make a folder for it:  ", ("mtd init course", "bold")))
-        page.say(marked("All commands:          ", ("mtd help", "bold")))
+        page.tell("Make a folder for it:  ", ("mtd init course", "bold"))
+        page.tell("All commands:          ", ("mtd help", "bold"))
         return None
     folder = Path.cwd() / "course"
-    page.say(marked("Your lessons would be in ", (str(folder), "bold"), "."))
+    page.tell("Your lessons would be in ", (str(folder), "bold"), ".")
     try:
         said = input(
             sayable("Enter makes it; or type another folder, or n: ", page.console)
@@ -55,13 +55,11 @@ def _offer(page: Page) -> Workspace | None:
     except EOFError:
         said = "n"
     if said.lower() in ("n", "no", "q"):
-        page.say(
-            marked(
-                "When you like: ",
-                ("mtd init course", "bold"),
-                ".  All commands: ",
-                ("mtd help", "bold"),
-            )
+        page.tell(
+            "When you like: ",
+            ("mtd init course", "bold"),
+            ".  All commands: ",
+            ("mtd help", "bold"),
         )
         return None
     workspace, made = make(Path(said) if said.lower() not in ("", "y", "yes") else folder)
@@ -75,7 +73,7 @@ def _where(page: Page, workspace: Workspace, progress: Progress) -> None:
     done = len(progress.passed)
     page.say(f"{done} of {len(workspace.lessons())} passed, in {workspace.folder}")
     page.say()
-    page.say(marked((f"{lesson.label} {lesson.title}", "bold"), f"  {lesson.question}"))
+    page.tell((f"{lesson.label} {lesson.title}", "bold"), f"  {lesson.question}")
     name, number = workspace.file(lesson).relative_to(workspace.folder), lesson.number
     if workspace.is_current(lesson, progress):
         following = workspace.following(lesson)
@@ -92,11 +90,8 @@ def _where(page: Page, workspace: Workspace, progress: Progress) -> None:
         )
         steps = [f"mtd text {number}", f"mtd check {number}", f"mtd hint {number}", "mtd list"]
     page.say()
-    page.say(marked("Next: ", ("   ".join(steps), "bold")))
+    page.tell("Next: ", ("   ".join(steps), "bold"))
     if not keyboard.gives_keys():
-        page.say(
-            marked(
+        page.tell(
                 "Keys one by one cannot be read here (that takes a Unix terminal). In their place ",
-                (f"mtd check {number} --watch", "bold"), " checks whenever you save.",
-            )
-        )  # fmt: skip
+                (f"mtd check {number} --watch", "bold"), " checks whenever you save.")  # fmt: skip
