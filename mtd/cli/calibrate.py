@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 
 from mtd import calibration, device_calibration
-from mtd.cli import page
 from mtd.cli.parser import Parser
 from mtd.planning.clusters import rate_of
+from mtd.refusals import refusing
 from transports.quantities import in_words
 from transports.registry import scheme_of
 
@@ -25,14 +25,12 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
+    with refusing():
         if options.trips < 1:
             raise ValueError(f"at least one trip is needed, not {options.trips}")
         if options.address == "cpu":
             return _device(options.out or "device-cpu.toml")
         found = calibration.measure(options.address, options.trips)
-    except (ValueError, OSError) as error:
-        return page.refuse("calibrate", error)
     path = options.out or f"links-{scheme_of(options.address)}.json"
     calibration.save_network(
         path, found.latency, found.per_byte, {"measured": options.address, **found.about()}

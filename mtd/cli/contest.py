@@ -17,10 +17,11 @@ from rich.table import Table
 
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule
 from mtd.cli import open_chapter
-from mtd.cli.page import Page, fitting, refuse
+from mtd.cli.page import Page, fitting
 from mtd.cli.parser import Parser
 from mtd.course import achievements, contest
 from mtd.course.contest import Contest, NotAdmitted
+from mtd.refusals import refusing
 
 
 def configure(parser: Parser) -> None:
@@ -44,20 +45,19 @@ def run(options: argparse.Namespace) -> int:
         return about(page)
     file = Path(options.file)
     try:
-        chapter = open_chapter.chosen(options.file)
-        if chapter is not None:
-            file, options.show = chapter[1], show
-            return open_chapter.run(page, *chapter, options)
-        if options.text or options.why:
-            raise NotAdmitted(f"{file} is no open chapter: --text and --why are for these")
-        if options.begin:
-            return begin(page, file)
-        entered = contest.read(file)
-        is_schedule = isinstance(entered, Schedule)
-        ranks = options.ranks or (8 if is_schedule else 4)
-        found = contest.held(entered, ranks, options.network, options.size or contest.SIZES)
-    except (ValueError, OSError) as error:
-        return refuse("contest", error)
+        with refusing():
+            chapter = open_chapter.chosen(options.file)
+            if chapter is not None:
+                file, options.show = chapter[1], show
+                return open_chapter.run(page, *chapter, options)
+            if options.text or options.why:
+                raise NotAdmitted(f"{file} is no open chapter: --text and --why are for these")
+            if options.begin:
+                return begin(page, file)
+            entered = contest.read(file)
+            is_schedule = isinstance(entered, Schedule)
+            ranks = options.ranks or (8 if is_schedule else 4)
+            found = contest.held(entered, ranks, options.network, options.size or contest.SIZES)
     except KeyboardInterrupt as stopped:
         return interrupted(file, stopped)
     show(

@@ -7,10 +7,10 @@ import os
 
 from mtd.cli import budgets, code_lines
 from mtd.cli.census import command as census
-from mtd.cli.page import Page, refuse
+from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import building, judging, notebooks
-from mtd.course.lesson import Lesson, LessonError, all_lessons, find
+from mtd.course.lesson import Lesson, all_lessons, find
 
 
 def configure(parser: Parser) -> None:
@@ -35,11 +35,8 @@ def run(options: argparse.Namespace) -> int:
         return compare_with_budgets() if options.budget else count()
     if options.task == "census":
         return census.run(options)
-    try:
-        lessons = [find(one) for one in options.lesson] if options.lesson else None
-        return build(lessons) if options.task == "build" else check(lessons)
-    except LessonError as error:
-        return refuse("dev", error)
+    lessons = [find(one) for one in options.lesson] if options.lesson else None
+    return build(lessons) if options.task == "build" else check(lessons)
 
 
 def count() -> int:

@@ -11,10 +11,10 @@ from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Arrow, Scene
 from minitorch_dist.pictures.terminal import sayable
 from mtd.cli import player
-from mtd.cli.page import Page, refuse
+from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import achievements, levels, network_game, rank_game
-from mtd.course.network_game import GameState, Impossible, Level, NoLevel
+from mtd.course.network_game import GameState, Impossible, Level
 
 STARS = 3
 NETWORK_KEYS = "1-9 deliver   x1 lose   d1 double   t let time pass   p it cannot be broken\nu undo   r again   s source   ? these words   q leave"
@@ -40,18 +40,15 @@ def configure(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        if options.game == "rank":
-            return be_the_rank(page)
-        if options.level is None:
-            return listing(page, options.par)
-        level = network_game.load(options.level)
-        if options.par:
-            page.say(in_words(network_game.search(level)))
-            return 0
-        return be_the_network(page, level)
-    except NoLevel as error:
-        return refuse("game", error)
+    if options.game == "rank":
+        return be_the_rank(page)
+    if options.level is None:
+        return listing(page, options.par)
+    level = network_game.load(options.level)
+    if options.par:
+        page.say(in_words(network_game.search(level)))
+        return 0
+    return be_the_network(page, level)
 
 
 def listing(page: Page, with_par: bool) -> int:

@@ -6,8 +6,9 @@ import argparse
 import sys
 import textwrap
 
-from mtd.cli.page import Page, refuse
+from mtd.cli.page import Page
 from mtd.cli.parser import Parser
+from mtd.refusals import Refused
 
 FIRST = """\
 minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.about in COMMANDS:
         return main([options.about, "--help"])
     else:
-        return refuse("help", ValueError(f"there is no command {options.about!r}: mtd help all"))
+        raise Refused(f"there is no command {options.about!r}: mtd help all")
     return 0
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
-from mtd.cli.page import Page, fitting, listed, refuse
+from mtd.cli.page import Page, fitting, listed
 from mtd.cli.parser import Parser
 from mtd.course import achievements as results, museum, properties
 from mtd.course.lesson import number_of
@@ -38,25 +38,22 @@ def configure(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        if options.property is not None:
-            return property_of(page, options.property, options.begin)
-        if options.begin:
-            raise NoExhibit("--begin writes the file of --property FILE")
-        if options.find:
-            seed = int.from_bytes(os.urandom(2)) if options.seed is None else options.seed
-            everything = museum.exhibits()
-            one = (
-                museum.exhibit(options.name) if options.name else everything[seed % len(everything)]
-            )
-            return find(page, one, seed)
-        if options.name is None:
-            return rooms(page)
-        if options.name.replace(".", "", 1).isdigit():
-            return rooms(page, number_of(options.name))
-        return show(page, museum.exhibit(options.name))
-    except (NoExhibit, properties.NoProperty, FileExistsError) as error:
-        return refuse("museum", error)
+    if options.property is not None:
+        return property_of(page, options.property, options.begin)
+    if options.begin:
+        raise NoExhibit("--begin writes the file of --property FILE")
+    if options.find:
+        seed = int.from_bytes(os.urandom(2)) if options.seed is None else options.seed
+        everything = museum.exhibits()
+        chosen = (
+            museum.exhibit(options.name) if options.name else everything[seed % len(everything)]
+        )
+        return find(page, chosen, seed)
+    if options.name is None:
+        return rooms(page)
+    if options.name.replace(".", "", 1).isdigit():
+        return rooms(page, number_of(options.name))
+    return show(page, museum.exhibit(options.name))
 
 
 def rooms(page: Page, number: float | None = None) -> int:
@@ -220,7 +217,7 @@ def ask(page: Page, prompt: str) -> str:
 def property_of(page: Page, file: Path, begin: bool) -> int:
     if begin:
         if file.exists():
-            raise FileExistsError(f"{file} is there already; it stays as it is")
+            raise properties.NoProperty(f"{file} is there already; it stays as it is")
         file.write_text(properties.TEMPLATE.format(name=file), encoding="utf-8")
         page.tell(f"wrote {file}; now: ", (f"mtd museum --property {file}", "bold"))
         return 0

@@ -10,6 +10,7 @@ from rich.console import Console
 from mtd.cli import page
 from mtd.cli.parser import Parser, near
 from mtd.papers import PAPERS, paper
+from mtd.refusals import Refused
 
 
 def configure(parser: Parser) -> None:
@@ -22,17 +23,12 @@ def configure(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
-    try:
-        for name in options.names:
-            if name not in PAPERS:
-                raise ValueError(
-                    f"there is no paper {name!r}{near(name, PAPERS)}; there are {', '.join(PAPERS)}"
-                )
-        found = [paper(name) for name in options.names or PAPERS]
-    except ValueError as error:
-        return page.refuse("papers", error)
+    for name in options.names:
+        if name not in PAPERS:
+            said = near(name, PAPERS)
+            raise Refused(f"there is no paper {name!r}{said}; there are {', '.join(PAPERS)}")
     holds = True
-    for one in found:
+    for one in map(paper, options.names or PAPERS):
         console.print(f"\n[bold]{one.title}[/bold]\n{one.source}\n{one.about}")
         table = page.table("", "published", "ours", "difference", "")
         for row in chain(one.rows(), one.long_rows() if options.long else ()):

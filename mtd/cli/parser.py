@@ -46,7 +46,7 @@ def numbers(text: str) -> list[int]:
 
 KINDS = {each.__name__.lower(): each for each in (int, float, Path, positive, numbers)}
 OF_OPTIONS: dict[str, dict[str, Any]] = {
-    "...": {"action": "append", "default": []}, "!": {"required": True}, "?": {"nargs": "?", "const": ""},
+    "...": {"action": "append", "default": []}, "!": {"required": True},
 }  # fmt: skip
 
 
@@ -56,6 +56,8 @@ def _taken(line: re.Match[str]) -> dict[str, Any]:
     value, many, is_option = line["value"], line["many"], line["names"].startswith("-")
     if value and value.startswith("{"):
         how["choices"] = value[1:-1].split(",")
+    elif value and value.startswith("["):
+        how |= {"metavar": value[1:-1], "nargs": "?", "const": ""}
     elif value:
         how["metavar"] = value
     elif is_option:
@@ -82,7 +84,7 @@ class Parser(argparse.ArgumentParser):
     """For `mtd` and each of its commands."""
 
     def takes(self, usage: str) -> None:
-        """What a command takes, a line each, as its help shows it.
+        """The words and options of a command, a line each, as its help shows them.
 
         file?                      a word that may be left out; file* and file+ are several, file... all that follow
         names PAPER*               the help calls it PAPER
@@ -90,7 +92,7 @@ class Parser(argparse.ArgumentParser):
         --ranks RANKS: int = 3     one with a value: of this type, and this one if nothing is said
         --network NET...           it may be given again
         --gpus GPUS!               it has to be given
-        --html FILE?               its value may be left out, and is then empty
+        --html [FILE]              its value may be left out, and is then empty
         --by {group,operation}     one of these
         """
         for line in filter(None, map(str.strip, usage.split("\n"))):

@@ -19,6 +19,7 @@ from mtd.planning.model_files import ModelSizes
 from mtd.planning.plan_cache import PlanCache
 from mtd.planning.pruning import Candidate, Standing
 from mtd.planning.search import PlanRow
+from mtd.refusals import refusing
 
 INTERRUPTED = "interrupted"
 
@@ -29,7 +30,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
+    with refusing():
         model = model_files.read(options.model)
         if options.batch is not None:
             model = model.changed(batch=options.batch)
@@ -42,8 +43,6 @@ def run(options: argparse.Namespace) -> int:
         rows, refused = search.estimated(model, cluster)
         if not rows:
             raise ValueError(_nothing(model, cluster, refused))
-    except (ValueError, OSError) as error:
-        return page.refuse("plan", error)
     _tell(f"{len(rows)} layouts fit by the formula: how fast can each be at most?")
     progress = PlanProgress(model, cluster, cache)
     try:

@@ -31,6 +31,7 @@ from mtd.cli import page, scripts
 from mtd.cli.lessons.commands import lessons_for
 from mtd.cli.parser import Parser, near
 from mtd.pages import whole_files
+from mtd.refusals import Refused, refusing
 from transports import registry
 from transports.faults import plans
 
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_trace(arguments)
     if arguments.ranks is None:
         arguments.ranks = 4
-    try:
+    with refusing():
         if arguments.ranks < 1:
             raise ValueError(f"a world has at least one rank, not {arguments.ranks}")
         scripts.check(arguments.script)
@@ -79,8 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"a world has at least one rank, not {min(arguments.sizes)}")
         arguments.net = address_of(arguments.net)
         arguments.device = _device_of(arguments)
-    except (OSError, ValueError) as error:
-        return page.refuse("run", error)
     with lessons_for(arguments.script):
         return _play(arguments, faults)
 
@@ -90,8 +89,9 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     program.__name__ = arguments.script  # type: ignore[attr-defined]
     if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
         if faults:
-            words = f"faults happen on simulated networks only; say --net sim in place of {arguments.net}"
-            return page.refuse("run", ValueError(words))
+            raise Refused(
+                f"faults happen on simulated networks only; say --net sim in place of {arguments.net}"
+            )
         return _run_for_real(arguments)
     plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)
     if arguments.seeds is not None:
@@ -137,18 +137,21 @@ def _write(arguments: argparse.Namespace, report: sim.Report[Any]) -> None:
 def _run_trace(arguments: argparse.Namespace) -> int:
     """Chakra's nodes, on the network of `--net`. Their number of files is that of the ranks."""
     try:
-        for word in OF_PROGRAMS:
-            if getattr(arguments, word):
-                raise ValueError(f"--{word} goes with a script, and {arguments.script} is a trace")
-        arguments.net = address_of(arguments.net)
-        _device_of(arguments)
-        nodes = traces.read_chakra(re.sub(r"\.\d+\.et$", "", arguments.script))
-        report = traces.run_trace(
-            nodes, net=arguments.net, seed=arguments.seed, limit=arguments.timeout,
-            timelines=_is_drawn(arguments),
-        )  # fmt: skip
-    except (OSError, ValueError) as error:
-        return page.refuse("run", error)
+        with refusing():
+            for word in OF_PROGRAMS:
+                if getattr(arguments, word):
+                    raise ValueError(
+                        f"--{word} goes with a script, and {arguments.script} is a trace"
+                    )
+            arguments.net = address_of(arguments.net)
+            _device_of(arguments)
+            nodes = traces.read_chakra(re.sub(r"\.\d+\.et$", "", arguments.script))
+            report = traces.run_trace(
+                nodes, net=arguments.net, seed=arguments.seed, limit=arguments.timeout,
+                timelines=_is_drawn(arguments),
+            )  # fmt: skip
+    except Refused:
+        raise
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1

@@ -19,11 +19,12 @@ from minitorch_dist.pictures import page as page_drawn, spacetime, svg, trace
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
-from mtd.cli import bars, forking, page, player
+from mtd.cli import bars, forking, player
 from mtd.cli.chunks import chunk_matrices
 from mtd.cli.lessons import picture
 from mtd.cli.parser import Parser
 from mtd.pages import whole_files
+from mtd.refusals import refusing
 from mtd.traces import read_chrome
 
 
@@ -48,9 +49,9 @@ def configure(parser: Parser) -> None:
         --gantt                             only what each rank spent its time on
         --memory                            only what each rank held
         --chunks                            which rank held which chunk after each round
-        --html FILE?                        write a page that opens from the disk (beside the journal)
-        --svg FILE?                         write an SVG (beside the journal)
-        --trace FILE?                       write a trace for ui.perfetto.dev (beside the journal)
+        --html [FILE]                       write a page that opens from the disk (beside the journal)
+        --svg [FILE]                        write an SVG (beside the journal)
+        --trace [FILE]                      write a trace for ui.perfetto.dev (beside the journal)
         --beside OTHER.mtd                  another run, beside it on the page
         --ranks 0-7,9: numbers              only these ranks
         --group GROUP...                    only this group (may be given again)
@@ -64,14 +65,10 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     if picture.is_meant(options.run_file):
         return picture.run(options.run_file, options)
-    try:
+    with refusing():
         if options.run_file.endswith((".json", ".json.gz")):
             return _show_chrome(options)
         return _show(journal.read(options.run_file), options)
-    except BrokenPipeError:  # the reader has seen enough
-        raise
-    except (ValueError, OSError) as error:
-        return page.refuse("show", error)
 
 
 def _show_chrome(options: argparse.Namespace) -> int:

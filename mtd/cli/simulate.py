@@ -19,6 +19,7 @@ from mtd import estimates
 from mtd.cli import page
 from mtd.cli.parser import Parser, near
 from mtd.pages.link_table import link_table
+from mtd.refusals import refusing
 from transports.quantities import amount, byte_time, in_words
 
 
@@ -40,7 +41,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
+    with refusing():
         if options.ranks < 1:
             raise ValueError(f"a world has at least one rank, not {options.ranks}")
         algorithms = ["all", "auto", *choice.known(options.collective)]
@@ -56,8 +57,6 @@ def run(options: argparse.Namespace) -> int:
         found = estimates.compare(
             options.collective, options.ranks, nbytes, net, options.algorithm, gamma
         )
-    except ValueError as error:
-        return page.refuse("simulate", error)
     table = Table(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("algorithm", "rounds", "messages", "most sent", "time", "bound"):
         table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)

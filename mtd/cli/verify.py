@@ -7,8 +7,8 @@ from pathlib import Path
 
 from minitorch_dist.sim import nets
 from mtd import calibration
-from mtd.cli import page
 from mtd.cli.parser import Parser
+from mtd.refusals import refusing
 from transports.quantities import amount, in_words
 from transports.virtual.network import Network
 
@@ -25,14 +25,12 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
+    with refusing():
         sizes = [amount(text) for text in options.bytes]
         if options.ranks < 2 or options.turns < 1 or min(sizes) < 4:
             raise ValueError("it takes 2 ranks, 1 turn and 4 bytes at least")
         known = _known(options.net, options.address)
         found = calibration.verify(options.address, known, options.ranks, sizes, options.turns)
-    except (ValueError, OSError) as error:
-        return page.refuse("verify", error)
     print(
         f"{'all_reduce':<16} {'bytes':>10} {'predicted':>12} {'from':>12} {'to':>12} {'measured':>12} "
         f"{'ratio':>7}"

@@ -6,10 +6,9 @@ import argparse
 from pathlib import Path
 
 from mtd.cli.lessons.commands import opened
-from mtd.cli.page import Page, listed, refuse
+from mtd.cli.page import Page, listed
 from mtd.cli.parser import Parser
 from mtd.course.assembling import Assembled, AssembleError, assemble
-from mtd.course.lesson import LessonError
 from mtd.course.sizes import SIZES
 from mtd.course.workspace import Workspace, around, is_one, last_used
 
@@ -29,11 +28,7 @@ def configure(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        made = assemble(options.into, _workspace(page, options))
-    except LessonError as error:
-        return refuse("assemble", error)
-    _report(page, made)
+    _report(page, assemble(options.into, _workspace(page, options)))
     return 0
 
 

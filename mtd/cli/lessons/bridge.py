@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from mtd.cli.lessons import report
-from mtd.cli.page import Page, refuse
+from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import bridging
 from mtd.course.lesson import BRIDGE, Lesson, LessonError, find
@@ -31,13 +31,10 @@ def configure(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        lesson = _lesson(options.lesson)
-        text = bridging.text_of(lesson)
-        if options.by is not None:
-            return started(text, options.by)
-    except LessonError as error:
-        return refuse("bridge", error)
+    lesson = _lesson(options.lesson)
+    text = bridging.text_of(lesson)
+    if options.by is not None:
+        return started(text, options.by)
     report.heading(page, lesson)
     page.say()
     show(page, lesson)

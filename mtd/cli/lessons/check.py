@@ -41,7 +41,7 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.all:
         return _all(options)
-    return about("check", _watched if options.watch else _one)(options)
+    return about(_watched if options.watch else _one)(options)
 
 
 def _watched(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
@@ -150,17 +150,14 @@ def examined(
 def _all(options: argparse.Namespace) -> int:
     """A line for each lesson that was begun."""
     page = Page()
-    try:
-        workspace, _ = opened(page)
-        begun = [lesson for lesson in workspace.lessons() if workspace.is_begun(lesson)]
-        failed = []
-        for lesson in begun:
-            verdict = examined(page, workspace, lesson).verdict
-            page.tell((f"{lesson.label} {lesson.title}  ", "bold"), *state(verdict))
-            if verdict is None or not verdict.is_passed:
-                failed.append(lesson.number)
-    except LessonError as error:
-        return refuse("check", error)
+    workspace, _ = opened(page)
+    begun = [lesson for lesson in workspace.lessons() if workspace.is_begun(lesson)]
+    failed = []
+    for lesson in begun:
+        verdict = examined(page, workspace, lesson).verdict
+        page.tell((f"{lesson.label} {lesson.title}  ", "bold"), *state(verdict))
+        if verdict is None or not verdict.is_passed:
+            failed.append(lesson.number)
     if not begun:
         page.tell("No lesson is begun yet. ", ("mtd", "bold"), " opens the first one.")
     if failed:

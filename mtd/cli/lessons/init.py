@@ -8,9 +8,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from mtd.cli.page import Page, listed, refuse
+from mtd.cli.page import Page, listed
 from mtd.cli.parser import Parser
-from mtd.course.lesson import LessonError
 from mtd.course.sizes import SIZES, WORDS
 from mtd.course.workspace import Made, Workspace, is_one, make
 
@@ -24,11 +23,8 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
-        folder = Path(options.folder) if options.folder else _default()
-        workspace, made = make(folder, size=options.size)
-    except LessonError as error:
-        return refuse("init", error)
+    folder = Path(options.folder) if options.folder else _default()
+    workspace, made = make(folder, size=options.size)
     page = Page()
     tell(page, workspace, made)
     if options.size:

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from mtd.cli.lessons import report
 from mtd.cli.lessons.commands import opened
-from mtd.cli.page import Page, refuse
+from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import achievements
 from mtd.course.chapters.chapter import Chapter, of_lesson
-from mtd.course.lesson import Lesson, LessonError, all_lessons
+from mtd.course.lesson import Lesson, all_lessons
 from mtd.course.progress import Progress
 from mtd.course.sizes import GAP, WORDS
 from mtd.course.workspace import Workspace, WorkspaceError
@@ -31,15 +31,12 @@ def run(options: argparse.Namespace) -> int:
     page = Page()
     tell = show if options.all else brief
     try:
-        try:
-            workspace, progress = opened(page)
-        except WorkspaceError:
-            tell(page, None, Progress(), all_lessons())
-            page.tell("A folder of your own with all of them: ", ("mtd init course", "bold"))
-            return 0
-        tell(page, workspace, progress, workspace.lessons())
-    except LessonError as error:
-        return refuse("list", error)
+        workspace, progress = opened(page)
+    except WorkspaceError:
+        tell(page, None, Progress(), all_lessons())
+        page.tell("A folder of your own with all of them: ", ("mtd init course", "bold"))
+        return 0
+    tell(page, workspace, progress, workspace.lessons())
     return 0
 
 

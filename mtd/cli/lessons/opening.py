@@ -6,10 +6,9 @@ from pathlib import Path
 
 from minitorch_dist.pictures.terminal import sayable
 from mtd.cli.lessons import init, keyboard, watch
-from mtd.cli.lessons.commands import opened, unwritable
-from mtd.cli.page import Page, refuse
+from mtd.cli.lessons.commands import in_a_folder, opened
+from mtd.cli.page import Page
 from mtd.course.chapters.chapter import of_lesson
-from mtd.course.lesson import LessonError
 from mtd.course.progress import Progress
 from mtd.course.sizes import GAP
 from mtd.course.source import missing
@@ -18,7 +17,7 @@ from mtd.course.workspace import Workspace, WorkspaceError, make
 
 def run() -> int:
     page = Page()
-    try:
+    with in_a_folder():
         try:
             workspace, progress = opened(page)
         except WorkspaceError:
@@ -29,10 +28,6 @@ def run() -> int:
         if keyboard.is_there():
             return watch.watch(workspace)
         _where(page, workspace, progress)
-    except LessonError as error:
-        return refuse("", error)
-    except OSError as error:
-        return refuse("", unwritable(error))
     return 0
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from minitorch_dist.pictures.terminal import sayable
 from mtd.cli.lessons import text
 from mtd.cli.lessons.commands import chosen, opened
-from mtd.cli.page import Page, refuse
+from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import predicting, progress as progresses
 from mtd.course.examination import Examination
@@ -31,19 +31,16 @@ def configure(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        workspace, progress = opened(page)
-        if options.lesson is None:
-            history(page, progress.predictions, workspace.lessons())
-            return 0
-        lesson = chosen(workspace, progress, options.lesson)
-        status = ask(page, workspace, lesson, options.guesses)
-        if not workspace.is_current(lesson, workspace.progress()):
-            page.say()
-            text.to_write(page, workspace, lesson)
-        return status
-    except LessonError as error:
-        return refuse("predict", error)
+    workspace, progress = opened(page)
+    if options.lesson is None:
+        history(page, progress.predictions, workspace.lessons())
+        return 0
+    lesson = chosen(workspace, progress, options.lesson)
+    status = ask(page, workspace, lesson, options.guesses)
+    if not workspace.is_current(lesson, workspace.progress()):
+        page.say()
+        text.to_write(page, workspace, lesson)
+    return status
 
 
 def ask(page: Page, workspace: Workspace, lesson: Lesson, guesses: list[str]) -> int:

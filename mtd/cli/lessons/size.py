@@ -7,8 +7,8 @@ import argparse
 from rich.table import Table
 from rich.text import Text
 
-from mtd.cli.lessons.commands import chosen, opened, unwritable
-from mtd.cli.page import Page, listed, refuse
+from mtd.cli.lessons.commands import chosen, in_a_folder, opened
+from mtd.cli.page import Page, listed
 from mtd.cli.parser import Parser
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.sizes import SIZES, WORDS, lines_to_write
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     page, wanted, size = Page(), options.lesson, options.size
     if size is None and wanted in SIZES:  # of the lesson where one is
         wanted, size = None, wanted
-    try:
+    with in_a_folder():
         workspace, progress = opened(page)
         lesson = chosen(workspace, progress, wanted)
         if size is None:
@@ -37,10 +37,6 @@ def run(options: argparse.Namespace) -> int:
         if size not in SIZES:
             raise LessonError(f"there is no size {size!r}; there are {listed(SIZES)}")
         change(page, workspace, lesson, size)
-    except LessonError as error:
-        return refuse("size", error)
-    except OSError as error:
-        return refuse("size", unwritable(error))
     return 0
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from mtd.cli.lessons.commands import opened
-from mtd.cli.page import Page, listed, refuse
+from mtd.cli.page import Page, listed
 from mtd.cli.parser import Parser
 from mtd.course import progress as progresses
-from mtd.course.lesson import LessonError, find
+from mtd.course.lesson import find
 
 
 def configure(parser: Parser) -> None:
@@ -21,11 +21,8 @@ def configure(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        workspace, _ = opened(page)
-        lessons = [find(wanted, workspace.room) for wanted in options.lesson]
-    except LessonError as error:
-        return refuse("use", error)
+    workspace, _ = opened(page)
+    lessons = [find(wanted, workspace.room) for wanted in options.lesson]
     numbers = {lesson.number for lesson in lessons}
     with progresses.changing(workspace.folder) as progress:
         if options.whose == "reference":

@@ -7,7 +7,7 @@ import difflib
 
 from mtd.cli.lessons import report
 from mtd.cli.lessons.commands import chosen
-from mtd.cli.page import Page, refuse
+from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import bounds, lamps
 from mtd.course.lesson import Lesson, LessonError, all_lessons, find as find_lesson
@@ -25,20 +25,17 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     page = Page()
     wanted = " ".join(options.lamp).strip().lower().replace("_", " ").replace("-", " ")
-    try:
-        lesson = _lesson(options.lesson)
-        asked = {} if lesson is None else bounds.of_lesson(lesson)
-        if not wanted:
-            _all(page, lesson, asked)
-            return 0
-        elsewhere = [one for one in all_lessons() if wanted in bounds.of_lesson(one)]
-        if wanted not in asked and wanted not in bounds.BOUNDS:
-            if not elsewhere:
-                raise LessonError(_unknown(wanted, [*bounds.BOUNDS, *asked]))
-            lesson, asked = elsewhere[0], bounds.of_lesson(elsewhere[0])
-        show(page, wanted, lesson, asked)
-    except LessonError as error:
-        return refuse("why", error)
+    lesson = _lesson(options.lesson)
+    asked = {} if lesson is None else bounds.of_lesson(lesson)
+    if not wanted:
+        _all(page, lesson, asked)
+        return 0
+    elsewhere = [one for one in all_lessons() if wanted in bounds.of_lesson(one)]
+    if wanted not in asked and wanted not in bounds.BOUNDS:
+        if not elsewhere:
+            raise LessonError(_unknown(wanted, [*bounds.BOUNDS, *asked]))
+        lesson, asked = elsewhere[0], bounds.of_lesson(elsewhere[0])
+    show(page, wanted, lesson, asked)
     return 0
 
 

@@ -41,7 +41,7 @@ def configure(parser: Parser) -> None:
         --ranks RANKS: int = {RANKS}                  how many (%(default)s)
         --net NET = {NET}                             the simulator's network, or a file of mtd calibrate (%(default)s)
     """)
-    parser.set_defaults(run=about("wire", run), epilog="mtd wire 13")
+    parser.set_defaults(run=about(run), epilog="mtd wire 13")
 
 
 def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:

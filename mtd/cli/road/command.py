@@ -10,6 +10,7 @@ from mtd.cli.road import pages
 from mtd.cli.road.counting import Road, about
 from mtd.cli.road.stories import STORIES
 from mtd.cli.road.trips import TRIPS, Trip
+from mtd.refusals import Refused
 
 
 def configure(parser: Parser) -> None:
@@ -24,9 +25,8 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     unknown = [name for name in options.names if name not in TRIPS]
     if unknown:
-        return page.refuse("road", ValueError(
-            f"there is no trip {unknown[0]!r}{near(unknown[0], TRIPS)}; there are {', '.join(TRIPS)}"
-        ))  # fmt: skip
+        said = near(unknown[0], TRIPS)
+        raise Refused(f"there is no trip {unknown[0]!r}{said}; there are {', '.join(TRIPS)}")
     if options.write:
         pages.PAGE.write_text(
             pages.page([(trip, trip.shortest_roads()) for trip in TRIPS.values()]), "utf-8"
