@@ -27,11 +27,11 @@ from minitorch_dist.sim.device import Device
 from mtd import device_calibration
 from mtd.cli import page
 from mtd.cli.bench import plan_model
-from mtd.cli.bench.comm import duration
 from mtd.cli.bench.comm_worlds import BenchWorld
 from mtd.cli.bench.plan_model import WrapperCosts
 from mtd.cli.bench.plan_quiet import FEWEST, OTHERS, OtherLoad, PlanTurn, quietest, typical
 from mtd.cli.bench.train_worker import BATCHES, THIN, TINY
+from mtd.cli.bench.turns import duration
 from mtd.cli.parser import Parser
 from transports import keeper
 from transports.clock import PICO
