@@ -61,28 +61,16 @@ COMMANDS = {
 
 # Where a command's module is not beside this one, or not called like the command.
 MODULES = {
-    "bench": "bench.command",
-    "class": "classroom.command",
-    "list": "lessons.listing",
-    "road": "road.command",
     **{
         name: f"lessons.{name}"
-        for name in [
-            "init",
-            "check",
-            "wire",
-            "text",
-            "bridge",
-            "hint",
-            "predict",
-            "solution",
-            "use",
-            "size",
-            "reset",
-            "assemble",
-            "why",
-        ]
+        for name, text in COMMANDS.items()
+        if text.startswith("the course: ")
     },
+    "list": "lessons.listing",
+    "capstone": "capstone",
+    "bench": "bench.command",
+    "class": "classroom.command",
+    "road": "road.command",
 }
 
 

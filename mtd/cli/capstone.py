@@ -16,6 +16,7 @@ from mtd.cli.parser import Parser
 from mtd.course import achievements, certificate, finale, lesson, stack_proof, worlds
 from mtd.course.workspace import Workspace, found_or_none
 from mtd.pages import whole_files
+from mtd.refusals import Refused
 from transports import keeper
 
 LEGEND = "(order: a fingerprint of what each rank did and which message it got; bytes: sent by all ranks)"
@@ -38,24 +39,18 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     names = [name.strip() for name in options.worlds.split(",")]
     unknown = [name for name in names if name not in worlds.NAMES]
-    if unknown or options.ranks < 1:
-        wrong = f"there is no world {unknown[0]!r}; there are {', '.join(worlds.NAMES)}" if unknown else (
-            f"--ranks is {options.ranks}; a world has at least one"
-        )  # fmt: skip
-        print(f"mtd capstone: {wrong}", file=sys.stderr)
-        return 2
+    if unknown:
+        raise Refused(f"there is no world {unknown[0]!r}; there are {', '.join(worlds.NAMES)}")
+    if options.ranks < 1:
+        raise Refused(f"--ranks is {options.ranks}; a world has at least one")
     if not options.out.resolve().parent.is_dir():
-        print(f"mtd capstone: there is no folder for {options.out}", file=sys.stderr)
-        return 2
+        raise Refused(f"there is no folder for {options.out}")
     if options.finale and options.script:
-        print(
-            "mtd capstone: --finale runs 30_capstone/finale.py of your course; change that file, and name no script",
-            file=sys.stderr,
+        raise Refused(
+            "--finale runs 30_capstone/finale.py of your course; change that file, and name no script"
         )
-        return 2
     if options.finale and (fault := finale.fault(options.ranks)):
-        print(f"mtd capstone: {fault}", file=sys.stderr)
-        return 2
+        raise Refused(fault)
     mine = found_or_none()
     script = Path(options.script or lesson.find(4).folder / "train.py").resolve()
     if options.finale:
