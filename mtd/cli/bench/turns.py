@@ -13,7 +13,7 @@ T = TypeVar("T")
 def taking_turns(
     sides: Sequence[T], turns: int, measure: Callable[[T], float]
 ) -> list[list[float]]:
-    """What was measured of each side, turn by turn. Each turn begins with another side."""
+    """The measurements of each side, turn by turn. Each turn begins with another side."""
     found: list[list[float]] = [[] for _ in sides]
     for turn in range(turns):
         for number in range(len(sides)):

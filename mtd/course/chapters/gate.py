@@ -14,13 +14,12 @@ from mtd.course.chapters.chapter import Chapter
 from mtd.course.contest import NotAdmitted
 from mtd.course.lesson import all_lessons
 
-LISTS = """
-__future__ bisect collections dataclasses fractions functools heapq itertools math operator statistics typing
-open eval exec compile getattr setattr delattr vars globals locals dir input breakpoint type
-sys os io builtins modules inspect torch dist sim
-"""
-# Modules that may be imported, names that may not be used, and attributes that may not.
-PLAIN, NAMES, MODULES = (frozenset(words.split()) for words in LISTS.strip().split("\n"))
+IMPORTED = "__future__ bisect collections dataclasses fractions functools heapq itertools math operator statistics typing"
+UNUSED = (
+    "open eval exec compile getattr setattr delattr vars globals locals dir input breakpoint type"
+)
+UNREACHED = "sys os io builtins modules inspect torch dist sim"
+PLAIN, NAMES, MODULES = (frozenset(words.split()) for words in (IMPORTED, UNUSED, UNREACHED))
 ORDERS = "minitorch_dist.distributed.pipelining.orders"
 
 
