@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mtd.cli import COMMANDS, demo, main, plots, scripts
-from mtd.cli.bench import comm, comm_brokers, comm_worlds, command
+from mtd.cli.bench import comm, comm_brokers, comm_worlds, command, turns
 from tests.transports.brokers import KEY, KINDS, Broker
 from transports import keys
 
@@ -259,7 +259,7 @@ def test_bandwidths_are_those_of_nccl_tests() -> None:
     assert comm.bus_factor("all_reduce", 4) == 1.5
     assert comm.bus_factor("all_gather", 4) == 0.75
     assert comm.bus_factor("broadcast", 4) == 1.0
-    assert [comm.duration(s) for s in (2.0, 1.5e-3, 2.5e-6, 4e-9)] == [
+    assert [turns.duration(s) for s in (2.0, 1.5e-3, 2.5e-6, 4e-9)] == [
         "2 s",
         "1.5 ms",
         "2.5 µs",

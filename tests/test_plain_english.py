@@ -25,7 +25,7 @@ LEFT_AS_IT_IS = (  # torch's errors and warnings, letter by letter; names; a pro
     "torch.searchsorted(): boundaries tensor", "When period is 1, no need to use model averaging",
     "RPC only supports CPU tensors by default", "Sequential Schedulers expects number of schedulers",
     "If you are running on a CPU-only machine", "DeQuantStub FakeQuantize", "Beta Binomial Cauchy",
-    "If you have to use this function, make sure", "import os, sys, wires", "font:15px/1.5 system-ui", "<h1>A class trained one model", "acorn amber anchor",
+    "If you have to use this function, make sure", "import os, sys, wires", "<h1>A class trained one model", "acorn amber anchor",
     "Thou art more lovely", "Nor shall Death brag",
 )  # fmt: skip
 LEFT_OUT = {HOUSE / name for name in MADE_FROM_CODE}

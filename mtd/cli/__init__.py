@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from minitorch_dist.pictures import terminal
 from minitorch_dist.version import __version__
 from mtd.cli.help import first_screen
+from mtd.cli.page import refuse
 from mtd.cli.parser import Parser
+from mtd.refusals import Refused
 
 COMMANDS = {
     "init": "the course: a folder of your own with a skeleton for each lesson",
@@ -59,28 +61,16 @@ COMMANDS = {
 
 # Where a command's module is not beside this one, or not called like the command.
 MODULES = {
-    "bench": "bench.command",
-    "class": "classroom.command",
-    "list": "lessons.listing",
-    "road": "road.command",
     **{
         name: f"lessons.{name}"
-        for name in [
-            "init",
-            "check",
-            "wire",
-            "text",
-            "bridge",
-            "hint",
-            "predict",
-            "solution",
-            "use",
-            "size",
-            "reset",
-            "assemble",
-            "why",
-        ]
+        for name, text in COMMANDS.items()
+        if text.startswith("the course: ")
     },
+    "list": "lessons.listing",
+    "capstone": "capstone",
+    "bench": "bench.command",
+    "class": "classroom.command",
+    "road": "road.command",
 }
 
 
@@ -108,6 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status = int(parsed.run(parsed))
         sys.stdout.flush()
         return status
+    except Refused as error:
+        return refuse(parsed.command or "", error)
     except BrokenPipeError:  # the reader has seen enough (mtd … | head)
         _forget_output()
         return 0

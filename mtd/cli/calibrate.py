@@ -8,28 +8,29 @@ from __future__ import annotations
 import argparse
 
 from mtd import calibration, device_calibration
-from mtd.cli import page
+from mtd.cli.parser import Parser
 from mtd.planning.clusters import rate_of
+from mtd.refusals import refusing
 from transports.quantities import in_words
 from transports.registry import scheme_of
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("address", help="tcp://, file://, queue://, mqtt://BROKER …; or cpu")
-    parser.add_argument("--out", help="the file to write (links-SCHEME.json, device-cpu.toml)")
-    parser.add_argument("--trips", type=int, default=50, help="of each size (%(default)s)")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        address                  tcp://, file://, queue://, mqtt://BROKER …; or cpu
+        --out OUT                the file to write (links-SCHEME.json, device-cpu.toml)
+        --trips TRIPS: int = 50  of each size (%(default)s)
+    """)
     parser.set_defaults(run=run, epilog="mtd calibrate tcp://")
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
+    with refusing():
         if options.trips < 1:
             raise ValueError(f"at least one trip is needed, not {options.trips}")
         if options.address == "cpu":
             return _device(options.out or "device-cpu.toml")
         found = calibration.measure(options.address, options.trips)
-    except (ValueError, OSError) as error:
-        return page.refuse("calibrate", error)
     path = options.out or f"links-{scheme_of(options.address)}.json"
     calibration.save_network(
         path, found.latency, found.per_byte, {"measured": options.address, **found.about()}

@@ -12,58 +12,45 @@ from rich.console import Console
 
 from mtd.cli import scripts
 from mtd.cli.page import Page
+from mtd.cli.parser import Parser
 from mtd.course import achievements, certificate, finale, lesson, stack_proof, worlds
 from mtd.course.workspace import Workspace, found_or_none
 from mtd.pages import whole_files
+from mtd.refusals import Refused
 from transports import keeper
 
 LEGEND = "(order: a fingerprint of what each rank did and which message it got; bytes: sent by all ranks)"
 STORIES = (worlds.SIMULATOR, worlds.FAULTS)  # worlds of which more is told
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--ranks", type=int, default=3, help="in all worlds but the first (%(default)s)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of what goes wrong in one of them")
-    parser.add_argument(
-        "--worlds", default=",".join(worlds.NAMES), help="some of them (%(default)s)"
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("certificate.html"), help="the page (%(default)s)"
-    )
-    parser.add_argument(
-        "--finale", action="store_true",
-        help="a small transformer on a mesh of replicas and stages, by your lessons (4 or 6 ranks)",
-    )  # fmt: skip
-    parser.add_argument(
-        "script", nargs="?", help="a file with main(arguments) -> (losses, weights); lesson 04's train.py"
-    )  # fmt: skip
-    parser.add_argument("arguments", nargs="...", help="what its main is given")
+def configure(parser: Parser) -> None:
+    parser.takes(f"""
+        --ranks RANKS: int = 3                      in all worlds but the first (%(default)s)
+        --seed SEED: int = 0                        of what goes wrong in one of them
+        --worlds WORLDS = {",".join(worlds.NAMES)}  some of them (%(default)s)
+        --out OUT: path = certificate.html          the page (%(default)s)
+        --finale                                    a small transformer on a mesh of replicas and stages, by your lessons (4 or 6 ranks)
+        script?                                     a file with main(arguments) -> (losses, weights); lesson 04's train.py
+        arguments...                                what its main is given
+    """)
     parser.set_defaults(run=run, epilog="mtd capstone --ranks 4 train.py --steps 40")
 
 
 def run(options: argparse.Namespace) -> int:
     names = [name.strip() for name in options.worlds.split(",")]
     unknown = [name for name in names if name not in worlds.NAMES]
-    if unknown or options.ranks < 1:
-        wrong = f"there is no world {unknown[0]!r}; there are {', '.join(worlds.NAMES)}" if unknown else (
-            f"--ranks is {options.ranks}; a world has at least one"
-        )  # fmt: skip
-        print(f"mtd capstone: {wrong}", file=sys.stderr)
-        return 2
+    if unknown:
+        raise Refused(f"there is no world {unknown[0]!r}; there are {', '.join(worlds.NAMES)}")
+    if options.ranks < 1:
+        raise Refused(f"--ranks is {options.ranks}; a world has at least one")
     if not options.out.resolve().parent.is_dir():
-        print(f"mtd capstone: there is no folder for {options.out}", file=sys.stderr)
-        return 2
+        raise Refused(f"there is no folder for {options.out}")
     if options.finale and options.script:
-        print(
-            "mtd capstone: --finale runs 30_capstone/finale.py of your course; change that file, and name no script",
-            file=sys.stderr,
+        raise Refused(
+            "--finale runs 30_capstone/finale.py of your course; change that file, and name no script"
         )
-        return 2
     if options.finale and (fault := finale.fault(options.ranks)):
-        print(f"mtd capstone: {fault}", file=sys.stderr)
-        return 2
+        raise Refused(fault)
     mine = found_or_none()
     script = Path(options.script or lesson.find(4).folder / "train.py").resolve()
     if options.finale:

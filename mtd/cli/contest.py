@@ -17,31 +17,23 @@ from rich.table import Table
 
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule
 from mtd.cli import open_chapter
-from mtd.cli.page import Page, fitting, marked, refuse
+from mtd.cli.page import Page, fitting
+from mtd.cli.parser import Parser
 from mtd.course import achievements, contest
 from mtd.course.contest import Contest, NotAdmitted
+from mtd.refusals import refusing
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file", nargs="?",
-        help="with def all_reduce(rank, size): yield … (or another collective), or def order(rank, pipe); or the number "
-        "of a lesson with an open chapter",
-    )  # fmt: skip
-    parser.add_argument("--begin", action="store_true", help="write such a file, to begin with")
-    parser.add_argument("--text", action="store_true", help="of an open chapter: read it")
-    parser.add_argument("--why", action="store_true", help="of an open chapter: its bound, proved")
-    parser.add_argument("--ranks", type=int, help="how many (8; of a pipeline 4)")
-    parser.add_argument(
-        "--network", action="append", default=[], metavar="NET",
-        help="ethernet, cluster, nodes, or as mtd simulate --net takes it (may be given again)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--size",
-        action="append",
-        metavar="BYTES",
-        help="of the vector (1KB and 16MB; may be given again)",
-    )
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        file?               with def all_reduce(rank, size): yield … (or another collective), or def order(rank, pipe); or the number of a lesson with an open chapter
+        --begin             write such a file, to begin with
+        --text              of an open chapter: read it
+        --why               of an open chapter: its bound, proved
+        --ranks RANKS: int  how many (8; of a pipeline 4)
+        --network NET...    ethernet, cluster, nodes, or as mtd simulate --net takes it (may be given again)
+        --size BYTES...     of the vector (1KB and 16MB; may be given again)
+    """)
     parser.set_defaults(
         run=run, epilog="mtd contest mine.py --ranks 12 --network nodes --size 64KB"
     )
@@ -53,20 +45,19 @@ def run(options: argparse.Namespace) -> int:
         return about(page)
     file = Path(options.file)
     try:
-        chapter = open_chapter.chosen(options.file)
-        if chapter is not None:
-            file, options.show = chapter[1], show
-            return open_chapter.run(page, *chapter, options)
-        if options.text or options.why:
-            raise NotAdmitted(f"{file} is no open chapter: --text and --why are for these")
-        if options.begin:
-            return begin(page, file)
-        entered = contest.read(file)
-        is_schedule = isinstance(entered, Schedule)
-        ranks = options.ranks or (8 if is_schedule else 4)
-        found = contest.held(entered, ranks, options.network, options.size or contest.SIZES)
-    except (ValueError, OSError) as error:
-        return refuse("contest", error)
+        with refusing():
+            chapter = open_chapter.chosen(options.file)
+            if chapter is not None:
+                file, options.show = chapter[1], show
+                return open_chapter.run(page, *chapter, options)
+            if options.text or options.why:
+                raise NotAdmitted(f"{file} is no open chapter: --text and --why are for these")
+            if options.begin:
+                return begin(page, file)
+            entered = contest.read(file)
+            is_schedule = isinstance(entered, Schedule)
+            ranks = options.ranks or (8 if is_schedule else 4)
+            found = contest.held(entered, ranks, options.network, options.size or contest.SIZES)
     except KeyboardInterrupt as stopped:
         return interrupted(file, stopped)
     show(
@@ -93,13 +84,9 @@ def about(page: Page) -> int:
     for name, address in contest.networks(8).items():
         page.say(f"{name:<9} {address}", indent=2)
     page.say()
-    page.say(marked("A file to begin with:  ", ("mtd contest mine.py --begin", "bold")))
-    page.say(marked("Let it race:           ", ("mtd contest mine.py", "bold")))
-    page.say(
-        marked(
-            "One race only:         ", ("mtd contest mine.py --network nodes --size 1KB", "bold")
-        )
-    )
+    page.tell("A file to begin with:  ", ("mtd contest mine.py --begin", "bold"))
+    page.tell("Let it race:           ", ("mtd contest mine.py", "bold"))
+    page.tell("One race only:         ", ("mtd contest mine.py --network nodes --size 1KB", "bold"))
     page.say()
     open_chapter.about(page)
     return 0
@@ -109,7 +96,7 @@ def begin(page: Page, file: Path) -> int:
     if file.exists():
         raise NotAdmitted(f"{file} is there already; it stays as it is")
     file.write_text(contest.TEMPLATE.format(name=file), encoding="utf-8")
-    page.say(marked(f"wrote {file}, a ring; now: ", (f"mtd contest {file}", "bold")))
+    page.tell(f"wrote {file}, a ring; now: ", (f"mtd contest {file}", "bold"))
     return 0
 
 
@@ -144,7 +131,7 @@ def show(page: Page, found: Contest, head: str, legs: Callable[[Page, Contest], 
     legs(page, found)
     page.say(f"{found.column}: {found.unit}", indent=2)
     page.say()
-    page.say(marked((f"Place {found.place} of {len(found.entries)}. ", "bold"), found.next_place()))
+    page.tell((f"Place {found.place} of {len(found.entries)}. ", "bold"), found.next_place())
 
 
 def legs(page: Page, found: Contest) -> None:

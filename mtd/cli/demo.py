@@ -26,7 +26,7 @@ from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd.cli import demo_training, plots
 from mtd.cli.demo_training import DemoPlan, DemoResult
-from mtd.cli.parser import positive
+from mtd.cli.parser import Parser
 from mtd.pages import whole_files
 from transports import keeper
 
@@ -35,36 +35,18 @@ WORLDS = {"queue://": "threads, queues", "tcp://": "processes, TCP"}
 NET = "sim://?latency=20us&rate=10Gb/s"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--ranks", type=positive, default=4, help="how many share the work (%(default)s)"
-    )
-    parser.add_argument(
-        "--size", type=positive, default=6000, help="digits to learn from (%(default)s)"
-    )
-    parser.add_argument(
-        "--test-size", type=positive, default=2000, help="digits to be examined on (%(default)s)"
-    )
-    parser.add_argument(
-        "--epochs", type=positive, default=1, help="times through the data (%(default)s)"
-    )
-    parser.add_argument(
-        "--batch-size",
-        type=positive,
-        default=32,
-        help="digits per step, of all ranks (%(default)s)",
-    )
-    parser.add_argument(
-        "--lr", type=float, default=1.0, help="Adadelta's learning rate (%(default)s)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="one seed is one run (%(default)s)")
-    parser.add_argument(
-        "--picture",
-        type=Path,
-        default=Path("mtd-demo.html"),
-        help="where the page goes (%(default)s)",
-    )
-    parser.add_argument("--no-open", action="store_true", help="do not open the page in a browser")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        --ranks RANKS: positive = 4              how many share the work (%(default)s)
+        --size SIZE: positive = 6000             digits to learn from (%(default)s)
+        --test-size TEST_SIZE: positive = 2000   digits to be examined on (%(default)s)
+        --epochs EPOCHS: positive = 1            times through the data (%(default)s)
+        --batch-size BATCH_SIZE: positive = 32   digits per step, of all ranks (%(default)s)
+        --lr LR: float = 1.0                     Adadelta's learning rate (%(default)s)
+        --seed SEED: int = 0                     one seed is one run (%(default)s)
+        --picture PICTURE: path = mtd-demo.html  where the page goes (%(default)s)
+        --no-open                                do not open the page in a browser
+    """)
     parser.set_defaults(run=run)
 
 

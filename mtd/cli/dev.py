@@ -7,12 +7,13 @@ import os
 
 from mtd.cli import budgets, code_lines
 from mtd.cli.census import command as census
-from mtd.cli.page import Page, marked, refuse
+from mtd.cli.page import Page
+from mtd.cli.parser import Parser
 from mtd.course import building, judging, notebooks
-from mtd.course.lesson import Lesson, LessonError, all_lessons, find
+from mtd.course.lesson import Lesson, all_lessons, find
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     tasks = parser.add_subparsers(dest="task", metavar="TASK", required=True)
     texts = {
         "build": "write what is made from the lessons: notebooks, the table in lessons/README.md, docs",
@@ -20,14 +21,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     }
     for name, text in texts.items():
         task = tasks.add_parser(name, help=text, description=text)
-        task.add_argument(
-            "--lesson", action="append", metavar="N", help="only this one (may be given again)"
-        )
+        task.takes("--lesson N...  only this one (may be given again)")
     count = "lines of code in each package, without blank lines, comments and docstrings"
     counting = tasks.add_parser("count", help=count, description=count)
-    counting.add_argument(
-        "--budget", action="store_true", help="compare each room with its budget; 1 if one is over"
-    )
+    counting.takes("--budget  compare each room with its budget; 1 if one is over")
     counted = "which functions lessons, programs, notebooks, wires and launchers enter"
     census.configure(tasks.add_parser("census", help=counted, description=counted))
     parser.set_defaults(run=run, epilog="mtd dev check --lesson 13")
@@ -38,11 +35,8 @@ def run(options: argparse.Namespace) -> int:
         return compare_with_budgets() if options.budget else count()
     if options.task == "census":
         return census.run(options)
-    try:
-        lessons = [find(one) for one in options.lesson] if options.lesson else None
-        return build(lessons) if options.task == "build" else check(lessons)
-    except LessonError as error:
-        return refuse("dev", error)
+    lessons = [find(one) for one in options.lesson] if options.lesson else None
+    return build(lessons) if options.task == "build" else check(lessons)
 
 
 def count() -> int:
@@ -84,7 +78,7 @@ def check(lessons: list[Lesson] | None) -> int:
     page = Page()
     wrong = 0
     for lesson in all_lessons() if lessons is None else lessons:
-        page.say(marked((f"{lesson.label} {lesson.title}", "bold")))
+        page.tell((f"{lesson.label} {lesson.title}", "bold"))
         for step in judging.steps(lesson):
             wrong += _told(page, step.name, step.run())
     for path, make in building.generated(lessons):
@@ -98,9 +92,9 @@ def check(lessons: list[Lesson] | None) -> int:
 
 def _told(page: Page, name: str, complaint: str) -> bool:
     if complaint:
-        page.say(marked("  ", ("✘ ", "red"), f"{name}: {complaint}"))
+        page.tell("  ", ("✘ ", "red"), f"{name}: {complaint}")
     else:
-        page.say(marked("  ", ("✔ ", "green"), name))
+        page.tell("  ", ("✔ ", "green"), name)
     return bool(complaint)
 
 

@@ -9,19 +9,17 @@ import argparse
 
 from minitorch_dist.distributed import journal
 from mtd.cli import page, plan_difference
+from mtd.cli.parser import Parser
 from mtd.planning import saved_plans
+from mtd.refusals import refusing
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "a",
-        help="a journal (a file, the name of its pieces, or a folder), or a plan of mtd plan --json",
-    )
-    parser.add_argument("b", help="another one")
-    parser.add_argument(
-        "--operations", action="store_true",
-        help="compare which operations ran, and not by which messages (for runs with other algorithms)",
-    )  # fmt: skip
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        a             a journal (a file, the name of its pieces, or a folder), or a plan of mtd plan --json
+        b             another one
+        --operations  compare which operations ran, and not by which messages (for runs with other algorithms)
+    """)
     parser.set_defaults(run=run, epilog="mtd diff one.mtd other.mtd")
 
 
@@ -29,11 +27,9 @@ def run(options: argparse.Namespace) -> int:
     """0: equal, 1: not, 2: there was nothing to compare. As of `diff`."""
     if saved_plans.is_plan(options.a) or saved_plans.is_plan(options.b):
         return _plans(options)
-    try:
+    with refusing():
         a, b = journal.read(options.a), journal.read(options.b)
         found = journal.diff(a, b, options.operations)
-    except (journal.JournalError, OSError) as error:
-        return page.refuse("diff", error)
     for run in (a, b):
         print(f"{run.name}: {run!r}")
     if found is None:
@@ -45,8 +41,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _plans(options: argparse.Namespace) -> int:
-    try:
+    with refusing():
         before, after = saved_plans.read(options.a), saved_plans.read(options.b)
-    except ValueError as error:
-        return page.refuse("diff", error)
     return int(plan_difference.show(page.Page(), before, after))

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from mtd.cli.page import Page, marked
+from mtd.cli.page import Page
 from mtd.course import workspace as workspaces
 from mtd.course.lesson import ROOM, LessonError, all_lessons
 from transports import keys
@@ -29,6 +29,8 @@ EXTRAS = {
     "mpi4py": ("mpi:// under mpirun or Slurm", "pip install 'minitorch_dist[mpi]'"),
     "matplotlib": ("plots in the notebooks", "pip install 'minitorch_dist[notebooks]'"),
 }  # fmt: skip
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+PINS = (*THREADS, "OPENBLAS_CORETYPE")
 WELL, OPEN, BAD = "well", "open", "bad"
 SIGNS = {WELL: ("✔", "green"), OPEN: ("–", "dim"), BAD: ("✘", "red")}
 
@@ -40,6 +42,11 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
+def judged(what: str, is_well: bool, words: str, advice: str) -> Finding:
+    """Well, or bad with advice."""
+    return Finding(WELL, what, words) if is_well else Finding(BAD, what, words, advice)
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run, epilog="mtd doctor")
 
@@ -49,11 +56,9 @@ def run(options: argparse.Namespace) -> int:
     bad = 0
     for finding in findings(page):
         bad += finding.state == BAD
-        page.say(marked(SIGNS[finding.state], (f" {finding.what}: ", "bold"), finding.words))
+        page.tell(SIGNS[finding.state], (f" {finding.what}: ", "bold"), finding.words)
         if finding.advice:
-            page.say(
-                f"to do: {finding.advice}" if finding.state == BAD else finding.advice, indent=4
-            )
+            page.say("to do: " * (finding.state == BAD) + finding.advice, indent=4)
     page.say()
     page.say("All is well." if not bad else f"{bad} to do.", "bold")
     return 1 if bad else 0
@@ -69,38 +74,27 @@ def findings(page: Page) -> Iterator[Finding]:
 
 
 def _python() -> Iterator[Finding]:
-    version = platform.python_version()
-    is_new = sys.version_info >= (3, 11)
-    yield Finding(
-        WELL if is_new else BAD, "Python", f"{version} ({platform.system()}, {os.cpu_count()} cores)",
-        "" if is_new else "install Python 3.11 or newer",
-    )  # fmt: skip
-    missing, found = [], []
-    for name in NEEDED:
-        try:
-            found.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            missing.append(name)
-    yield Finding(
-        BAD if missing else WELL, "packages", ", ".join(found),
-        f"pip install {' '.join(missing)}" if missing else "",
-    )  # fmt: skip
-    pins = {
-        name: os.environ[name]
-        for name in (
-            "OMP_NUM_THREADS",
-            "OPENBLAS_NUM_THREADS",
-            "MKL_NUM_THREADS",
-            "OPENBLAS_CORETYPE",
-        )
-        if name in os.environ
-    }
+    version = f"{platform.python_version()} ({platform.system()}, {os.cpu_count()} cores)"
+    yield judged("Python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer")
+    versions = {name: _version(name) for name in NEEDED}
+    found = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+    missing = " ".join(name for name, version in versions.items() if not version)
+    yield judged("packages", not missing, found, f"pip install {missing}")
+    pins = {name: os.environ[name] for name in PINS if name in os.environ}
     said = ", ".join(f"{name}={value}" for name, value in pins.items()) or "not pinned"
-    many = pins.keys().isdisjoint({"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
-    yield Finding(
-        WELL, "BLAS", f"{_blas()}, {said}",
-        "with several ranks as processes OMP_NUM_THREADS=1 keeps them from disturbing each other" if many else "",
-    )  # fmt: skip
+    alone = (
+        "with several ranks as processes OMP_NUM_THREADS=1 keeps them from disturbing each other"
+    )
+    many = pins.keys().isdisjoint(THREADS)
+    yield Finding(WELL, "BLAS", f"{_blas()}, {said}", alone if many else "")
+
+
+def _version(name: str) -> str:
+    """Empty where it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _blas() -> str:
@@ -114,15 +108,12 @@ def _blas() -> str:
 
 
 def _terminal(page: Page) -> Iterator[Finding]:
-    console = page.console
-    size = shutil.get_terminal_size()
-    colours = console.color_system or "no colours"
-    term = os.environ.get("TERM", "unset")
+    console, size = page.console, shutil.get_terminal_size()
+    term, colours = os.environ.get("TERM", "unset"), console.color_system or "no colours"
     why = " (NO_COLOR is set)" if console.no_color else ""
-    wide = size.columns >= 60
-    yield Finding(
-        WELL if wide else BAD, "terminal", f"{size.columns}×{size.lines}, TERM={term}, {colours}{why}",
-        "" if wide else "make the window at least 60 columns wide; 80 is better",
+    yield judged(
+        "terminal", size.columns >= 60, f"{size.columns}×{size.lines}, TERM={term}, {colours}{why}",
+        "make the window at least 60 columns wide; 80 is better",
     )  # fmt: skip
     encoding = console.encoding or "ascii"
     fine = encoding.lower().replace("-", "").startswith("utf")
@@ -141,60 +132,49 @@ def _network() -> Iterator[Finding]:
                 with other:
                     client.sendall(b"?")
                     said = other.recv(1)
-        yield Finding(
-            WELL if said == b"?" else BAD, "loopback", f"a byte went through 127.0.0.1:{port}"
-        )
+        yield judged("loopback", said == b"?", f"a byte went through 127.0.0.1:{port}", "")
     except OSError as error:
-        yield Finding(
-            BAD, "loopback", f"nothing goes through 127.0.0.1: {error}",
-            "tcp:// and mqtt:// need it; queue://, sim:// and file:// do without",
-        )  # fmt: skip
+        without = "tcp:// and mqtt:// need it; queue://, sim:// and file:// do without"
+        yield Finding(BAD, "loopback", f"nothing goes through 127.0.0.1: {error}", without)
+    name = socket.gethostname()
     try:
-        found = socket.getaddrinfo(socket.gethostname(), None)
-        yield Finding(WELL, "host name", f"{socket.gethostname()} is {found[0][4][0]}")
+        found = socket.getaddrinfo(name, None)
+        yield Finding(WELL, "host name", f"{name} is {found[0][4][0]}")
     except OSError as error:
-        yield Finding(
-            OPEN, "host name", f"{socket.gethostname()} has no address ({error})",
-            "for several machines say MASTER_ADDR and, if need be, GLOO_SOCKET_IFNAME",
-        )  # fmt: skip
+        several = "for several machines say MASTER_ADDR and, if need be, GLOO_SOCKET_IFNAME"
+        yield Finding(OPEN, "host name", f"{name} has no address ({error})", several)
 
 
 def _files() -> Iterator[Finding]:
     try:
         with tempfile.NamedTemporaryFile() as file:
             free = shutil.disk_usage(Path(file.name).parent).free
-        fine = free > 100 << 20
-        yield Finding(
-            WELL if fine else BAD, "temporary files", f"in {tempfile.gettempdir()}, {free / 2**30:.1f} GiB free",
-            "" if fine else "free some space there, or set TMPDIR",
-        )  # fmt: skip
+        room = f"in {tempfile.gettempdir()}, {free / 2**30:.1f} GiB free"
+        yield judged(
+            "temporary files", free > 100 << 20, room, "free some space there, or set TMPDIR"
+        )
     except OSError as error:
         yield Finding(
             BAD, "temporary files", str(error), "set TMPDIR to a folder that can be written to"
         )
+    yield _key()
+
+
+def _key() -> Finding:
+    name, otherwise = "the job's key", f"set {keys.VARIABLE} to a long random text"
     if keys.VARIABLE in os.environ:
-        yield Finding(WELL, "the job's key", f"from {keys.VARIABLE}")
-        return
+        return Finding(WELL, name, f"from {keys.VARIABLE}")
     path = Path.home() / keys.FILE
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
     except FileNotFoundError:
-        fine = os.access(path.parent, os.W_OK)
-        yield Finding(
-            WELL if fine else BAD, "the job's key", f"{path} is made when it is first needed" if fine else f"{path.parent} cannot be written to",
-            "" if fine else f"set {keys.VARIABLE} to a long random text",
-        )  # fmt: skip
-        return
+        if os.access(path.parent, os.W_OK):
+            return Finding(WELL, name, f"{path} is made when it is first needed")
+        return Finding(BAD, name, f"{path.parent} cannot be written to", otherwise)
     except OSError as error:
-        yield Finding(
-            BAD, "the job's key", str(error), f"set {keys.VARIABLE} to a long random text"
-        )
-        return
-    fine = not mode & 0o077
-    yield Finding(
-        WELL if fine else BAD, "the job's key", f"{path}, mode {mode:04o}",
-        "" if fine else f"others may read it: chmod 600 {path}",
-    )  # fmt: skip
+        return Finding(BAD, name, str(error), otherwise)
+    shown = f"{path}, mode {mode:04o}"
+    return judged(name, not mode & 0o077, shown, f"others may read it: chmod 600 {path}")
 
 
 def _extras() -> Iterator[Finding]:
@@ -204,17 +184,14 @@ def _extras() -> Iterator[Finding]:
         else:
             yield Finding(WELL, name, metadata.version(name))
     found = shutil.which("mosquitto")
-    yield Finding(
-        WELL if found else OPEN, "mosquitto", found or "is not here; mqtt:// and mtd broker use our own broker",
-    )  # fmt: skip
+    missing = "is not here; mqtt:// and mtd broker use our own broker"
+    yield Finding(WELL if found else OPEN, "mosquitto", found or missing)
 
 
 def _course() -> Iterator[Finding]:
     lessons = all_lessons()
-    yield Finding(
-        WELL if lessons else BAD, "lessons", f"{len(lessons)} in {ROOM}",
-        "" if lessons else "install the package again: its lessons are not there",
-    )  # fmt: skip
+    again = "install the package again: its lessons are not there"
+    yield judged("lessons", bool(lessons), f"{len(lessons)} in {ROOM}", again)
     try:
         here = workspaces.find()
     except LessonError:
@@ -223,13 +200,12 @@ def _course() -> Iterator[Finding]:
     progress = here.progress()
     if progress.notice:
         yield Finding(BAD, "progress", progress.notice, "mtd check --all")
-    fine = os.access(here.folder, os.W_OK)
-    yield Finding(
-        WELL if fine else BAD, "your course", f"{here.folder}, {len(progress.passed)} passed",
-        "" if fine else f"it cannot be written to: chmod u+w {here.folder}",
+    yield judged(
+        "your course", os.access(here.folder, os.W_OK), f"{here.folder}, {len(progress.passed)} passed",
+        f"it cannot be written to: chmod u+w {here.folder}",
     )  # fmt: skip
-    lacking = [one.folder.name for one in lessons if not here.file(one).exists()]
+    lacking = sum(not here.file(one).exists() for one in lessons)
     if lacking:
         yield Finding(
-            OPEN, "new lessons", f"{len(lacking)} are not in it yet", f"mtd init {here.folder}"
+            OPEN, "new lessons", f"{lacking} are not in it yet", f"mtd init {here.folder}"
         )

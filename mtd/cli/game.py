@@ -11,25 +11,26 @@ from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Arrow, Scene
 from minitorch_dist.pictures.terminal import sayable
 from mtd.cli import player
-from mtd.cli.page import Page, marked, refuse
+from mtd.cli.page import Page
+from mtd.cli.parser import Parser
 from mtd.course import achievements, levels, network_game, rank_game
-from mtd.course.network_game import GameState, Impossible, Level, NoLevel
+from mtd.course.network_game import GameState, Impossible, Level
 
 STARS = 3
 NETWORK_KEYS = "1-9 deliver   x1 lose   d1 double   t let time pass   p it cannot be broken\nu undo   r again   s source   ? these words   q leave"
 RANK_KEYS = "0-3 send that chunk   n nothing   r again   ? these words   q leave"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     games = parser.add_subparsers(dest="game", metavar="GAME", required=True)
     network = games.add_parser(
         "network", help="hold every message in flight, and break the algorithm",
         description="Hold every message in flight; deliver, lose, double, until the algorithm breaks.",
     )  # fmt: skip
-    network.add_argument(
-        "level", nargs="?", help="number, name, or a file of your own; else all are listed"
-    )
-    network.add_argument("--par", action="store_true", help="the fewest moves, searched for now")
+    network.takes("""
+        level?  number, name, or a file of your own; else all are listed
+        --par   the fewest moves, searched for now
+    """)
     games.add_parser(
         "rank", help="be rank 2 of 4, and race the ring",
         description="You are rank 2 of 4 with a hand of chunks; each round choose what to send.",
@@ -39,33 +40,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        if options.game == "rank":
-            return be_the_rank(page)
-        if options.level is None:
-            return listing(page, options.par)
-        level = network_game.load(options.level)
-        if options.par:
-            page.say(in_words(network_game.search(level)))
-            return 0
-        return be_the_network(page, level)
-    except NoLevel as error:
-        return refuse("game", error)
+    if options.game == "rank":
+        return be_the_rank(page)
+    if options.level is None:
+        return listing(page, options.par)
+    level = network_game.load(options.level)
+    if options.par:
+        page.say(in_words(network_game.search(level)))
+        return 0
+    return be_the_network(page, level)
 
 
 def listing(page: Page, with_par: bool) -> int:
     for number, each in enumerate(levels.NAMES, 1):
         level = network_game.load(each)
         found = f"  {in_words(network_game.search(level))}" if with_par else ""
-        page.say(marked((f"{number}  ", "bold"), f"{each:<14} {level.title}{found}"))
+        page.tell((f"{number}  ", "bold"), f"{each:<14} {level.title}{found}")
     page.say()
-    page.say(
-        marked(
-            "Play one: ",
-            ("mtd game network 1", "bold"),
-            "   Or your own: ",
-            ("mtd game network mine.py", "bold"),
-        )
+    page.tell(
+        "Play one: ",
+        ("mtd game network 1", "bold"),
+        "   Or your own: ",
+        ("mtd game network mine.py", "bold"),
     )
     return 0
 
@@ -144,7 +140,7 @@ def chosen(key: str, verb: str, state: GameState) -> str:
 def frame(page: Page, level: Level, state: GameState, moves: list[str], said: str) -> None:
     if not page.is_plain:
         page.console.clear()
-    page.say(marked((level.title, "bold"), f"   {len(moves)} moves"))
+    page.tell((level.title, "bold"), f"   {len(moves)} moves")
     page.say()
     picture = drawn(level, state, len(moves), page.width)
     if picture:
@@ -154,7 +150,7 @@ def frame(page: Page, level: Level, state: GameState, moves: list[str], said: st
         page.say(f"seen: {fact}", indent=2)
     page.say("in flight:" if state.flight else "nothing is in flight")
     for place, letter in enumerate(state.flight, 1):
-        page.say(marked((f"{place}  ", "bold"), str(letter)), indent=2)
+        page.tell((f"{place}  ", "bold"), str(letter), indent=2)
     left = [f"{kind} {count}×" for kind, count in sorted(state.left.items()) if count]
     if left:
         page.say(f"you may still: {', '.join(left)}")
@@ -262,11 +258,9 @@ def be_the_rank(page: Page) -> int:
 def table(page: Page, game: rank_game.Game, said: str) -> None:
     if not page.is_plain:
         page.console.clear()
-    page.say(
-        marked(
-            (f"round {game.round}", "bold"),
-            f"   you have sent {game.sent[rank_game.ME]} chunks; the ring takes {rank_game.PAR} of each",
-        )
+    page.tell(
+        (f"round {game.round}", "bold"),
+        f"   you have sent {game.sent[rank_game.ME]} chunks; the ring takes {rank_game.PAR} of each",
     )
     page.say()
     page.as_it_is(" " * 10 + "".join(f"chunk {chunk:<4}" for chunk in range(rank_game.SIZE)))

@@ -6,7 +6,9 @@ import argparse
 import sys
 import textwrap
 
-from mtd.cli.page import Page, refuse
+from mtd.cli.page import Page
+from mtd.cli.parser import Parser
+from mtd.refusals import Refused
 
 FIRST = """\
 minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and
@@ -32,8 +34,8 @@ LAST = "mtd help NAME says more about a command, mtd help all about each of them
 WIDTH = 79
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("about", nargs="?", help="a command, or: all")
+def configure(parser: Parser) -> None:
+    parser.takes("about?  a command, or: all")
     parser.set_defaults(run=run, epilog="mtd help check, or mtd help all")
 
 
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.about in COMMANDS:
         return main([options.about, "--help"])
     else:
-        return refuse("help", ValueError(f"there is no command {options.about!r}: mtd help all"))
+        raise Refused(f"there is no command {options.about!r}: mtd help all")
     return 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import sys
 import textwrap
 import warnings
 from collections.abc import Iterator
@@ -12,32 +11,29 @@ from typing import Any
 
 from mtd.cli import comparison
 from mtd.cli.comparison import Likeness
+from mtd.cli.parser import Parser
+from mtd.refusals import Refused
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "module",
-        nargs="?",
-        metavar="MODULE",
-        help="one module, in full: distributed.rpc, nn, Tensor",
-    )
-    parser.add_argument("--markdown", action="store_true", help="the table of docs/to_pytorch.md")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        module MODULE?  one module, in full: distributed.rpc, nn, Tensor
+        --markdown      the table of docs/to_pytorch.md
+    """)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     try:
         torch: Any = importlib.import_module("torch")
-    except ImportError:
-        print("mtd likeness: it compares with torch: pip install torch==2.13.0", file=sys.stderr)
-        return 2
+    except ImportError as error:
+        raise Refused("it compares with torch: pip install torch==2.13.0") from error
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if options.module is not None:
             theirs = comparison.find("torch", options.module)
             if theirs is None:
-                print(f"mtd likeness: there is no torch.{options.module}", file=sys.stderr)
-                return 2
+                raise Refused(f"there is no torch.{options.module}")
             ours = comparison.find("minitorch_dist", options.module)
             found = comparison.compare(options.module, theirs, object() if ours is None else ours)
             print("\n".join(in_full(found)))

@@ -14,7 +14,8 @@ from rich.text import Text
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
-from mtd.cli.page import Page, fitting, listed, marked, refuse
+from mtd.cli.page import Page, fitting, listed
+from mtd.cli.parser import Parser
 from mtd.course import achievements as results, museum, properties
 from mtd.course.lesson import number_of
 from mtd.course.museum import MuseumBug, NoExhibit, Seen
@@ -24,44 +25,35 @@ EVENTS = 16  # lines of a journal
 ARROWS = 12
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name", nargs="?", help="one of them, like 13/tutorial_of_2019, or a lesson: 13"
-    )
-    parser.add_argument(
-        "--find", action="store_true",
-        help="find the cause from what the ranks did (without a name: of any of them)",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=int, help="of the choice, to meet the same one again")
-    parser.add_argument(
-        "--property", type=Path, metavar="FILE",
-        help="try your check: how many wrong all_reduces does it find, and does it spare the right ones?",
-    )  # fmt: skip
-    parser.add_argument("--begin", action="store_true", help="write that file, to begin with")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        name?                  one of them, like 13/tutorial_of_2019, or a lesson: 13
+        --find                 find the cause from what the ranks did (without a name: of any of them)
+        --seed SEED: int       of the choice, to meet the same one again
+        --property FILE: path  try your check: how many wrong all_reduces does it find, and does it spare the right ones?
+        --begin                write that file, to begin with
+    """)
     parser.set_defaults(run=run, epilog="mtd museum --find")
 
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        if options.property is not None:
-            return property_of(page, options.property, options.begin)
-        if options.begin:
-            raise NoExhibit("--begin writes the file of --property FILE")
-        if options.find:
-            seed = int.from_bytes(os.urandom(2)) if options.seed is None else options.seed
-            everything = museum.exhibits()
-            one = (
-                museum.exhibit(options.name) if options.name else everything[seed % len(everything)]
-            )
-            return find(page, one, seed)
-        if options.name is None:
-            return rooms(page)
-        if options.name.replace(".", "", 1).isdigit():
-            return rooms(page, number_of(options.name))
-        return show(page, museum.exhibit(options.name))
-    except (NoExhibit, properties.NoProperty, FileExistsError) as error:
-        return refuse("museum", error)
+    if options.property is not None:
+        return property_of(page, options.property, options.begin)
+    if options.begin:
+        raise NoExhibit("--begin writes the file of --property FILE")
+    if options.find:
+        seed = int.from_bytes(os.urandom(2)) if options.seed is None else options.seed
+        everything = museum.exhibits()
+        chosen = (
+            museum.exhibit(options.name) if options.name else everything[seed % len(everything)]
+        )
+        return find(page, chosen, seed)
+    if options.name is None:
+        return rooms(page)
+    if options.name.replace(".", "", 1).isdigit():
+        return rooms(page, number_of(options.name))
+    return show(page, museum.exhibit(options.name))
 
 
 def rooms(page: Page, number: float | None = None) -> int:
@@ -83,11 +75,9 @@ def rooms(page: Page, number: float | None = None) -> int:
             table.add_row(Text(name, "bold cyan"), "")
         table.add_row(one.name, one.title)
     page.say(fitting(table, page.console))
-    page.say(marked("Read about one:           ", (f"mtd museum {here[0].name}", "bold")))
-    page.say(marked("Find the cause yourself:  ", ("mtd museum --find", "bold")))
-    page.say(
-        marked("Write what finds them:    ", ("mtd museum --property mine.py --begin", "bold"))
-    )
+    page.tell("Read about one:           ", (f"mtd museum {here[0].name}", "bold"))
+    page.tell("Find the cause yourself:  ", ("mtd museum --find", "bold"))
+    page.tell("Write what finds them:    ", ("mtd museum --property mine.py --begin", "bold"))
     return 0
 
 
@@ -97,7 +87,7 @@ def rooms(page: Page, number: float | None = None) -> int:
 def show(page: Page, one: MuseumBug) -> int:
     """Symptom, what the ranks did, the line, the cause, the address."""
     seen = run_exhibit(page, one)
-    page.say(marked((one.name, "bold"), f"  {where(one)}"))
+    page.tell((one.name, "bold"), f"  {where(one)}")
     page.say()
     symptom(page, seen, seen.scene, seen.said)
     page.say("Its code; > marks lines that differ from the right one:", "dim")
@@ -119,7 +109,7 @@ def where(one: MuseumBug) -> str:
 
 def symptom(page: Page, seen: Seen, scene: Scene | None, said: str) -> None:
     if said:
-        page.say(marked(("What one sees: ", "bold"), *said.split("\n")[:1]))
+        page.tell(("What one sees: ", "bold"), *said.split("\n")[:1])
         for line in said.split("\n")[1 : museum.SAID]:
             page.as_it_is(line.rstrip())
         page.say()
@@ -146,7 +136,7 @@ def code(page: Page, one: MuseumBug, wrong: set[int] | None = None) -> None:
 
 
 def cause(page: Page, one: MuseumBug) -> None:
-    page.say(marked(("The cause: ", "bold"), one.title))
+    page.tell(("The cause: ", "bold"), one.title)
     for paragraph in one.story.split("\n\n"):
         page.say(" ".join(paragraph.split()))
     page.say()
@@ -154,7 +144,7 @@ def cause(page: Page, one: MuseumBug) -> None:
     for address in one.seen:
         page.say(Text(f"Seen: {address}", no_wrap=True, overflow="ignore"))
     if one.lesson:
-        page.say(marked("Make it right yourself: ", (f"mtd check {one.lesson.number}", "bold")))
+        page.tell("Make it right yourself: ", (f"mtd check {one.lesson.number}", "bold"))
 
 
 # ----------------------------------------------------------------------------------- find one
@@ -163,18 +153,16 @@ def cause(page: Page, one: MuseumBug) -> None:
 def find(page: Page, one: MuseumBug, seed: int) -> int:
     """Show what the ranks did, and ask. 0 if the answer was right."""
     quiz, seen = museum.quiz(one, seed), run_exhibit(page, one)
-    page.say(marked(("What is wrong here? ", "bold"), f"({where(one)}; --seed {seed})"))
+    page.tell(("What is wrong here? ", "bold"), f"({where(one)}; --seed {seed})")
     page.say()
     scene = None if seen.scene is None else museum.anonymous(seen.scene)
     symptom(page, seen, scene, museum.without_names(seen.said))
     if scene is not None:
         _journal(page, scene)
     for letter, choice in zip(LETTERS, quiz.choices, strict=False):
-        page.say(marked((f"{letter}  ", "bold"), choice.title))
+        page.tell((f"{letter}  ", "bold"), choice.title)
     can_name = 0 < len(one.wrong_lines) <= museum.FEW
-    page.say(
-        marked(("s  ", "bold"), "see the source, and name the line instead")
-    ) if can_name else None
+    page.tell(("s  ", "bold"), "see the source, and name the line instead") if can_name else None
     is_right = _answered(page, quiz, can_name)
     page.say()
     if is_right is None:
@@ -229,17 +217,17 @@ def ask(page: Page, prompt: str) -> str:
 def property_of(page: Page, file: Path, begin: bool) -> int:
     if begin:
         if file.exists():
-            raise FileExistsError(f"{file} is there already; it stays as it is")
+            raise properties.NoProperty(f"{file} is there already; it stays as it is")
         file.write_text(properties.TEMPLATE.format(name=file), encoding="utf-8")
-        page.say(marked(f"wrote {file}; now: ", (f"mtd museum --property {file}", "bold")))
+        page.tell(f"wrote {file}; now: ", (f"mtd museum --property {file}", "bold"))
         return 0
     found = properties.judged(file)
     for name, said in found.wrong.items():
         sign = ("✔ ", "green") if said else ("✘ ", "red")
-        page.say(marked(sign, (name, "bold"), f"  {said or 'lives: ' + found.stories[name]}"))
+        page.tell(sign, (name, "bold"), f"  {said or 'lives: ' + found.stories[name]}")
     for name, said in found.right.items():
         if said:
-            page.say(marked(("✘ ", "red"), (name, "bold"), f"  is right, and is accused: {said}"))
+            page.tell(("✘ ", "red"), (name, "bold"), f"  is right, and is accused: {said}")
     page.say()
     page.say(
         f"{found.points} of {len(found.wrong)} points: {len(found.killed)} wrong ones found, "

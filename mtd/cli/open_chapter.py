@@ -8,7 +8,7 @@ from pathlib import Path
 from string import ascii_uppercase
 
 from minitorch_dist.serialization.files import replacing
-from mtd.cli.page import Page, marked
+from mtd.cli.page import Page
 from mtd.course import achievements
 from mtd.course.chapters import judging
 from mtd.course.chapters.chapter import Chapter, all_chapters, named, of_file
@@ -52,14 +52,14 @@ def run(page: Page, chapter: Chapter, file: Path, options: argparse.Namespace) -
     if options.begin:
         return begin(page, chapter, file)
     if options.text or not file.is_file():
-        page.say(marked((f"Open chapter, after lesson {number}: {chapter.title}", "bold")))
+        page.tell((f"Open chapter, after lesson {number}: {chapter.title}", "bold"))
         page.say(chapter.question)
         page.say()
         page.prose(chapter.text)
         page.say()
         step = f"contest {number}{'' if file.is_file() else ' --begin'}"
         does = "says your place" if file.is_file() else f"writes {file}"
-        page.say(marked((f"mtd {step}", "bold"), f" {does} (about {chapter.minutes} minutes)"))
+        page.tell((f"mtd {step}", "bold"), f" {does} (about {chapter.minutes} minutes)")
         return 0
     try:
         text = file.read_text("utf-8")
@@ -71,7 +71,7 @@ def run(page: Page, chapter: Chapter, file: Path, options: argparse.Namespace) -
     said = f"place {found.place} of {len(found.entries)} ({found.mine.score:.2f} × the bound)"
     achievements.enter("contest", chapter.module, -found.mine.score, said)
     options.show(page, found, f"{chapter.title}: {found.about}.", _legs)
-    page.say(marked("The bound, and why: ", (f"mtd contest {number} --why", "bold")))
+    page.tell("The bound, and why: ", (f"mtd contest {number} --why", "bold"))
     return 0
 
 
@@ -82,7 +82,7 @@ def begin(page: Page, chapter: Chapter, file: Path) -> int:
     with replacing(file) as out:
         out.write(chapter.start.encode())
     command = f"mtd contest {chapter.lesson.number}"
-    page.say(marked(f"wrote {file}: it is right, and slow. Now: ", (command, "bold")))
+    page.tell(f"wrote {file}: it is right, and slow. Now: ", (command, "bold"))
     return 0
 
 
@@ -99,4 +99,4 @@ def about(page: Page) -> None:
     page.say("Open chapters have no one right answer. They are about time against a bound:")
     for chapter in all_chapters():
         command = f"mtd contest {chapter.lesson.number}"
-        page.say(marked((command, "bold"), f"  {chapter.title}. {chapter.question}"), indent=2)
+        page.tell((command, "bold"), f"  {chapter.title}. {chapter.question}", indent=2)

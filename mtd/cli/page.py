@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from minitorch_dist.pictures.terminal import sayable
+from mtd.refusals import in_words
 from transports.plain_text import clean
 
 KEYS = {
@@ -64,6 +65,10 @@ class Page:
         self._write(sayable(text, self.console))
         self.console.file.flush()
 
+    def tell(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
+        """One paragraph of words, some in a style: `page.tell("Next: ", ("mtd check 13", "bold"))`."""
+        self.say(marked(*parts), indent=indent)
+
     def prose(self, text: str, indent: int = 0) -> None:
         """Markdown. Addresses are shown, so that they can be copied."""
         self.say(Markdown(text, code_theme="ansi_dark", hyperlinks=False), indent=indent)
@@ -107,10 +112,8 @@ def fitting(table: Table, console: Console) -> RenderableType:
 
 def refuse(command: str, error: Exception) -> int:
     """Say what cannot be done, and what to do instead."""
-    said = str(error)
-    if isinstance(error, OSError) and error.filename is not None and error.filename2 is None:
-        said = f"{error.filename}: {error.strerror}"
-    Page(Console(file=sys.stderr, highlight=False)).say(f"mtd {command}: {said}".replace(" :", ":"))
+    page = Page(Console(file=sys.stderr, highlight=False))
+    page.say(f"mtd {command}: {in_words(error)}".replace(" :", ":"))
     return 2
 
 

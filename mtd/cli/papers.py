@@ -8,33 +8,27 @@ from itertools import chain
 from rich.console import Console
 
 from mtd.cli import page
-from mtd.cli.parser import near
+from mtd.cli.parser import Parser, near
 from mtd.papers import PAPERS, paper
+from mtd.refusals import Refused
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "names", nargs="*", metavar="PAPER", help=f"some of {', '.join(PAPERS)} (all)"
-    )
-    parser.add_argument(
-        "--long", action="store_true", help="also rows that take minutes or hours each"
-    )
+def configure(parser: Parser) -> None:
+    parser.takes(f"""
+        names PAPER*  some of {", ".join(PAPERS)} (all)
+        --long        also rows that take minutes or hours each
+    """)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
-    try:
-        for name in options.names:
-            if name not in PAPERS:
-                raise ValueError(
-                    f"there is no paper {name!r}{near(name, PAPERS)}; there are {', '.join(PAPERS)}"
-                )
-        found = [paper(name) for name in options.names or PAPERS]
-    except ValueError as error:
-        return page.refuse("papers", error)
+    for name in options.names:
+        if name not in PAPERS:
+            said = near(name, PAPERS)
+            raise Refused(f"there is no paper {name!r}{said}; there are {', '.join(PAPERS)}")
     holds = True
-    for one in found:
+    for one in map(paper, options.names or PAPERS):
         console.print(f"\n[bold]{one.title}[/bold]\n{one.source}\n{one.about}")
         table = page.table("", "published", "ours", "difference", "")
         for row in chain(one.rows(), one.long_rows() if options.long else ()):

@@ -10,12 +10,17 @@ import difflib
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from rich.console import Console
 
 from mtd.cli.page import Page
 
+LINE = re.compile(
+    r"(?P<names>(?:\S+, )*[\w-]+)(?: (?P<value>[^\s:=]\S*?))?(?P<many>[?*+!]|\.\.\.)?(?:: (?P<kind>\w+))?"
+    r"(?: = (?P<default>\S*))? {2,}(?P<about>.+)"
+)
 MISSING = "the following arguments are required: "
 NOT_A_VALUE = (argparse._SubParsersAction,)  # its choices have help of their own
 
@@ -26,6 +31,44 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
     return value
+
+
+def numbers(text: str) -> list[int]:
+    """`0-3,8` as a list."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise argparse.ArgumentTypeError(f"{text!r} should be like 0-3,8")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+KINDS = {each.__name__.lower(): each for each in (int, float, Path, positive, numbers)}
+OF_OPTIONS: dict[str, dict[str, Any]] = {
+    "...": {"action": "append", "default": []}, "!": {"required": True},
+}  # fmt: skip
+
+
+def _taken(line: re.Match[str]) -> dict[str, Any]:
+    """A line of a usage, as argparse wants it."""
+    how: dict[str, Any] = {"help": " ".join(line["about"].split())}
+    value, many, is_option = line["value"], line["many"], line["names"].startswith("-")
+    if value and value.startswith("{"):
+        how["choices"] = value[1:-1].split(",")
+    elif value and value.startswith("["):
+        how |= {"metavar": value[1:-1], "nargs": "?", "const": ""}
+    elif value:
+        how["metavar"] = value
+    elif is_option:
+        how["action"] = "store_true"
+    if many:
+        how |= OF_OPTIONS[many] if is_option else {"nargs": many}
+    if line["kind"]:
+        how["type"] = KINDS[line["kind"]]
+    if line["default"] is not None:
+        how["default"] = line["default"].strip('"')
+    return how
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -39,6 +82,23 @@ def near(word: str, known: Iterable[str]) -> str:
 
 class Parser(argparse.ArgumentParser):
     """For `mtd` and each of its commands."""
+
+    def takes(self, usage: str) -> None:
+        """The words and options of a command, a line each, as its help shows them.
+
+        file?                      a word that may be left out; file* and file+ are several, file... all that follow
+        names PAPER*               the help calls it PAPER
+        --json                     an option that is said, or not
+        --ranks RANKS: int = 3     one with a value: of this type, and this one if nothing is said
+        --network NET...           it may be given again
+        --gpus GPUS!               it has to be given
+        --html [FILE]              its value may be left out, and is then empty
+        --by {group,operation}     one of these
+        """
+        for line in filter(None, map(str.strip, usage.split("\n"))):
+            found = LINE.fullmatch(line)
+            assert found is not None, f"no line of a usage: {line}"
+            self.add_argument(*found["names"].split(", "), **_taken(found))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mtd.cli import page, plan_difference, plan_options, plan_page, plan_table
+from mtd.cli.parser import Parser
 from mtd.cli.plan_progress import PlanProgress, tell as _tell
 from mtd.pages import whole_files
 from mtd.planning import in_processes, model_files, pruning, saved_plans, search
@@ -18,17 +19,18 @@ from mtd.planning.model_files import ModelSizes
 from mtd.planning.plan_cache import PlanCache
 from mtd.planning.pruning import Candidate, Standing
 from mtd.planning.search import PlanRow
+from mtd.refusals import refusing
 
 INTERRUPTED = "interrupted"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     plan_options.add(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
+    with refusing():
         model = model_files.read(options.model)
         if options.batch is not None:
             model = model.changed(batch=options.batch)
@@ -41,8 +43,6 @@ def run(options: argparse.Namespace) -> int:
         rows, refused = search.estimated(model, cluster)
         if not rows:
             raise ValueError(_nothing(model, cluster, refused))
-    except (ValueError, OSError) as error:
-        return page.refuse("plan", error)
     _tell(f"{len(rows)} layouts fit by the formula: how fast can each be at most?")
     progress = PlanProgress(model, cluster, cache)
     try:

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Sequence
 
+from mtd.cli.parser import Parser
 from mtd.cli.plan_table import SHOWN
 from mtd.planning import clusters, model_files, reasons
 from mtd.planning.clusters import GpuCluster
@@ -15,47 +16,29 @@ from transports.quantities import span
 CACHE = ".mtd-plan.json"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     """Let the parser of the command know them."""
-    parser.add_argument(
-        "model", metavar="MODEL",
-        help=f"a file of a few lines (mine.toml), or one of {', '.join(model_files.known())}",
-    )  # fmt: skip
-    parser.add_argument("--gpus", type=int, required=True, help="how many")
-    parser.add_argument("--device", default="h100", help="their kind (%(default)s)")
-    parser.add_argument(
-        "--net", default="nvlink8+400G", help="nodes of 8 over NVLink, 400 Gb/s a GPU between them "
-        "(%(default)s), or a network as mtd simulate takes it",
-    )  # fmt: skip
-    parser.add_argument("--batch", type=int, help="sequences in a step (the model's)")
-    parser.add_argument("--top", type=float, metavar="SHARE",
-                        help="of the peak that products reach (the device's own; 1 is the roofline)")  # fmt: skip
-    parser.add_argument("--simulate", type=int, default=SHOWN, metavar="N",
-                        help="at most so many of the layouts that can be the fastest (%(default)s)")  # fmt: skip
-    parser.add_argument("--slower-link", type=float, default=1.0, metavar="TIMES",
-                        help="links between nodes are slower by this factor")  # fmt: skip
-    parser.add_argument("--straggler", action="append", default=[], metavar="RANK:SPEED",
-                        help="13:0.8 lets rank 13 compute at 0.8 of the speed")  # fmt: skip
-    parser.add_argument(
-        "--mtbf", metavar="SPAN", help="mean time between failures of the whole, like 3h"
-    )
-    parser.add_argument(
-        "--saving", default="60s", help="what writing a checkpoint takes (%(default)s)"
-    )
-    parser.add_argument("--restart", default="300s", help="what a restart takes (%(default)s)")
-    parser.add_argument(
-        "--against", metavar="FILE", help="a plan that --json wrote, to compare with"
-    )
-    parser.add_argument("--json", action="store_true", help="for programs")
-    parser.add_argument(
-        "--page", metavar="FILE",
-        help="write a page: the table, and a step by the fastest layout with its memory and its critical path",
-    )  # fmt: skip
-    parser.add_argument(
-        "--cache", default=CACHE, help="where simulated layouts are kept (%(default)s)"
-    )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N",
-                        help="so many layouts at once (%(default)s: one for each core)")  # fmt: skip
+    parser.takes(f"""
+        model MODEL                            a file of a few lines (mine.toml), or one of {", ".join(model_files.known())}
+        --gpus GPUS!: int                      how many
+        --device DEVICE = h100                 their kind (%(default)s)
+        --net NET = nvlink8+400G               nodes of 8 over NVLink, 400 Gb/s a GPU between them \
+                                               (%(default)s), or a network as mtd simulate takes it
+        --batch BATCH: int                     sequences in a step (the model's)
+        --top SHARE: float                     of the peak that products reach (the device's own; 1 is the roofline)
+        --simulate N: int = {SHOWN}            at most so many of the layouts that can be the fastest (%(default)s)
+        --slower-link TIMES: float = 1.0       links between nodes are slower by this factor
+        --straggler RANK:SPEED...              13:0.8 lets rank 13 compute at 0.8 of the speed
+        --mtbf SPAN                            mean time between failures of the whole, like 3h
+        --saving SAVING = 60s                  what writing a checkpoint takes (%(default)s)
+        --restart RESTART = 300s               what a restart takes (%(default)s)
+        --against FILE                         a plan that --json wrote, to compare with
+        --json                                 for programs
+        --page FILE                            write a page: the table, and a step by the fastest layout \
+                                               with its memory and its critical path
+        --cache CACHE = {CACHE}                where simulated layouts are kept (%(default)s)
+        --jobs N: int = {os.cpu_count() or 1}  so many layouts at once (%(default)s: one for each core)
+    """)
     parser.set_defaults(epilog="mtd plan llama3-70b --gpus 256 --device h100 --net nvlink8+400G")
 
 

@@ -8,24 +8,26 @@ from functools import partial
 
 from minitorch_dist import sim
 from minitorch_dist.sim import replay_token
-from mtd.cli import page, scripts
+from mtd.cli import scripts
 from mtd.cli.lessons.commands import lessons_for
+from mtd.cli.parser import Parser
+from mtd.refusals import refusing
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--net", default="sim://", help="the address of then")
-    parser.add_argument("token", help="mtd1:seed=…, as a failing run has printed it")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        --net NET = sim://  the address of then
+        token               mtd1:seed=…, as a failing run has printed it
+    """)
     scripts.add_script(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    try:
+    with refusing():
         scripts.check(arguments.script)
         scripts.warn_of_strays(arguments)
         replay_token.parse(arguments.token)
-    except (OSError, ValueError) as error:
-        return page.refuse("replay", error)
     program = partial(scripts.play, arguments.script, arguments.arguments)
     try:
         with lessons_for(arguments.script):

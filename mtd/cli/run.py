@@ -29,8 +29,9 @@ from minitorch_dist.sim import hardship, nets
 from mtd import traces
 from mtd.cli import page, scripts
 from mtd.cli.lessons.commands import lessons_for
-from mtd.cli.parser import near
+from mtd.cli.parser import Parser, near
 from mtd.pages import whole_files
+from mtd.refusals import Refused, refusing
 from transports import registry
 from transports.faults import plans
 
@@ -39,52 +40,24 @@ OF_PROGRAMS: Final = (  # options that say nothing to a trace
 )  # fmt: skip
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ranks", type=int, help="how many (4)")
-    parser.add_argument(
-        "--net",
-        default="sim://",
-        help="sim, queue, tcp, file, mqtt, an address, or a file of mtd calibrate (%(default)s)",
-    )
-    parser.add_argument("--faults", help="a file of faults, or their texts with ; between them")
-    parser.add_argument("--seed", type=int, help="of chances, and of the order of ranks")
-    parser.add_argument(
-        "--hard", default="", help="hardships by letter (ojrwahgls; see sim.hardship)"
-    )
-    parser.add_argument("--seeds", type=int, help="explore so many seeds, up to the first failure")
-    parser.add_argument(
-        "--sizes", default="", help="with --seeds: other numbers of ranks to try, too, like 2,3,5"
-    )
-    parser.add_argument("--unreliable", action="store_true", help="what is dropped is gone")
-    parser.add_argument(
-        "--device", help="what simulated ranks compute on, like h100 (computing takes no time)"
-    )
-    parser.add_argument(
-        "--shapes",
-        action="store_true",
-        help="tensors have shapes and no numbers, and take no memory",
-    )
-    parser.add_argument(
-        "--fold",
-        action="store_true",
-        help="with --shapes: ranks that do the same run the program once",
-    )
-    parser.add_argument(
-        "--page",
-        metavar="FILE",
-        help="write a page: timelines, memory, and what the time is spent on",
-    )
-    parser.add_argument(
-        "--chakra",
-        metavar="NAME",
-        help="write execution traces of MLCommons Chakra, NAME.0.et and so on",
-    )
-    parser.add_argument("--journal", help="write down what the ranks do, for mtd show and mtd diff")
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        help="seconds that the run may take; virtual ones where it is simulated",
-    )
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        --ranks RANKS: int        how many (4)
+        --net NET = sim://        sim, queue, tcp, file, mqtt, an address, or a file of mtd calibrate (%(default)s)
+        --faults FAULTS           a file of faults, or their texts with ; between them
+        --seed SEED: int          of chances, and of the order of ranks
+        --hard HARD = ""          hardships by letter (ojrwahgls; see sim.hardship)
+        --seeds SEEDS: int        explore so many seeds, up to the first failure
+        --sizes SIZES = ""        with --seeds: other numbers of ranks to try, too, like 2,3,5
+        --unreliable              what is dropped is gone
+        --device DEVICE           what simulated ranks compute on, like h100 (computing takes no time)
+        --shapes                  tensors have shapes and no numbers, and take no memory
+        --fold                    with --shapes: ranks that do the same run the program once
+        --page FILE               write a page: timelines, memory, and what the time is spent on
+        --chakra NAME             write execution traces of MLCommons Chakra, NAME.0.et and so on
+        --journal JOURNAL         write down what the ranks do, for mtd show and mtd diff
+        --timeout TIMEOUT: float  seconds that the run may take; virtual ones where it is simulated
+    """)
     scripts.add_script(parser)
     parser.set_defaults(run=run, epilog="mtd run train.py --ranks 4 --net sim")
 
@@ -94,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_trace(arguments)
     if arguments.ranks is None:
         arguments.ranks = 4
-    try:
+    with refusing():
         if arguments.ranks < 1:
             raise ValueError(f"a world has at least one rank, not {arguments.ranks}")
         scripts.check(arguments.script)
@@ -107,8 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"a world has at least one rank, not {min(arguments.sizes)}")
         arguments.net = address_of(arguments.net)
         arguments.device = _device_of(arguments)
-    except (OSError, ValueError) as error:
-        return page.refuse("run", error)
     with lessons_for(arguments.script):
         return _play(arguments, faults)
 
@@ -118,8 +89,9 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     program.__name__ = arguments.script  # type: ignore[attr-defined]
     if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
         if faults:
-            words = f"faults happen on simulated networks only; say --net sim in place of {arguments.net}"
-            return page.refuse("run", ValueError(words))
+            raise Refused(
+                f"faults happen on simulated networks only; say --net sim in place of {arguments.net}"
+            )
         return _run_for_real(arguments)
     plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)
     if arguments.seeds is not None:
@@ -165,18 +137,21 @@ def _write(arguments: argparse.Namespace, report: sim.Report[Any]) -> None:
 def _run_trace(arguments: argparse.Namespace) -> int:
     """Chakra's nodes, on the network of `--net`. Their number of files is that of the ranks."""
     try:
-        for word in OF_PROGRAMS:
-            if getattr(arguments, word):
-                raise ValueError(f"--{word} goes with a script, and {arguments.script} is a trace")
-        arguments.net = address_of(arguments.net)
-        _device_of(arguments)
-        nodes = traces.read_chakra(re.sub(r"\.\d+\.et$", "", arguments.script))
-        report = traces.run_trace(
-            nodes, net=arguments.net, seed=arguments.seed, limit=arguments.timeout,
-            timelines=_is_drawn(arguments),
-        )  # fmt: skip
-    except (OSError, ValueError) as error:
-        return page.refuse("run", error)
+        with refusing():
+            for word in OF_PROGRAMS:
+                if getattr(arguments, word):
+                    raise ValueError(
+                        f"--{word} goes with a script, and {arguments.script} is a trace"
+                    )
+            arguments.net = address_of(arguments.net)
+            _device_of(arguments)
+            nodes = traces.read_chakra(re.sub(r"\.\d+\.et$", "", arguments.script))
+            report = traces.run_trace(
+                nodes, net=arguments.net, seed=arguments.seed, limit=arguments.timeout,
+                timelines=_is_drawn(arguments),
+            )  # fmt: skip
+    except Refused:
+        raise
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1

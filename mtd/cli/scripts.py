@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
 from minitorch_dist.distributed.callsite import OURS
-from mtd.cli.parser import near
+from mtd.cli.parser import Parser, near
 from transports.faults import plans
 from transports.faults.plans import Fault
 
@@ -43,9 +43,11 @@ def check(path: str) -> None:
         raise FileNotFoundError(f"there is no script {path!r}{near(path, beside)} in {Path.cwd()}")
 
 
-def add_script(parser: ArgumentParser) -> None:
-    parser.add_argument("script", help="the file that every rank runs as __main__")
-    parser.add_argument("arguments", nargs="...", help="what the script finds in sys.argv")
+def add_script(parser: Parser) -> None:
+    parser.takes("""
+        script        the file that every rank runs as __main__
+        arguments...  what the script finds in sys.argv
+    """)
     ours = {name for action in parser._actions for name in action.option_strings}
     parser.set_defaults(ours=frozenset(ours - {"-h", "--help"}))
 

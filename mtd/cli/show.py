@@ -19,10 +19,12 @@ from minitorch_dist.pictures import page as page_drawn, spacetime, svg, trace
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
-from mtd.cli import bars, forking, page, player
+from mtd.cli import bars, forking, player
 from mtd.cli.chunks import chunk_matrices
 from mtd.cli.lessons import picture
+from mtd.cli.parser import Parser
 from mtd.pages import whole_files
+from mtd.refusals import refusing
 from mtd.traces import read_chrome
 
 
@@ -40,67 +42,39 @@ def page_of(scene: Scene, journal: Journal, other: Journal | None) -> str:
     return page_drawn.draw(scene, beside, page_drawn.Parting(moments[0], moments[1], str(found)))
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "run_file",
-        metavar="run.mtd|N",
-        help="a journal (MINITORCH_DIST_JOURNAL=run.mtd), or a lesson: its picture of your code",
-    )
-    parser.add_argument(
-        "--step", action="store_true", help="step through it, forward and back (? tells the keys)"
-    )
-    parser.add_argument(
-        "--gantt", action="store_true", help="only what each rank spent its time on"
-    )
-    parser.add_argument("--memory", action="store_true", help="only what each rank held")
-    parser.add_argument(
-        "--chunks", action="store_true", help="which rank held which chunk after each round"
-    )
-    for name, what in (
-        ("html", "a page that opens from the disk"), ("svg", "an SVG"),
-        ("trace", "a trace for ui.perfetto.dev"),
-    ):  # fmt: skip
-        parser.add_argument(
-            f"--{name}", nargs="?", const="", metavar="FILE", help=f"write {what} (beside the journal)"
-        )  # fmt: skip
-    parser.add_argument("--beside", metavar="OTHER.mtd", help="another run, beside it on the page")
-    parser.add_argument("--ranks", type=numbers, metavar="0-7,9", help="only these ranks")
-    parser.add_argument("--group", action="append", help="only this group (may be given again)")
-    parser.add_argument("--by", choices=["operation", "group"], default="operation",
-                        help="what colours tell apart in an SVG (%(default)s)")  # fmt: skip
-    parser.add_argument("--per-node", type=int, metavar="N", help="ranks per node, in a trace")
-    parser.add_argument("--width", type=int, help="columns, or pixels of an SVG")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        run_file run.mtd|N                  a journal (MINITORCH_DIST_JOURNAL=run.mtd), or a lesson: its picture of your code
+        --step                              step through it, forward and back (? tells the keys)
+        --gantt                             only what each rank spent its time on
+        --memory                            only what each rank held
+        --chunks                            which rank held which chunk after each round
+        --html [FILE]                       write a page that opens from the disk (beside the journal)
+        --svg [FILE]                        write an SVG (beside the journal)
+        --trace [FILE]                      write a trace for ui.perfetto.dev (beside the journal)
+        --beside OTHER.mtd                  another run, beside it on the page
+        --ranks 0-7,9: numbers              only these ranks
+        --group GROUP...                    only this group (may be given again)
+        --by {operation,group} = operation  what colours tell apart in an SVG (%(default)s)
+        --per-node N: int                   ranks per node, in a trace
+        --width WIDTH: int                  columns, or pixels of an SVG
+    """)
     parser.set_defaults(run=run, epilog="mtd show run.mtd --step; mtd show 13")
-
-
-def numbers(text: str) -> list[int]:
-    """`0-3,8` as a list."""
-    found: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
-            raise argparse.ArgumentTypeError(f"{text!r} should be like 0-3,8")
-        found += range(int(first), int(last or first) + 1)
-    return found
 
 
 def run(options: argparse.Namespace) -> int:
     if picture.is_meant(options.run_file):
         return picture.run(options.run_file, options)
-    try:
+    with refusing():
         if options.run_file.endswith((".json", ".json.gz")):
             return _show_chrome(options)
         return _show(journal.read(options.run_file), options)
-    except BrokenPipeError:  # the reader has seen enough
-        raise
-    except (ValueError, OSError) as error:
-        return page.refuse("show", error)
 
 
 def _show_chrome(options: argparse.Namespace) -> int:
     """A trace has spans and neither messages nor causes."""
     for word in ("step", "memory", "chunks", "trace", "beside", "group"):
-        if getattr(options, word) not in (None, False):
+        if getattr(options, word) not in (None, False, []):
             raise ValueError(f"--{word} needs a journal, and {options.run_file} is a trace")
     scene = read_chrome(options.run_file).only(options.ranks, None)
     console = Console(highlight=False, width=options.width)
@@ -114,7 +88,7 @@ def _show_chrome(options: argparse.Namespace) -> int:
 
 
 def _show(found: Journal, options: argparse.Namespace) -> int:
-    scene = found.scene().only(options.ranks, options.group)
+    scene = found.scene().only(options.ranks, options.group or None)
     other = None if options.beside is None else journal.read(options.beside)
     if options.html is not None or other is not None:
         _write(options, options.html or "", ".html", page_of(scene, found, other))

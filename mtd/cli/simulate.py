@@ -17,33 +17,31 @@ from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
 from minitorch_dist.sim import nets, topologies
 from mtd import estimates
 from mtd.cli import page
-from mtd.cli.parser import near
+from mtd.cli.parser import Parser, near
 from mtd.pages.link_table import link_table
+from mtd.refusals import refusing
 from transports.quantities import amount, byte_time, in_words
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     parser.add_argument(
         "collective", choices=COLLECTIVES, metavar="COLLECTIVE", help=", ".join(COLLECTIVES)
     )
-    parser.add_argument("--ranks", type=int, default=8, help="how many (%(default)s)")
-    parser.add_argument(
-        "--bytes", default="1MB", help="of the whole vector, like 64KB (%(default)s)"
-    )
-    parser.add_argument(
-        "--net", default="sim://",
-        help="sim://?latency=5us&rate=100Gb/s, two_level:nodes=…,gpus=…,intra=2us/150GB/s,"
-        "inter=5us/100Gb/s, torus:shape=4x4,link=1us/100Gb/s (so are mesh, fat_tree, rails and dragonfly), "
-        "or a file of mtd calibrate (%(default)s)",
-    )  # fmt: skip
-    parser.add_argument("--links", action="store_true", help="show the links of the network, too")
-    parser.add_argument("--algorithm", default="all", help="one of them, or auto (all)")
-    parser.add_argument("--adding", help="the rate of additions, like 8GB/s (they are free)")
+    parser.takes("""
+        --ranks RANKS: int = 8       how many (%(default)s)
+        --bytes BYTES = 1MB          of the whole vector, like 64KB (%(default)s)
+        --net NET = sim://           sim://?latency=5us&rate=100Gb/s, two_level:nodes=…,gpus=…,intra=2us/150GB/s,inter=5us/100Gb/s, \
+                                     torus:shape=4x4,link=1us/100Gb/s (so are mesh, fat_tree, rails and dragonfly), \
+                                     or a file of mtd calibrate (%(default)s)
+        --links                      show the links of the network, too
+        --algorithm ALGORITHM = all  one of them, or auto (all)
+        --adding ADDING              the rate of additions, like 8GB/s (they are free)
+    """)
     parser.set_defaults(run=run, epilog="mtd simulate all_reduce --ranks 64 --bytes 100MB")
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
+    with refusing():
         if options.ranks < 1:
             raise ValueError(f"a world has at least one rank, not {options.ranks}")
         algorithms = ["all", "auto", *choice.known(options.collective)]
@@ -59,8 +57,6 @@ def run(options: argparse.Namespace) -> int:
         found = estimates.compare(
             options.collective, options.ranks, nbytes, net, options.algorithm, gamma
         )
-    except ValueError as error:
-        return page.refuse("simulate", error)
     table = Table(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("algorithm", "rounds", "messages", "most sent", "time", "bound"):
         table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)

@@ -7,29 +7,30 @@ from pathlib import Path
 
 from minitorch_dist.sim import nets
 from mtd import calibration
-from mtd.cli import page
+from mtd.cli.parser import Parser
+from mtd.refusals import refusing
 from transports.quantities import amount, in_words
 from transports.virtual.network import Network
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("address", help="tcp://, file://, queue://, mqtt://BROKER …")
-    parser.add_argument("--net", help="a file of mtd calibrate (it is measured now)")
-    parser.add_argument("--ranks", type=int, default=2, help="how many (%(default)s)")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        address                 tcp://, file://, queue://, mqtt://BROKER …
+        --net NET               a file of mtd calibrate (it is measured now)
+        --ranks RANKS: int = 2  how many (%(default)s)
+    """)
     parser.add_argument("--bytes", nargs="+", default=["1KB", "64KB", "1MB"], help="of the vector")
-    parser.add_argument("--turns", type=int, default=10, help="calls of each kind (%(default)s)")
+    parser.takes("--turns TURNS: int = 10  calls of each kind (%(default)s)")
     parser.set_defaults(run=run, epilog="mtd verify tcp:// --ranks 4")
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
+    with refusing():
         sizes = [amount(text) for text in options.bytes]
         if options.ranks < 2 or options.turns < 1 or min(sizes) < 4:
             raise ValueError("it takes 2 ranks, 1 turn and 4 bytes at least")
         known = _known(options.net, options.address)
         found = calibration.verify(options.address, known, options.ranks, sizes, options.turns)
-    except (ValueError, OSError) as error:
-        return page.refuse("verify", error)
     print(
         f"{'all_reduce':<16} {'bytes':>10} {'predicted':>12} {'from':>12} {'to':>12} {'measured':>12} "
         f"{'ratio':>7}"

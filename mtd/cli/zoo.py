@@ -9,12 +9,11 @@ import textwrap
 from minitorch_dist import sim
 from mtd import zoo
 from mtd.cli import scripts
+from mtd.cli.parser import Parser
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name", nargs="?", choices=zoo.NAMES, help="one of them; else all are listed"
-    )
+def configure(parser: Parser) -> None:
+    parser.takes(f"name {{{','.join(zoo.NAMES)}}}?  one of them; else all are listed")
     parser.set_defaults(run=run)
 
 

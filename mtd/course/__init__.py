@@ -7,7 +7,7 @@ A lesson, and a learner's folder:
     path  loading       which of the lessons' modules a name means: yours, or ours; a file as a module
     workspace  progress  achievements      the learner's folder; how far one is; what one did beside the lessons
     predicting          a number that is said before a run
-    notebooks  cells  executing     a lesson as a notebook, and running one
+    notebooks  cells    a lesson as a notebook
     sample_failure      a real failure of the check, and how to read it
     bridging            the same in PyTorch, at a lesson's end
     building  judging   for who writes lessons: what is made from them, and are they as they should be?

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from mtd.course.worlds import ALONE, JOURNALS, SIMULATOR, TORCH, Lived, Training
 
 TERMS = 4096  # at most so many numbers are added up in a loss
 UNIT = 2.0**-53
+TEMPLATE = Path(__file__).with_name("certificate.html")
 GAMMA = TERMS * UNIT / (1 - TERMS * UNIT)  # the bound of lesson 16: of Σ|x|, and here all x are ≥ 0
 
 
@@ -196,7 +198,7 @@ def page(setting: TrainingSetup, judged: Judged, proof: StackProof | None = None
     rows = "".join(map(_row, judged.lines))
     words = " ".join([setting.script.name, *setting.arguments])
     torch = f", torch {said['torch']}" if said["torch"] else ""
-    return _PAGE.format(
+    return TEMPLATE.read_text("utf-8").format(
         title=f"One script, {NUMBERS[len(judged.lines)]} world{'s' * (len(judged.lines) > 1)}",
         verdict=escape(verdict), words=escape(words), ranks=many(setting.ranks, "rank"),
         tone="met" if judged.is_met else "unmet", rows=rows, picture=timelines.draw([line.lived for line in judged.lines]),
@@ -258,39 +260,3 @@ def _grouped(number: int) -> str:
 
 def many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<meta name="generator" content="minitorch_dist">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title><style>
-:root{{--ink:#1f2328;--soft:#66707b;--rule:#d5d9de;--back:#fff;--good:#0f7a4f;--bad:#c2410c;color-scheme:light dark}}
-@media(prefers-color-scheme:dark){{:root{{--ink:#e6e8eb;--soft:#9aa3ad;--rule:#353b43;--back:#14171a;--good:#43c58f;--bad:#ff8a4d}}}}
-*{{box-sizing:border-box}}body{{margin:0 auto;max-width:64rem;padding:2.5rem 1.25rem 4rem;background:var(--back);color:var(--ink);
-font:15px/1.5 system-ui,sans-serif}}
-h1{{font-size:1.05rem;font-weight:600;color:var(--soft);margin:0}}
-.verdict{{font-size:1.75rem;line-height:1.2;font-weight:650;margin:.3rem 0 .6rem;max-width:34rem}}
-.met{{color:var(--good)}}.unmet{{color:var(--bad)}}p{{margin:.2rem 0;color:var(--soft)}}
-code{{font:12.5px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}}
-.wide{{overflow-x:auto;margin:1.6rem 0}}table{{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}}
-th,td{{text-align:left;padding:.45rem .9rem .45rem 0;border-top:1px solid var(--rule);vertical-align:top}}
-thead th{{border:0;color:var(--soft);font-weight:500;font-size:.85rem}}tbody th{{font-weight:600;white-space:nowrap}}
-small{{display:block;color:var(--soft);font-weight:400;font-size:.85rem}}.good{{color:var(--good)}}.bad{{color:var(--bad)}}
-.more td{{border:0;padding-top:0}}.more ul{{margin:0;padding-left:1.1rem;color:var(--soft);font-size:.85rem}}.skipped td{{color:var(--soft)}}
-figure{{margin:1.6rem 0}}figcaption{{color:var(--soft);font-size:.85rem;margin-top:.4rem}}
-dl{{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:1.6rem 0 0;font-size:.85rem}}h2{{font-size:1rem;margin:1.6rem 0 0}}dl.parts{{margin:.5rem 0}}dt{{color:var(--soft)}}dd{{margin:0}}
-</style></head><body>
-{stack}<h1>{title}</h1>
-<div class="verdict {tone}">{verdict}</div>
-<p><code>{words}</code>, {ranks}</p>
-<div class=wide><table><thead><tr><th>world</th><th></th><th>ranks</th><th>last loss</th><th>weights</th>
-<th>bytes sent, and order of events</th></tr></thead><tbody>{rows}</tbody></table></div>
-<figure>{picture}<figcaption>Each world on a time axis of its own. A rectangle is a collective, a line a message from
-rank to rank; orange is one that failed, because a rank was lost.{same}</figcaption></figure>
-{parts}<dl><dt>script</dt><dd><code>sha256 {script}</code></dd><dt>seed</dt><dd>{seed}</dd><dt>made with</dt><dd>{software}</dd>
-<dt>seal</dt><dd><code>sha256 {seal}</code> of the facts in this page</dd></dl>
-<script type="application/json" id="facts">{machine}</script>
-</body></html>
-"""

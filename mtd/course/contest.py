@@ -32,6 +32,7 @@ from minitorch_dist.sim import nets, topology_links
 from mtd import estimates
 from mtd.course import pipelines
 from mtd.course.loading import load
+from mtd.refusals import Refused
 from transports.quantities import amount, in_words
 from transports.virtual.topology import Topology
 
@@ -59,7 +60,7 @@ def all_reduce(rank, size):
 '''
 
 
-class NotAdmitted(ValueError):
+class NotAdmitted(Refused):
     """The file has nothing to enter, or what it has is wrong; says what."""
 
 

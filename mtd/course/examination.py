@@ -28,7 +28,7 @@ from minitorch_dist.pictures.scene import Scene
 from mtd.course.candidate import BY_YOU, STOPPED, CheckOrder
 from mtd.course.lesson import ROOM, Lesson, LessonError
 from mtd.course.progress import Progress
-from mtd.course.real_wires import LIMIT, SETTLING, WIRES, WireRun
+from mtd.course.real_wires.swapping import LIMIT, SETTLING, WIRES, WireRun
 from mtd.course.verdict import CheckVerdict
 from mtd.course.workspace import Workspace
 from transports import keeper

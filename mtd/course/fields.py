@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mtd.refusals import Refused
 
-class LessonError(ValueError):
+
+class LessonError(Refused):
     """A lesson's folder is not as it should be, or there is no such lesson."""
 
 

@@ -24,6 +24,7 @@ from mtd import zoo
 from mtd.course import lab
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, Mutant, all_lessons
+from mtd.refusals import Refused
 from transports import keeper
 
 HANGS = "hangs"  # the room of the zoo
@@ -33,7 +34,7 @@ SAID = 12  # lines
 PATIENCE = 25  # looks at a picture that is being drawn, five a second
 
 
-class NoExhibit(ValueError):
+class NoExhibit(Refused):
     """There is none of that name."""
 
 

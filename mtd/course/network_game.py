@@ -28,6 +28,7 @@ from minitorch_dist.distributed.torch_api import objects
 from minitorch_dist.sim.stage import SimulationStage
 from mtd.course import levels, loading
 from mtd.course.post import MessageBox
+from mtd.refusals import Refused
 from transports.virtual.medium import Medium, SimMessage
 
 KINDS = ("deliver", "drop", "duplicate", "wait")
@@ -35,7 +36,7 @@ EVENTS = 20_000
 MOST = 20_000  # runs of a search
 
 
-class NoLevel(ValueError):
+class NoLevel(Refused):
     """There is no such level, or its file cannot be played."""
 
 

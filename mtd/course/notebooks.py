@@ -205,9 +205,3 @@ def book(name: str, cells: list[NotebookCell]) -> str:
         "nbformat_minor": 5,
     }
     return json.dumps(written, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def code_of(text: str) -> list[str]:
-    """The code cells of a notebook's file."""
-    cells = json.loads(text)["cells"]
-    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]

@@ -23,20 +23,8 @@ import numpy as np
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.autograd.function import Function
-from minitorch_dist.distributed.pipelining import PipelineScheduleSingle, PipelineStage
+from minitorch_dist.distributed.pipelining import PipelineScheduleSingle, PipelineStage, orders
 from minitorch_dist.distributed.pipelining.microbatch import split_tensor
-from minitorch_dist.distributed.pipelining.orders import (
-    Action,
-    ActionKind,
-    B,
-    F,
-    I,
-    Make,
-    Pipe,
-    W,
-    everyones,
-    faults,
-)
 from minitorch_dist.distributed.pipelining.timing import ActionSpan, Timing, times
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
@@ -49,7 +37,7 @@ from minitorch_dist.testing.strictness import plainly, strict
 
 BATCHES = (37, 23)  # samples; few numbers of micro-batches divide them
 FREE = sim.uniform("0s", "1000TB/s")  # a message takes a picosecond, for none is less
-LONG = {F: 1, B: 2, I: 1, W: 1}  # milliseconds that a stage takes
+LONG = {orders.F: 1, orders.B: 2, orders.I: 1, orders.W: 1}  # milliseconds that a stage takes
 
 
 class Layers(Module):
@@ -75,7 +63,7 @@ class Layers(Module):
 COLUMNS = (2, 16, 16, 16, 1)  # that each operation takes in
 
 
-def orders_of(make: Callable[[int, Pipe], Any], pipe: Pipe) -> list[Any]:
+def orders_of(make: Callable[[int, orders.Pipe], Any], pipe: orders.Pipe) -> list[Any]:
     """The order of each rank. AssertionError, in words, if one is no list of Action(stage, F or B, micro-batch)."""
     found = []
     for rank in range(pipe.ranks):
@@ -83,8 +71,8 @@ def orders_of(make: Callable[[int, Pipe], Any], pipe: Pipe) -> list[Any]:
         where = f"{make.__name__}({rank}, Pipe({pipe.ranks}, {pipe.microbatches}))"
         assert isinstance(order, list | tuple), f"{where} is {order!r}, expected a list of actions"
         for one in order:
-            assert isinstance(one, Action), f"{where} has {one!r} in it, expected an Action"
-            fits = isinstance(one.kind, ActionKind) and all(
+            assert isinstance(one, orders.Action), f"{where} has {one!r} in it, expected an Action"
+            fits = isinstance(one.kind, orders.ActionKind) and all(
                 isinstance(n, int) for n in (one.stage, one.microbatch)
             )
             assert fits, (
@@ -95,7 +83,7 @@ def orders_of(make: Callable[[int, Pipe], Any], pipe: Pipe) -> list[Any]:
 
 
 def _told(part: object) -> str:
-    return part.value if isinstance(part, ActionKind) else repr(part)
+    return part.value if isinstance(part, orders.ActionKind) else repr(part)
 
 
 def layers(part: int, parts: int) -> tuple[Layers, int]:
@@ -129,14 +117,14 @@ def microbatches(seed: int, count: int) -> list[tuple[Any, Any]]:
     return list(zip(*parts, strict=True))
 
 
-def trained(stage: Any, make: Make, ranks: int, count: int, strictly: bool = False) -> None:
+def trained(stage: Any, make: orders.Make, ranks: int, count: int, strictly: bool = False) -> None:
     """Two batches through the stages; AssertionError if the weights are not the golden ones.
 
     `strictly`: sends wait for their receives.
     """
 
     def program() -> tuple[Taken, dict[str, Array]]:
-        rank, pipe = dist.get_rank(), Pipe(ranks, count)
+        rank, pipe = dist.get_rank(), orders.Pipe(ranks, count)
         model, columns = layers(rank, ranks)
         mine = stage(model, columns)
 
@@ -157,7 +145,7 @@ def trained(stage: Any, make: Make, ranks: int, count: int, strictly: bool = Fal
     _judge(results, ranks, count)
 
 
-def in_the_library(make: Make, ranks: int, count: int) -> None:
+def in_the_library(make: orders.Make, ranks: int, count: int) -> None:
     """The same with an order of one's own in `distributed.pipelining`."""
     own = type("Own", (PipelineScheduleSingle,), {"make": staticmethod(make)})
 
@@ -247,13 +235,13 @@ def _counted(found: dict[str, Array], count: int) -> dict[str, list[float]]:
 class _Busy(Function):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
-        sim.compute(LONG[F] / 1000)
+        sim.compute(LONG[orders.F] / 1000)
         ctx.save_for_backward(x)
         return x.clone()
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        sim.compute(LONG[B] / 1000)
+        sim.compute(LONG[orders.B] / 1000)
         return grad
 
 
@@ -289,7 +277,7 @@ class MeasuredStep(NamedTuple):
 class TimedOrder:
     """The time of a step. `timing` is as of an order on paper, but measured."""
 
-    pipe: Pipe
+    pipe: orders.Pipe
     ranks: list[MeasuredStep]
 
     @property
@@ -312,7 +300,7 @@ class TimedOrder:
         return self.total - max(self.timing.busy(rank) for rank in range(self.pipe.ranks))
 
 
-def timed(stage: Any, make: Make, pipe: Pipe) -> TimedOrder:
+def timed(stage: Any, make: orders.Make, pipe: orders.Pipe) -> TimedOrder:
     """Run one step of equal stages in virtual time."""
 
     class Watched(stage):  # type: ignore[misc]
@@ -320,16 +308,16 @@ def timed(stage: Any, make: Make, pipe: Pipe) -> TimedOrder:
 
         def forward(self, k: int, *rest: Any) -> None:
             super().forward(k, *rest)
-            self.note(F, k)
+            self.note(orders.F, k)
 
         def backward(self, k: int) -> None:
             super().backward(k)
-            self.note(B, k)
+            self.note(orders.B, k)
 
-        def note(self, kind: ActionKind, k: int) -> None:
+        def note(self, kind: orders.ActionKind, k: int) -> None:
             end = round(sim.now() * 1000)
             self.measured.spans.append(
-                ActionSpan(Action(self.rank, kind, k), end - LONG[kind], end)
+                ActionSpan(orders.Action(self.rank, kind, k), end - LONG[kind], end)
             )
             self.measured.held.append(self.layers.in_memory())
 
@@ -352,7 +340,7 @@ def silhouettes(found: TimedOrder, most: int) -> list[str]:
     for rank in found.ranks:
         held = [0] * found.total
         for span, count in zip(rank.spans, rank.held, strict=True):
-            last = span.action.kind is B  # what a backward frees it holds until its end
+            last = span.action.kind is orders.B  # what a backward frees it holds until its end
             begin = span.end if last else span.begin
             held[begin:] = [count] * (found.total - begin)
         rows.append(
@@ -379,15 +367,17 @@ class OrderScore(NamedTuple):
         )
 
 
-def score(make: Make, pipe: Pipe) -> OrderScore:
+def score(make: orders.Make, pipe: orders.Pipe) -> OrderScore:
     """Judge an order on paper; ValueError says what is wrong with one that cannot be carried out.
 
     A backward may be in parts (I, 1 ms, what the stage before waits for, and W, 1 ms, what nobody waits
     for). The least time is that of the last stage, if it never idles once it has begun.
     """
-    every = everyones(make, pipe)
-    for fault in faults(every, pipe):
+    every = orders.everyones(make, pipe)
+    for fault in orders.faults(every, pipe):
         raise ValueError(fault)
     found = times(every, pipe, LONG)
-    least = (LONG[F] + LONG[B]) * pipe.local * pipe.microbatches + LONG[F] * (pipe.ranks - 1)
+    least = (LONG[orders.F] + LONG[orders.B]) * pipe.local * pipe.microbatches + LONG[orders.F] * (
+        pipe.ranks - 1
+    )
     return OrderScore(found.total, max(map(found.in_flight, range(pipe.ranks))), least, 1)

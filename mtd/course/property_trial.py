@@ -108,12 +108,6 @@ def survivors(
     return alive, crashed
 
 
-def tried(test: Program, right: Sequence[Program], wrong: Sequence[Program]) -> None:
-    """Both, the right ones first."""
-    spares(test, right)
-    kills(test, wrong)
-
-
 def versions(lesson: Lesson, names: Sequence[str], made: Callable[[dict[str, Any]], Program]) -> list[Program]:  # fmt: skip
     """Mutants of a lesson as programs; `made` takes one out of the names that a mutant's file defines."""
     by_name = {mutant.name: mutant for mutant in lesson.mutants}

@@ -141,18 +141,8 @@ def examined(folder: Path, ranks: int) -> str:
 def trained(folder: Path, ranks: int, wire: str, more: Sequence[str] = ()) -> WireTraining:
     """`python -m mystack train` in this folder; over tcp the last rank is killed at half time."""
     kills = wire == "tcp" and ranks > 1
-    words = [
-        "train",
-        "--ranks",
-        str(ranks),
-        "--wire",
-        wire,
-        "--steps",
-        str(STEPS),
-        "--every",
-        str(STEPS),
-        *more,
-    ]
+    said = f"train --ranks {ranks} --wire {wire} --steps {STEPS} --every {STEPS}"
+    words = [*said.split(), *more]
     done = _run(folder, [*words, "--kill", f"{ranks - 1}@{STEPS // 2}"] if kills else words)
     if done is None:
         return WireTraining(wire, "", False, f"it had not ended after {LIMIT:g} seconds")

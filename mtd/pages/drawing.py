@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from minitorch_dist.pictures.step_page import (
-    COMPUTING,
-    EXPOSED,
-    HIDDEN,
-    WAITING,
-    ChainPart,
-    LaneOfRole,
-    PageTable,
-    StepPage,
-    StepSpan,
-)
+from minitorch_dist.pictures import step_page
 from mtd.timelines import critical_path, words
 from mtd.timelines.roles import Timelines
 from mtd.timelines.timeline import AwaitedSpan, ComputedSpan, Key, RankTimeline
@@ -29,8 +19,8 @@ Moving = Mapping[Key, int]  # by collective, since when it moves: its last rank 
 def page(
     lines: Timelines, title: str, said: Sequence[str] = (),
     room: Callable[[int], tuple[int | None, int | None]] = lambda rank: (None, None),
-    tables: Sequence[PageTable] = (), notes: Sequence[str] = (),
-) -> StepPage:  # fmt: skip
+    tables: Sequence[step_page.PageTable] = (), notes: Sequence[str] = (),
+) -> step_page.StepPage:  # fmt: skip
     """`room`: how many bytes a rank's device has, and how many were held at the peak."""
     moving: dict[Key, int] = {}
     for line in lines.ranks:
@@ -43,7 +33,7 @@ def page(
         has, peak = room(line.rank)
         held = "" if peak is None else f"; {peak / GIB:.1f} GiB at the peak"
         lanes.append(
-            LaneOfRole(
+            step_page.LaneOfRole(
                 _name(role) + held, list(_program(line, by_rank, moving)),
                 list(_beside(line, moving)), line.memory, has,
             )
@@ -53,7 +43,7 @@ def page(
     more = len(lines.roles) - len(lanes)
     left_out = [f"{more} more roles are not shown."] if more > 0 else []
     end = max(line.end for line in lines.ranks)
-    return StepPage(
+    return step_page.StepPage(
         title, said, end, lanes, chain, words.told(path), tables, [*notes, *left_out]
     )  # fmt: skip
 
@@ -67,18 +57,22 @@ def _name(role: Sequence[int]) -> str:
 
 def _program(
     line: RankTimeline, by_rank: Mapping[int, RankTimeline], moving: Moving
-) -> Iterator[StepSpan]:
+) -> Iterator[step_page.StepSpan]:
     for span in line.spans():
         if isinstance(span, ComputedSpan):
             within = f" in {span.module}" if span.module else ""
-            yield StepSpan(span.start, span.end, COMPUTING, f"{span.name}{within}")
+            yield step_page.StepSpan(
+                span.start, span.end, step_page.COMPUTING, f"{span.name}{within}"
+            )
             continue
         began, text = _awaited(span, line, by_rank, moving)
         middle = min(max(began, span.start), span.end)
         if middle > span.start:
-            yield StepSpan(span.start, middle, WAITING, f"until others come to {text}")
+            yield step_page.StepSpan(
+                span.start, middle, step_page.WAITING, f"until others come to {text}"
+            )
         if span.end > middle:
-            yield StepSpan(middle, span.end, EXPOSED, text)
+            yield step_page.StepSpan(middle, span.end, step_page.EXPOSED, text)
 
 
 def _awaited(
@@ -101,18 +95,20 @@ def _named(name: str, owner: str) -> str:
     return f"{name} of {owner}" if owner else name
 
 
-def _beside(line: RankTimeline, moving: Moving) -> Iterator[StepSpan]:
+def _beside(line: RankTimeline, moving: Moving) -> Iterator[step_page.StepSpan]:
     """Collectives that the program did not wait for at once: while they move."""
     latest = 0
     for key, span in sorted(line.collectives.items(), key=lambda item: item[1].began):
         start = max(moving[key], span.began, latest)
         if span.issued is not None and span.ended > start:
             latest = span.ended
-            yield StepSpan(start, span.ended, HIDDEN, _named(span.name, span.owner))
+            yield step_page.StepSpan(
+                start, span.ended, step_page.HIDDEN, _named(span.name, span.owner)
+            )
 
 
-def _chain_part(part: critical_path.PathPart) -> ChainPart:
-    kinds = {critical_path.COMPUTING: COMPUTING, critical_path.OTHER: WAITING}
+def _chain_part(part: critical_path.PathPart) -> step_page.ChainPart:
+    kinds = {critical_path.COMPUTING: step_page.COMPUTING, critical_path.OTHER: step_page.WAITING}
     at = f"on rank {part.rank}, for {in_words(part.picos)}"
     if part.kind == critical_path.MESSAGE:
         text = f"a message from {part.owner}"
@@ -120,4 +116,4 @@ def _chain_part(part: critical_path.PathPart) -> ChainPart:
         text = f"{part.name} in {part.owner} {at}" if part.owner else f"{part.name} {at}"
     else:
         text = f"{_named(part.name or 'nothing that was noted', part.owner)}, whose last rank is {part.rank}"
-    return ChainPart(part.start, part.end, kinds.get(part.kind, EXPOSED), text)
+    return step_page.ChainPart(part.start, part.end, kinds.get(part.kind, step_page.EXPOSED), text)

@@ -1,39 +1,18 @@
 """Figures and tables of papers, made again by our own code: published, ours, difference.
 
 One file for each paper. It offers a `Paper`, whose `rows` runs our code (its counters, its ledger, its
-clock; never the printed formula) and puts what came out beside what was published. To add one: write
-the file, name it in PAPERS. `mtd papers` prints them, and a test holds each row to its tolerance.
+clock; never the printed formula) and puts what came out beside what was published. To add one, write
+the file. `mtd papers` prints them, and a test holds each row to its tolerance.
 """
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 
 from mtd.papers.paper import Paper as Paper, Row as Row
 
-PAPERS = (
-    "bounded_delay",
-    "bubbles",
-    "ddp_overlap",
-    "diloco",
-    "fsdp_all_gather",
-    "fsdp_speed",
-    "gpipe",
-    "goyal",
-    "horovod",
-    "llama3_speed",
-    "megatron_days",
-    "megatron_size",
-    "megatron_speed",
-    "parameter_server",
-    "powersgd",
-    "ring",
-    "tensor_parallel",
-    "torchtitan",
-    "zero_largest",
-    "zero_memory",
-    "zero_volume",
-)
+PAPERS = tuple(sorted(one.name for one in pkgutil.iter_modules(__path__) if one.name != "paper"))
 
 
 def paper(name: str) -> Paper:

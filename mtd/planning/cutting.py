@@ -12,21 +12,14 @@ from typing import Any
 
 from minitorch_dist import nn
 from minitorch_dist.distributed.device_mesh import DeviceMesh
-from minitorch_dist.distributed.tensor.parallel import (
-    ParallelStyle,
-    PrepareModuleInput,
-    PrepareModuleOutput,
-    RowwiseParallel,
-    SequenceParallel,
-    parallelize_module,
-)
+from minitorch_dist.distributed.tensor import parallel
 from minitorch_dist.distributed.tensor.parallel.activations import enter
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.transformer import TransformerPart
 
 
-class Columns(ParallelStyle):
+class Columns(parallel.ParallelStyle):
     """Each rank has some of the outputs. Unlike `ColwiseParallel` it lets the module around bring the inputs, once for
     several matrices."""
 
@@ -36,7 +29,7 @@ class Columns(ParallelStyle):
         return module
 
 
-class Entered(ParallelStyle):
+class Entered(parallel.ParallelStyle):
     """The first input is made whole, and its gradient is the sum over the ranks."""
 
     def __init__(self, has: Placement, length: int) -> None:
@@ -56,35 +49,39 @@ def cut(part: TransformerPart, mesh: DeviceMesh, model: ModelSizes, sequence: bo
     """Cut it in place."""
     between: Placement = Shard(1) if sequence else Replicate()
     entered = Entered(between, model.sequence)
-    plan: dict[str, ParallelStyle] = {
+    plan: dict[str, parallel.ParallelStyle] = {
         "attention": entered, "mlp": entered,
         "attention.query": Columns(), "attention.key": Columns(), "attention.value": Columns(),
-        "attention.out": RowwiseParallel(output_layouts=between),
-        "mlp.up": Columns(), "mlp.down": RowwiseParallel(output_layouts=between),
+        "attention.out": parallel.RowwiseParallel(output_layouts=between),
+        "mlp.up": Columns(), "mlp.down": parallel.RowwiseParallel(output_layouts=between),
     }  # fmt: skip
     if model.is_gated:
         plan["mlp.gate"] = Columns()
     if sequence:
-        plan |= {"norm1": SequenceParallel(), "norm2": SequenceParallel()}
+        plan |= {"norm1": parallel.SequenceParallel(), "norm2": parallel.SequenceParallel()}
     for layer in part.layers:
-        parallelize_module(layer, mesh, plan, src_data_rank=None)
-    ends: dict[str, ParallelStyle] = {}
+        parallel.parallelize_module(layer, mesh, plan, src_data_rank=None)
+    ends: dict[str, parallel.ParallelStyle] = {}
     if part.begin is not None:
         ends["begin.words"] = Columns()
         if part.begin.places is not None:
             ends["begin.places"] = Columns()
-        ends["begin"] = PrepareModuleOutput(
+        ends["begin"] = parallel.PrepareModuleOutput(
             output_layouts=Shard(-1), desired_output_layouts=between
         )
     elif not sequence:
-        ends[""] = PrepareModuleInput(input_layouts=Shard(1), desired_input_layouts=Replicate())
+        ends[""] = parallel.PrepareModuleInput(
+            input_layouts=Shard(1), desired_input_layouts=Replicate()
+        )
     if part.logits is None:
         if not sequence:
-            given = PrepareModuleOutput(output_layouts=Replicate(), desired_output_layouts=Shard(1))
+            given = parallel.PrepareModuleOutput(
+                output_layouts=Replicate(), desired_output_layouts=Shard(1)
+            )
             given._apply(part, mesh)
     else:
         if sequence:
-            ends["norm"] = SequenceParallel()
+            ends["norm"] = parallel.SequenceParallel()
         ends["logits"] = Columns()
         entered._apply(part.logits, mesh)
-    parallelize_module(part, mesh, ends, src_data_rank=None)
+    parallel.parallelize_module(part, mesh, ends, src_data_rank=None)

@@ -14,16 +14,7 @@ from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.recorder import Arriving, DoingLike, Received
 from minitorch_dist.sim.device_time import DeviceTime
 from minitorch_dist.tensors import ledger, pools
-from mtd.timelines import owners
-from mtd.timelines.timeline import (
-    AwaitedSpan,
-    CollectiveSpan,
-    ComputedSpan,
-    Key,
-    RankTimeline,
-    ReceivedMessage,
-    SentMessage,
-)
+from mtd.timelines import owners, timeline
 from transports.contract import Sink
 
 
@@ -33,7 +24,7 @@ class TimelineRecorder:
     sees_messages = False
 
     def __init__(
-        self, line: RankTimeline, now: Callable[[], int], devices: DeviceTime | None
+        self, line: timeline.RankTimeline, now: Callable[[], int], devices: DeviceTime | None
     ) -> None:
         self.line, self.now, self.devices = line, now, devices
         self.gauge: Callable[[], int] = lambda: -1
@@ -43,9 +34,9 @@ class TimelineRecorder:
         self.records_memory = True  # False where somebody else knows what the rank holds
         self._issued: dict[DoingLike, tuple[int, str]] = {}
         self._open: dict[DoingLike, tuple[int, str]] = {}  # operations: began, owner
-        self._receives: dict[DoingLike, Key] = {}
-        self._posted: dict[Key, int] = {}
-        self._counts: dict[Key, int] = {}
+        self._receives: dict[DoingLike, timeline.Key] = {}
+        self._posted: dict[timeline.Key, int] = {}
+        self._counts: dict[timeline.Key, int] = {}
 
     # ---------------------------------------------------------------------------- collectives
 
@@ -61,7 +52,7 @@ class TimelineRecorder:
         began, owner = self._open.pop(doing)
         known, now = self._issued.pop(doing, None), self.now()
         key = _key(doing)
-        self.line.collectives[key] = CollectiveSpan(
+        self.line.collectives[key] = timeline.CollectiveSpan(
             key, doing.fingerprint.operation, owner, _nbytes(doing),
             None if known is None else known[0], began, now, tuple(doing.channel.ranks), doing.fingerprint.root,  # type: ignore[attr-defined]
         )  # fmt: skip
@@ -85,18 +76,18 @@ class TimelineRecorder:
     ) -> None:  # fmt: skip
         if doing.sequence == wire.POINT_TO_POINT:
             key = self._numbered((self.line.rank, to, doing.group, step))
-            self.line.sent[key] = SentMessage(since, nbytes)
+            self.line.sent[key] = timeline.SentMessage(since, nbytes)
 
     def received(self, doing: DoingLike, receive: Received) -> None:
         key = self._receives.pop(doing, None)
         if key is not None:
             posted = self._posted.pop(key)
-            self.line.received[key] = ReceivedMessage(posted, self.now(), _nbytes(doing))
+            self.line.received[key] = timeline.ReceivedMessage(posted, self.now(), _nbytes(doing))
 
     def arriving(self, target: Arriving, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
         return sink
 
-    def _numbered(self, key: Key) -> Key:
+    def _numbered(self, key: timeline.Key) -> timeline.Key:
         number = self._counts.get(key, 0)
         self._counts[key] = number + 1
         return (*key, number)
@@ -116,16 +107,16 @@ class TimelineRecorder:
                 is_collective = sequence is not None and sequence != wire.POINT_TO_POINT
                 self._wait(since, self.now(), _key(doing) if is_collective else None, False)
 
-    def _wait(self, since: int, until: int, key: Key | None, is_message: bool) -> None:
+    def _wait(self, since: int, until: int, key: timeline.Key | None, is_message: bool) -> None:
         if until > since:
-            self.line.program.append(AwaitedSpan(since, until, key, is_message))
+            self.line.program.append(timeline.AwaitedSpan(since, until, key, is_message))
         self._record_memory(until)
 
     def computed(self, since: int, site: str, operation: str = "", module: str = "") -> None:
         now = self.now()
         if now > since:
             self.line.program.append(
-                ComputedSpan(since, now, operation or f"compute at {site}", module)
+                timeline.ComputedSpan(since, now, operation or f"compute at {site}", module)
             )
         self._record_memory(now)
 
@@ -150,5 +141,5 @@ def _nbytes(doing: DoingLike) -> int:
     return prod(said.shape or ()) * (0 if said.dtype is None else said.dtype.itemsize)
 
 
-def _key(doing: Any) -> Key:
+def _key(doing: Any) -> timeline.Key:
     return doing.channel.number, doing.sequence

@@ -6,15 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from mtd.timelines.critical_path import (
-    COLLECTIVE,
-    COMPUTING,
-    MESSAGE,
-    OTHER,
-    CriticalPath,
-    PathPart,
-    by_owner,
-)
+from mtd.timelines import critical_path
 from transports.quantities import in_words
 
 SMALLEST: Final = 0.005  # shares below this are told together
@@ -22,7 +14,7 @@ MOST: Final = 6  # sentences of one kind
 _NUMBER: Final = re.compile(r"\d+")
 
 
-def told(path: CriticalPath) -> list[str]:
+def told(path: critical_path.CriticalPath) -> list[str]:
     """Sentences, the largest share first."""
     whole = path.time
     if not whole:
@@ -32,7 +24,7 @@ def told(path: CriticalPath) -> list[str]:
         f"The run takes {in_words(whole)}. It is a chain of {len(path.parts)} parts on "
         f"{ranks} rank{'s' * (ranks > 1)}, each of which waits for the one before."
     ]
-    kinds: dict[tuple[str, str], list[PathPart]] = {}
+    kinds: dict[tuple[str, str], list[critical_path.PathPart]] = {}
     for part in path.parts:
         kinds.setdefault(_kind(part), []).append(part)
     ordered = sorted(kinds.items(), key=lambda item: -_sum(item[1]))
@@ -48,22 +40,22 @@ def told(path: CriticalPath) -> list[str]:
     return found
 
 
-def _kind(part: PathPart) -> tuple[str, str]:
+def _kind(part: critical_path.PathPart) -> tuple[str, str]:
     """Parts with the same kind are told together: all computing, or one kind of collective."""
-    if part.kind == COMPUTING:
-        return COMPUTING, ""
+    if part.kind == critical_path.COMPUTING:
+        return critical_path.COMPUTING, ""
     return part.kind, part.name
 
 
-def _sentence(kind: str, parts: Sequence[PathPart], whole: int) -> str:
+def _sentence(kind: str, parts: Sequence[critical_path.PathPart], whole: int) -> str:
     share = f"{_sum(parts) / whole:.0%} of it is"
-    if kind == OTHER:
+    if kind == critical_path.OTHER:
         return f"{share} nothing that was noted: ranks sleep, or begin."
-    if kind == MESSAGE:
-        (_, owner), longest = next(iter(by_owner(parts).items()))
+    if kind == critical_path.MESSAGE:
+        (_, owner), longest = next(iter(critical_path.by_owner(parts).items()))
         return f"{share} {len(parts)} messages that nothing hides, most from {owner} ({longest / whole:.1%})."
-    if kind == COLLECTIVE:
-        (name, owner), longest = next(iter(by_owner(parts).items()))
+    if kind == critical_path.COLLECTIVE:
+        (name, owner), longest = next(iter(critical_path.by_owner(parts).items()))
         owners = {part.owner for part in parts}
         if len(owners) == 1:
             of = f" of {owner}" if owner else ""
@@ -73,7 +65,7 @@ def _sentence(kind: str, parts: Sequence[PathPart], whole: int) -> str:
     return f"{share} computing: {_places(parts, whole)}."
 
 
-def _places(parts: Sequence[PathPart], whole: int) -> str:
+def _places(parts: Sequence[critical_path.PathPart], whole: int) -> str:
     """Modules whose names differ in numbers only are told together: `Model.layers.*.attention`."""
     found: dict[str, int] = {}
     for part in parts:
@@ -83,5 +75,5 @@ def _places(parts: Sequence[PathPart], whole: int) -> str:
     return ", ".join(f"{place} {picos / whole:.0%}" for place, picos in largest)
 
 
-def _sum(parts: Sequence[PathPart]) -> int:
+def _sum(parts: Sequence[critical_path.PathPart]) -> int:
     return sum(part.picos for part in parts)

@@ -11,15 +11,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from mtd.course import lesson
-from mtd.course.property_trial import (
-    EXAMPLES,
-    named,
-    solution,
-    spares,
-    survivors,
-    tried,
-    versions,
-)
+from mtd.course.property_trial import EXAMPLES, kills, named, solution, spares, survivors, versions
 from transports.errors import Deadlock
 
 numbers = st.lists(st.integers(-9, 9))
@@ -75,7 +67,8 @@ def good_by_data(sort: Any, data: Any) -> None:
 @pytest.mark.parametrize("test", [good, good_with_settings_of_its_own, good_by_data])
 def test_a_good_property(test: Any) -> None:
     for _ in range(2):  # a second trial is like the first
-        tried(test, RIGHT, WRONG)
+        spares(test, RIGHT)
+        kills(test, WRONG)
 
 
 def test_each_trial_has_the_same_examples() -> None:
@@ -94,7 +87,8 @@ def test_each_trial_has_the_same_examples() -> None:
 
 def complaint(test: Any, right: Any = RIGHT, wrong: Any = WRONG) -> str:
     with pytest.raises(AssertionError) as caught:
-        tried(test, right, wrong)
+        spares(test, right)
+        kills(test, wrong)
     return str(caught.value)
 
 

@@ -16,15 +16,8 @@ from mtd.course import checking, lesson
 from mtd.course.lamps import Asked, asked_by
 from mtd.course.lesson import Lesson
 from mtd.course.path import folders, searched
-from mtd.course.real_wires import (
-    FILE,
-    SIM,
-    TCP,
-    WireRun,
-    differences,
-    has_wires,
-    swap_wires,
-)
+from mtd.course.real_wires import differences
+from mtd.course.real_wires.swapping import FILE, SIM, TCP, WireRun, has_wires, swap_wires
 from mtd.course.verdict import CheckVerdict
 from tests.course.small import room
 from tests.launching.waiting import is_running, until

@@ -11,17 +11,10 @@ from typing import Any
 
 import pytest
 
-from mtd.course import (
-    building,
-    cells,
-    checking,
-    executing,
-    lamps,
-    lesson,
-    notebooks,
-)
+from mtd.course import building, cells, checking, lamps, lesson, notebooks
 from mtd.course.lesson import Lesson
 from mtd.course.verdict import CheckVerdict
+from tests.notebooks import executing
 
 LESSONS = lesson.all_lessons()
 
@@ -80,7 +73,7 @@ def test_all_cells_run(
 
     matplotlib.use("Agg")  # before a cell imports pyplot, which looks once
     text = notebooks.path_of(one).read_text("utf-8")
-    said = executing.execute(notebooks.code_of(text), named(one))
+    said = executing.execute(executing.code_of(text), named(one))
     (verdict,) = [shown for shown in said if shown.startswith(("✔", "✘"))]
     assert "✔" in verdict and "✘" not in verdict, "\n".join(said)
     assert lamps == "first" or "★★★" in verdict
@@ -90,7 +83,7 @@ def test_all_cells_run(
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="needs matplotlib")
 def test_the_tour_runs() -> None:
-    said = "".join(executing.execute(notebooks.code_of(building.tour()), "00_start"))
+    said = "".join(executing.execute(executing.code_of(building.tour()), "00_start"))
     assert "[[6.0, 6.0, 6.0]," in said and "rank 0 waits for rank 1" in said and "→ 0.00" in said
 
 
@@ -100,7 +93,7 @@ def test_the_notebook_about_layouts_runs() -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    said = "".join(executing.execute(notebooks.code_of(building.which_layout()), "00_which_layout"))
+    said = "".join(executing.execute(executing.code_of(building.which_layout()), "00_which_layout"))
     assert "70.6 billion parameters" in said and "a GPU has 75 GiB" in said
     assert "fsdp8 micro4 keep" in said or "fsdp4 pp2" in said
     assert "It is a chain of" in said and "ranks wait longer for each other" in said
@@ -180,7 +173,7 @@ def test_cells_of_a_script() -> None:
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="needs matplotlib")
 def test_the_check_judges_what_stands_in_the_cells() -> None:
     """Also what is defined later, and it says which line is wrong."""
-    cells = notebooks.code_of(notebooks.path_of(lesson.find(1)).read_text("utf-8"))
+    cells = executing.code_of(notebooks.path_of(lesson.find(1)).read_text("utf-8"))
     place = next(i for i, cell in enumerate(cells) if "# BLANK 1" in cell)
     blank = lesson.find(1).source.blanks[0]
     emptied = cells[place].replace("\n".join(blank.solution), blank.missing(1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import io
 import json
@@ -33,7 +32,7 @@ from minitorch_dist.pictures.scene import COMPUTE, LaneSpan, Scene
 from minitorch_dist.pictures.spacetime import draw
 from minitorch_dist.pictures.terminal import painted
 from minitorch_dist.serialization import container
-from mtd.cli import show
+from mtd import cli
 from mtd.traces import read_chrome
 from mtd.traces.protobuf import TraceError
 from transports import identity
@@ -120,9 +119,7 @@ def test_a_journal_and_a_trace_of_others_are_shown_clean(
     broken = tmp_path / "broken.mtd"
     broken.write_text(json.dumps({"journal": 1}) + "\n" + json.dumps({"what": EVIL}) + "\n")
     for path, status in ((run, 0), (trace, 0), (broken, 2)):
-        parser = argparse.ArgumentParser()
-        show.configure(parser)
-        assert show.run(parser.parse_args([str(path)])) == status
+        assert cli.main(["show", str(path)]) == status
         shown = "".join(capsys.readouterr())
         assert clean(shown) == shown
 

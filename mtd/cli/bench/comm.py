@@ -9,7 +9,6 @@ memory that a rank held at most beyond its input, in multiples of its bytes.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import statistics
@@ -23,7 +22,9 @@ from rich.table import Table
 
 from mtd.cli import page
 from mtd.cli.bench import comm_brokers
-from mtd.cli.bench.comm_worlds import PEERS, BenchWorld, missing
+from mtd.cli.bench.comm_worlds import PEERS, BenchWorld, missing, opened
+from mtd.cli.bench.turns import duration, ratio, taking_turns
+from mtd.cli.parser import Parser
 from transports import keeper
 
 OPERATIONS = (
@@ -44,8 +45,7 @@ class BenchCell(NamedTuple):
     held: dict[str, float]
 
     def ratio(self, ours: str, theirs: str) -> float:
-        pairs = zip(self.times[ours], self.times[theirs], strict=True)
-        return statistics.median(a / b for a, b in pairs)
+        return ratio(self.times[ours], self.times[theirs])
 
     def __str__(self) -> str:
         return self.operation if self.operation == "barrier" else f"{self.operation} {self.size}"
@@ -65,22 +65,11 @@ def measure(worlds: list[BenchWorld], operation: str, size: str, pairs: int) -> 
     for world in worlds:
         first = world.ask("time", operation, nbytes, 3)
         repeats[world.name] = max(1, min(2000, int(TURN / max(first, 1e-7))))
-    times: dict[str, list[float]] = {world.name: [] for world in worlds}
-    for turn in range(pairs):
-        for world in worlds[turn % len(worlds) :] + worlds[: turn % len(worlds)]:
-            seconds = world.ask("time", operation, nbytes, repeats[world.name])
-            times[world.name].append(seconds)
+    found = taking_turns(worlds, pairs, lambda w: w.ask("time", operation, nbytes, repeats[w.name]))
+    times = dict(zip(repeats, found, strict=True))
     ours = [world for world in worlds if world.name not in PEERS]
-    return BenchCell(
-        operation, size, times, {w.name: w.ask("memory", operation, nbytes) for w in ours}
-    )
-
-
-def duration(seconds: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e9:.0f} ns"
+    held = {world.name: world.ask("memory", operation, nbytes) for world in ours}
+    return BenchCell(operation, size, times, held)
 
 
 def table_of(
@@ -118,21 +107,18 @@ def summary(cells: list[BenchCell], ours: str, theirs: str, called: str) -> str:
 def report(console: Console, ranks: int, names: dict[str, str], peers: list[str],
            operations: list[str], sizes: list[str], pairs: int, before: Path | None) -> None:  # fmt: skip
     """Measure one number of ranks, and print it. `names`: what each transport is called."""
-    with keeper.temporary_folder("mtd-") as folder:
-        worlds: list[BenchWorld] = []
-        try:
-            worlds += (BenchWorld(name, ranks, Path(folder)) for name in [*names, *peers])
-            if before is not None:
-                worlds.append(world_before(next(iter(names)), ranks, Path(folder), before))
-                peers = [*peers, BEFORE]
-            cells = [
-                measure(worlds, operation, size, pairs)
-                for operation in operations
-                for size in (["8B"] if operation == "barrier" else sizes)
-            ]
-        finally:
-            for world in worlds:
-                world.close()
+    with (
+        keeper.temporary_folder("mtd-") as folder,
+        opened(BenchWorld(name, ranks, folder) for name in [*names, *peers]) as worlds,
+    ):
+        if before is not None:
+            worlds.append(world_before(next(iter(names)), ranks, folder, before))
+            peers = [*peers, BEFORE]
+        cells = [
+            measure(worlds, operation, size, pairs)
+            for operation in operations
+            for size in (["8B"] if operation == "barrier" else sizes)
+        ]
     for name in names:
         table = table_of(name, names[name], ranks, cells, peers, pairs)
         console.print(page.fitting(table, console))
@@ -152,19 +138,16 @@ def world_before(name: str, ranks: int, folder: Path, checkout: Path) -> BenchWo
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="mtd bench comm", description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", action="append", default=[], metavar="OPERATION",
-                        help=f"only this one (repeatable): {', '.join(OPERATIONS)}")  # fmt: skip
-    parser.add_argument("--pairs", type=int, default=9, help="turns of each world per cell (9)")
-    parser.add_argument("--ranks", default="2", help="numbers of ranks, as in 2,4 (2)")
-    parser.add_argument("--sizes", default=",".join(SIZES), help=f"of {','.join(SIZES)}")
-    parser.add_argument("--transports", default="tcp,file",
-                        help=f"of {','.join(TRANSPORTS)}; mqtt: over our own broker, "
-                             "mqtt://host:port: over the one there")  # fmt: skip
-    parser.add_argument("--against", default=",".join(PEERS), help=f"of {','.join(PEERS)}, or none")
-    parser.add_argument("--before", type=Path, metavar="CHECKOUT",
-                        help="another checkout of this library, which takes turns with this one; "
-                             "with one transport")  # fmt: skip
+    parser = Parser(prog="mtd bench comm", description=__doc__.partition("\n")[0])
+    parser.takes(f"""
+        --only OPERATION...                    only this one (repeatable): {", ".join(OPERATIONS)}
+        --pairs PAIRS: int = 9                 turns of each world per cell (9)
+        --ranks RANKS = 2                      numbers of ranks, as in 2,4 (2)
+        --sizes SIZES = {",".join(SIZES)}      of {",".join(SIZES)}
+        --transports TRANSPORTS = tcp,file     of {",".join(TRANSPORTS)}; mqtt: over our own broker, mqtt://host:port: over the one there
+        --against AGAINST = {",".join(PEERS)}  of {",".join(PEERS)}, or none
+        --before CHECKOUT: path                another checkout of this library, which takes turns with this one; with one transport
+    """)
     options = parser.parse_args()
     if options.before is not None and (
         "," in options.transports or not (options.before / "minitorch_dist").is_dir()
@@ -176,12 +159,10 @@ def main() -> int:
         "--transports": (options.transports.split(","), TRANSPORTS),
         "--against": ([p for p in options.against.split(",") if p not in ("", "none")], PEERS),
     }
-    for option, (given, known) in chosen.items():
+    for said, (given, known) in chosen.items():
         for word in given:
-            if word not in known and not (
-                option == "--transports" and comm_brokers.is_broker(word)
-            ):
-                parser.error(f"{option}: there is no {word!r}; there are {', '.join(known)}")
+            if word not in known and not (said == "--transports" and comm_brokers.is_broker(word)):
+                parser.error(f"{said}: there is no {word!r}; there are {', '.join(known)}")
     if not all(word.isdigit() and int(word) > 1 for word in options.ranks.split(",")):
         parser.error(f"--ranks: numbers from 2 on, as in 2,4; got {options.ranks!r}")
     operations, sizes, words, wanted = ([*given] for given, _ in chosen.values())

@@ -15,11 +15,11 @@ import tracemalloc
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from mtd.cli.bench import comm_actions as actions
 from mtd.cli.bench.comm_actions import Actions
+from mtd.cli.bench.turns import timed
 
 PROGRAM = True  # a user's program, to the library that is timed
 Answer = Callable[[str], Any]
@@ -38,10 +38,7 @@ def serve(known: Actions, commands: Iterable[str], answer: Answer) -> None:
         if what == "memory":
             answer(str(_peak(action)))
             continue
-        start = perf_counter()
-        for _ in range(int(repeats)):
-            action()
-        answer(str((perf_counter() - start) / int(repeats)))
+        answer(str(timed(action, int(repeats))))
 
 
 def _peak(action: actions.Action) -> int:

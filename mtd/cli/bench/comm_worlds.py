@@ -9,6 +9,8 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -40,6 +42,18 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@contextmanager
+def opened(worlds: Iterable[BenchWorld]) -> Iterator[list[BenchWorld]]:
+    """Worlds that live within the block, with those that are added to them there."""
+    found: list[BenchWorld] = []
+    try:
+        found += worlds
+        yield found
+    finally:
+        for world in found:
+            world.close()
 
 
 class BenchWorld:
@@ -104,10 +118,17 @@ class BenchWorld:
 
     def tell(self, command: str) -> float:
         """Let all ranks do as the worker understands it; the greatest of their answers."""
-        for commands, _ in self._ends:
+        return max(self._tell(self._ends, command))
+
+    def tell_first(self, command: str) -> float:
+        """The same of rank 0 alone, where the others only serve."""
+        return max(self._tell(self._ends[:1], command))
+
+    def _tell(self, ends: list[tuple[IO[str], IO[str]]], command: str) -> list[float]:
+        for commands, _ in ends:
             commands.write(f"{command}\n")
             commands.flush()
-        return max(float(self._answer(answers)) for _, answers in self._ends)
+        return [float(self._answer(answers)) for _, answers in ends]
 
     def _answer(self, answers: IO[str]) -> str:
         while self.name == "mpi" and not select.select([answers], [], [], 1.0)[0]:

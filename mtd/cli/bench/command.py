@@ -10,21 +10,14 @@ import os
 import subprocess
 import sys
 
-TARGETS = {
-    "nn": "mtd.cli.bench.nn",
-    "comm": "mtd.cli.bench.comm",
-    "lessons": "mtd.cli.bench.lessons",
-    "plan": "mtd.cli.bench.plan",
-    "sim": "mtd.cli.bench.sim",
-    "train": "mtd.cli.bench.train",
-    "reach": "mtd.cli.bench.reach",
-    "rpc": "mtd.cli.bench.rpc",
-}
+from mtd.cli.parser import Parser
+
+TARGETS = ("comm", "lessons", "nn", "plan", "reach", "rpc", "sim", "train")
 KEEP = "--keep-pins"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", choices=sorted(TARGETS), help="what to time")
+def configure(parser: Parser) -> None:
+    parser.takes(f"target {{{','.join(TARGETS)}}}  what to time")
     parser.add_argument(
         "arguments", nargs=argparse.REMAINDER, metavar="…",
         help=f"options of the target (see mtd bench nn --help); {KEEP} keeps OPENBLAS_… variables "
@@ -36,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Time in a fresh process: the thread count of the numeric libraries is fixed at their import."""
     arguments = [argument for argument in options.arguments if argument != KEEP]
-    command = [sys.executable, "-m", TARGETS[options.target], *arguments]
+    command = [sys.executable, "-m", f"mtd.cli.bench.{options.target}", *arguments]
     return subprocess.call(command, env=environment(KEEP in options.arguments))
 
 

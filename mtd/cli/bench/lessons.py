@@ -9,7 +9,6 @@ the check takes, on any machine.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from statistics import median
@@ -21,6 +20,7 @@ from minitorch_dist import sim
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.tensors.ops.making.creation import ones
 from mtd.cli import page
+from mtd.cli.parser import Parser
 from mtd.course import checking, lesson
 from mtd.course.lesson import Lesson, LessonError
 from transports import keeper
@@ -57,11 +57,11 @@ def measured(one: Lesson, times: int) -> tuple[float, float]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser("mtd bench lessons", description=__doc__)
-    parser.add_argument(
-        "--lesson", action="append", metavar="N", help="only this one; may be repeated"
-    )
-    parser.add_argument("--times", type=int, default=3, help="checks of each; the median counts")
+    parser = Parser("mtd bench lessons", description=__doc__)
+    parser.takes("""
+        --lesson N...           only this one; may be repeated
+        --times TIMES: int = 3  checks of each; the median counts
+    """)
     options = parser.parse_args(arguments)
     try:
         chosen = [*map(lesson.find, options.lesson)] if options.lesson else lesson.all_lessons()

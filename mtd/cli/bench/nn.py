@@ -16,6 +16,7 @@ import resource
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,6 +28,8 @@ from rich.table import Table
 from mtd.cli import page
 from mtd.cli.bench.program_steps import Step
 from mtd.cli.bench.steps import STEPS
+from mtd.cli.bench.turns import taking_turns, timed
+from mtd.cli.parser import Parser
 
 MEMORY_STEP, MEMORY_LIMIT = "resnet50", 1.3
 IMPORT_LIMIT = 0.3
@@ -40,35 +43,17 @@ def load(name: str) -> Any:
     return t
 
 
-def block(step: Step, repeat: int) -> float:
-    """Seconds per step over `repeat` steps."""
-    start = perf_counter()
-    for _ in range(repeat):
-        step()
-    return (perf_counter() - start) / repeat
-
-
-def repeats(step: Step, target: float = 0.1) -> int:
-    """How many steps fill about `target` seconds, after a warm-up."""
+def repeats(step: Step) -> int:
+    """How many steps fill about 0.1 s, after a warm-up."""
     for _ in range(3):
         step()
-    return max(1, min(500, int(target / max(block(step, 2), 1e-6))))
+    return max(1, min(500, int(0.1 / max(timed(step, 2), 1e-6))))
 
 
-def alternate(ours: Step, theirs: Step | None, pairs: int) -> tuple[list[float], list[float]]:
-    """Seconds per step of both, in turns; the order flips each time."""
-    repeat = repeats(ours)
-    if theirs is not None:
-        repeat = max(1, min(repeat, repeats(theirs)))
-    mine: list[float] = []
-    other: list[float] = []
-    for number in range(pairs):
-        order: list[tuple[list[float], Step]] = [(mine, ours)]
-        if theirs is not None:
-            order.insert(number % 2, (other, theirs))
-        for times, step in order:
-            times.append(block(step, repeat))
-    return mine, other
+def alternate(steps: Sequence[Step], pairs: int) -> list[list[float]]:
+    """Seconds per step of each, in turns; the order flips each time."""
+    repeat = min(map(repeats, steps))
+    return taking_turns(steps, pairs, lambda step: timed(step, repeat))
 
 
 def peak_memory(library: str, step: str) -> tuple[float, float]:
@@ -125,10 +110,12 @@ def verdict(value: float, limit: float) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="mtd bench nn")
-    parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--no-memory", action="store_true")
+    parser = Parser(prog="mtd bench nn")
+    parser.takes("""
+        --only STEP...           only this step (may be given again)
+        --pairs PAIRS: int = 15  turns of both (%(default)s)
+        --no-memory              without what it takes to import, and to hold ResNet50
+    """)
     parser.add_argument("--measure", nargs=2, metavar=("LIBRARY", "STEP"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -154,13 +141,13 @@ def main() -> int:
     for name in options.only or STEPS:
         build, limit, title = STEPS[name]
         pairs = options.pairs if name != "resnet50" else max(3, options.pairs // 2)
-        mine, theirs = alternate(build(ours), build(torch) if torch else None, pairs)
+        *theirs, mine = alternate([build(t) for t in (torch, ours) if t is not None], pairs)
         row = [title, milliseconds(mine)]
         if theirs:
-            ratios = sorted(a / b for a, b in zip(mine, theirs, strict=True))
+            ratios = sorted(a / b for a, b in zip(mine, theirs[0], strict=True))
             ratio, quarter = statistics.median(ratios), len(ratios) // 4
             sign = "[green]✔[/]" if ratio <= limit else "[red]✘[/]"
-            row += [milliseconds(theirs), f"{ratio:.2f}",
+            row += [milliseconds(theirs[0]), f"{ratio:.2f}",
                     f"{ratios[quarter]:.2f}–{ratios[-1 - quarter]:.2f}", f"{limit} {sign}"]  # fmt: skip
         table.add_row(*row)
     console.print(page.fitting(table, console))

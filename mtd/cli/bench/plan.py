@@ -14,7 +14,6 @@ its prediction. Turns in which other work had a part of the processors do not co
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,12 +27,12 @@ from minitorch_dist.sim.device import Device
 from mtd import device_calibration
 from mtd.cli import page
 from mtd.cli.bench import plan_model
-from mtd.cli.bench.comm import duration
 from mtd.cli.bench.comm_worlds import BenchWorld
 from mtd.cli.bench.plan_model import WrapperCosts
 from mtd.cli.bench.plan_quiet import FEWEST, OTHERS, OtherLoad, PlanTurn, quietest, typical
 from mtd.cli.bench.train_worker import BATCHES, THIN, TINY
-from mtd.cli.parser import positive
+from mtd.cli.bench.turns import duration
+from mtd.cli.parser import Parser
 from transports import keeper
 from transports.clock import PICO
 
@@ -61,11 +60,12 @@ class Cell(NamedTuple):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="mtd bench plan")
-    parser.add_argument("--ranks", type=positive, default=2)
-    parser.add_argument("--only", action="append", choices=[*BATCHES], default=[],
-                        help="only this model (repeatable); mlp and wide by default")  # fmt: skip
-    parser.add_argument("--turns", type=positive, default=7, help="of each measurement (7)")
+    parser = Parser(prog="mtd bench plan")
+    parser.takes(f"""
+        --ranks RANKS: positive = 2        how many (%(default)s)
+        --only {{{",".join(BATCHES)}}}...  only this model (repeatable); mlp and wide by default
+        --turns TURNS: positive = 7        of each measurement (7)
+    """)
     options = parser.parse_args()
     console = Console(highlight=False, soft_wrap=True)
     with keeper.temporary_folder("mtd-") as folder:

@@ -6,7 +6,6 @@ limits are targets for two cores.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import resource
 import sys
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from mtd.cli import page
+from mtd.cli.parser import Parser
 from mtd.planning import clusters, model_files, search
 from mtd.planning.layouts import TrainingLayout
 from transports.clock import PICO
@@ -74,9 +74,8 @@ class Reached(NamedTuple):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="mtd bench reach")
-    parser.add_argument("--only", action="append", choices=[*TARGETS], default=[],
-                        help="only this step (repeatable); all by default")  # fmt: skip
+    parser = Parser(prog="mtd bench reach")
+    parser.takes(f"--only {{{','.join(TARGETS)}}}...  only this step (repeatable); all by default")
     options = parser.parse_args()
     console = Console(highlight=False)
     table = page.table(

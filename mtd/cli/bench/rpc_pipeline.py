@@ -13,12 +13,13 @@ import shutil
 import statistics
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from rich.table import Table
 
-from mtd.cli.bench.comm import duration
+from mtd.cli.bench.turns import duration, ratio, taking_turns
 from transports import keeper
 
 PROGRAM: Final = "pipeline_resnet50.py"
@@ -69,13 +70,8 @@ def measure(table: Table, has_torch: bool, runs: int) -> None:
     with keeper.temporary_folder("mtd-") as name:
         folders = [programs(), *([translated(Path(name))] if has_torch else [])]
         for split in SPLITS:
-            times: list[list[float]] = [[] for _ in folders]
-            for turn in range(runs):
-                for number in range(len(folders)):
-                    which = (number + turn) % len(folders)
-                    times[which].append(seconds(folders[which], split))
+            times = taking_turns(folders, runs, partial(seconds, split=split))
             row = [f"ResNet50 pipeline, num_split {split}", duration(statistics.median(times[0]))]
             if has_torch:
-                ratio = statistics.median(a / b for a, b in zip(*times, strict=True))
-                row += [duration(statistics.median(times[1])), f"{ratio:.2f}", f"≤ {GOAL}"]
+                row += [duration(statistics.median(times[1])), f"{ratio(*times):.2f}", f"≤ {GOAL}"]
             table.add_row(*row)

@@ -1,6 +1,7 @@
 """One worker of `mtd bench rpc`: torch's or ours, over TCP between two processes of this host.
 
 Worker 1 only serves. Worker 0 reads lines "what repeats" and answers each with the seconds of one.
+`python -m … LIBRARY WORLD ADDRESS RANK 2`, as for the worlds of `mtd bench comm`.
 """
 
 from __future__ import annotations
@@ -8,13 +9,16 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import time
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-library, rank, port = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+from mtd.cli.bench.turns import timed
+
+warnings.simplefilter("ignore")
+library, rank = sys.argv[1], int(sys.argv[4])
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=sys.argv[3].rpartition(":")[2])
 torch: Any = importlib.import_module(library)
 rpc: Any = importlib.import_module(f"{library}.distributed.rpc")
 autograd: Any = importlib.import_module(f"{library}.distributed.autograd")
@@ -39,18 +43,11 @@ def main() -> None:
         f"w{rank}", rank=rank, world_size=2,
         rpc_backend_options=rpc.TensorPipeRpcBackendOptions(**options),
     )  # fmt: skip
-    if rank == 0:
-        things = what_to_do()
-        print("ready", flush=True)
-        for line in sys.stdin:
-            name, repeats = line.split()
-            act = things[name]
-            start = time.perf_counter()
-            for _ in range(int(repeats)):
-                act()
-            print((time.perf_counter() - start) / int(repeats), flush=True)
-    else:
-        print("ready", flush=True)
+    things = what_to_do() if rank == 0 else {}
+    print("ready", flush=True)
+    for line in sys.stdin if rank == 0 else ():
+        name, repeats = line.split()
+        print(timed(things[name], int(repeats)), flush=True)
     rpc.shutdown()
 
 

@@ -25,6 +25,7 @@ from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules.choice import named
 from mtd import estimates
 from mtd.cli import page
+from mtd.cli.parser import Parser
 from transports.errors import Deadlock
 from transports.sim import SimTransport
 from transports.simulation import each_rank
@@ -248,8 +249,8 @@ def in_a_process(statement: str) -> tuple[float, float]:
     return taken, memory
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--long", action="store_true", help="with what takes minutes")
+def configure(parser: Parser) -> None:
+    parser.takes("--long  with what takes minutes")
     parser.set_defaults(run=run)
 
 
@@ -272,7 +273,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="mtd bench sim")
+    parser = Parser(prog="mtd bench sim")
     configure(parser)
     return run(parser.parse_args())
 

@@ -8,18 +8,17 @@ does DDP cost on one rank, where there is no peer?
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import statistics
 import sys
-from pathlib import Path
 
 from rich.console import Console
 
 from mtd.cli import page
-from mtd.cli.bench.comm import duration
-from mtd.cli.bench.comm_worlds import PEER, BenchWorld
+from mtd.cli.bench.comm_worlds import PEER, BenchWorld, opened
 from mtd.cli.bench.train_worker import BATCHES
+from mtd.cli.bench.turns import duration, ratio, taking_turns
+from mtd.cli.parser import Parser
 from transports import keeper
 
 WORKER = "mtd.cli.bench.train_worker"
@@ -27,14 +26,14 @@ TURN = 0.3  # seconds that one measurement takes
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="mtd bench train")
-    parser.add_argument("--only", action="append", choices=[*BATCHES, "overhead"], default=[],
-                        help="only this model, or what DDP costs on one rank (repeatable)")  # fmt: skip
-    parser.add_argument("--ways", default="ddp,fsdp,rows",
-                        help="of ddp, fsdp, rows (fully_shard); all by default")  # fmt: skip
-    parser.add_argument("--pairs", type=int, default=9)
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--transports", default="tcp,file")
+    parser = Parser(prog="mtd bench train")
+    parser.takes(f"""
+        --only {{{",".join([*BATCHES, "overhead"])}}}...  only this model, or what DDP costs on one rank (repeatable)
+        --ways WAYS = ddp,fsdp,rows                       of ddp, fsdp, rows (fully_shard); all by default
+        --pairs PAIRS: int = 9                            turns of each world (%(default)s)
+        --ranks RANKS: int = 2                            how many (%(default)s)
+        --transports TRANSPORTS = tcp,file                over which wires (%(default)s)
+    """)
     options = parser.parse_args()
     chosen = options.only or ["mlp", "convnet", "wide", "overhead"]
     console = Console(highlight=False)
@@ -42,23 +41,15 @@ def main() -> int:
     has_torch = importlib.util.find_spec("torch") is not None
     with keeper.temporary_folder("mtd-") as folder:
         together = [m for m in chosen if m != "overhead"]
-        if together:
-            among = [*names, *([PEER] if has_torch else [])]
-            worlds = [BenchWorld(name, options.ranks, Path(folder), WORKER) for name in among]
-            try:
-                for way in options.ways.split(","):
-                    beside_torch(console, worlds, together, options.pairs, way)
-                if "wide" in together and "ddp" in options.ways:
-                    overlap(console, worlds, options.pairs)
-            finally:
-                for world in worlds:
-                    world.close()
+        among = [*names, *([PEER] if has_torch else [])] if together else []
+        with opened(BenchWorld(name, options.ranks, folder, WORKER) for name in among) as worlds:
+            for way in options.ways.split(",") if together else ():
+                beside_torch(console, worlds, together, options.pairs, way)
+            if "wide" in together and "ddp" in options.ways:
+                overlap(console, worlds, options.pairs)
         if "overhead" in chosen:
-            alone = BenchWorld("tcp", 1, Path(folder), WORKER)
-            try:
+            with opened([BenchWorld("tcp", 1, folder, WORKER)]) as alone:
                 overhead(console, alone, options.pairs)
-            finally:
-                alone.close()
     return 0
 
 
@@ -69,16 +60,8 @@ def turns(
     runs = [(world, how) for world in worlds for how in hows]
     longest = max(world.tell(f"{model} {how} 2") for world, how in runs)
     repeats = max(1, min(200, round(seconds / longest)))
-    times: dict[tuple[str, str], list[float]] = {(w.name, how): [] for w, how in runs}
-    for turn in range(pairs):
-        for world, how in runs[turn % len(runs) :] + runs[: turn % len(runs)]:
-            times[world.name, how].append(world.tell(f"{model} {how} {repeats}"))
-    return times
-
-
-def ratio(times: list[float], beside: list[float]) -> float:
-    """How many times faster the second was: the median over neighbours."""
-    return statistics.median(b / a for a, b in zip(times, beside, strict=True))
+    found = taking_turns(runs, pairs, lambda run: run[0].tell(f"{model} {run[1]} {repeats}"))
+    return {(w.name, how): times for (w, how), times in zip(runs, found, strict=True)}
 
 
 WAYS = {"ddp": "DDP", "fsdp": "FullyShardedDataParallel", "rows": "fully_shard"}
@@ -102,7 +85,7 @@ def beside_torch(
             middle = statistics.median(own)
             row = [model, world.name, duration(middle), f"{BATCHES[model] * ranks / middle:.0f}"]
             if peer:
-                row += [f"{BATCHES[model] * ranks / statistics.median(peer):.0f}", f"{ratio(own, peer):.2f}"]  # fmt: skip
+                row += [f"{BATCHES[model] * ranks / statistics.median(peer):.0f}", f"{ratio(peer, own):.2f}"]  # fmt: skip
             table.add_row(*row)
     console.print(page.fitting(table, console))
 
@@ -115,15 +98,15 @@ def overlap(console: Console, worlds: list[BenchWorld], pairs: int) -> None:
         console.print(
             f"64 MB of gradients over {world.name}: {duration(statistics.median(beside))} in buckets, "
             f"{duration(statistics.median(after))} in one; overlap makes it "
-            f"{ratio(beside, after):.2f} times as fast"
+            f"{ratio(after, beside):.2f} times as fast"
         )
 
 
-def overhead(console: Console, alone: BenchWorld, pairs: int) -> None:
+def overhead(console: Console, alone: list[BenchWorld], pairs: int) -> None:
     """One rank with DDP and without, in turns of a step or two: the difference is small."""
     for model in ("convnet", "mlp"):
-        times = turns([alone], model, ["ddp", "plain"], 8 * pairs, seconds=0.02)
-        more = 1 / ratio(times["tcp", "ddp"], times["tcp", "plain"]) - 1
+        times = turns(alone, model, ["ddp", "plain"], 8 * pairs, seconds=0.02)
+        more = ratio(times["tcp", "ddp"], times["tcp", "plain"]) - 1
         plain = statistics.median(times["tcp", "plain"])
         console.print(f"{model} on one rank: {duration(plain)} a step, DDP adds {100 * more:.1f} %")
 

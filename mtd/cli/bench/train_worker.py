@@ -13,10 +13,10 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 from mtd.cli.bench import steps
+from mtd.cli.bench.turns import timed
 
 PROGRAM = True  # a user's program, to the library that is timed
 Step = Callable[[], Any]
@@ -108,10 +108,7 @@ def serve(library: str, backend: str, address: str, rank: int, world: int) -> No
         step = known[name, how]
         step()
         dist.barrier()
-        start = perf_counter()
-        for _ in range(int(repeats)):
-            step()
-        print((perf_counter() - start) / int(repeats), flush=True)
+        print(timed(step, int(repeats)), flush=True)
     dist.destroy_process_group()
 
 

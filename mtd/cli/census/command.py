@@ -17,19 +17,20 @@ from pathlib import Path
 from mtd.cli.census import marks, names, walks
 from mtd.cli.code_lines import GROUNDS, HOUSE, code_lines
 from mtd.cli.page import Page
+from mtd.cli.parser import Parser
 from mtd.pages import whole_files
 from transports import keeper
 
 LONGEST = 1800  # seconds of one command
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--walk", action="append", choices=[*walks.WALKS], help="only this one (may be given again)"
-    )
-    parser.add_argument("--out", type=Path, help="write each function with the walks that entered it, as JSON")  # fmt: skip
-    parser.add_argument("--names", action="store_true", help="list public names that nobody uses")
-    parser.add_argument("--used", type=Path, help="with --names: a file of names that others use")
+def configure(parser: Parser) -> None:
+    parser.takes(f"""
+        --walk {{{",".join(walks.WALKS)}}}...  only this one (may be given again)
+        --out OUT: path                        write each function with the walks that entered it, as JSON
+        --names                                list public names that nobody uses
+        --used USED: path                      with --names: a file of names that others use
+    """)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -6,21 +6,15 @@ import argparse
 from pathlib import Path
 
 from mtd.cli.lessons.commands import opened
-from mtd.cli.page import Page, listed, refuse
+from mtd.cli.page import Page, listed
+from mtd.cli.parser import Parser
 from mtd.course.assembling import Assembled, AssembleError, assemble
-from mtd.course.lesson import LessonError
 from mtd.course.sizes import SIZES
 from mtd.course.workspace import Workspace, around, is_one, last_used
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--into",
-        type=Path,
-        default=Path("mystack"),
-        metavar="FOLDER",
-        help="a new folder (%(default)s)",
-    )
+def configure(parser: Parser) -> None:
+    parser.takes("--into FOLDER: path = mystack  a new folder (%(default)s)")
     parser.add_argument(
         "--from",
         dest="source",
@@ -28,17 +22,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="COURSE",
         help="your lessons (the course where you are)",
     )
-    parser.add_argument("--reference", action="store_true", help="all modules are ours")
+    parser.takes("--reference  all modules are ours")
     parser.set_defaults(run=run, epilog="mtd assemble --into mystack")
 
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        made = assemble(options.into, _workspace(page, options))
-    except LessonError as error:
-        return refuse("assemble", error)
-    _report(page, made)
+    _report(page, assemble(options.into, _workspace(page, options)))
     return 0
 
 

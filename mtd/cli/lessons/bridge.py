@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from mtd.cli.lessons import report
-from mtd.cli.page import Page, marked, refuse
+from mtd.cli.page import Page
+from mtd.cli.parser import Parser
 from mtd.course import bridging
 from mtd.course.lesson import BRIDGE, Lesson, LessonError, find
 from mtd.course.workspace import WorkspaceError, find as find_workspace
@@ -19,8 +20,8 @@ OURS, TORCH = "ours", "torch"
 RUNNERS = {OURS: "minitorch_dist.distributed.run", TORCH: "torch.distributed.run"}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
+def configure(parser: Parser) -> None:
+    parser.takes("lesson?  13, ring or 13_ring (the one where you are)")
     parser.add_argument(
         "--run", dest="by", nargs="?", const=OURS, choices=[*RUNNERS],
         help="run it on three ranks: here (ours), or in torch",
@@ -30,13 +31,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        lesson = _lesson(options.lesson)
-        text = bridging.text_of(lesson)
-        if options.by is not None:
-            return started(text, options.by)
-    except LessonError as error:
-        return refuse("bridge", error)
+    lesson = _lesson(options.lesson)
+    text = bridging.text_of(lesson)
+    if options.by is not None:
+        return started(text, options.by)
     report.heading(page, lesson)
     page.say()
     show(page, lesson)
@@ -56,13 +54,11 @@ def _lesson(wanted: str | None) -> Lesson:
 def show(page: Page, lesson: Lesson) -> None:
     page.prose(bridging.page(lesson))
     page.say()
-    page.say(
-        marked(
-            "Run it with this library: ",
-            (f"mtd bridge {lesson.number} --run", "bold"),
-            "\nin PyTorch:               ",
-            (f"mtd bridge {lesson.number} --run torch", "bold"),
-        )
+    page.tell(
+        "Run it with this library: ",
+        (f"mtd bridge {lesson.number} --run", "bold"),
+        "\nin PyTorch:               ",
+        (f"mtd bridge {lesson.number} --run torch", "bold"),
     )
 
 

@@ -13,7 +13,8 @@ from minitorch_dist.testing.collectives import parse
 from mtd.cli.lessons import report
 from mtd.cli.lessons.commands import about, opened
 from mtd.cli.lessons.desk import LessonDesk
-from mtd.cli.page import Page, listed, marked, refuse
+from mtd.cli.page import Page, listed, refuse
+from mtd.cli.parser import Parser
 from mtd.course import bounds
 from mtd.course.candidate import BY_YOU
 from mtd.course.examination import Examination
@@ -25,20 +26,22 @@ from transports.clock import SystemClock
 TICK = 0.3  # seconds between two looks at the file
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
-    parser.add_argument("--all", action="store_true", help="every lesson that you have begun")
-    parser.add_argument("--watch", action="store_true", help="again whenever you save; Ctrl-C ends")
-    parser.add_argument("-q", "--quiet", action="store_true", help="the lamps, and one line")
-    parser.add_argument("--only", metavar="LAMP", help="only what decides about this lamp")
-    parser.add_argument("--replay", metavar="TOKEN", help="only the run of this token (mtc1:…)")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        lesson?         13, ring or 13_ring (the one where you are)
+        --all           every lesson that you have begun
+        --watch         again whenever you save; Ctrl-C ends
+        -q, --quiet     the lamps, and one line
+        --only LAMP     only what decides about this lamp
+        --replay TOKEN  only the run of this token (mtc1:…)
+    """)
     parser.set_defaults(run=run, epilog="mtd check 13")
 
 
 def run(options: argparse.Namespace) -> int:
     if options.all:
         return _all(options)
-    return about("check", _watched if options.watch else _one)(options)
+    return about(_watched if options.watch else _one)(options)
 
 
 def _watched(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
@@ -147,21 +150,18 @@ def examined(
 def _all(options: argparse.Namespace) -> int:
     """A line for each lesson that was begun."""
     page = Page()
-    try:
-        workspace, _ = opened(page)
-        begun = [lesson for lesson in workspace.lessons() if workspace.is_begun(lesson)]
-        failed = []
-        for lesson in begun:
-            verdict = examined(page, workspace, lesson).verdict
-            page.say(marked((f"{lesson.label} {lesson.title}  ", "bold"), *state(verdict)))
-            if verdict is None or not verdict.is_passed:
-                failed.append(lesson.number)
-    except LessonError as error:
-        return refuse("check", error)
+    workspace, _ = opened(page)
+    begun = [lesson for lesson in workspace.lessons() if workspace.is_begun(lesson)]
+    failed = []
+    for lesson in begun:
+        verdict = examined(page, workspace, lesson).verdict
+        page.tell((f"{lesson.label} {lesson.title}  ", "bold"), *state(verdict))
+        if verdict is None or not verdict.is_passed:
+            failed.append(lesson.number)
     if not begun:
-        page.say(marked("No lesson is begun yet. ", ("mtd", "bold"), " opens the first one."))
+        page.tell("No lesson is begun yet. ", ("mtd", "bold"), " opens the first one.")
     if failed:
-        page.say(marked("More about the first: ", (f"mtd check {failed[0]}", "bold")))
+        page.tell("More about the first: ", (f"mtd check {failed[0]}", "bold"))
     return 1 if failed else 0
 
 

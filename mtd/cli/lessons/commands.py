@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mtd.cli.page import Page, refuse
+from mtd.cli.page import Page
+from mtd.cli.parser import Parser
 from mtd.course import lesson as lessons
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.path import searched
@@ -28,35 +29,36 @@ def opened(page: Page) -> tuple[Workspace, Progress]:
     return workspace, progress
 
 
-def takes_lesson(parser: argparse.ArgumentParser, name: str, act: Act, example: str = "") -> None:
+def takes_lesson(parser: Parser, name: str, act: Act, example: str = "") -> None:
     """A command about one lesson."""
-    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
-    parser.set_defaults(run=about(name, act), epilog=example or f"mtd {name} 13")
+    parser.takes("lesson?  13, ring or 13_ring (the one where you are)")
+    parser.set_defaults(run=about(act), epilog=example or f"mtd {name} 13")
 
 
-def about(name: str, act: Act) -> Callable[[argparse.Namespace], int]:
-    """Run `act` with the lesson that is named, and print the error if that cannot be done."""
+def about(act: Act) -> Callable[[argparse.Namespace], int]:
+    """Run `act` with the lesson that is named."""
 
     def run(options: argparse.Namespace) -> int:
         page = Page()
-        try:
+        with in_a_folder():
             workspace, progress = opened(page)
             return act(page, workspace, chosen(workspace, progress, options.lesson), options)
-        except LessonError as error:
-            return refuse(name, error)
-        except OSError as error:
-            return refuse(name, unwritable(error))
 
     return run
 
 
-def unwritable(error: OSError) -> LessonError:
-    """A folder that has gone, or is not to be written to. (If the reader of our output has gone, that is raised.)"""
-    if isinstance(error, BrokenPipeError):
-        raise error
-    return LessonError(
-        f"{error.filename or 'a file'}: {error.strerror or error}. mtd doctor looks at the folder"
-    )
+@contextmanager
+def in_a_folder() -> Iterator[None]:
+    """The learner's folder may have gone, or may not be written to. (If the reader of our output has gone, that is raised.)"""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = error.filename or "a file"
+        raise LessonError(
+            f"{where}: {error.strerror or error}. mtd doctor looks at the folder"
+        ) from error
 
 
 def chosen(workspace: Workspace, progress: Progress, wanted: str | None) -> Lesson:

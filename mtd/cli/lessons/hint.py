@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from mtd.cli.lessons.commands import takes_lesson
-from mtd.cli.page import Page, marked
+from mtd.cli.page import Page
+from mtd.cli.parser import Parser
 from mtd.course import progress as progresses
 from mtd.course.lesson import HINTS, Lesson
 from mtd.course.workspace import Workspace
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     takes_lesson(parser, "hint", run)
 
 
@@ -20,7 +21,7 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
     more(workspace, lesson)
     show(page, lesson, was + 1, workspace.progress().size_of(lesson.number))
     if was + 1 < len(HINTS):
-        page.say(marked("One more: ", (f"mtd hint {lesson.number}", "bold")))
+        page.tell("One more: ", (f"mtd hint {lesson.number}", "bold"))
     return 0
 
 
@@ -41,11 +42,9 @@ def show(page: Page, lesson: Lesson, count: int, size: str) -> None:
     said = lesson.hints_for(size)
     for number in range(min(count, len(HINTS))):
         style = "bold" if number == count - 1 else "dim"
-        page.say(marked((f"{number + 1} of {len(HINTS)}  {HINTS[number]}", style)))
+        page.tell((f"{number + 1} of {len(HINTS)}  {HINTS[number]}", style))
         page.prose(said[number], indent=2)
         page.say()
     if count > len(HINTS):
-        page.say(
-            marked("That was all. Ours is shown by ", (f"mtd solution {lesson.number} --give-up", "bold"),
-                   ", or goes in its place with ", (f"mtd use reference {lesson.number}", "bold"), ".")
-        )  # fmt: skip
+        page.tell("That was all. Ours is shown by ", (f"mtd solution {lesson.number} --give-up", "bold"),
+                   ", or goes in its place with ", (f"mtd use reference {lesson.number}", "bold"), ".")  # fmt: skip

@@ -8,31 +8,23 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from mtd.cli.page import Page, listed, marked, refuse
-from mtd.course.lesson import LessonError
+from mtd.cli.page import Page, listed
+from mtd.cli.parser import Parser
 from mtd.course.sizes import SIZES, WORDS
 from mtd.course.workspace import Made, Workspace, is_one, make
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder", nargs="?",
-        help="a new or empty one, or that of a course, which gets what is new (the present course, else ./course)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--size", choices=SIZES,
-        help="how much is blank in lessons that are not begun: a few lines (gap), whole functions, or the file; "
-        "mtd size changes one lesson",
-    )  # fmt: skip
+def configure(parser: Parser) -> None:
+    parser.takes(f"""
+        folder?                       a new or empty one, or that of a course, which gets what is new (the present course, else ./course)
+        --size {{{",".join(SIZES)}}}  how much is blank in lessons that are not begun: a few lines (gap), whole functions, or the file; mtd size changes one lesson
+    """)
     parser.set_defaults(run=run, epilog="mtd init course --size function")
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
-        folder = Path(options.folder) if options.folder else _default()
-        workspace, made = make(folder, size=options.size)
-    except LessonError as error:
-        return refuse("init", error)
+    folder = Path(options.folder) if options.folder else _default()
+    workspace, made = make(folder, size=options.size)
     page = Page()
     tell(page, workspace, made)
     if options.size:
@@ -57,7 +49,7 @@ def tell(page: Page, workspace: Workspace, made: Made) -> None:
     added = sorted([*folders, *others])
     if len(folders) == len(lessons):
         many = "1 lesson is" if len(added) == 1 else f"{len(added)} lessons are"
-        page.say(marked((many, "bold"), f" in {workspace.folder}"))
+        page.tell((many, "bold"), f" in {workspace.folder}")
     elif added:
         page.say(f"New in {workspace.folder}: {listed(added)}")
     if made.renewed:
@@ -70,7 +62,7 @@ def tell(page: Page, workspace: Workspace, made: Made) -> None:
         said = lesson.earlier(workspace.text_of(lesson))
         if said:
             page.say()
-            page.say(marked((f"{lesson.folder.name}/{lesson.file}: ", "bold"), said))
+            page.tell((f"{lesson.folder.name}/{lesson.file}: ", "bold"), said)
     if not (added or made.renewed or made.changed):
         page.say(f"{workspace.folder} has all there is; nothing was changed.")
     if not lessons:

@@ -10,10 +10,11 @@ from rich.text import Text
 
 from mtd.cli.lessons import report
 from mtd.cli.lessons.commands import opened
-from mtd.cli.page import Page, marked, refuse
+from mtd.cli.page import Page
+from mtd.cli.parser import Parser
 from mtd.course import achievements
 from mtd.course.chapters.chapter import Chapter, of_lesson
-from mtd.course.lesson import Lesson, LessonError, all_lessons
+from mtd.course.lesson import Lesson, all_lessons
 from mtd.course.progress import Progress
 from mtd.course.sizes import GAP, WORDS
 from mtd.course.workspace import Workspace, WorkspaceError
@@ -21,12 +22,8 @@ from mtd.course.workspace import Workspace, WorkspaceError
 PART = 30  # columns of its name
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="all lessons with their questions, and what is beside them",
-    )
+def configure(parser: Parser) -> None:
+    parser.takes("--all  all lessons with their questions, and what is beside them")
     parser.set_defaults(run=run, epilog="mtd list --all")
 
 
@@ -34,15 +31,12 @@ def run(options: argparse.Namespace) -> int:
     page = Page()
     tell = show if options.all else brief
     try:
-        try:
-            workspace, progress = opened(page)
-        except WorkspaceError:
-            tell(page, None, Progress(), all_lessons())
-            page.say(marked("A folder of your own with all of them: ", ("mtd init course", "bold")))
-            return 0
-        tell(page, workspace, progress, workspace.lessons())
-    except LessonError as error:
-        return refuse("list", error)
+        workspace, progress = opened(page)
+    except WorkspaceError:
+        tell(page, None, Progress(), all_lessons())
+        page.tell("A folder of your own with all of them: ", ("mtd init course", "bold"))
+        return 0
+    tell(page, workspace, progress, workspace.lessons())
     return 0
 
 
@@ -55,7 +49,7 @@ def brief(
         of_part = [*each]
         passed = len([one for one in of_part if one.number in progress.passed])
         numbers = f"{of_part[0].number} to {of_part[-1].number}"
-        page.say(marked((f"{part:<{PART}}", "bold cyan"), f" {numbers:<9} {passed} of {len(of_part)} passed"))  # fmt: skip
+        page.tell((f"{part:<{PART}}", "bold cyan"), f" {numbers:<9} {passed} of {len(of_part)} passed")  # fmt: skip
         if here is None or part != here.part:
             continue
         title = min(max(len(one.title) for one in of_part), 30)
@@ -74,7 +68,7 @@ def brief(
             )  # fmt: skip
         page.say(table)
     _sum(page, workspace, progress, lessons)
-    page.say(marked("All of them, with their questions: ", ("mtd list --all", "bold")))
+    page.tell("All of them, with their questions: ", ("mtd list --all", "bold"))
 
 
 def show(

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from minitorch_dist.pictures.terminal import sayable
 from mtd.cli.lessons import init, keyboard, watch
-from mtd.cli.lessons.commands import opened, unwritable
-from mtd.cli.page import Page, marked, refuse
+from mtd.cli.lessons.commands import in_a_folder, opened
+from mtd.cli.page import Page
 from mtd.course.chapters.chapter import of_lesson
-from mtd.course.lesson import LessonError
 from mtd.course.progress import Progress
 from mtd.course.sizes import GAP
 from mtd.course.source import missing
@@ -18,7 +17,7 @@ from mtd.course.workspace import Workspace, WorkspaceError, make
 
 def run() -> int:
     page = Page()
-    try:
+    with in_a_folder():
         try:
             workspace, progress = opened(page)
         except WorkspaceError:
@@ -29,10 +28,6 @@ def run() -> int:
         if keyboard.is_there():
             return watch.watch(workspace)
         _where(page, workspace, progress)
-    except LessonError as error:
-        return refuse("", error)
-    except OSError as error:
-        return refuse("", unwritable(error))
     return 0
 
 
@@ -43,11 +38,11 @@ def _offer(page: Page) -> Workspace | None:
     )
     page.say()
     if not keyboard.is_there():
-        page.say(marked("Make a folder for it:  ", ("mtd init course", "bold")))
-        page.say(marked("All commands:          ", ("mtd help", "bold")))
+        page.tell("Make a folder for it:  ", ("mtd init course", "bold"))
+        page.tell("All commands:          ", ("mtd help", "bold"))
         return None
     folder = Path.cwd() / "course"
-    page.say(marked("Your lessons would be in ", (str(folder), "bold"), "."))
+    page.tell("Your lessons would be in ", (str(folder), "bold"), ".")
     try:
         said = input(
             sayable("Enter makes it; or type another folder, or n: ", page.console)
@@ -55,13 +50,11 @@ def _offer(page: Page) -> Workspace | None:
     except EOFError:
         said = "n"
     if said.lower() in ("n", "no", "q"):
-        page.say(
-            marked(
-                "When you like: ",
-                ("mtd init course", "bold"),
-                ".  All commands: ",
-                ("mtd help", "bold"),
-            )
+        page.tell(
+            "When you like: ",
+            ("mtd init course", "bold"),
+            ".  All commands: ",
+            ("mtd help", "bold"),
         )
         return None
     workspace, made = make(Path(said) if said.lower() not in ("", "y", "yes") else folder)
@@ -75,7 +68,7 @@ def _where(page: Page, workspace: Workspace, progress: Progress) -> None:
     done = len(progress.passed)
     page.say(f"{done} of {len(workspace.lessons())} passed, in {workspace.folder}")
     page.say()
-    page.say(marked((f"{lesson.label} {lesson.title}", "bold"), f"  {lesson.question}"))
+    page.tell((f"{lesson.label} {lesson.title}", "bold"), f"  {lesson.question}")
     name, number = workspace.file(lesson).relative_to(workspace.folder), lesson.number
     if workspace.is_current(lesson, progress):
         following = workspace.following(lesson)
@@ -92,11 +85,8 @@ def _where(page: Page, workspace: Workspace, progress: Progress) -> None:
         )
         steps = [f"mtd text {number}", f"mtd check {number}", f"mtd hint {number}", "mtd list"]
     page.say()
-    page.say(marked("Next: ", ("   ".join(steps), "bold")))
+    page.tell("Next: ", ("   ".join(steps), "bold"))
     if not keyboard.gives_keys():
-        page.say(
-            marked(
+        page.tell(
                 "Keys one by one cannot be read here (that takes a Unix terminal). In their place ",
-                (f"mtd check {number} --watch", "bold"), " checks whenever you save.",
-            )
-        )  # fmt: skip
+                (f"mtd check {number} --watch", "bold"), " checks whenever you save.")  # fmt: skip

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from minitorch_dist.pictures import page as pages, svg
+from minitorch_dist.pictures.scene import Scene
 from mtd.cli import player
 from mtd.cli.lessons import report
-from mtd.cli.page import Page, refuse
+from mtd.cli.page import Page
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError, find as find_lesson
 from mtd.course.source import missing
@@ -29,32 +31,24 @@ def is_meant(wanted: str) -> bool:
 
 
 def run(wanted: str, options: argparse.Namespace) -> int:
-    screen = Page()
-    try:
-        workspace = find()
-        lesson = find_lesson(wanted, workspace.room)
-        exam = drawn(workspace, lesson)
-        if options.step:
-            if exam.scene is None:
-                raise LessonError(
-                    f"the picture of lesson {lesson.number} has no steps: mtd show {lesson.number}"
-                )
-            player.play(exam.scene, console=screen.console)
-            return 0
-        for name, draw in (("html", pages.draw), ("svg", svg.draw)):
-            given = getattr(options, name)
-            if given is not None:
-                _write(screen, workspace, lesson, exam, given, name, draw)
-        if options.html is None and options.svg is None:
-            report.heading(screen, lesson)
-            screen.say()
-            report.draw(screen, exam.scene, exam.text, exam.no_picture)
-    except LessonError as error:
-        return refuse("show", error)
-    except BrokenPipeError:  # the reader has seen enough
-        raise
-    except OSError as error:
-        return refuse("show", LessonError(f"{error.filename} cannot be written: {error.strerror}"))
+    screen, workspace = Page(), find()
+    lesson = find_lesson(wanted, workspace.room)
+    exam = drawn(workspace, lesson)
+    if options.step:
+        if exam.scene is None:
+            raise LessonError(
+                f"the picture of lesson {lesson.number} has no steps: mtd show {lesson.number}"
+            )
+        player.play(exam.scene, console=screen.console)
+        return 0
+    for name, draw in (("html", pages.draw), ("svg", svg.draw)):
+        given = getattr(options, name)
+        if given is not None:
+            _write(screen, workspace, lesson, exam, given, name, draw)
+    if options.html is None and options.svg is None:
+        report.heading(screen, lesson)
+        screen.say()
+        report.draw(screen, exam.scene, exam.text, exam.no_picture)
     return 0
 
 
@@ -77,15 +71,19 @@ def drawn(workspace: Workspace, lesson: Lesson) -> Examination:
 
 
 def _write(
-    screen: Page, workspace: Workspace, lesson: Lesson, exam: Examination, given: str, ending: str, draw: object
+    screen: Page, workspace: Workspace, lesson: Lesson, exam: Examination, given: str, ending: str,
+    draw: Callable[[Scene], str],
 ) -> None:  # fmt: skip
-    if exam.scene is None or not callable(draw):
+    if exam.scene is None:
         raise LessonError(
             f"the picture of lesson {lesson.number} is text: mtd show {lesson.number}"
         )
     path = Path(given) if given else workspace.place(lesson) / f"{lesson.module}.{ending}"
     text = draw(exam.scene)
-    if not given:  # nobody has named the file, so it is one of ours or stays
-        whole_files.check(path, text.encode()[:8], f".{ending} of ours")
-    whole_files.write(path, text)
+    try:
+        if not given:  # nobody has named the file, so it is one of ours or stays
+            whole_files.check(path, text.encode()[:8], f".{ending} of ours")
+        whole_files.write(path, text)
+    except OSError as error:
+        raise LessonError(f"{error.filename} cannot be written: {error.strerror}") from error
     screen.say(f"wrote {path}")

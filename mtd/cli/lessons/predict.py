@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from minitorch_dist.pictures.terminal import sayable
 from mtd.cli.lessons import text
 from mtd.cli.lessons.commands import chosen, opened
-from mtd.cli.page import Page, marked, refuse
+from mtd.cli.page import Page
+from mtd.cli.parser import Parser
 from mtd.course import predicting, progress as progresses
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError, Question
@@ -20,27 +21,26 @@ from mtd.course.progress import Prediction
 from mtd.course.workspace import Workspace
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring; without it: how they went")
-    parser.add_argument("guesses", nargs="*", help="your numbers, instead of being asked")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        lesson?   13, ring or 13_ring; without it: how they went
+        guesses*  your numbers, instead of being asked
+    """)
     parser.set_defaults(run=run, epilog="mtd predict 13")
 
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        workspace, progress = opened(page)
-        if options.lesson is None:
-            history(page, progress.predictions, workspace.lessons())
-            return 0
-        lesson = chosen(workspace, progress, options.lesson)
-        status = ask(page, workspace, lesson, options.guesses)
-        if not workspace.is_current(lesson, workspace.progress()):
-            page.say()
-            text.to_write(page, workspace, lesson)
-        return status
-    except LessonError as error:
-        return refuse("predict", error)
+    workspace, progress = opened(page)
+    if options.lesson is None:
+        history(page, progress.predictions, workspace.lessons())
+        return 0
+    lesson = chosen(workspace, progress, options.lesson)
+    status = ask(page, workspace, lesson, options.guesses)
+    if not workspace.is_current(lesson, workspace.progress()):
+        page.say()
+        text.to_write(page, workspace, lesson)
+    return status
 
 
 def ask(page: Page, workspace: Workspace, lesson: Lesson, guesses: list[str]) -> int:
@@ -56,11 +56,7 @@ def ask(page: Page, workspace: Workspace, lesson: Lesson, guesses: list[str]) ->
         if number is not None:
             given[question] = number
     if not given:
-        page.say(
-            marked(
-                "Nothing was guessed. ", (f"mtd predict {lesson.number}", "bold"), " asks again."
-            )
-        )
+        page.tell("Nothing was guessed. ", (f"mtd predict {lesson.number}", "bold"), " asks again.")
         return 0
     page.say()
     page.say("measuring …", "dim")
@@ -116,18 +112,14 @@ def _tell(page: Page, question: Question, one: Prediction) -> None:
     right = predicting.is_right(one.given, one.truth)
     page.say()
     page.say(question.ask)
-    page.say(
-        marked("you ", (f"{one.given:,.10g}", "bold"), "   measured ", (f"{one.truth:,.10g}", "bold"),
-               ("   ✔" if right else "", "green")), indent=2,
-    )  # fmt: skip
+    page.tell("you ", (f"{one.given:,.10g}", "bold"), "   measured ", (f"{one.truth:,.10g}", "bold"),
+               ("   ✔" if right else "", "green"), indent=2)  # fmt: skip
     page.say(f"because  {question.formula}", indent=2)
 
 
 def history(page: Page, found: list[Prediction], lessons: list[Lesson]) -> None:
     if not found:
-        page.say(
-            marked("No predictions yet. Before you begin a lesson: ", ("mtd predict 1", "bold"))
-        )
+        page.tell("No predictions yet. Before you begin a lesson: ", ("mtd predict 1", "bold"))
         return
     width = min(33, (page.width - 34) // 2 * 2 + 1)
     scale = "1/16" + "the truth".center(width - 7) + "16×"

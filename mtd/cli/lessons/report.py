@@ -11,7 +11,7 @@ from rich.text import Text
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
-from mtd.cli.page import Page, listed, marked
+from mtd.cli.page import Page, listed
 from mtd.course import source
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.examination import Examination
@@ -47,9 +47,9 @@ def verdict(
         ]
         if lesson.questions and not any(one.lesson == number for one in progress.predictions):
             parts[:0] = ["Guess first: ", page.way("predict", number), "   "]
-        page.say(marked(*parts))
+        page.tell(*parts)
         way = ["Then save the file."] if page.has_keys else ["Then: ", page.way("check", number)]
-        page.say(marked(*way))
+        page.tell(*way)
         return
     skipped = {name for name in found.said if found.lamps.get(name) is None}
     if found.said.keys() - skipped:
@@ -63,7 +63,7 @@ def verdict(
         _printed(page, exam)
         page.say()
     for name in sorted(skipped):
-        page.say(marked(SIGNS[None], f" {name}: {found.said[name]}"))
+        page.tell(SIGNS[None], f" {name}: {found.said[name]}")
     used(page, found)
     page.say(lamps(found, page.width))
     if None in found.lamps.values():
@@ -80,13 +80,13 @@ def quietly(page: Page, found: CheckVerdict) -> None:
     for said in found.unwritten[:1]:
         page.say(f"{len(found.unwritten)} to be written; the first is {said}")
     for name, said in [*found.said.items()][:1]:
-        page.say(marked(("✘ ", "red"), (f"{name}: ", "bold"), said.splitlines()[0]))
+        page.tell(("✘ ", "red"), (f"{name}: ", "bold"), said.splitlines()[0])
     if found.lamps:
         page.say(lamps(found, page.width))
 
 
 def heading(page: Page, lesson: Lesson) -> None:
-    page.say(marked((f"{lesson.label} {lesson.title}", "bold"), f"  {lesson.question}"))
+    page.tell((f"{lesson.label} {lesson.title}", "bold"), f"  {lesson.question}")
 
 
 def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
@@ -106,7 +106,7 @@ def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
     page.say(f"Still to be written in {file}:")
     for line, number, task, more in sorted(found):
         page.say()
-        page.say(marked((f"line {line}  blank {number}: ", "bold"), task), indent=2)
+        page.tell((f"line {line}  blank {number}: ", "bold"), task, indent=2)
         for comment in _flowing([one.strip().removeprefix("#").removeprefix(" ") for one in more]):
             page.say(comment, indent=4)
         place = source.around(text, line)
@@ -172,7 +172,7 @@ def wrong(page: Page, exam: Examination, found: CheckVerdict, complaints: dict[s
 def _complaints(page: Page, found: CheckVerdict, complaints: dict[str, str]) -> None:
     (first, said), *others = complaints.items()
     _complain(page, [first], said, LINES)
-    page.say(marked("again: ", (again(found, first), "bold")), indent=4)
+    page.tell("again: ", (again(found, first), "bold"), indent=4)
     if page.has_keys:
         page.say()
     alike: dict[str, list[str]] = {}
@@ -180,7 +180,7 @@ def _complaints(page: Page, found: CheckVerdict, complaints: dict[str, str]) -> 
         alike.setdefault(_kind(words), []).append(name)
     for kind, names in alike.items():
         if kind == _kind(said):
-            page.say(marked(("✘ ", "red"), (f"{listed(names)}: ", "bold"), "the same error"))
+            page.tell(("✘ ", "red"), (f"{listed(names)}: ", "bold"), "the same error")
         else:
             _complain(page, names, _shortened(found.said[names[0]], page.width, len(alike)), 2)
     page.say()
@@ -196,7 +196,7 @@ def _shortened(said: str, width: int, kinds: int) -> str:
 
 def _complain(page: Page, names: list[str], said: str, most: int) -> None:
     head, *lines = said.split("\n")
-    page.say(marked(("✘ ", "red"), (f"{listed(names)}: ", "bold"), head))
+    page.tell(("✘ ", "red"), (f"{listed(names)}: ", "bold"), head)
     for line in lines[:most]:
         page.say(line.strip(), indent=4)
     if len(lines) > most:
@@ -258,7 +258,7 @@ def draw(
 
 
 def why_it_matters(page: Page, lesson: Lesson) -> None:
-    page.say(marked(("Why it matters: ", "bold"), lesson.why))
+    page.tell(("Why it matters: ", "bold"), lesson.why)
     for address in lesson.fields.get("bugs", []):
         page.say(f"a real case: {address}", "dim", indent=2)
     page.say()
@@ -292,7 +292,7 @@ def next_steps(
         way: list[str | tuple[str, str]] = ["Save the file and it is checked again."]
         if not page.has_keys:
             way = ["Save the file and run ", page.way("check", number), " again."]
-        page.say(marked(*way, "  A hint: ", page.way("hint", number)))
+        page.tell(*way, "  A hint: ", page.way("hint", number))
         return
     if found.stars < STARS:
         out = [name for name, burns in found.lamps.items() if not burns]
@@ -300,26 +300,24 @@ def next_steps(
     parts: list[str | tuple[str, str]] = ["Passed. "]
     if not asked and lesson.questions:
         parts += ["Did you expect these numbers? ", page.way("predict", number), "  "]
-    page.say(marked(*parts, "Ours: ", page.way("solution", number)))
+    page.tell(*parts, "Ours: ", page.way("solution", number))
     chapter = of_lesson(lesson)
     if chapter is not None:
         command = (f"mtd contest {number}", "bold")
-        page.say(marked("An open chapter: ", chapter.title, f"  {chapter.question}  ", command))
+        page.tell("An open chapter: ", chapter.title, f"  {chapter.question}  ", command)
     following = workspace.following(lesson)
     if following is None:
         page.say("That was the last lesson there is.")
-        page.say(
-            marked(
-                "Your own stack: ",
-                ("mtd assemble", "bold"),
-                "   The certificate: ",
-                ("mtd capstone --ranks 4", "bold"),
-            )
+        page.tell(
+            "Your own stack: ",
+            ("mtd assemble", "bold"),
+            "   The certificate: ",
+            ("mtd capstone --ranks 4", "bold"),
         )
     else:
         what = (f"{following.label} {following.title}", "bold")
         if page.has_keys:
-            page.say(marked("Next: ", what, f"  {following.question}  ", ("n", "bold")))
+            page.tell("Next: ", what, f"  {following.question}  ", ("n", "bold"))
         else:  # a command has a line of its own: it may not be cut in two
-            page.say(marked("Next: ", what, f"  {following.question}"))
-            page.say(marked(page.way("text", following.number)), indent=6)
+            page.tell("Next: ", what, f"  {following.question}")
+            page.tell(page.way("text", following.number), indent=6)

@@ -6,11 +6,12 @@ import argparse
 
 from mtd.cli.lessons.commands import takes_lesson
 from mtd.cli.page import Page, listed
+from mtd.cli.parser import Parser
 from mtd.course.lesson import Lesson
 from mtd.course.workspace import Workspace
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     takes_lesson(parser, "reset", run)
 
 

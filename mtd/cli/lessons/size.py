@@ -7,19 +7,20 @@ import argparse
 from rich.table import Table
 from rich.text import Text
 
-from mtd.cli.lessons.commands import chosen, opened, unwritable
-from mtd.cli.page import Page, listed, marked, refuse
+from mtd.cli.lessons.commands import chosen, in_a_folder, opened
+from mtd.cli.page import Page, listed
+from mtd.cli.parser import Parser
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.sizes import SIZES, WORDS, lines_to_write
 from mtd.course.source import missing
 from mtd.course.workspace import Workspace
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
-    parser.add_argument(
-        "size", nargs="?", help="gap, function or file; without it all three are shown"
-    )
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        lesson?  13, ring or 13_ring (the one where you are)
+        size?    gap, function or file; without it all three are shown
+    """)
     parser.set_defaults(run=run, epilog="mtd size 13 function")
 
 
@@ -27,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     page, wanted, size = Page(), options.lesson, options.size
     if size is None and wanted in SIZES:  # of the lesson where one is
         wanted, size = None, wanted
-    try:
+    with in_a_folder():
         workspace, progress = opened(page)
         lesson = chosen(workspace, progress, wanted)
         if size is None:
@@ -36,10 +37,6 @@ def run(options: argparse.Namespace) -> int:
         if size not in SIZES:
             raise LessonError(f"there is no size {size!r}; there are {listed(SIZES)}")
         change(page, workspace, lesson, size)
-    except LessonError as error:
-        return refuse("size", error)
-    except OSError as error:
-        return refuse("size", unwritable(error))
     return 0
 
 
@@ -54,7 +51,7 @@ def show(page: Page, workspace: Workspace, lesson: Lesson) -> None:
     page.say(f"{lesson.label} {lesson.title}", "bold")
     page.say(table)
     other = next(size for size in SIZES if size != here)
-    page.say(marked("Another one: ", (f"mtd size {lesson.number} {other}", "bold")))
+    page.tell("Another one: ", (f"mtd size {lesson.number} {other}", "bold"))
 
 
 def change(page: Page, workspace: Workspace, lesson: Lesson, size: str) -> None:
@@ -76,6 +73,6 @@ def change(page: Page, workspace: Workspace, lesson: Lesson, size: str) -> None:
         )
     if was_begun and not missing(workspace.text_of(lesson), lesson.number):
         page.say(f"{name} has no blank left.")
-        page.say(marked("To write it anew in this size: ", (f"mtd reset {lesson.number}", "bold")))
+        page.tell("To write it anew in this size: ", (f"mtd reset {lesson.number}", "bold"))
     else:
-        page.say(marked("The blanks: ", (f"mtd check {lesson.number}", "bold")))
+        page.tell("The blanks: ", (f"mtd check {lesson.number}", "bold"))

@@ -8,13 +8,14 @@ from rich.syntax import Syntax
 
 from mtd.cli.lessons.commands import takes_lesson
 from mtd.cli.page import Page
+from mtd.cli.parser import Parser
 from mtd.course import progress as progresses
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.workspace import Workspace
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--give-up", action="store_true", help="also before yours passes")
+def configure(parser: Parser) -> None:
+    parser.takes("--give-up  also before yours passes")
     takes_lesson(parser, "solution", run)
 
 

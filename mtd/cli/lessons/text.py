@@ -7,12 +7,13 @@ import argparse
 from mtd.cli.lessons import bridge, report
 from mtd.cli.lessons.commands import takes_lesson
 from mtd.cli.page import Page, marked
+from mtd.cli.parser import Parser
 from mtd.course import progress as progresses
 from mtd.course.lesson import Lesson
 from mtd.course.workspace import Workspace
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     takes_lesson(parser, "text", run)
 
 
@@ -23,7 +24,7 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
     page.say()
     number = lesson.number
     if lesson.questions:
-        page.say(marked("Guess first: ", (f"mtd predict {number}", "bold")))
+        page.tell("Guess first: ", (f"mtd predict {number}", "bold"))
     to_write(page, workspace, lesson)
     if page.console.is_terminal and len(lesson.plain_text.split("\n")) > page.console.height:
         page.say(
@@ -35,13 +36,11 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
 
 def to_write(page: Page, workspace: Workspace, lesson: Lesson) -> None:
     """The file and the command, each in a line of its own, so that neither is cut in two."""
-    page.say(marked("Then write in ", (workspace.shown(lesson), "bold")))
-    page.say(
-        marked(
-            "and run       ",
-            (f"mtd check {lesson.number}", "bold"),
-            f"   (about {lesson.minutes} minutes)",
-        )
+    page.tell("Then write in ", (workspace.shown(lesson), "bold"))
+    page.tell(
+        "and run       ",
+        (f"mtd check {lesson.number}", "bold"),
+        f"   (about {lesson.minutes} minutes)",
     )
 
 

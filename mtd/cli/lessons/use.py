@@ -5,26 +5,24 @@ from __future__ import annotations
 import argparse
 
 from mtd.cli.lessons.commands import opened
-from mtd.cli.page import Page, listed, refuse
+from mtd.cli.page import Page, listed
+from mtd.cli.parser import Parser
 from mtd.course import progress as progresses
-from mtd.course.lesson import LessonError, find
+from mtd.course.lesson import find
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "whose", choices=["reference", "mine"], help="ours, or yours once it passes"
-    )
-    parser.add_argument("lesson", nargs="+", help="13, ring or 13_ring; or several")
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        whose {reference,mine}  ours, or yours once it passes
+        lesson+                 13, ring or 13_ring; or several
+    """)
     parser.set_defaults(run=run, epilog="mtd use reference 13")
 
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    try:
-        workspace, _ = opened(page)
-        lessons = [find(wanted, workspace.room) for wanted in options.lesson]
-    except LessonError as error:
-        return refuse("use", error)
+    workspace, _ = opened(page)
+    lessons = [find(wanted, workspace.room) for wanted in options.lesson]
     numbers = {lesson.number for lesson in lessons}
     with progresses.changing(workspace.folder) as progress:
         if options.whose == "reference":

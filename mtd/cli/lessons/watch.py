@@ -148,13 +148,11 @@ class WatchScreen:
             text.show(page, lesson)
             page.say()
             if lesson.questions and not _guessed(workspace, lesson):
-                page.say(marked("Guess first: press ", ("g", "bold")))
-            page.say(
-                marked(
-                    "Your part is in ",
-                    (str(workspace.file(lesson)), "bold"),
-                    ": complete it, save it, and it is checked here.",
-                )
+                page.tell("Guess first: press ", ("g", "bold"))
+            page.tell(
+                "Your part is in ",
+                (str(workspace.file(lesson)), "bold"),
+                ": complete it, save it, and it is checked here.",
             )
 
         self.show("text", draw)

@@ -7,37 +7,35 @@ import difflib
 
 from mtd.cli.lessons import report
 from mtd.cli.lessons.commands import chosen
-from mtd.cli.page import Page, marked, refuse
+from mtd.cli.page import Page
+from mtd.cli.parser import Parser
 from mtd.course import bounds, lamps
 from mtd.course.lesson import Lesson, LessonError, all_lessons, find as find_lesson
 from mtd.course.workspace import WorkspaceError, find
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lamp", nargs="*", help="its name, like bytes or never stuck (all of them)")
-    parser.add_argument(
-        "--lesson", help="what a lesson of this number or name asks for (the one where you are)"
-    )
+def configure(parser: Parser) -> None:
+    parser.takes("""
+        lamp*            its name, like bytes or never stuck (all of them)
+        --lesson LESSON  what a lesson of this number or name asks for (the one where you are)
+    """)
     parser.set_defaults(run=run, epilog="mtd why bytes")
 
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
     wanted = " ".join(options.lamp).strip().lower().replace("_", " ").replace("-", " ")
-    try:
-        lesson = _lesson(options.lesson)
-        asked = {} if lesson is None else bounds.of_lesson(lesson)
-        if not wanted:
-            _all(page, lesson, asked)
-            return 0
-        elsewhere = [one for one in all_lessons() if wanted in bounds.of_lesson(one)]
-        if wanted not in asked and wanted not in bounds.BOUNDS:
-            if not elsewhere:
-                raise LessonError(_unknown(wanted, [*bounds.BOUNDS, *asked]))
-            lesson, asked = elsewhere[0], bounds.of_lesson(elsewhere[0])
-        show(page, wanted, lesson, asked)
-    except LessonError as error:
-        return refuse("why", error)
+    lesson = _lesson(options.lesson)
+    asked = {} if lesson is None else bounds.of_lesson(lesson)
+    if not wanted:
+        _all(page, lesson, asked)
+        return 0
+    elsewhere = [one for one in all_lessons() if wanted in bounds.of_lesson(one)]
+    if wanted not in asked and wanted not in bounds.BOUNDS:
+        if not elsewhere:
+            raise LessonError(_unknown(wanted, [*bounds.BOUNDS, *asked]))
+        lesson, asked = elsewhere[0], bounds.of_lesson(elsewhere[0])
+    show(page, wanted, lesson, asked)
     return 0
 
 
@@ -59,16 +57,16 @@ def _unknown(wanted: str, names: list[str]) -> str:
 
 def _all(page: Page, lesson: Lesson | None, asked: dict[str, tuple[str, int | None]]) -> None:
     for name, bound in bounds.BOUNDS.items():
-        page.say(marked((report.stars(bound.star), "yellow"), (f" {name}  ", "bold"), bound.asks))
+        page.tell((report.stars(bound.star), "yellow"), (f" {name}  ", "bold"), bound.asks)
     own = {name: said for name, said in asked.items() if name not in bounds.BOUNDS}
     if own and lesson is not None:
         page.say()
         page.say(f"And in lesson {lesson.number}:")
         for name, (said, star) in own.items():
             stars = report.stars(star or lamps.STARS.get(name, 1))
-            page.say(marked((stars, "yellow"), (f" {name}  ", "bold"), said.partition("\n\n")[0]))
+            page.tell((stars, "yellow"), (f" {name}  ", "bold"), said.partition("\n\n")[0])
     page.say()
-    page.say(marked("More about one of them: ", ("mtd why bytes", "bold")))
+    page.tell("More about one of them: ", ("mtd why bytes", "bold"))
 
 
 def show(
@@ -77,15 +75,15 @@ def show(
     bound = bounds.BOUNDS.get(name)
     said, star = asked.get(name, ("", None))
     star = star or lamps.STARS.get(name, 1)
-    page.say(marked((report.stars(star), "yellow"), (f" {name}", "bold")))
+    page.tell((report.stars(star), "yellow"), (f" {name}", "bold"))
     if bound is not None:
         page.say()
         page.say(bound.asks)
         page.say()
-        page.say(marked(("The bound:  ", "bold"), bound.formula))
-        page.say(marked(("Because:  ", "bold"), bound.proof))
+        page.tell(("The bound:  ", "bold"), bound.formula)
+        page.tell(("Because:  ", "bold"), bound.proof)
         for size, text in bound.rows():
             page.say(f"{size:>5} ranks: {text}", indent=2)
     if said and lesson is not None:
         page.say()
-        page.say(marked((f"In lesson {lesson.number}: ", "bold"), " ".join(said.split())))
+        page.tell((f"In lesson {lesson.number}: ", "bold"), " ".join(said.split()))

@@ -15,10 +15,11 @@ from minitorch_dist.sim import nets
 from mtd.cli.lessons import report
 from mtd.cli.lessons.commands import about
 from mtd.cli.page import Page, listed, marked
+from mtd.cli.parser import Parser
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError, all_lessons
-from mtd.course.real_wires import FILE, MQTT, NET, RANKS, SIM, WIRES, WireRun, has_wires
 from mtd.course.real_wires.program import TIMES
+from mtd.course.real_wires.swapping import FILE, MQTT, NET, RANKS, SIM, WIRES, WireRun, has_wires
 from mtd.course.source import unwritten
 from mtd.course.workspace import Workspace
 from transports.quantities import in_words
@@ -33,18 +34,14 @@ WHERE = {
 }
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lesson", nargs="?", help="13, ring or 13_ring (the one where you are)")
-    parser.add_argument(
-        "--over", choices=[*WIRES, ALL], default=ALL, help="one wire, or all (%(default)s)"
-    )
-    parser.add_argument("--ranks", type=int, default=RANKS, help="how many (%(default)s)")
-    parser.add_argument(
-        "--net",
-        default=NET,
-        help="the simulator's network, or a file of mtd calibrate (%(default)s)",
-    )
-    parser.set_defaults(run=about("wire", run), epilog="mtd wire 13")
+def configure(parser: Parser) -> None:
+    parser.takes(f"""
+        lesson?                                       13, ring or 13_ring (the one where you are)
+        --over {{{",".join([*WIRES, ALL])}}} = {ALL}  one wire, or all (%(default)s)
+        --ranks RANKS: int = {RANKS}                  how many (%(default)s)
+        --net NET = {NET}                             the simulator's network, or a file of mtd calibrate (%(default)s)
+    """)
+    parser.set_defaults(run=about(run), epilog="mtd wire 13")
 
 
 def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
@@ -134,7 +131,7 @@ def _end(page: Page, exam: Examination, lesson: Lesson, wires: Iterable[str], ne
         head, *lines = (wrong.wrong if wrong else f"your code was stopped: {exam.stopped}").split(
             "\n"
         )
-        page.say(marked(("✘ ", "red"), head))
+        page.tell(("✘ ", "red"), head)
         for line in [*lines, *exam.where]:
             page.say(line.strip(), indent=4)
         left = [name for name in wires if name not in [one.wire for one in exam.runs]]
@@ -161,13 +158,11 @@ def _why_times_differ(page: Page, lesson: Lesson, wires: Iterable[str], net: str
         page.say(
             "Over mqtt each message takes two ways: to the broker, and from there to its rank."
         )
-    page.say(
-        marked(
-            "Closer times: ",
-            ("mtd calibrate tcp://", "bold"),
-            " measures this machine. Then: ",
-            (f"mtd wire {lesson.number} --net links-tcp.json", "bold"),
-        )
+    page.tell(
+        "Closer times: ",
+        ("mtd calibrate tcp://", "bold"),
+        " measures this machine. Then: ",
+        (f"mtd wire {lesson.number} --net links-tcp.json", "bold"),
     )
 
 

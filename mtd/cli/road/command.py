@@ -5,30 +5,28 @@ from __future__ import annotations
 import argparse
 
 from mtd.cli import page
-from mtd.cli.parser import near
+from mtd.cli.parser import Parser, near
 from mtd.cli.road import pages
 from mtd.cli.road.counting import Road, about
 from mtd.cli.road.stories import STORIES
 from mtd.cli.road.trips import TRIPS, Trip
+from mtd.refusals import Refused
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "names", nargs="*", metavar="TRIP", help=f"some of {', '.join(TRIPS)} (all)"
-    )
-    parser.add_argument(
-        "--functions", action="store_true", help="list the functions of each file, with their lines"
-    )
-    parser.add_argument("--write", action="store_true", help="write docs/one_call.md anew")
+def configure(parser: Parser) -> None:
+    parser.takes(f"""
+        names TRIP*  some of {", ".join(TRIPS)} (all)
+        --functions  list the functions of each file, with their lines
+        --write      write docs/one_call.md anew
+    """)
     parser.set_defaults(run=run, epilog="mtd road all_reduce")
 
 
 def run(options: argparse.Namespace) -> int:
     unknown = [name for name in options.names if name not in TRIPS]
     if unknown:
-        return page.refuse("road", ValueError(
-            f"there is no trip {unknown[0]!r}{near(unknown[0], TRIPS)}; there are {', '.join(TRIPS)}"
-        ))  # fmt: skip
+        said = near(unknown[0], TRIPS)
+        raise Refused(f"there is no trip {unknown[0]!r}{said}; there are {', '.join(TRIPS)}")
     if options.write:
         pages.PAGE.write_text(
             pages.page([(trip, trip.shortest_roads()) for trip in TRIPS.values()]), "utf-8"

@@ -14,42 +14,13 @@ from mtd.course.chapters.chapter import Chapter
 from mtd.course.contest import NotAdmitted
 from mtd.course.lesson import all_lessons
 
-PLAIN = frozenset(
-    [
-        "__future__",
-        "bisect",
-        "collections",
-        "dataclasses",
-        "fractions",
-        "functools",
-        "heapq",
-        "itertools",
-        "math",
-        "operator",
-        "statistics",
-        "typing",
-    ]
+IMPORTED = "__future__ bisect collections dataclasses fractions functools heapq itertools math operator statistics typing"
+UNUSED = (
+    "open eval exec compile getattr setattr delattr vars globals locals dir input breakpoint type"
 )
+UNREACHED = "sys os io builtins modules inspect torch dist sim"
+PLAIN, NAMES, MODULES = (frozenset(words.split()) for words in (IMPORTED, UNUSED, UNREACHED))
 ORDERS = "minitorch_dist.distributed.pipelining.orders"
-NAMES = frozenset(
-    [
-        "open",
-        "eval",
-        "exec",
-        "compile",
-        "getattr",
-        "setattr",
-        "delattr",
-        "vars",
-        "globals",
-        "locals",
-        "dir",
-        "input",
-        "breakpoint",
-        "type",
-    ]
-)
-MODULES = frozenset(["sys", "os", "io", "builtins", "modules", "inspect", "torch", "dist", "sim"])
 
 
 def admitted(text: str, name: str, chapter: Chapter) -> ast.Module:

@@ -18,6 +18,7 @@ from mtd.course.classroom.training import golden
 from transports import keeper
 
 REFRESH: Final = 2  # seconds
+TEMPLATE: Final = Path(__file__).with_name("page.html")
 WIDTH, HEIGHT = 900, 120  # of the loss
 
 
@@ -36,7 +37,7 @@ def live(room: Room, join: str) -> str:
         + "".join(f"<li>{escape(line)}</li>" for line in reversed(room.story[-12:]))
         + "</ol>",
     ]
-    return _PAGE.format(
+    return TEMPLATE.read_text("utf-8").format(
         title="A class of laptops", refresh=refresh, body="\n".join(filter(None, parts))
     )
 
@@ -71,7 +72,7 @@ def certificate(room: Room) -> str:
 <dl><dt>weights of the class</dt><dd><code>{room.state.digest}</code></dd>
 <dt>golden weights of one laptop alone</dt><dd><code>{recorded}</code> after step {room.step}, recorded in lesson 4</dd>
 <dt>made with</dt><dd>minitorch_dist {__version__}, Python {platform.python_version()}, numpy {np.__version__}</dd></dl>"""
-    return _PAGE.format(title="Certificate of a class", refresh="", body=body)
+    return TEMPLATE.read_text("utf-8").format(title="Certificate of a class", refresh="", body=body)
 
 
 def _agrees(room: Room, seat: Seat) -> str:
@@ -139,31 +140,3 @@ def write(path: Path, text: str) -> None:
     """Whole or not at all: the browser may read at any time."""
     with keeper.replacing(path) as file:
         file.write(text.encode(errors="replace"))
-
-
-_PAGE: Final = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8">{refresh}
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<meta name="generator" content="minitorch_dist">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title><style>
-:root{{--ink:#1f2328;--soft:#66707b;--rule:#d5d9de;--back:#fff;--good:#0f7a4f;--bad:#c2410c;--tint:#eef1f4;color-scheme:light dark}}
-@media(prefers-color-scheme:dark){{:root{{--ink:#e6e8eb;--soft:#9aa3ad;--rule:#353b43;--back:#14171a;--good:#43c58f;--bad:#ff8a4d;--tint:#20252b}}}}
-*{{box-sizing:border-box}}body{{margin:0 auto;max-width:72rem;padding:1.5rem 1.25rem 3rem;background:var(--back);color:var(--ink);
-font:17px/1.5 system-ui,sans-serif}}
-h1{{font-size:1.5rem;font-weight:600;margin:.6rem 0}}.join{{font:600 1.5rem/1.3 ui-monospace,monospace;background:var(--tint);
-padding:.6rem 1rem;margin:0;border-radius:.4rem;overflow-wrap:anywhere}}
-.verdict{{font-size:1.9rem;line-height:1.2;font-weight:650;margin:.3rem 0 1rem}}.good{{color:var(--good)}}.bad{{color:var(--bad)}}
-.bar{{height:.8rem;background:var(--tint);border-radius:.4rem;overflow:hidden}}.bar div{{height:100%;background:var(--good)}}
-.seats{{display:flex;flex-wrap:wrap;gap:.5rem;list-style:none;padding:0;margin:1rem 0}}.seats li{{border:2px solid var(--good);
-border-radius:.4rem;padding:.2rem .7rem}}.seats .gone{{border-color:var(--rule);color:var(--soft);text-decoration:line-through}}
-small{{color:var(--soft);margin-left:.5rem}}.story{{color:var(--soft);padding-left:1.2rem;font-size:.95rem;list-style:none}}
-pre,code{{font:.9rem/1.5 ui-monospace,monospace;overflow-x:auto}}figure{{margin:1.2rem 0}}figcaption{{color:var(--soft);font-size:.9rem}}
-.loss polyline{{fill:none;stroke:#0072b2;stroke-width:2.5}}.loss line{{stroke:var(--bad);stroke-dasharray:4 3}}
-table{{border-collapse:collapse;width:100%;margin:1.2rem 0;font-size:.95rem}}th,td{{text-align:left;padding:.3rem .8rem .3rem 0;
-border-top:1px solid var(--rule);vertical-align:top}}thead th{{border:0;color:var(--soft);font-weight:500}}
-dl{{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;font-size:.9rem}}dt{{color:var(--soft)}}dd{{margin:0}}
-</style></head><body>
-{body}
-</body></html>
-"""

@@ -25,27 +25,6 @@ from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import full
 from minitorch_dist.version import __version__
 from mtd.course.classroom import messages
-from mtd.course.classroom.messages import (
-    Done,
-    Drawn,
-    Gather,
-    Go,
-    Hello,
-    Leave,
-    Lost,
-    Nonsense,
-    Over,
-    Prepared,
-    Pulse,
-    Race,
-    Raced,
-    Ready,
-    Refused,
-    Saved,
-    Train,
-    Unplugged,
-    Welcome,
-)  # fmt: skip
 from mtd.course.classroom.racing import MOST_FLOATS, MOST_TIMES
 from mtd.course.classroom.slip import Slip
 from mtd.course.classroom.training import STEPS, Training, TrainingState
@@ -103,12 +82,14 @@ class Pupil:
 
     def _listen(self) -> None:
         try:
-            self.tell(Hello(self.name[:80], __version__, messages.PROTOCOL, self.where[:80]))
+            self.tell(
+                messages.Hello(self.name[:80], __version__, messages.PROTOCOL, self.where[:80])
+            )
             while not self._is_closed:
                 try:
                     data = self._pop()
                 except StoreTimeout:
-                    self.tell(Pulse())
+                    self.tell(messages.Pulse())
                     continue
                 finally:
                     self._reached = SYSTEM.now()
@@ -126,13 +107,13 @@ class Pupil:
     def _hear(self, data: bytes) -> None:
         try:
             order = messages.decode(data, messages.ORDERS)
-        except Nonsense as error:
+        except messages.Nonsense as error:
             self.say(f"the host said something that is not understood: {error}")
             return
         with self._changed:
             self._orders.append(order)
             self._changed.notify_all()
-        if not isinstance(order, Go | Welcome):
+        if not isinstance(order, messages.Go | messages.Welcome):
             self._interrupt()
 
     def _interrupt(self) -> None:
@@ -149,7 +130,7 @@ class Pupil:
         try:
             while True:
                 order = self._next()
-                if isinstance(order, Over):
+                if isinstance(order, messages.Over):
                     return order.text  # and say goodbye: the host waits for that
                 try:
                     self._carry_out(order)
@@ -170,10 +151,12 @@ class Pupil:
             if not self._orders:
                 raise Ended(f"{self._trouble}", is_fine=False)
             order = self._orders.pop(0)
-            if not isinstance(order, Welcome | Over | Refused):
-                while self._orders and not isinstance(self._orders[0], Over | Refused):
+            if not isinstance(order, messages.Welcome | messages.Over | messages.Refused):
+                while self._orders and not isinstance(
+                    self._orders[0], messages.Over | messages.Refused
+                ):
                     later = self._orders.pop(0)
-                    order = order if isinstance(later, Welcome) else later
+                    order = order if isinstance(later, messages.Welcome) else later
             return order
 
     def _mention(self, was_away: bool) -> bool:
@@ -190,23 +173,23 @@ class Pupil:
         return bool(self._orders) or self._trouble is not None or self._is_closed
 
     def _carry_out(self, order: Any) -> None:
-        if isinstance(order, Welcome):
+        if isinstance(order, messages.Welcome):
             self.seat, self.name = order.seat, order.name
             self.doing = "waiting"
             self.say(f"You are {order.name}, seat {order.seat}. Wait for the teacher.")
-        elif isinstance(order, Refused):
+        elif isinstance(order, messages.Refused):
             raise Ended(order.why, is_fine=False)
-        elif isinstance(order, Gather):
+        elif isinstance(order, messages.Gather):
             self.doing = f"ready for generation {order.generation}"
-            self.tell(Ready(order.generation))
-        elif isinstance(order, Unplugged):
+            self.tell(messages.Ready(order.generation))
+        elif isinstance(order, messages.Unplugged):
             self.doing = "unplugged"
             self.say(
                 "The teacher has unplugged you. The others go on; wait to be plugged in again."
             )
-        elif isinstance(order, Train | Race):
+        elif isinstance(order, messages.Train | messages.Race):
             try:
-                if isinstance(order, Train):
+                if isinstance(order, messages.Train):
                     self._train(order)
                 else:
                     self._race(order)
@@ -219,9 +202,9 @@ class Pupil:
                 why = f"{type(error).__name__}: {error}"
                 if isinstance(error, PeerLost):
                     why = messages.POLITE if error.kind == "closed" else error.reason
-                self.tell(Lost(order.generation, rank, why[:500]))
+                self.tell(messages.Lost(order.generation, rank, why[:500]))
 
-    def _enter_world(self, order: Train | Race, table: int = 0) -> Slip:
+    def _enter_world(self, order: messages.Train | messages.Race, table: int = 0) -> Slip:
         slip = Slip()
         world.place().given["journal"] = slip
         with warnings.catch_warnings():  # that it is not encrypted is said in the page for teachers
@@ -242,7 +225,7 @@ class Pupil:
 
     # --------------------------------------------------------------------------------------- training
 
-    def _train(self, order: Train) -> None:
+    def _train(self, order: messages.Train) -> None:
         _demand(0 <= order.rank < order.size <= MOST_LAPTOPS, "no rank of its world", order)
         _demand(
             0 <= order.step <= order.steps <= STEPS and 0 <= order.pace <= MOST_PACE,
@@ -263,13 +246,13 @@ class Pupil:
             loss = training.step(order.rank, order.size)
             step = training.step_number
             if order.rank == 0:
-                self.tell(Saved(order.generation, step, loss, training.state().text()))
+                self.tell(messages.Saved(order.generation, step, loss, training.state().text()))
             if order.picture and (step % order.picture == 0 or step == order.step + 1):
-                self.tell(Drawn(order.generation, step, slip.tear()))
+                self.tell(messages.Drawn(order.generation, step, slip.tear()))
             self._pause(order.pace - (SYSTEM.now() - begun) / PICO)
         self.doing = "done"
         self.say(f"All {order.steps} steps are made: weights {training.state().digest}.")
-        self.tell(Done(order.generation, training.state().digest))
+        self.tell(messages.Done(order.generation, training.state().digest))
 
     def _pause(self, seconds: float) -> None:
         deadline = SYSTEM.deadline(max(seconds, 0.0))
@@ -283,7 +266,7 @@ class Pupil:
 
     # ------------------------------------------------------------------------------------------ races
 
-    def _race(self, order: Race) -> None:
+    def _race(self, order: messages.Race) -> None:
         _demand(0 <= order.rank < order.size <= MOST_LAPTOPS, "no rank of its world", order)
         _demand(
             1 <= order.floats <= MOST_FLOATS and 1 <= order.times <= MOST_TIMES, "no race", order
@@ -296,7 +279,7 @@ class Pupil:
         self.say(f"A race: you are at table {order.table + 1}, which takes {order.algorithm}.")
         slip = self._enter_world(order, order.table)
         dist.barrier()
-        self.tell(Prepared(order.generation))
+        self.tell(messages.Prepared(order.generation))
         self._await_go(order.generation)
         slip.tear()
         begun, sent, is_right = SYSTEM.now(), 0, True
@@ -308,14 +291,14 @@ class Pupil:
             sent += _sent(slip.tear())
         seconds = (SYSTEM.now() - begun) / PICO
         self.say(f"{order.times} sums in {seconds:.2f} s.")
-        self.tell(Raced(order.generation, seconds, sent, is_right))
+        self.tell(messages.Raced(order.generation, seconds, sent, is_right))
 
     def _await_go(self, generation: int) -> None:
         while True:
             with self._changed:
                 while not self._orders and self._trouble is None:
                     self._changed.wait(BEAT)
-                if self._orders and self._orders[0] == Go(generation):
+                if self._orders and self._orders[0] == messages.Go(generation):
                     self._orders.pop(0)
                     return
             raise Superseded
@@ -328,7 +311,7 @@ class Pupil:
             return
         if self._trouble is None:
             with suppress(DistError):
-                self.tell(Leave())
+                self.tell(messages.Leave())
         self._is_closed = True
         self._leave_world()
         for thread in (self._ear, *self._interrupts):

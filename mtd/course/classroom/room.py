@@ -24,27 +24,6 @@ from typing import Final
 from minitorch_dist.version import __version__
 from mtd.course.classroom import messages, names, racing
 from mtd.course.classroom.drawing import StepDrawing
-from mtd.course.classroom.messages import (
-    Done,
-    Drawn,
-    Gather,
-    Go,
-    Hello,
-    Leave,
-    Lost,
-    Nonsense,
-    Order,
-    Over,
-    Prepared,
-    Pulse,
-    Raced,
-    Ready,
-    Refused,
-    Saved,
-    Train,
-    Unplugged,
-    Welcome,
-)  # fmt: skip
 from mtd.course.classroom.racing import ClassContest
 from mtd.course.classroom.seats import AWAY, HERE, LEFT, UNPLUGGED, Full, Seat, Seats
 from mtd.course.classroom.story import Story
@@ -92,7 +71,7 @@ class Room:
         self.generation = Generation(0, "")
         self.past: list[Generation] = []  # that made steps
         self.story = Story()
-        self.outbox: list[tuple[str, Order]] = []
+        self.outbox: list[tuple[str, messages.Order]] = []
         self.dropped: Counter[str] = Counter()
         self.contest: ClassContest | None = None  # the race that is being run, or was
         self.races: list[ClassContest] = []  # that came to an end
@@ -140,7 +119,7 @@ class Room:
         if seat.state == UNPLUGGED:
             raise Cannot(f"{seat} is unplugged already; plug {seat.number} lets it in again")
         seat.state = UNPLUGGED
-        self._tell(seat, Unplugged())
+        self._tell(seat, messages.Unplugged())
         self._say(f"{seat} was unplugged by the teacher")
         self._gone(seat, f"{seat} was unplugged")
         return seat
@@ -151,7 +130,7 @@ class Room:
             raise Cannot(f"{seat} is not unplugged: it is {seat.state}")
         seat.state, seat.heard = HERE, self.now
         self._say(f"{seat} was plugged in again")
-        self._tell(seat, Welcome(seat.number, seat.name))
+        self._tell(seat, messages.Welcome(seat.number, seat.name))
         self._came(seat)
         return seat
 
@@ -164,7 +143,7 @@ class Room:
         self.phase = LOBBY
         self.generation = Generation(self.generation.number + 1, "stopped")
         for seat in self.seats.here():
-            self._tell(seat, Gather(self.generation.number, "the teacher has stopped it"))
+            self._tell(seat, messages.Gather(self.generation.number, "the teacher has stopped it"))
         self._say("stopped by the teacher")
 
     def end(self, text: str) -> None:
@@ -173,7 +152,7 @@ class Room:
         self.is_over, self.phase = True, LOBBY
         for seat in self.seats.all():
             if seat.state != LEFT:
-                self._tell(seat, Over(text))
+                self._tell(seat, messages.Over(text))
 
     @property
     def unparted(self) -> list[Seat]:
@@ -202,20 +181,20 @@ class Room:
         self.now = now
         try:
             said = messages.decode(data, messages.SAID)
-        except Nonsense:
+        except messages.Nonsense:
             self.dropped["nonsense"] += 1
             return
         seat = self.seats.of(me)
-        if isinstance(said, Hello):
+        if isinstance(said, messages.Hello):
             self._hello(me, seat, said)
         elif seat is None:
             self.dropped["stranger"] += 1
         else:
             self._listen(seat, said)
 
-    def _hello(self, me: str, seat: Seat | None, said: Hello) -> None:
+    def _hello(self, me: str, seat: Seat | None, said: messages.Hello) -> None:
         if seat is not None:  # it says so again: nothing new
-            self._tell(seat, Welcome(seat.number, seat.name))
+            self._tell(seat, messages.Welcome(seat.number, seat.name))
             return
         why = self._why_not(said)
         if not why:
@@ -227,16 +206,16 @@ class Room:
                     f"class with more: mtd class host --seats {self.seats.count + 1}"
                 )
         if seat is None:
-            self.outbox.append((me, Refused(why)))
+            self.outbox.append((me, messages.Refused(why)))
             if self._refusals < MAX_REFUSALS:
                 self._refusals += 1
                 self._say(f"{names.clean(said.name) or names.NOBODY} could not join: {why}")
             return
-        self._tell(seat, Welcome(seat.number, seat.name))
+        self._tell(seat, messages.Welcome(seat.number, seat.name))
         self._say(f"{seat} joins: seat {seat.number}")
         self._came(seat)
 
-    def _why_not(self, said: Hello) -> str:
+    def _why_not(self, said: messages.Hello) -> str:
         if self.is_over:
             return "the class is over"
         if said.protocol != messages.PROTOCOL or said.version != __version__:
@@ -250,36 +229,38 @@ class Room:
     def _listen(self, seat: Seat, said: messages.Said) -> None:
         seat.heard = self.now
         if self.is_over:
-            if isinstance(said, Leave):
+            if isinstance(said, messages.Leave):
                 self.parted.add(seat.number)
             return
         if seat.state == UNPLUGGED:
             return  # the cable is out: nothing comes through, and no goodbye plugs it in again
-        if isinstance(said, Leave):
+        if isinstance(said, messages.Leave):
             self._leaves(seat)
             return
         if seat.state in (AWAY, LEFT):
             seat.state = HERE
             self._say(f"{seat} is back")
             self._came(seat)
-        if seat.is_stuck and not isinstance(said, Pulse):
+        if seat.is_stuck and not isinstance(said, messages.Pulse):
             seat.is_stuck = False
             self._came(seat)
         seat.is_blamed = False
-        if isinstance(said, Pulse):
+        if isinstance(said, messages.Pulse):
             return
-        assert not isinstance(said, Hello), "it was heard before"
+        assert not isinstance(said, messages.Hello), "it was heard before"
         if said.generation != self.generation.number:
             self.dropped["old generation"] += 1
             return
-        if isinstance(said, Ready):
+        if isinstance(said, messages.Ready):
             seat.ready = said.generation
         elif seat not in self.generation.members:
             self.dropped["not in the roster"] += 1
-        elif isinstance(said, Lost):
+        elif isinstance(said, messages.Lost):
             self._lost(seat, said)
         elif (
-            isinstance(said, Prepared | Raced) and self.phase == RACING and self.contest is not None
+            isinstance(said, messages.Prepared | messages.Raced)
+            and self.phase == RACING
+            and self.contest is not None
         ):
             self._race_on(seat, said)
         elif self.phase == TRAINING:
@@ -293,7 +274,7 @@ class Room:
             self._say(f"{seat} leaves")
             self._gone(seat, f"{seat} left")
 
-    def _lost(self, seat: Seat, said: Lost) -> None:
+    def _lost(self, seat: Seat, said: messages.Lost) -> None:
         if self.phase not in (TRAINING, RACING):
             return
         members, why = self.generation.members, f"{seat} could not go on"
@@ -309,15 +290,15 @@ class Room:
 
     def _train_on(self, seat: Seat, said: messages.Said) -> None:
         rank = self.generation.members.index(seat)
-        if isinstance(said, Saved):
+        if isinstance(said, messages.Saved):
             self._keep(rank, said)
-        elif isinstance(said, Drawn):
+        elif isinstance(said, messages.Drawn):
             self._draw(rank, said)
-        elif isinstance(said, Done):
+        elif isinstance(said, messages.Done):
             seat.digest = names.clean(said.digest)
             self._perhaps_finish()
 
-    def _keep(self, rank: int, said: Saved) -> None:
+    def _keep(self, rank: int, said: messages.Saved) -> None:
         if rank != 0 or said.step != self.step + 1 or said.step > self.plan.steps:
             self.dropped["not the next step"] += 1
             return
@@ -344,7 +325,7 @@ class Room:
                 )
         self._perhaps_finish()
 
-    def _draw(self, rank: int, said: Drawn) -> None:
+    def _draw(self, rank: int, said: messages.Drawn) -> None:
         size = len(self.generation.members)
         if said.step > self.step + AHEAD:  # nobody could draw an earlier one after it
             self.dropped["not a step of now"] += 1
@@ -405,11 +386,11 @@ class Room:
 
     # ----------------------------------------------------------------------------------------- races
 
-    def _race_on(self, seat: Seat, said: Prepared | Raced) -> None:
+    def _race_on(self, seat: Seat, said: messages.Prepared | messages.Raced) -> None:
         assert self.contest is not None, "only a race is raced"
         if self.contest.take(seat.number, said):
             for each in self.generation.members:
-                self._tell(each, Go(self.generation.number))
+                self._tell(each, messages.Go(self.generation.number))
             self._say("go!")
         if self.contest.is_over:
             self.phase = LOBBY
@@ -435,7 +416,7 @@ class Room:
         self.phase, self._opened, self._drawing = GATHERING, self.now, None
         for seat in self.seats.all():
             if seat.state == HERE:
-                self._tell(seat, Gather(self.generation.number, why))
+                self._tell(seat, messages.Gather(self.generation.number, why))
 
     def _close_generation(self) -> None:
         if self.phase == TRAINING and self.step > self.generation.first:
@@ -486,7 +467,7 @@ class Room:
         for rank, seat in enumerate(here):
             self._tell(
                 seat,
-                Train(
+                messages.Train(
                     generation.number, rank, len(here), self.step, plan.steps, text, plan.algorithm, plan.pace, plan.picture,
                 ),
             )  # fmt: skip
@@ -508,7 +489,7 @@ class Room:
         for seat, order in orders:
             self._tell(seat, order)
 
-    def _tell(self, seat: Seat, order: Order) -> None:
+    def _tell(self, seat: Seat, order: messages.Order) -> None:
         self.outbox.append((seat.me, order))
 
     def _say(self, text: str) -> None:

@@ -11,20 +11,4 @@ A lesson that has a `wire.py` can be run so. Its check has the lamp "real wire",
 no file of the learner's ever changed: only the address of the world is another one.
 """
 
-from mtd.course.real_wires.program import LessonWire as LessonWire
-from mtd.course.real_wires.swapping import (
-    FILE as FILE,
-    LIMIT as LIMIT,
-    MQTT as MQTT,
-    NET as NET,
-    RANKS as RANKS,
-    REAL as REAL,
-    SETTLING as SETTLING,
-    SIM as SIM,
-    TCP as TCP,
-    WIRES as WIRES,
-    WireRun as WireRun,
-    demand as demand,
-    has_wires as has_wires,
-    swap_wires as swap_wires,
-)
+from mtd.course.real_wires.swapping import demand as demand, swap_wires as swap_wires

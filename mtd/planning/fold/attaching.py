@@ -6,14 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from minitorch_dist.sim.attachments import (
-    Attachment,
-    OnDevice,
-    WayToRun,
-    WithFaults,
-    WithMemory,
-    WithShapes,
-)
+from minitorch_dist.sim import attachments
 from minitorch_dist.sim.device import Device
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.runner import run as run_all
@@ -29,7 +22,7 @@ FOLDS: Final = (
 
 
 @dataclass(frozen=True)
-class WithFolding(WayToRun):
+class WithFolding(attachments.WayToRun):
     """One rank runs the program for all that do the same. It needs shapes, and it takes devices, memory and timelines
     beside itself."""
 
@@ -38,21 +31,23 @@ class WithFolding(WayToRun):
 
     def run(
         self, fn: Callable[..., T], world_size: int, args: Sequence[Any], kwargs: Mapping[str, Any] | None,
-        attached: Sequence[Attachment], options: dict[str, Any],
+        attached: Sequence[attachments.Attachment], options: dict[str, Any],
     ) -> Report[T]:  # fmt: skip
         """Both halves are runs with these options."""
         options = options | {"memory": None, "device": None, "timelines": False, "shapes": False}
         hardships = options.pop("hardships")
         for each in attached:
-            if isinstance(each, WithMemory):
+            if isinstance(each, attachments.WithMemory):
                 options["memory"] = each.room
-            elif isinstance(each, Device | OnDevice):
+            elif isinstance(each, Device | attachments.OnDevice):
                 options["device"] = each if isinstance(each, Device) else each.devices
             elif isinstance(each, WithTimelines):
                 options["timelines"] = True
-            elif isinstance(each, WithShapes):
+            elif isinstance(each, attachments.WithShapes):
                 options["shapes"] = True
-            elif each is not self and not (isinstance(each, WithFaults) and not each.planned):
+            elif each is not self and not (
+                isinstance(each, attachments.WithFaults) and not each.planned
+            ):
                 raise ValueError(FOLDS)
         if not options["shapes"] or hardships:
             raise ValueError(FOLDS)

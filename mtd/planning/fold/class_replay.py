@@ -25,7 +25,7 @@ from minitorch_dist.sim.fast.pending_collective import LightCollectives
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.sim.topologies import Rails
-from mtd.planning.fold.acts import CallKind, GroupsMade, NotedMessage
+from mtd.planning.fold import acts
 from mtd.planning.fold.classes import SAME_NODE, CollectiveOfClasses, NotAlike, RankClasses
 from mtd.planning.fold.recording import OperationTrace
 from mtd.planning.fold.replaying import Replayer, own_parts
@@ -42,7 +42,7 @@ class RecordedSession(Protocol):
     def trace_of(self, rank: int) -> OperationTrace:
         """The trace of the representative of this rank."""
 
-    def peer(self, act: NotedMessage, rank: int) -> int:
+    def peer(self, act: acts.NotedMessage, rank: int) -> int:
         """The group rank at the other end of a message of this rank."""
 
     def holds(self, found: HeldMessages) -> None:
@@ -194,14 +194,14 @@ class ClassReplayer(Replayer):
         session = replay.session
         super().__init__(session.trace_of(rank), session.peer)
 
-    def _prepare(self, kind: CallKind) -> tuple[PreparedCall, dict[Any, Any]]:
+    def _prepare(self, kind: acts.CallKind) -> tuple[PreparedCall, dict[Any, Any]]:
         group = self.groups[kind.group]
         call = PreparedCall(group, kind.schedule, kind.said, kind.root, kind.nbytes, False)
         of = self.replay_of.classes.collective(kind, self.standing_for)
         call.execute = self.replay_of.bind(call, lambda _: of)
         return call, {}
 
-    def message(self, act: NotedMessage) -> None:
+    def message(self, act: acts.NotedMessage) -> None:
         group, classes = self.groups[act.group], self.replay_of.classes
         ranks = classes.group(act.group, self.standing_for)
         other = int(classes.of[ranks[self.peer(act, self.standing_for)]])
@@ -212,7 +212,7 @@ class ClassReplayer(Replayer):
         else:
             self.works[act.work] = call.begin(act.array)
 
-    def make(self, act: GroupsMade) -> None:
+    def make(self, act: acts.GroupsMade) -> None:
         for _ in own_parts(act).get(self.standing_for, ()):
             index = len(self.groups)
             ranks = self.replay_of.classes.members(index, self.standing_for)

@@ -23,7 +23,7 @@ from minitorch_dist.distributed.schedules import batched_overtaking
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.sim.fast.payloadless import Rows
 from minitorch_dist.sim.topologies import Rails
-from mtd.planning.fold.acts import CallKind, CollectiveBegun, NotedMessage, ObjectsExchanged
+from mtd.planning.fold import acts
 from mtd.planning.fold.rank_number import Table
 from mtd.planning.fold.recording import OperationTrace
 from transports.virtual.topology import Topology, TwoLevel, Uniform
@@ -79,7 +79,7 @@ class RankClasses:
 
     def __init__(
         self, size: int, topology: Topology, trace_of: Callable[[int], OperationTrace],
-        peer: Callable[[NotedMessage, int], int], apart: Callable[[int], Hashable],
+        peer: Callable[[acts.NotedMessage, int], int], apart: Callable[[int], Hashable],
     ) -> None:  # fmt: skip
         """Ranks are of different classes from the start if they differ in their trace or in what `apart` says."""
         self.size, self.trace_of, self.peer = size, trace_of, peer
@@ -128,10 +128,10 @@ class RankClasses:
                 raise NotAlike("ranks that do the same send to each other")
             yield int(self.of[other]), int(self.places.kind(rank, other))
 
-    def _peer(self, message: NotedMessage, rank: int) -> int:
+    def _peer(self, message: acts.NotedMessage, rank: int) -> int:
         return self.group(message.group, rank)[self.peer(message, rank)]
 
-    def _seen(self, kind: CallKind, ranks: tuple[int, ...], rank: int) -> Hashable:
+    def _seen(self, kind: acts.CallKind, ranks: tuple[int, ...], rank: int) -> Hashable:
         """A collective as this rank sees it: the classes of its group, and its own acts."""
         name = self._key(kind), ranks
         found = self._seen_in.get(name)
@@ -151,10 +151,10 @@ class RankClasses:
             found = self._patterns[ranks] = self.places.pattern(np.array(ranks))
         return found
 
-    def _key(self, kind: CallKind) -> Hashable:
+    def _key(self, kind: acts.CallKind) -> Hashable:
         return kind.schedule, kind.root, kind.vector.sizes, kind.vector.itemsize
 
-    def _script(self, kind: CallKind, size: int) -> batched_overtaking.Script:
+    def _script(self, kind: acts.CallKind, size: int) -> batched_overtaking.Script:
         key = self._key(kind), size
         found = self._scripts.get(key)
         if found is None:
@@ -165,7 +165,7 @@ class RankClasses:
             self._scripts[key] = found
         return found
 
-    def _compare(self, kind: CallKind, members: Table) -> list[Hashable]:
+    def _compare(self, kind: acts.CallKind, members: Table) -> list[Hashable]:
         """The acts of each member, in words that are equal for ranks that do the same. Their places in the group, if
         one message cannot stand for those of a class."""
         script, classes = self._script(kind, len(members)), self.of[members]
@@ -216,7 +216,7 @@ class RankClasses:
         """The classes in a group of this rank, each once."""
         return sorted(set(self.of[np.array(self.group(index, rank))].tolist()))
 
-    def collective(self, kind: CallKind, rank: int) -> CollectiveOfClasses:
+    def collective(self, kind: acts.CallKind, rank: int) -> CollectiveOfClasses:
         """One kind of collective in the group of this rank, with one seat for each class."""
         ranks = np.array(self.group(kind.group, rank))
         classes = self.of[ranks]
@@ -226,7 +226,7 @@ class RankClasses:
             found = self._made[key] = self._make(kind, ranks, classes)
         return found
 
-    def _make(self, kind: CallKind, ranks: Table, classes: Table) -> CollectiveOfClasses:
+    def _make(self, kind: acts.CallKind, ranks: Table, classes: Table) -> CollectiveOfClasses:
         script = self._script(kind, len(ranks))
         number = _send_numbers(script)
         seats, first = np.unique(classes, return_index=True)
@@ -290,13 +290,13 @@ def _numbered(words: Sequence[Hashable]) -> tuple[Table, list[int]]:
     return of, first
 
 
-def _kinds(trace: OperationTrace) -> Iterator[CallKind]:
+def _kinds(trace: OperationTrace) -> Iterator[acts.CallKind]:
     """Each kind of collective that the trace has, once."""
     seen: set[Any] = set()
     for act in trace.acts:
-        if isinstance(act, ObjectsExchanged):
+        if isinstance(act, acts.ObjectsExchanged):
             raise NotAlike("the program exchanges objects")
-        if isinstance(act, CollectiveBegun):
+        if isinstance(act, acts.CollectiveBegun):
             kind = act.kind
             key = kind.group, kind.schedule, kind.root, kind.vector.sizes, kind.vector.itemsize
             if kind.schedule.collective == "all_to_all":
@@ -306,11 +306,11 @@ def _kinds(trace: OperationTrace) -> Iterator[CallKind]:
                 yield kind
 
 
-def _messages(trace: OperationTrace) -> Iterator[NotedMessage]:
+def _messages(trace: OperationTrace) -> Iterator[acts.NotedMessage]:
     """One of the messages with each other end, in each direction."""
     seen: set[Any] = set()
     for act in trace.acts:
-        if isinstance(act, NotedMessage):
+        if isinstance(act, acts.NotedMessage):
             key = act.is_send, act.group, act.peer, None if act.peers is None else id(act.peers)
             if key not in seen:
                 seen.add(key)

@@ -17,14 +17,7 @@ from minitorch_dist.sim import device_time
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.tensors import ledger, pools
-from mtd.planning.fold import roles
-from mtd.planning.fold.acts import (
-    CollectiveBegun,
-    DeviceComputing,
-    GroupsMade,
-    NotedMessage,
-    ObjectsExchanged,
-)
+from mtd.planning.fold import acts, roles
 from mtd.planning.fold.class_replay import ClassReplay
 from mtd.planning.fold.classes import NotAlike
 from mtd.planning.fold.peers import PeerContents
@@ -229,7 +222,7 @@ class Recording:
                         f"rank {witness} does not do what rank {role.representative} does: {found}"
                     )
             for place, act in enumerate(first.acts):
-                if isinstance(act, NotedMessage):
+                if isinstance(act, acts.NotedMessage):
                     self._rules[id(act)] = self._rule(place, act, first, role)
 
     def _check_groups(self, trace: OperationTrace, role: Role) -> None:
@@ -244,12 +237,12 @@ class Recording:
                 )
 
     def _rule(
-        self, place: int, act: NotedMessage, trace: OperationTrace, role: Role
+        self, place: int, act: acts.NotedMessage, trace: OperationTrace, role: Role
     ) -> str | Table:
         """How the other end of a message is found on the other ranks of a role."""
         watched = () if self.is_proved else self.watched[role.representative].acts
         same = watched[place] if place < len(watched) else None
-        if isinstance(same, NotedMessage) and same.peers is not None:
+        if isinstance(same, acts.NotedMessage) and same.peers is not None:
             return same.peers
         if roles.uniform(trace.tables[act.group][np.array(role.ranks)]):
             return "equal"
@@ -269,7 +262,7 @@ class Recording:
             )
         return found.pop()
 
-    def peer(self, act: NotedMessage, rank: int) -> int:
+    def peer(self, act: acts.NotedMessage, rank: int) -> int:
         """The other end of a message on this rank: a group rank."""
         rule = self._rules[id(act)]
         if isinstance(rule, np.ndarray):
@@ -331,26 +324,26 @@ def difference(one: OperationTrace, other: OperationTrace) -> str:
 
 def _seen(act: Any, trace: OperationTrace) -> Any:
     """An act without what differs between ranks that do the same."""
-    if isinstance(act, NotedMessage):
+    if isinstance(act, acts.NotedMessage):
         return replace(act, peer=0, peers=None, array=None)
-    if isinstance(act, CollectiveBegun):
+    if isinstance(act, acts.CollectiveBegun):
         kind = act.kind
         arrays = [(str(name[0]), a.shape, a.dtype) for name, a in kind.arrays.items()]
         return (kind.group, kind.schedule, kind.said, kind.root, kind.nbytes, kind.vector.sizes,
                 kind.vector[1:5], len(kind.vector.results or ()), arrays, act.timeout, act.work)  # fmt: skip
-    if isinstance(act, ObjectsExchanged):
+    if isinstance(act, acts.ObjectsExchanged):
         return act.name, act.group, act.root, sorted(act.chunks.values())
-    if isinstance(act, GroupsMade):
+    if isinstance(act, acts.GroupsMade):
         return act.parts, act.timeout, act.backend, act.description
     return act
 
 
 def _words(act: Any) -> str:
-    if isinstance(act, CollectiveBegun):
+    if isinstance(act, acts.CollectiveBegun):
         return str(act.kind.said)
-    if isinstance(act, NotedMessage):
+    if isinstance(act, acts.NotedMessage):
         return f"a {'send' if act.is_send else 'receive'} of {act.dtype}{list(act.shape or ())}"
-    if isinstance(act, DeviceComputing):
+    if isinstance(act, acts.DeviceComputing):
         span = in_words(sum(each.picos for each in act.operations))
         return f"computing for {span} ({len(act.operations)} operations up to {act.operations[-1].name})"
     return type(act).__name__

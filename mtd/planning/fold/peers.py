@@ -13,7 +13,7 @@ import numpy as np
 
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.prepared import PreparedCall
-from mtd.planning.fold.acts import CallKind, NotedMessage
+from mtd.planning.fold import acts
 from mtd.planning.fold.rank_number import Table
 from mtd.planning.fold.roles import CannotFold, RoleTable
 from transports.virtual.clock import VirtualClock
@@ -69,7 +69,7 @@ class PeerContents:
     # ------------------------------------------------------------------------ collectives
 
     def exchange(
-        self, trace: Giver, call: PreparedCall, kind: CallKind, arrays: Mapping[Any, Any]
+        self, trace: Giver, call: PreparedCall, kind: acts.CallKind, arrays: Mapping[Any, Any]
     ) -> None:
         """Give this rank's numbers to a collective, and put its results into `arrays`."""
         copies = {name: array.copy() for name, array in arrays.items()}
@@ -120,7 +120,7 @@ class PeerContents:
 
     # --------------------------------------------------------------------------- messages
 
-    def send(self, trace: Giver, message: NotedMessage, group: Group, content: bytes) -> None:
+    def send(self, trace: Giver, message: acts.NotedMessage, group: Group, content: bytes) -> None:
         if trace.is_again:
             return
         to = group.ranks[message.peer]
@@ -129,7 +129,7 @@ class PeerContents:
             kept.append((to, content))
             self._changed.notify_all()
 
-    def receive(self, trace: Giver, message: NotedMessage, group: Group) -> bytes:
+    def receive(self, trace: Giver, message: acts.NotedMessage, group: Group) -> bytes:
         """The next one from a representative of the sender's role to one of ours."""
         source = group.ranks[message.peer]
 
@@ -150,7 +150,7 @@ class PeerContents:
         return content
 
 
-def _part(arrays: Mapping[Any, Any], place: int, kind: CallKind) -> Any:
+def _part(arrays: Mapping[Any, Any], place: int, kind: acts.CallKind) -> Any:
     """A rank's part of an all_gather."""
     if ("work", place) in arrays:
         return arrays["work", place]

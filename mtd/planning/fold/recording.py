@@ -32,18 +32,7 @@ from minitorch_dist.sim.device_time import ComputeStream, DeviceTime
 from minitorch_dist.tensors import ledger, pools
 from minitorch_dist.tensors.shape_arrays import answers
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
-from mtd.planning.fold.acts import (
-    CallKind,
-    CollectiveBegun,
-    Computed,
-    DeviceComputing,
-    DeviceOperation,
-    GroupsMade,
-    InstantMarked,
-    NotedMessage,
-    ObjectsExchanged,
-    TracedAct,
-)
+from mtd.planning.fold import acts
 from mtd.planning.fold.noted_work import NotedWork
 from mtd.planning.fold.peers import PeerContents
 from mtd.planning.fold.rank_number import RankNumber, Table
@@ -61,7 +50,7 @@ class NotingStream(ComputeStream):
 
     def compute(self, name: str, picos: int, modules: tuple[str, ...] = ()) -> None:
         if picos > 0:
-            self.trace.operations.append(DeviceOperation(name, picos, modules))
+            self.trace.operations.append(acts.DeviceOperation(name, picos, modules))
             self.trace.note_memory()
 
 
@@ -94,7 +83,7 @@ class OperationTrace:
         self.watches = watches  # whether the program's comparisons of ranks split its role
         self.is_again = is_again  # whether it runs for the second time
         self.has_watched = self.is_over = False
-        self.operations: list[DeviceOperation] = []  # since the last other act
+        self.operations: list[acts.DeviceOperation] = []  # since the last other act
         self.acts = ActList(self.operations, told)
         self.works = 0
         self.busy = 0  # picoseconds of `Computed`
@@ -104,7 +93,7 @@ class OperationTrace:
         self.parts: list[list[tuple[int, ...]]] = []  # by group: the ranks of each of its instances
         self.part_of: list[Table] = []  # by group and rank: which of those
         self._counts = np.zeros(len(role_table.of), np.int64)  # of each rank: its groups so far
-        self._kinds: dict[Any, CallKind] = {}
+        self._kinds: dict[Any, acts.CallKind] = {}
         self.stream: NotingStream | None = None
         self.told = told
         self.result: Any = None
@@ -187,7 +176,7 @@ class OperationTrace:
         backend: str, description: str,
     ) -> None:  # fmt: skip
         """New groups, those of others too; `own` are this rank's."""
-        self.acts.append(GroupsMade(tuple(parts), timeout, backend, description))
+        self.acts.append(acts.GroupsMade(tuple(parts), timeout, backend, description))
         self._count([ranks for _, ranks in parts])
         for group in own:
             self._take(group)
@@ -223,7 +212,7 @@ class OperationTrace:
         kind = self._kind(call, arrays)
         self.calls[kind.group] += 1
         work = self._next_work() if how.asynchronous else None
-        self.acts.append(CollectiveBegun(kind, how.timeout, work))
+        self.acts.append(acts.CollectiveBegun(kind, how.timeout, work))
         if first is not None:
             first()
         if own is not None:
@@ -238,7 +227,7 @@ class OperationTrace:
             return None
         return NotedWork(call.group.world, how.output, self, work, "a collective")
 
-    def _kind(self, call: PreparedCall, arrays: Mapping[Any, Any]) -> CallKind:
+    def _kind(self, call: PreparedCall, arrays: Mapping[Any, Any]) -> acts.CallKind:
         index = self.index(call.group)
         bound = call.execute
         assert isinstance(bound, CutCall)
@@ -254,7 +243,7 @@ class OperationTrace:
         if kind is None:
             named = [name for name in arrays if name == ("source", call.rank)]
             is_own = len([name for name in arrays if name != "work"]) == len(named) == 1
-            kind = self._kinds[key] = CallKind(
+            kind = self._kinds[key] = acts.CallKind(
                 index, call.schedule, said, call.root, call.nbytes, bound.vector,
                 {name: answers.like(array) for name, array in arrays.items()},
                 call.rank if is_own or bound.vector.results else None,
@@ -275,7 +264,7 @@ class OperationTrace:
             self.agree(self.tables[index] == root, own == root)
         self.calls[index] += 1
         lengths = {number: len(chunk) for number, chunk in chunks.items()}
-        self.acts.append(ObjectsExchanged(index, name, schedule, root, lengths, own))
+        self.acts.append(acts.ObjectsExchanged(index, name, schedule, root, lengths, own))
         return self.peers.objects(self, index, group, name, chunks, root)
 
     # ---------------------------------------------------------------------------- messages
@@ -317,9 +306,9 @@ class OperationTrace:
     def _message(
         self, is_send: bool, group: Group, peer: int, tag: int, said: Fingerprint, array: Any,
         work: int | None,
-    ) -> NotedMessage:  # fmt: skip
+    ) -> acts.NotedMessage:  # fmt: skip
         peers = peer.table if isinstance(peer, RankNumber) else None
-        message = NotedMessage(
+        message = acts.NotedMessage(
             is_send, self.index(group), int(peer), peers, int(tag), said.operation, array.dtype,
             tuple(array.shape), answers.like(array), work,
         )  # fmt: skip
@@ -332,7 +321,7 @@ class OperationTrace:
             self.told.after.append(_held())
 
     def marks(self, name: str) -> None:
-        self.acts.append(InstantMarked(name))
+        self.acts.append(acts.InstantMarked(name))
 
     def refuse(self, what: str) -> NoReturn:
         refuse(what)
@@ -347,30 +336,30 @@ class OperationTrace:
         """`sim.compute` without a device."""
         if kind == "compute" and picos > 0:
             self.busy += picos
-            self.acts.append(Computed(picos))
+            self.acts.append(acts.Computed(picos))
 
     def __repr__(self) -> str:
         return f"<OperationTrace of rank {self.rank}, {len(self.acts)} acts>"
 
 
-class ActList(list[TracedAct]):
+class ActList(list[acts.TracedAct]):
     """The acts of a trace. Operations of the device that come before an act are one act of their own."""
 
-    def __init__(self, operations: list[DeviceOperation], told: ToldBesides | None) -> None:
+    def __init__(self, operations: list[acts.DeviceOperation], told: ToldBesides | None) -> None:
         super().__init__()
         self._operations, self._told = operations, told
 
-    def append(self, act: TracedAct) -> None:
+    def append(self, act: acts.TracedAct) -> None:
         self.close()
         if self._told is not None:
-            is_call = isinstance(act, CollectiveBegun)
+            is_call = isinstance(act, acts.CollectiveBegun)
             owner = owners.of_call(self._told.devices) if is_call else None
             self._told.append(len(self), owner)
         super().append(act)
 
     def close(self) -> None:
         if self._operations:
-            super().append(DeviceComputing(tuple(self._operations)))
+            super().append(acts.DeviceComputing(tuple(self._operations)))
             self._operations.clear()
 
 

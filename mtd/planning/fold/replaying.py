@@ -17,22 +17,12 @@ from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.sim import device_time, program_calls
 from minitorch_dist.sim.power import slowed
-from mtd.planning.fold.acts import (
-    CallKind,
-    CollectiveBegun,
-    Computed,
-    DeviceComputing,
-    GroupsMade,
-    InstantMarked,
-    NotedMessage,
-    ObjectsExchanged,
-    WorkAwaited,
-)
+from mtd.planning.fold import acts
 from mtd.planning.fold.recording import OperationTrace, ToldBesides
 from mtd.planning.fold.replayed_device import ReplayedStream
 from transports.virtual.clock import VirtualClock
 
-Peer = Callable[[NotedMessage, int], int]
+Peer = Callable[[acts.NotedMessage, int], int]
 
 
 class Replayer:
@@ -53,8 +43,9 @@ class Replayer:
         self.works: dict[int, Work] = {}
         self._prepared: dict[int, tuple[PreparedCall, dict[Any, Any]]] = {}
         self._doing: dict[type, Callable[[Any], None]] = {
-            DeviceComputing: self.compute, Computed: self.be_busy, CollectiveBegun: self.collective,
-            InstantMarked: lambda act: program_calls.mark(act.name), WorkAwaited: self.wait, NotedMessage: self.message, ObjectsExchanged: self.objects, GroupsMade: self.make,
+            acts.DeviceComputing: self.compute, acts.Computed: self.be_busy, acts.CollectiveBegun: self.collective,
+            acts.InstantMarked: lambda act: program_calls.mark(act.name), acts.WorkAwaited: self.wait,
+            acts.NotedMessage: self.message, acts.ObjectsExchanged: self.objects, acts.GroupsMade: self.make,
         }  # fmt: skip
 
     def replay(self) -> None:
@@ -78,23 +69,23 @@ class Replayer:
             if number in told.before:
                 recorder.hold(begin, told.before[number])
             self._doing[type(act)](act)
-            if isinstance(act, DeviceComputing) and told.after:
+            if isinstance(act, acts.DeviceComputing) and told.after:
                 for operation in act.operations:
                     begin += operation.picos  # at full speed
                     recorder.hold(begin, next(after))
 
     # ------------------------------------------------------------------------------ acts
 
-    def compute(self, act: DeviceComputing) -> None:
+    def compute(self, act: acts.DeviceComputing) -> None:
         assert self.stream is not None
         self.stream.compute_all(act.operations, act.together)
 
-    def be_busy(self, act: Computed) -> None:
+    def be_busy(self, act: acts.Computed) -> None:
         picos = slowed(self.clock, act.picos)
         if picos:
             self.clock.pause(picos)
 
-    def collective(self, act: CollectiveBegun) -> None:
+    def collective(self, act: acts.CollectiveBegun) -> None:
         found = self._prepared.get(id(act.kind))
         if found is None:
             found = self._prepared[id(act.kind)] = self._prepare(act.kind)
@@ -106,7 +97,7 @@ class Replayer:
         assert work is not None
         self.works[act.work] = work
 
-    def _prepare(self, kind: CallKind) -> tuple[PreparedCall, dict[Any, Any]]:
+    def _prepare(self, kind: acts.CallKind) -> tuple[PreparedCall, dict[Any, Any]]:
         """The representative's call, as a call of this rank's group."""
         group = self.groups[kind.group]
         own, vector, arrays = group.rank(), kind.vector, dict(kind.arrays)
@@ -121,12 +112,12 @@ class Replayer:
         call.execute = self.engine.bind(call, lambda _: vector)
         return call, arrays
 
-    def wait(self, act: WorkAwaited) -> None:
+    def wait(self, act: acts.WorkAwaited) -> None:
         work = self.works.pop(act.work, None)
         if work is not None:
             work.wait()
 
-    def message(self, act: NotedMessage) -> None:
+    def message(self, act: acts.NotedMessage) -> None:
         group = self.groups[act.group]
         kind: Any = PreparedSend if act.is_send else PreparedReceive
         peer = self.peer(act, self.rank)
@@ -136,7 +127,7 @@ class Replayer:
         else:
             self.works[act.work] = call.begin(act.array)
 
-    def objects(self, act: ObjectsExchanged) -> None:
+    def objects(self, act: acts.ObjectsExchanged) -> None:
         group: Any = self.groups[act.group]
         own = group.rank()
         chunks = {
@@ -145,7 +136,7 @@ class Replayer:
         }
         object_collectives.travel(group, act.name, act.schedule, chunks, act.root)
 
-    def make(self, act: GroupsMade) -> None:
+    def make(self, act: acts.GroupsMade) -> None:
         for number in own_parts(act).get(self.rank, ()):
             name, ranks = act.parts[number]
             self.groups.append(
@@ -159,7 +150,7 @@ class Replayer:
 
 
 @cache
-def own_parts(act: GroupsMade) -> dict[int, Sequence[int]]:
+def own_parts(act: acts.GroupsMade) -> dict[int, Sequence[int]]:
     """Which of these groups each rank is in."""
     found: dict[int, list[int]] = {}
     for number, (_, ranks) in enumerate(act.parts):

@@ -9,12 +9,19 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import json
 import linecache
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
+
+
+def code_of(text: str) -> list[str]:
+    """The code cells of a notebook's file."""
+    cells = json.loads(text)["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
 class CellFailed(Exception):
