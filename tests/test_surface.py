@@ -70,7 +70,7 @@ models.resnet.Bottleneck models.ConvNet
 
 
 PARALLEL = """
-nn.DataParallel nn.parallel.DistributedDataParallel nn.parallel.DataParallel
+nn.DataParallel nn.SyncBatchNorm nn.parallel.DistributedDataParallel nn.parallel.DataParallel
 nn.parallel.distributed.DistributedDataParallel nn.parallel.data_parallel nn.parallel.replicate
 nn.parallel.scatter nn.parallel.gather nn.parallel.parallel_apply nn.parallel.comm.reduce_add
 nn.parallel.DistributedDataParallel.no_sync

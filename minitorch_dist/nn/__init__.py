@@ -97,8 +97,11 @@ from minitorch_dist.nn.parameter import Buffer as Buffer, Parameter as Parameter
 
 def __getattr__(name: str) -> Any:
     """The names that need `distributed` are imported when they are used."""
-    if name == "DataParallel":
+    if name in _PARALLEL:
         return getattr(importlib.import_module("minitorch_dist.nn.parallel"), name)
     if name == "parallel":
         return importlib.import_module("minitorch_dist.nn.parallel")
     raise not_offered.no_name(__name__, name)
+
+
+_PARALLEL = ("DataParallel", "SyncBatchNorm")

@@ -7,8 +7,10 @@ buckets          which gradients travel together; into a bucket and out of it
 unused           parameters without a gradient
 join_hook        a rank without inputs
 agreement        that all ranks hold the same model; `arguments`: what one may ask for
+sync_batchnorm   batch normalisation over the batches of all ranks
 """
 
 from minitorch_dist.distributed.ddp.module import (
     DistributedDataParallel as DistributedDataParallel,
 )
+from minitorch_dist.distributed.ddp.sync_batchnorm import SyncBatchNorm as SyncBatchNorm
