@@ -8,13 +8,12 @@
 
 Where all ranks share a host they listen on loopback only; otherwise each uses the address from
 which it reaches the store (or the network card named by MINITORCH_DIST_INTERFACE, or by
-GLOO_SOCKET_IFNAME). Nothing is encrypted: between hosts that do not trust what lies between them, take a tunnel.
+GLOO_SOCKET_IFNAME). With certificates everything after the handshake is encrypted (`tls`).
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import select
 import socket
 from collections.abc import Callable, Sequence
@@ -25,9 +24,9 @@ from transports.clock import ASIDE, PICO, SYSTEM, Clock, Deadline, Yielding
 from transports.contract import Inbox, Store
 from transports.costs import MessageCosts
 from transports.driven import DrivenTransport
-from transports.errors import DistError, PeerLost, TransportClosed, TrustError
+from transports.errors import DistError, PeerLost, TransportClosed
 from transports.frames import Buffer, flat
-from transports.sockets import endpoints, links, liveness
+from transports.sockets import endpoints, links, liveness, tls
 from transports.sockets.farewell import say_goodbye
 from transports.sockets.links import PeerConnection
 from transports.sockets.liveness import SLICE
@@ -35,11 +34,6 @@ from transports.sockets.mesh import ConnectionMesh
 
 SPINS = 40  # looks at the sockets before the system is asked to wake us (but see `clock.ASIDE`)
 JOINED = 1 << 12  # bytes up to which copying a payload behind its header is faster than a list
-OPTIONS = {"rank", "world_size"}  # what torch's addresses may carry, read elsewhere
-UNENCRYPTED = (
-    "tcp does not encrypt. Let the connections of the ranks go through a tunnel (WireGuard, ssh -L), and leave out "
-    "certificates, also MINITORCH_DIST_TLS_CERTIFICATE"
-)
 _log = logging.getLogger("transports.tcp")
 CUT = (
     "this rank was interrupted in the middle of receiving from it, and what follows cannot be read"
@@ -57,11 +51,7 @@ class TcpTransport(DrivenTransport):
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
     ) -> None:
         super().__init__(rank, world_size, address, clock)
-        unknown = sorted(set(endpoints.split(self.address)[2]) - OPTIONS)
-        if "certificate" in unknown or "MINITORCH_DIST_TLS_CERTIFICATE" in os.environ:
-            raise TrustError(UNENCRYPTED)
-        if unknown:
-            raise ValueError(f"tcp has no options, and {self.address!r} has {', '.join(unknown)}")
+        self._tls = tls.find(endpoints.split(self.address)[2])
         self._links: dict[int, PeerConnection] = {}
         self._by_file: dict[int, PeerConnection] = {}
         self._poll = select.poll()  # touched only by the thread that drives
@@ -75,7 +65,7 @@ class TcpTransport(DrivenTransport):
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         deadline = self.clock.deadline(timeout)
-        mesh = ConnectionMesh(self.rank, self.world_size, store, self.clock, deadline)
+        mesh = ConnectionMesh(self.rank, self.world_size, store, self._tls, self.clock, deadline)
         mesh.join(endpoints.split(self.address)[0] or _host_of(store))
         self.host, self.port, self._refused = mesh.host, mesh.port, mesh.refused
         self._links = mesh.links
@@ -302,7 +292,7 @@ class TcpTransport(DrivenTransport):
         where = endpoints.shown(self.host, self.port) if self.port else "nowhere"
         return (
             f"<TcpTransport rank {self.rank} of {self.world_size} at {where}, {self._state}"
-            f"{told}{self._refused}>"
+            f"{', TLS' if self._tls else ''}{told}{self._refused}>"
         )
 
 

@@ -152,6 +152,13 @@ def test_over_mqtt(is_send: bool, payload: bytes, step: int, broker: Broker) -> 
     assert interrupted_over(broker.address, payload, is_send, step) > 10
 
 
+@pytest.mark.parametrize(("payload", "step"), [(SHORT, 1), (LONG, 31)], ids=["short", "long"])
+@pytest.mark.parametrize("is_send", [True, False], ids=["send", "receive"])
+def test_over_tls(is_send: bool, payload: bytes, step: int) -> None:
+    certificate = Path(__file__).with_name("job.pem")
+    assert interrupted_over(f"tcp://?certificate={certificate}", payload, is_send, step) > 10
+
+
 def receive_interrupted(
     ends: list[Transport], desks: list[Desk], payload: bytes, at: int
 ) -> Injection:

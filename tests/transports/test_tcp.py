@@ -8,7 +8,7 @@ import pytest
 
 from transports import conformance
 from transports.conformance.bench import Tray
-from transports.errors import PeerLost, TrustError
+from transports.errors import PeerLost
 from transports.stores.store import HashStore
 from transports.tcp import TcpTransport
 
@@ -57,16 +57,3 @@ def test_a_send_loses_its_patience_with_one_who_takes_nothing() -> None:
 @pytest.mark.parametrize("world_size", [2, 3, 5])
 def test_it_keeps_the_contract_between_processes(world_size: int) -> None:
     conformance.check(conformance.in_processes(make), [world_size])
-
-
-def test_a_certificate_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody shall believe that it is used."""
-    with pytest.raises(TrustError, match=r"tcp does not encrypt.*WireGuard"):
-        TcpTransport(0, 1, "tcp://?certificate=job.pem")
-    monkeypatch.setenv("MINITORCH_DIST_TLS_CERTIFICATE", "job.pem")
-    with pytest.raises(TrustError, match=r"tcp does not encrypt.*WireGuard"):
-        TcpTransport(0, 1, "tcp://")
-    monkeypatch.delenv("MINITORCH_DIST_TLS_CERTIFICATE")
-    with pytest.raises(ValueError, match=r"tcp has no options, and .* has compression"):
-        TcpTransport(0, 1, "tcp://?compression=1")
-    TcpTransport(0, 1, "tcp://localhost:1?rank=0&world_size=1")

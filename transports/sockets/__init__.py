@@ -3,6 +3,7 @@
     endpoints      hosts, ports and interfaces: where to listen, and the error when that fails
     handshake      both ends prove that they hold the job's key
     auth_listener  the listener, which tells nothing to a stranger without that proof
+    tls            encryption, where it is asked for; it begins after the proof
     liveness       whether the other host is still there
     links          one connection: the arriving stream is cut into messages, sends stay whole
     mesh           how all pairs of ranks connect

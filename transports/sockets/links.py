@@ -8,6 +8,8 @@ its pieces, through a scratch buffer.
 from __future__ import annotations
 
 import socket
+import ssl
+import sys
 from contextlib import suppress
 
 from transports import frames
@@ -50,13 +52,16 @@ class PeerConnection:
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
         self._end = 0  # of what is in the buffer and not yet cut
+        # poll does not see what TLS has read and decrypted already: there we read to the end
+        self._is_plain = not isinstance(incoming, ssl.SSLSocket)
+        self._reads = READS if self._is_plain else sys.maxsize
         self._sink: Sink | None = None
         self._left = 0  # bytes of the present message that are still to come
 
     def receive(self, inbox: Inbox, scratch: memoryview) -> bool:
         """Take in what has arrived; whether anything was delivered. EOFError at the end."""
         delivered = False
-        for _ in range(READS):
+        for _ in range(self._reads):
             try:
                 if self._left:
                     self._fill(scratch)
@@ -68,7 +73,7 @@ class PeerConnection:
                         raise EOFError
                     self._end += got
                     delivered |= self._cut(inbox)
-                    if got < len(view) and not self._left:
+                    if got < len(view) and not self._left and self._is_plain:
                         break
             except BlockingIOError:
                 break

@@ -23,6 +23,7 @@ from transports.sockets import endpoints, links
 from transports.sockets.auth_listener import AuthListener, dial
 from transports.sockets.handshake import Claim
 from transports.sockets.links import PeerConnection
+from transports.sockets.tls import Tls
 
 SLICE = 1.0  # seconds between two looks at the deadline
 
@@ -31,10 +32,11 @@ class ConnectionMesh:
     """One rank's connections to all others, while they are being made."""
 
     def __init__(
-        self, rank: int, world_size: int, store: Store, clock: Clock, deadline: Deadline
-    ) -> None:
+        self, rank: int, world_size: int, store: Store, tls: Tls | None, clock: Clock,
+        deadline: Deadline,
+    ) -> None:  # fmt: skip
         self.rank, self.world_size = rank, world_size
-        self._store, self._clock, self._deadline = store, clock, deadline
+        self._store, self._tls, self._clock, self._deadline = store, tls, clock, deadline
         self._key = world_key("tcp transport")
         # Those who share a store may be different scripts; a launcher's id is the same all the same.
         self._job = replace(job.here(world_size, rank), script="")
@@ -64,9 +66,17 @@ class ConnectionMesh:
             listener.close()
 
     def _show_cards(self) -> list[list[str]]:
-        """Host, port, a random mark, and the kind of connection (there is one) of every rank."""
-        card = f"{self.host} {self.port} {os.urandom(8).hex()} plain"
-        return [card.split() for card in self._exchange("tcp", card)]
+        """Host, port, a random mark, and the kind of connection, of every rank."""
+        kind = "encrypted" if self._tls else "plain"
+        card = f"{self.host} {self.port} {os.urandom(8).hex()} {kind}"
+        cards = [card.split() for card in self._exchange("tcp", card)]
+        others = [rank for rank, card in enumerate(cards) if card[3] != kind]
+        if others:
+            raise ConnectError(
+                f"rank {self.rank} is {kind}, and ranks {rendezvous.listed(others)} are not: "
+                "give all ranks the same address and the same MINITORCH_DIST_TLS_CERTIFICATE"
+            )
+        return cards
 
     def _exchange(self, name: str, card: str) -> list[str]:
         cards = rendezvous.exchange(
@@ -83,7 +93,7 @@ class ConnectionMesh:
             raise
         except DistNetworkError as error:
             raise self._missed([peer], f" ({error})") from error
-        self._add(peer, connection)
+        self._add(peer, connection, is_listener=False)
 
     def _let_in(self, listener: AuthListener, world: bytes) -> None:
         """Wait for the ranks above us."""
@@ -94,7 +104,7 @@ class ConnectionMesh:
             left = self._deadline.left()
             for connection, claim in listener.wait(SLICE if left is None else min(left, SLICE)):
                 if claim.dst == self.rank and claim.world == world and claim.src in missing:
-                    self._add(claim.src, connection)
+                    self._add(claim.src, connection, is_listener=True)
                     missing.remove(claim.src)
                 else:
                     connection.close()
@@ -103,7 +113,9 @@ class ConnectionMesh:
         seconds = self._deadline.elapsed()
         return rendezvous.missed("tcp", self.rank, self.world_size, ranks, seconds, why)
 
-    def _add(self, peer: int, connection: socket.socket) -> None:
+    def _add(self, peer: int, connection: socket.socket, is_listener: bool) -> None:
+        if self._tls is not None:
+            connection = self._tls.wrap(connection, is_listener, self._clock)
         links.prepare(connection)
         self.links[peer] = PeerConnection(peer, connection, connection, self._clock)
 
