@@ -197,7 +197,7 @@ def _join(
     if "visit" in place.given:
         place.given["visit"](here)
     if "store" not in place.given:
-        here.at_end.append(_sign_tracebacks(rank))
+        here.at_end.append(_sign_tracebacks(rank, place.given.get("is_signed", False)))
         if "leaves" not in place.given:
             place.given["leaves"] = True
             atexit.register(_leave_with_the_process, place, os.getpid())
@@ -296,8 +296,9 @@ def _end(place: world.WorldScope) -> None:
         group.join()
     if here.mailbox.recorder is not None:
         here.mailbox.recorder.close()
-    with suppress(DistError, OSError):  # the master left first, and its store with it
-        _sign_off(here)
+    if here.signs_off:
+        with suppress(DistError, OSError):  # the master left first, and its store with it
+            _sign_off(here)
     if here.own_store is not None:
         here.own_store.close()
 
@@ -334,17 +335,23 @@ def confess(error: BaseException) -> None:
     here.transport.patience = patience
 
 
-def _sign_tracebacks(rank: int) -> Callable[[], None]:
-    """Put `[rank3]:` before each line of an uncaught exception. The result takes that back."""
+def _write(sign: str, text: str) -> None:
+    sys.stderr.write("".join(f"{sign}: {line}\n" if line else "\n" for line in text.splitlines()))
+    sys.stderr.flush()
+
+
+def _sign_tracebacks(rank: int, is_signed: bool) -> Callable[[], None]:
+    """Put `[rank3]:` before each line of an uncaught exception, unless somebody else does. The result takes that back."""
     before = sys.excepthook
 
     def signed(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
         traces.shorten(error)
-        lines = traces.shown(error).splitlines()
-        sys.stderr.write("".join(f"[rank{rank}]: {line}\n" if line else "\n" for line in lines))
-        sys.stderr.flush()
+        if is_signed:
+            before(kind, error, error.__traceback__)
+        else:
+            _write(f"[rank{rank}]", traces.shown(error))
         confess(error)
 
     def undo() -> None:

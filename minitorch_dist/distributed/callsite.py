@@ -16,7 +16,8 @@ OURS = tuple(
     str(Path(__file__).parents[2] / name) + os.sep
     for name in ("minitorch_dist", "transports", "mtd")
 )
-_BETWEEN = (contextlib.__file__, functools.__file__)  # files whose code calls us for the user
+# Files whose code calls us for the user; `add_library` adds to them.
+_between: list[str] = [contextlib.__file__, functools.__file__]
 # By the code's address (its hash is that of all its constants); the code is kept, so that it stays there.
 _inside: dict[int, bool] = {}
 _codes: list[CodeType] = []
@@ -35,10 +36,22 @@ def callsite(ours: int = 0) -> str:
     return _sites.get(where) or _site(where, frame)
 
 
+def add_library(folder: str) -> None:
+    """Code in this folder calls us for the user, too."""
+    if folder not in _between:
+        _between.append(folder)
+        _inside.clear()
+
+
+def inside() -> tuple[str, ...]:
+    """The beginnings of the paths of code where no user stands."""
+    return (*OURS, *_between, "<frozen")
+
+
 def _is_inside(frame: FrameType) -> bool:
     """Whether a frame's code is the library's, or runs for the library."""
     code = frame.f_code
-    is_ours = code.co_filename.startswith((*OURS, *_BETWEEN, "<frozen"))
+    is_ours = code.co_filename.startswith(inside())
     _codes.append(code)
     found = _inside[id(code)] = is_ours and not frame.f_globals.get("PROGRAM", False)
     return found

@@ -38,6 +38,18 @@ def copied_where_shared(inputs: Sequence[Array], outputs: Sequence[Array]) -> li
     return kept
 
 
+def in_one_piece(own: Array) -> Array:
+    """An array to write results into: the given one if it is contiguous, or else a copy, to be copied back."""
+    if own.flags.c_contiguous and own.flags.writeable:
+        return own
+    if overlaps_itself(own):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
+    return own.copy(order="C")
+
+
 def overlaps_itself(array: Array) -> bool:
     """Whether two of its elements are one."""
     reach = array.itemsize

@@ -7,20 +7,18 @@ shown, and said to be; TORCH_DISTRIBUTED_DEBUG=DETAIL shows them.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import traceback
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from minitorch_dist.distributed.callsite import OURS
+from minitorch_dist.distributed import callsite
 from minitorch_dist.distributed.exceptions import DistError
 from transports import errors
 
 VARIABLE: Final = "TORCH_DISTRIBUTED_DEBUG"
 SHORT: Final = 60  # characters of an error that is told in full elsewhere
-_INSIDE: Final = (*OURS, contextlib.__file__)
 
 
 def shown(error: BaseException) -> str:
@@ -49,8 +47,8 @@ def shorten(error: BaseException) -> None:
     while trace is not None:
         frames.append(trace)
         trace = trace.tb_next
-    kept = len(frames)
-    while kept and frames[kept - 1].tb_frame.f_code.co_filename.startswith(_INSIDE):
+    kept, inside = len(frames), callsite.inside()
+    while kept and frames[kept - 1].tb_frame.f_code.co_filename.startswith(inside):
         kept -= 1
     if kept and len(frames) - kept < 2:
         return

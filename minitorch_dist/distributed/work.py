@@ -41,6 +41,11 @@ class Work:
         self._is_known = False  # to the caller: that it is over
         self._future: Future[Any] | None = None
 
+    @property
+    def is_virtual(self) -> bool:
+        """Whether it goes on in virtual time."""
+        return self._world.clock.is_virtual
+
     def wait(self, timeout: timedelta | float | None = None) -> bool:
         """True once it is done; raises what went wrong, or DistTimeout."""
         self._finish(seconds_of(timeout))

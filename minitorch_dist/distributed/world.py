@@ -39,6 +39,7 @@ class World:
         self.group_count = 0
         self.default_group: Any = None
         self.own_store: Store | None = None  # to be closed with this world
+        self.signs_off = True  # in the store, when it ends: so that its ranks may come again
         self.at_end: list[Callable[[], None]] = []  # what to call when it ends, last first
         self.channels: list[GroupChannel] = []  # the latest, also of groups that are no more
         self.has_parted = False  # or must not, since something has failed (see `exit_check`)

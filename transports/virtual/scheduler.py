@@ -48,6 +48,9 @@ class Scheduler:
         self.at_rest: Callable[[], bool] | None = None
         """Asked when nothing will happen any more but timeouts: whether it has made something happen."""
         self.switches = 0
+        self.exchanged: Callable[[], Callable[[], None]] | None = None
+        """Called by a thread that stops: it keeps what belongs to its rank in the process (generators of random numbers),
+        and the result, called when the thread goes on, puts it back."""
         self.remark: Callable[[int], str] | None = None  # of each rank, beside a deadlock's report
         self.cause: Callable[[], str] | None = None  # of a deadlock, by what the ranks called
 
@@ -195,7 +198,12 @@ class Scheduler:
         self._current = chosen = self._choose()
         if chosen is not me and chosen is not None:
             self.switches += 1
+            if self.exchanged is None:
+                me.hand_over(chosen)
+                return
+            put_back = self.exchanged()
             me.hand_over(chosen)
+            put_back()
 
     def _pass_on(self) -> None:
         """Let others run; the caller will not run again."""

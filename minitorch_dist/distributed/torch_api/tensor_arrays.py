@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed.mail.receives import Array
-from minitorch_dist.distributed.overlaps import overlaps_itself
+from minitorch_dist.distributed.overlaps import in_one_piece
 from minitorch_dist.tensors.core.base import TensorBase
 
 
@@ -70,15 +70,7 @@ def to_send(tensor: TensorBase, beside: Array | None = None) -> Array:
 def to_write(tensor: TensorBase) -> tuple[Array, Callable[[], None]]:
     """An array in one piece that holds the tensor's values; call the function when it was written."""
     own, storage = tensor.array, tensor.storage
-    if own.flags.c_contiguous and own.flags.writeable:
-        array = own
-    elif overlaps_itself(own):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location. Please clone() the tensor before performing the operation."
-        )
-    else:
-        array = own.copy(order="C")
+    array = in_one_piece(own)
 
     def written() -> None:
         if array is not own:
