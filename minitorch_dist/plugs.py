@@ -2,6 +2,7 @@
 
 fold       one rank runs the program for all that do the same; the planner brings it (`mtd.planning.fold`)
 timelines  the work of each rank with its times, and the chain that a run's time is (`mtd.timelines`)
+pytorch    the program is PyTorch's: its groups, its generators and its environment are each rank's (`minitorch_dist.pytorch`)
 pages      a run is written as a page or a trace, and a journal is drawn; the command brings it (`mtd.pages`)
 """
 
@@ -14,6 +15,7 @@ GROUP: Final = "minitorch_dist.sim"
 BROUGHT_BY: Final = {
     "fold": "mtd.planning.fold",
     "pages": "mtd.pages",
+    "pytorch": "minitorch_dist.pytorch.simulated",
     "timelines": "mtd.timelines",
 }
 _registered: dict[str, Any] = {}

@@ -54,9 +54,10 @@ class RunPart:
 
 
 class OneOfItsKind:
-    """An attachment of which a run takes one."""
+    """An attachment of which a run takes one, and none of the kinds that it excludes."""
 
     kind = ""
+    excludes: tuple[str, ...] = ()
 
 
 class WayToRun(OneOfItsKind):
@@ -96,6 +97,12 @@ def demand_one_of_each(attachments: Sequence[Attachment]) -> None:
                 f"with_= lists what attaches to a run, such as sim.gpu(…), sim.timelines() or a function of the stage, "
                 f"not {each!r}"
             )
+    for each in attachments:
+        for other in getattr(each, "excludes", ()):
+            if found[other]:
+                raise ValueError(
+                    f"{other} does not go with {each.kind}: it is made for this library's tensors"  # type: ignore[union-attr]
+                )
     if found["timelines"] and found["journal"]:
         raise ValueError(
             "timelines and a journal are two ways to write a run down; say one of them"

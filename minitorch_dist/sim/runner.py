@@ -22,6 +22,7 @@ from minitorch_dist.sim.device_time import Devices
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.running import run_all
 from minitorch_dist.sim.stage import SimulationStage
+from minitorch_dist.sim.torch_programs import uses_torch
 from transports.faults.plans import Fault
 from transports.virtual.fault_injector import Plan
 from transports.virtual.network import Network
@@ -114,6 +115,10 @@ def run(
         attached.append(plugs.find("timelines").WithTimelines())
     if shapes:
         attached.append(WithShapes())
+    is_torchs = any(getattr(each, "kind", "") == "pytorch" for each in attached)
+    if engine in ("auto", "threads") and (is_torchs or uses_torch(fn)):
+        engine = "threads"  # torch keeps its state by thread
+        attached += [] if is_torchs else [plugs.find("pytorch").WithPyTorch()]
     if fold:
         attached.append(plugs.find("fold").WithFolding(fold))
     attachments.demand_one_of_each(attached)

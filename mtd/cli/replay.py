@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
 
 from minitorch_dist import sim
 from minitorch_dist.sim import replay_token
@@ -28,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
         scripts.check(arguments.script)
         scripts.warn_of_strays(arguments)
         replay_token.parse(arguments.token)
-    program = partial(scripts.play, arguments.script, arguments.arguments)
+    program = scripts.program(arguments.script, arguments.arguments)
     try:
         with lessons_for(arguments.script):
             report = sim.replay(arguments.token, program, net=arguments.net)

@@ -7,11 +7,11 @@
     mtd run --ranks 8 --device h100 --chakra step train.py    # writes step.0.et … for other simulators
     mtd run --net two_level:nodes=2,gpus=4,intra=2us/450GB/s,inter=5us/400Gb/s step.0.et    # such a trace again
     mtd run --ranks 8 --seeds 1000 train.py --epochs 3        # explore; shows the smallest failure
-    mtd run --ranks 4 --net tcp:// --faults "drop=0.01" train.py
+    mtd run --ranks 4 --net tcp:// train.py                   # real processes
 
 Arguments after the script are the script's, as with torchrun.
 A plan is a file with one fault in each line (`drop=0.01,src=0`, see `transports.faults.plans`), or its lines
-with semicolons between them. Over a real network faults happen as well as they can.
+with semicolons between them. Faults happen on simulated networks. A script that imports PyTorch runs on PyTorch.
 In a folder of the course a script may say `from ring import all_reduce`: yours, once it has no blanks, else ours.
 """
 
@@ -85,8 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
-    program = partial(scripts.play, arguments.script, arguments.arguments)
-    program.__name__ = arguments.script  # type: ignore[attr-defined]
+    program = scripts.program(arguments.script, arguments.arguments)
     if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
         if faults:
             raise Refused(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from minitorch_dist.distributed.callsite import OURS
@@ -31,6 +33,36 @@ def play(path: str, arguments: Sequence[str] = ()) -> None:
     except SystemExit as end:
         if end.code not in (None, 0):
             raise RuntimeError(f"{path} ended with sys.exit({end.code!r})") from end
+
+
+def program(path: str, arguments: Sequence[str] = ()) -> partial[None]:
+    """The script as a function for `sim.run`, which asks it whether the script is written for PyTorch itself."""
+    made = partial(play, path, arguments)
+    made.__name__ = path  # type: ignore[attr-defined]
+    made.uses_torch = imports_torch(Path(path), set())  # type: ignore[attr-defined]
+    return made
+
+
+def imports_torch(file: Path, seen: set[Path]) -> bool:
+    """Whether a script imports the real torch, or a file beside it which the script imports does."""
+    seen.add(file)
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return False
+    names = [name for node in ast.walk(tree) for name in _imported(node)]
+    if any(name.partition(".")[0] == "torch" for name in names):
+        return True
+    beside = {file.parent / f"{name.replace('.', '/')}.py" for name in names} - seen
+    return any(imports_torch(each, seen) for each in sorted(beside) if each.is_file())
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [each.name for each in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return [node.module]
+    return []
 
 
 def check(path: str) -> None:

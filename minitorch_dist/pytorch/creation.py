@@ -1,0 +1,101 @@
+"""How torch's process groups begin and end: its store becomes a world of ours, its lists of ranks our groups.
+
+init_process_group("mtd") ──► a world, and its default group
+new_group([0, 2])         ──► a group of that world
+new_group(backend="mtd")  ──► where the default group is gloo's: a world of these ranks alone
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+import torch.distributed as torch_dist
+
+from minitorch_dist.distributed import bootstrap, world
+from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurProcessGroup
+from minitorch_dist.distributed.world import World, WorldScope
+from minitorch_dist.pytorch.errors import torch_errors
+from minitorch_dist.pytorch.process_group import ProcessGroup
+from minitorch_dist.pytorch.torch_store import TorchStore
+from transports import registry
+from transports.stores.store import PrefixStore, Store
+
+VARIABLE: Final = "MTD_TRANSPORT"
+
+
+def create(asked: Any, options: Any) -> ProcessGroup:
+    """The process group that torch asks for: `asked` has its store, its ranks and this rank among them."""
+    with torch_errors():
+        ranks = list(asked.global_ranks_in_group)
+        if not ranks:
+            return _new_world(asked, world.place(), options)
+        default = torch_dist.group.WORLD
+        if isinstance(default, ProcessGroup):
+            return _new_group(default.ours.world, asked, ranks, options)
+        return _new_world(asked, WorldScope(), options)
+
+
+def _new_world(asked: Any, place: WorldScope, options: Any) -> ProcessGroup:
+    is_virtual = place.clock.is_virtual  # then the run has a store and a wire
+    store = None if is_virtual else _part_of(asked.store, place)
+    method, wire = ("env://", None) if is_virtual else (None, _transport())
+    place.given["is_signed"] = True  # torch puts [rank0] before the lines of an uncaught error
+    with world.StandingIn(place):
+        here = bootstrap.init(
+            wire,
+            method,
+            asked.timeout,
+            asked.group_size,
+            asked.group_rank,
+            store,
+            OurProcessGroup,
+            options,
+        )
+    # The store may be gone when this rank leaves, and torch's client says so on the screen.
+    here.signs_off = is_virtual
+    return ProcessGroup(here.default_group, partial(_leave, place))
+
+
+def _part_of(store: Any, place: WorldScope) -> Store:
+    """A part of torch's store for this world: the next one begins with none of its keys."""
+    count = place.given["torch worlds"] = place.given.get("torch worlds", 0) + 1
+    return PrefixStore(f"world {count}", TorchStore(store))
+
+
+def _leave(place: WorldScope) -> None:
+    with world.StandingIn(place):
+        bootstrap.leave(place)
+
+
+def _new_group(here: World, asked: Any, ranks: list[int], options: Any) -> ProcessGroup:
+    """Torch has agreed on its name and its ranks, so nobody needs to meet."""
+    ours = OurProcessGroup(
+        here, f"torch/{asked.group_id}", ranks, _seconds(asked.timeout), "mtd", options=options
+    )
+    return ProcessGroup(ours, partial(_close, ours))
+
+
+def _close(ours: Group) -> None:
+    ours.shutdown()
+    ours.join()
+
+
+def _seconds(timeout: timedelta) -> float:
+    return timeout.total_seconds()
+
+
+def _transport() -> str | None:
+    """The wire: the variable's, or else the launcher's, or else TCP."""
+    wanted = os.environ.get(VARIABLE)
+    if wanted:
+        scheme = registry.scheme_of(wanted)
+        if scheme not in registry.known():
+            raise ValueError(
+                f"{VARIABLE}={wanted}: there is no transport {scheme!r}; take one of "
+                f"{', '.join(f'{name}://' for name in registry.known())}"
+            )
+    return wanted or None

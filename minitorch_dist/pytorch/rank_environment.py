@@ -1,0 +1,79 @@
+"""`os.environ` of simulated ranks: each sees the process's variables, and over them its own (RANK, …)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+from minitorch_dist.distributed import world
+
+_GONE = object()  # a variable that this rank has deleted
+
+
+class RankEnvironment(MutableMapping[Any, Any]):
+    """Takes the place of the table behind `os.environ`. Its keys are encoded as that one's are."""
+
+    def __init__(self) -> None:
+        self._process: dict[Any, Any] = os.environ._data  # type: ignore[attr-defined]
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        before = dict(self._process)
+        os.environ._data = self  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            os.environ._data = self._process  # type: ignore[attr-defined]
+            self._undo_for_c(before)
+
+    def _undo_for_c(self, before: dict[Any, Any]) -> None:
+        """What ranks set went to C's table too, which is one for all."""
+        for key in self._changed:
+            if key in before:
+                os.putenv(key, before[key])
+            else:
+                os.unsetenv(key)
+
+    _changed: set[Any] = set()
+
+    def _own(self) -> dict[Any, Any] | None:
+        given = world.place().given
+        found = given.get("environment")
+        if found is None:
+            return None
+        if "environment in bytes" not in given:
+            encode = os.environ.encodekey
+            given["environment in bytes"] = {
+                encode(key): encode(value) for key, value in found.items()
+            }
+        return given["environment in bytes"]  # type: ignore[no-any-return]
+
+    def __getitem__(self, key: Any) -> Any:
+        own = self._own()
+        found = self._process[key] if own is None or key not in own else own[key]
+        if found is _GONE:
+            raise KeyError(key)
+        return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        own = self._own()
+        self._changed.add(key)
+        (self._process if own is None else own)[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        self[key]  # KeyError if it is not there
+        own = self._own()
+        self._changed.add(key)
+        if own is None:
+            del self._process[key]
+        else:
+            own[key] = _GONE
+
+    def __iter__(self) -> Iterator[Any]:
+        own = self._own() or {}
+        yield from (key for key in {**self._process, **own} if own.get(key) is not _GONE)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

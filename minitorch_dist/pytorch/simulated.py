@@ -1,0 +1,187 @@
+"""Real PyTorch programs on simulated ranks: threads of this process, in virtual time.
+
+    sim.run(program, 64)          `program` uses torch, so this attaches by itself
+    mtd run --ranks 64 train.py
+
+What a process has for itself, each rank has here:
+
+    init_process_group            any backend's name: its group is ours, on the simulated network
+    torch.distributed's state     its default group, its names of groups, its store
+    torch.manual_seed, rand …     the default generator
+    os.environ                    RANK, WORLD_SIZE, MASTER_ADDR … as torchrun sets them
+    torch.cuda.set_device         makes cuda a label for the CPU (see `cuda_labels`)
+    autograd                      runs in the rank's own thread
+
+All is put back when the run is over. Torch keeps much of its state by thread, so ranks have to be threads.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+import torch
+import torch.distributed as torch_dist
+from torch.distributed import distributed_c10d as c10d
+
+import minitorch_dist.pytorch  # noqa: F401 - registers the backend
+from minitorch_dist.distributed import world
+from minitorch_dist.launching import chance
+from minitorch_dist.pytorch import cuda_labels
+from minitorch_dist.pytorch.rank_environment import RankEnvironment
+from minitorch_dist.pytorch.replacing import replaced
+from minitorch_dist.pytorch.virtual_store import VirtualStore
+from minitorch_dist.sim.attachments import OneOfItsKind, RunPart
+from minitorch_dist.sim.stage import SimulationStage
+
+
+@dataclass(frozen=True)
+class WithPyTorch(OneOfItsKind):
+    """The program is PyTorch's."""
+
+    kind = "pytorch"
+    excludes = ("device", "memory", "shapes", "fold")  # which are made for our tensors
+
+    def __call__(self, stage: SimulationStage) -> RunPart:
+        return PyTorchPart(stage)
+
+
+class PyTorchPart(RunPart):
+    def __init__(self, stage: SimulationStage) -> None:
+        self.clock, self.world_size = stage.clock, stage.world_size
+        if self.clock.engine != "threads":
+            raise ValueError(
+                f"the program uses PyTorch, which keeps its state by thread: engine={self.clock.engine!r} does not do. "
+                "Leave engine= out, or say engine='threads'"
+            )
+
+    @contextmanager
+    def around_run(self) -> Iterator[None]:
+        generator = torch.default_generator
+        begin, threads, hook = generator.get_state(), torch.get_num_threads(), sys.excepthook
+        with ExitStack() as around:
+            around.enter_context(replaced(c10d, "_world", RankWorlds()))
+            around.enter_context(replaced(c10d, "rendezvous", _rendezvous))
+            around.enter_context(replaced(c10d, "_new_process_group_helper", _on_our_backend))
+            # Torch warns where a build for the CPU is asked for the timeout of nccl.
+            around.enter_context(replaced(c10d, "default_pg_nccl_timeout", timedelta(minutes=10)))
+            around.enter_context(RankEnvironment().in_place())
+            around.enter_context(cuda_labels.in_place())
+            torch._C._distributed_c10d._set_thread_isolation_mode(True)
+            torch.set_num_threads(1)
+            self.clock.exchanged = _own_generator
+            try:
+                yield
+            finally:
+                self.clock.exchanged = None
+                torch.set_num_threads(threads)
+                torch._C._distributed_c10d._set_thread_isolation_mode(False)
+                generator.set_state(begin)
+                sys.excepthook = hook
+
+    @contextmanager
+    def around_rank(self, rank: int) -> Iterator[None]:
+        world.place().given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
+        torch.default_generator.manual_seed(chance._seed("torch"))
+        with torch.autograd.set_multithreading_enabled(False):
+            try:
+                yield
+            finally:
+                cuda_labels.leave()
+                if "torch" in world.place().given:
+                    c10d._unregister_all_process_groups()
+
+
+def _own_generator() -> Callable[[], None]:
+    """The default generator's state of the rank that stops; the result puts it back."""
+    generator = torch.default_generator
+    state = generator.get_state()
+    return lambda: generator.set_state(state) and None
+
+
+def _as_torchrun_sets_it(rank: int, world_size: int) -> dict[str, str]:
+    return {
+        "RANK": f"{rank}", "LOCAL_RANK": f"{rank}", "GROUP_RANK": "0", "ROLE_RANK": f"{rank}",
+        "WORLD_SIZE": f"{world_size}", "LOCAL_WORLD_SIZE": f"{world_size}", "GROUP_WORLD_SIZE": "1",
+        "ROLE_WORLD_SIZE": f"{world_size}", "ROLE_NAME": "default", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
+        "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0",
+    }  # fmt: skip
+
+
+# ----------------------------------------------------------------------- torch.distributed's state
+
+
+@dataclass
+class TorchWorld:
+    """The fields of torch's `_World`, of one rank."""
+
+    default_pg: Any = None
+    pg_map: dict[Any, Any] = field(default_factory=dict)
+    pg_names: dict[Any, Any] = field(default_factory=dict)
+    pg_group_ranks: dict[Any, Any] = field(default_factory=dict)
+    pg_backend_config: dict[Any, Any] = field(default_factory=dict)
+    group_count: int = 0
+    tags_to_pg: dict[str, list[Any]] = field(default_factory=dict)
+    pg_to_tag: dict[Any, str] = field(default_factory=dict)
+    pg_coalesce_state: dict[Any, Any] = field(default_factory=dict)
+    comms: list[Any] = field(default_factory=list)
+
+
+class RankWorlds(c10d._World):
+    """Torch's `_world`, which torch lets others override: each rank sees its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def __getattribute__(self, name: str) -> Any:
+        return getattr(_of_this_rank(), name) if name in _FIELDS else super().__getattribute__(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIELDS:
+            setattr(_of_this_rank(), name, value)
+        else:
+            super().__setattr__(name, value)
+
+
+_FIELDS: Final = frozenset(TorchWorld.__dataclass_fields__)
+
+
+def _of_this_rank() -> TorchWorld:
+    given = world.place().given
+    found = given.get("torch")
+    if found is None:
+        found = given["torch"] = TorchWorld()
+    return found
+
+
+_helper = c10d._new_process_group_helper
+
+
+def _on_our_backend(
+    group_size: int, group_rank: int, global_ranks_in_group: Any, backend: Any, store: Any, group_name: Any,
+    backend_options: Any = None, timeout: Any = None, pg_tag: Any = None, device_id: Any = None, group_desc: Any = None,
+) -> Any:  # fmt: skip
+    """Torch's function, with our backend whatever name is asked for. Torch hears of that name when it asks."""
+    group, prefix = _helper(
+        group_size, group_rank, global_ranks_in_group, c10d.Backend("mtd"), store, group_name, None, timeout, pg_tag,
+        None, group_desc,
+    )  # fmt: skip
+    if isinstance(group, torch_dist.ProcessGroup):
+        here = _of_this_rank()
+        here.pg_map[group] = (c10d.Backend(backend), prefix)
+        here.pg_backend_config[group] = str(c10d.BackendConfig(c10d.Backend(backend)))
+    return group, prefix
+
+
+def _rendezvous(
+    url: str, rank: int = -1, world_size: int = -1, **kwargs: Any
+) -> Iterator[tuple[Any, int, int]]:
+    """The ranks of the run have met already, however the program asks for it."""
+    given = world.place().given
+    store = VirtualStore(given["store"])
+    store.set_timeout(kwargs.get("timeout", timedelta(minutes=30)))
+    yield store, given["rank"], given["world_size"]

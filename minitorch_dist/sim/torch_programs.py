@@ -1,0 +1,87 @@
+"""Whether a program is written for PyTorch itself: then its ranks need what `minitorch_dist.pytorch` gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+NAME = "torch"
+
+
+def uses_torch(fn: Callable[..., Any]) -> bool:
+    """Whether its code, or that of a function which it calls by name, names the real torch. A function that has the
+    attribute `uses_torch` says so itself: a script's does, as its file has been read."""
+    said: bool | None = getattr(fn, "uses_torch", None)
+    if said is not None:
+        return said
+    seen: set[int] = set()
+    waiting: list[Any] = [fn]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if _is_torchs(one):
+            return True
+        if not _is_ours(one):
+            waiting.extend(_parts(one))
+    return False
+
+
+def _is_torchs(thing: Any) -> bool:
+    name = thing.__name__ if isinstance(thing, ModuleType) else getattr(thing, "__module__", None)
+    return isinstance(name, str) and name.partition(".")[0] == NAME
+
+
+def _is_ours(thing: Any) -> bool:
+    """A function of the library or of an installed one needs no look: it uses what it uses with our tensors too."""
+    name = getattr(thing, "__module__", None) or ""
+    return name.partition(".")[0] in ("minitorch_dist", "transports", "mtd")
+
+
+def _parts(thing: Any) -> Iterator[Any]:
+    """What a function, a method, a class or a `partial` is made of."""
+    if isinstance(thing, partial):
+        yield thing.func
+        yield from (each for each in thing.args if callable(each))
+    elif isinstance(thing, MethodType):
+        yield thing.__func__
+    elif isinstance(thing, type):
+        yield from thing.__mro__[1:-1]
+        yield from (each for each in vars(thing).values() if isinstance(each, FunctionType))
+    elif isinstance(thing, FunctionType):
+        yield from _named_by(thing)
+
+
+def _named_by(function: FunctionType) -> Iterator[Any]:
+    """The globals and the variables around it which its code names; the real torch, if it imports that."""
+    for code in _codes(function.__code__):
+        for name in code.co_names:
+            if name in function.__globals__:
+                yield function.__globals__[name]
+        if _imports_torch(code):
+            yield ModuleType(NAME)
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # empty yet
+            continue
+
+
+def _imports_torch(code: CodeType) -> bool:
+    """`import torch` or `from torch import …` stands in it."""
+    import dis
+
+    return any(
+        step.opname == "IMPORT_NAME" and str(step.argval).partition(".")[0] == NAME
+        for step in dis.get_instructions(code)
+    )
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)

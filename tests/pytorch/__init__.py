@@ -1,0 +1,1 @@
+"""Real PyTorch over our transports, and in our simulator."""

@@ -1,0 +1,282 @@
+"""Real torch on simulated ranks: right values, a state of its own for each rank, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from minitorch_dist import sim
+from minitorch_dist.distributed.exceptions import Deadlock, DistMismatch
+from tests.pytorch import programs
+
+NET = "sim://?latency=20us&rate=10Gb/s"
+SIZES = [1, 2, 3, 5, 8]
+
+
+def _with_group(program: Any, *args: Any) -> Any:
+    dist.init_process_group("gloo")
+    result = program(*args)
+    dist.destroy_process_group()
+    return result
+
+
+def _collectives() -> Any:
+    return _with_group(programs.collectives)
+
+
+def _messages() -> Any:
+    return _with_group(programs.messages)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_collectives_and_messages_give_what_they_give_over_tcp(size: int) -> None:
+    from tests.pytorch.ranks import on_ranks
+
+    assert sim.run(_collectives, size, net=NET).results == on_ranks(programs.collectives, size)
+    assert sim.run(_messages, size, net=NET).results == on_ranks(programs.messages, size)
+
+
+def _ddp() -> list[float]:
+    losses: list[float] = _with_group(programs.train_ddp)
+    return losses
+
+
+def _fsdp() -> list[float]:
+    losses: list[float] = _with_group(programs.train_fsdp)
+    return losses
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("train", [_ddp, _fsdp])
+def test_many_ranks_give_the_losses_of_one(train: Any, size: int) -> None:
+    for losses in sim.run(train, size, net=NET).results:
+        torch.testing.assert_close(losses, programs.train_alone(), rtol=1e-5, atol=1e-7)
+
+
+def _tensor_parallel() -> float:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
+
+    dist.init_process_group("nccl")
+    net = programs.model()
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    parallelize_module(net, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    loss = net(programs.data(0, 1, 0)).square().mean()
+    loss.backward()
+    return float(loss.detach())
+
+
+@pytest.mark.parametrize("size", [1, 2, 8])
+def test_tensor_parallelism_gives_the_loss_of_one_rank(size: int) -> None:
+    alone = float(programs.model()(programs.data(0, 1, 0)).square().mean().detach())
+    assert sim.run(_tensor_parallel, size, net=NET).results == pytest.approx(
+        [alone] * size, rel=1e-5
+    )
+
+
+def _pipeline(kind: str) -> float:
+    from torch.distributed import pipelining
+
+    dist.init_process_group()
+    rank, size = dist.get_rank(), dist.get_world_size()
+    torch.manual_seed(rank)
+    part = nn.Sequential(nn.Linear(8, 8), nn.Tanh())
+    stage = pipelining.PipelineStage(part, rank, size, torch.device("cpu"))
+    schedule = getattr(pipelining, kind)(
+        stage, 4, loss_fn=lambda out, goal: (out - goal).square().mean()
+    )
+    losses: list[torch.Tensor] = []
+    given = [torch.ones(16, 8)] if rank == 0 else []
+    schedule.step(
+        *given, **({"target": torch.zeros(16, 8), "losses": losses} if rank == size - 1 else {})
+    )
+    return float(torch.stack(losses).mean().detach()) if losses else 0.0
+
+
+@pytest.mark.parametrize("kind", ["ScheduleGPipe", "Schedule1F1B"])
+def test_pipelines_give_the_loss_of_one_rank(kind: str) -> None:
+    parts = []
+    for rank in range(3):
+        torch.manual_seed(rank)
+        parts.append(nn.Sequential(nn.Linear(8, 8), nn.Tanh()))
+    alone = float(nn.Sequential(*parts)(torch.ones(16, 8)).square().mean().detach())
+    assert sim.run(_pipeline, 3, (kind,), net=NET).results[-1] == pytest.approx(alone, rel=1e-5)
+
+
+# ------------------------------------------------------------------------ each rank for itself
+
+
+def _own_state() -> Any:
+    rank = dist.get_rank() if dist.is_initialized() else int(os.environ["RANK"])
+    torch.manual_seed(rank)
+    dist.init_process_group()
+    drawn = [torch.rand(1).item()]
+    for _ in range(3):
+        dist.barrier()
+        drawn.append(torch.rand(1).item())
+    os.environ["OF_THIS_RANK"] = str(rank)
+    dist.barrier()
+    assert os.environ["OF_THIS_RANK"] == str(rank) == os.environ["RANK"]
+    assert os.environ["WORLD_SIZE"] == str(dist.get_world_size())
+    if rank == 0:
+        del os.environ["OF_THIS_RANK"]
+    dist.barrier()
+    assert ("OF_THIS_RANK" in os.environ) == (rank != 0)
+    return drawn, random.random()
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_generators_and_the_environment_are_each_ranks_own(size: int) -> None:
+    torch.manual_seed(99)
+    before, world = torch.get_rng_state(), dist.distributed_c10d._world
+    results = sim.run(_own_state, size, net=NET).results
+    for rank, (drawn, _) in enumerate(results):
+        alone = torch.Generator().manual_seed(rank)
+        assert drawn == [torch.rand(1, generator=alone).item() for _ in range(4)]
+    assert len({number for _, number in results}) == size
+    assert torch.equal(before, torch.get_rng_state())
+    assert "OF_THIS_RANK" not in os.environ and "RANK" not in os.environ
+    assert dist.distributed_c10d._world is world and not dist.is_initialized()
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", "import os; assert 'OF_THIS_RANK' not in os.environ"]
+        ).returncode
+        == 0
+    )
+
+
+def _again() -> float:
+    for _ in range(2):
+        dist.init_process_group("nccl")
+        assert dist.get_backend() == "nccl"
+        tensor = torch.ones(1)
+        dist.all_reduce(tensor)
+        dist.destroy_process_group()
+    return tensor.item()
+
+
+def test_a_world_ends_and_begins_again() -> None:
+    assert sim.run(_again, 3, net=NET).results == [3.0] * 3
+
+
+def test_a_run_is_the_same_each_time() -> None:
+    runs = [sim.run(_ddp, 4, net=NET, seed=5) for _ in range(2)]
+    assert runs[0].digest == runs[1].digest and runs[0].results == runs[1].results
+
+
+# ---------------------------------------------------------------------------------- what hangs
+
+
+def _branch_on_rank() -> None:
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 0:
+        dist.all_reduce(torch.ones(2))
+    dist.barrier()
+
+
+def _other_shape() -> None:
+    dist.init_process_group("gloo")
+    dist.all_reduce(torch.ones(2 + dist.get_rank() % 2))
+
+
+def _nobody_sends() -> None:
+    dist.init_process_group("gloo")
+    dist.recv(torch.zeros(1), (dist.get_rank() + 1) % dist.get_world_size())
+
+
+def _one_batch_more() -> None:
+    dist.init_process_group("gloo")
+    net = nn.parallel.DistributedDataParallel(programs.model())
+    for _ in range(3 + (dist.get_rank() == 1)):
+        net(torch.ones(2, 6)).sum().backward()
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("size", [4, 64])
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [
+        (_branch_on_rank, DistMismatch),
+        (_other_shape, DistMismatch),
+        (_nobody_sends, Deadlock),
+        (_one_batch_more, Exception),
+    ],
+)
+def test_what_hangs_is_named_with_ranks_and_the_users_line(
+    program: Any, kind: type[Exception], size: int
+) -> None:
+    with pytest.raises(kind) as failed:
+        sim.run(program, size, net=NET)
+    words = f"{failed.value} {getattr(failed.value, '__notes__', '')}"
+    assert Path(__file__).name in words and "rank" in words
+
+
+def test_torchs_programs_catch_our_errors_by_torchs_names() -> None:
+    with pytest.raises(dist.DistBackendError):
+        sim.run(_branch_on_rank, 2, net=NET)
+
+
+def test_other_engines_are_refused_in_words() -> None:
+    from minitorch_dist.pytorch.simulated import WithPyTorch
+
+    with pytest.raises(ValueError, match="keeps its state by thread"):
+        sim.run(_ddp, 2, net=NET, engine="lockstep", with_=[WithPyTorch()])
+
+
+def test_a_device_is_refused_as_it_would_tell_no_time() -> None:
+    with pytest.raises(ValueError, match="device does not go with pytorch"):
+        sim.run(_ddp, 2, net=NET, device="h100")
+
+
+def _several_gpus() -> list[Any]:
+    rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl")
+    net = programs.model().to(rank)
+    wrapped = nn.parallel.DistributedDataParallel(net, device_ids=[rank])
+    whole = torch.zeros(2, device="cuda") + torch.ones(2).to(f"cuda:{rank}") + torch.ones(2).cuda()
+    wrapped(programs.data(rank, dist.get_world_size(), 0).to(rank, non_blocking=True)).sum().backward()
+    torch.cuda.synchronize()
+    return [torch.cuda.current_device(), whole.tolist(), whole.device.type, torch.cuda.is_available()]
+
+
+def test_cuda_is_a_label_for_a_script_that_sets_its_device() -> None:
+    results = sim.run(_several_gpus, 3, net=NET).results
+    assert results == [[rank, [2.0, 2.0], "cpu", False] for rank in range(3)]
+    with pytest.raises(AssertionError, match="CUDA"):
+        torch.ones(1).cuda()
+
+
+def _without_set_device() -> None:
+    torch.ones(1).to("cuda")
+
+
+def test_cuda_without_a_device_is_refused_in_words() -> None:
+    with pytest.raises(RuntimeError, match="makes cuda a label"):
+        sim.run(_without_set_device, 2, net=NET)
+
+
+def _of_our_tensors() -> float:
+    import minitorch_dist as ours
+
+    tensor = ours.ones(1)
+    ours.distributed.all_reduce(tensor)
+    return float(tensor)
+
+
+def test_programs_of_our_tensors_run_as_before() -> None:
+    report = sim.run(_of_our_tensors, 3)
+    assert report.results == [3.0] * 3 and "threads" not in report.engine_used
