@@ -31,10 +31,12 @@ from torch.distributed import distributed_c10d as c10d
 import minitorch_dist.pytorch  # noqa: F401 - registers the backend
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import chance
-from minitorch_dist.pytorch import cuda_labels
+from minitorch_dist.pytorch import cuda_labels, shapes
+from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
 from minitorch_dist.pytorch.replacing import replaced
 from minitorch_dist.pytorch.virtual_store import VirtualStore
+from minitorch_dist.sim import device_time
 from minitorch_dist.sim.attachments import OneOfItsKind, RunPart
 from minitorch_dist.sim.stage import SimulationStage
 
@@ -44,7 +46,7 @@ class WithPyTorch(OneOfItsKind):
     """The program is PyTorch's."""
 
     kind = "pytorch"
-    excludes = ("device", "memory", "shapes", "fold")  # which are made for our tensors
+    excludes = ("memory", "fold")  # which are made for our tensors
 
     def __call__(self, stage: SimulationStage) -> RunPart:
         return PyTorchPart(stage)
@@ -52,7 +54,8 @@ class WithPyTorch(OneOfItsKind):
 
 class PyTorchPart(RunPart):
     def __init__(self, stage: SimulationStage) -> None:
-        self.clock, self.world_size = stage.clock, stage.world_size
+        self.clock, self.world_size, self.stage = stage.clock, stage.world_size, stage
+        stage.memory = None  # of a device: its ledger counts this library's tensors
         if self.clock.engine != "threads":
             raise ValueError(
                 f"the program uses PyTorch, which keeps its state by thread: engine={self.clock.engine!r} does not do. "
@@ -71,6 +74,8 @@ class PyTorchPart(RunPart):
             around.enter_context(replaced(c10d, "default_pg_nccl_timeout", timedelta(minutes=10)))
             around.enter_context(RankEnvironment().in_place())
             around.enter_context(cuda_labels.in_place())
+            if self.stage.has_shapes:
+                around.enter_context(shapes.around_run())
             torch._C._distributed_c10d._set_thread_isolation_mode(True)
             torch.set_num_threads(1)
             self.clock.exchanged = _own_generator
@@ -87,7 +92,12 @@ class PyTorchPart(RunPart):
     def around_rank(self, rank: int) -> Iterator[None]:
         world.place().given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
         torch.default_generator.manual_seed(chance._seed("torch"))
-        with torch.autograd.set_multithreading_enabled(False):
+        with torch.autograd.set_multithreading_enabled(False), ExitStack() as modes:
+            if self.stage.has_shapes:
+                modes.enter_context(shapes.around_rank())
+            devices = device_time.of(self.clock)
+            if devices is not None:
+                modes.enter_context(TimedOperations(devices.streams[rank]))
             try:
                 yield
             finally:

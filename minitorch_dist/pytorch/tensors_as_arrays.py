@@ -11,10 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import ml_dtypes
+import numpy as np
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.overlaps import in_one_piece
+from minitorch_dist.tensors.shape_arrays import functions as shape_functions
 
 _SAME: Final = {
     torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32,
@@ -29,12 +32,22 @@ def array_of(tensor: torch.Tensor) -> Array:
     """The tensor's memory, with the tensor's shape and strides."""
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
         raise _unfit(tensor)
+    if isinstance(tensor, FakeTensor):  # see `shapes`
+        return _without_numbers(tensor)
     tensor = tensor.detach()
     if tensor.dtype in _SAME:
         return tensor.numpy()  # type: ignore[no-any-return]
     if tensor.dtype is torch.bfloat16:
         return tensor.view(torch.uint16).numpy().view(ml_dtypes.bfloat16)  # type: ignore[no-any-return]
     return tensor.view(_BITS[tensor.element_size()]).numpy()  # type: ignore[no-any-return]
+
+
+def _without_numbers(tensor: torch.Tensor) -> Array:
+    """An array of this shape and dtype, which has no numbers either."""
+    kept = tensor.dtype if has_numbers(tensor) else _BITS[tensor.element_size()]
+    name = str(kept).removeprefix("torch.")
+    dtype = ml_dtypes.bfloat16 if name == "bfloat16" else np.dtype(name)
+    return shape_functions.empty(tuple(tensor.shape), dtype)  # type: ignore[no-any-return]
 
 
 def has_numbers(tensor: torch.Tensor) -> bool:

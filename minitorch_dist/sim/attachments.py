@@ -221,6 +221,7 @@ class WithShapes(OneOfItsKind):
     kind = "shapes"
 
     def __call__(self, stage: SimulationStage) -> RunPart:
+        stage.has_shapes = True
         return ShapesPart()
 
 

@@ -81,6 +81,7 @@ class SimulationStage:
         self.entered: list[Callable[[World], None]] = [hardship.visit]  # called with each new world
         self.injector: FaultInjector | None = None
         self.memory: Callable[[int], int | str | None] | None = None  # of each rank's accelerator
+        self.has_shapes = False  # tensors have a shape and no numbers
         self.journal: str | os.PathLike[str] | None = (
             None  # where the ranks write down what they do
         )

@@ -236,9 +236,9 @@ def test_other_engines_are_refused_in_words() -> None:
         sim.run(_ddp, 2, net=NET, engine="lockstep", with_=[WithPyTorch()])
 
 
-def test_a_device_is_refused_as_it_would_tell_no_time() -> None:
-    with pytest.raises(ValueError, match="device does not go with pytorch"):
-        sim.run(_ddp, 2, net=NET, device="h100")
+def test_memory_is_refused_as_it_would_count_nothing() -> None:
+    with pytest.raises(ValueError, match="memory does not go with pytorch"):
+        sim.run(_ddp, 2, net=NET, memory="80GB")
 
 
 def _several_gpus() -> list[Any]:
@@ -248,9 +248,16 @@ def _several_gpus() -> list[Any]:
     net = programs.model().to(rank)
     wrapped = nn.parallel.DistributedDataParallel(net, device_ids=[rank])
     whole = torch.zeros(2, device="cuda") + torch.ones(2).to(f"cuda:{rank}") + torch.ones(2).cuda()
-    wrapped(programs.data(rank, dist.get_world_size(), 0).to(rank, non_blocking=True)).sum().backward()
+    wrapped(
+        programs.data(rank, dist.get_world_size(), 0).to(rank, non_blocking=True)
+    ).sum().backward()
     torch.cuda.synchronize()
-    return [torch.cuda.current_device(), whole.tolist(), whole.device.type, torch.cuda.is_available()]
+    return [
+        torch.cuda.current_device(),
+        whole.tolist(),
+        whole.device.type,
+        torch.cuda.is_available(),
+    ]
 
 
 def test_cuda_is_a_label_for_a_script_that_sets_its_device() -> None:

@@ -1,0 +1,110 @@
+"""What torch's operations take on simulated devices, with numbers and without."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from minitorch_dist import sim
+from minitorch_dist.sim.device import Product
+from tests.pytorch import programs
+
+NET = "sim://?latency=5us&rate=400Gb/s"
+DEVICE = sim.Device("plain", peak={"float32": "10T"}, bandwidth="1TB/s", launch="1us")
+
+
+def _product(rows: int, terms: int, columns: int) -> None:
+    left, right = torch.empty(rows, terms), torch.empty(terms, columns)
+    left @ right
+
+
+@pytest.mark.parametrize("shapes", [False, True])
+@pytest.mark.parametrize("sizes", [(64, 32, 16), (1, 1, 1), (256, 512, 128)])
+def test_a_product_takes_what_the_device_says(sizes: tuple[int, int, int], shapes: bool) -> None:
+    rows, terms, columns = sizes
+    nbytes = 4 * (rows * terms + terms * columns + rows * columns)
+    wanted = DEVICE.time(
+        nbytes, "float32", [Product(2 * rows * terms * columns, (rows, columns, terms))]
+    )
+    report = sim.run(partial(_product, *sizes), 1, net=NET, device=DEVICE, shapes=shapes)
+    used = report.ranks[0].device
+    assert used is not None and used.operations["mm"] == (1, wanted)
+    assert used.flops == 2 * rows * terms * columns
+
+
+def _views_and_sums() -> None:
+    table = torch.zeros(8, 8)
+    table.T[2:4].reshape(2, 8).unsqueeze(0)
+    table.add_(1.0)
+
+
+def test_views_cost_nothing_and_a_write_in_place_reads_and_writes() -> None:
+    used = sim.run(_views_and_sums, 1, net=NET, device=DEVICE).ranks[0].device
+    assert used is not None and "t" not in used.operations and "slice" not in used.operations
+    assert used.operations["add_"] == (1, DEVICE.time(2 * 8 * 8 * 4))
+
+
+def _ddp() -> float:
+    dist.init_process_group("nccl")
+    return _step(nn.parallel.DistributedDataParallel(programs.model()))
+
+
+def _fsdp() -> float:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    dist.init_process_group("nccl")
+    net = nn.Sequential(
+        nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 8)
+    )  # rows that all ranks share evenly
+    fully_shard(net, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
+    words: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(words, dist.get_rank())
+    assert words == list(range(dist.get_world_size()))
+    return _step(net)
+
+
+def _step(net: nn.Module) -> float:
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = net(torch.ones(8, 6)).square().mean()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+@pytest.mark.parametrize("size", [1, 2, 8])
+def test_without_numbers_the_time_and_the_bytes_are_the_same(size: int) -> None:
+    full = sim.run(_fsdp, size, net=NET, device="h100")
+    bare = sim.run(_fsdp, size, net=NET, device="h100", shapes=True)
+    assert bare.time == full.time > 0
+    assert [rank.bytes_sent for rank in bare.ranks] == [rank.bytes_sent for rank in full.ranks]
+    assert all(result != result for result in bare.results) and all(
+        result == result for result in full.results
+    )
+
+
+def test_ddp_without_numbers_is_refused_in_words() -> None:
+    with pytest.raises(NotImplementedError, match="fully_shard"):
+        sim.run(_ddp, 2, net=NET, shapes=True)
+
+
+def test_computing_hides_messages_of_ddp() -> None:
+    def train() -> None:
+        dist.init_process_group("nccl")
+        net = nn.Sequential(*[nn.Linear(512, 512) for _ in range(4)])
+        _big(nn.parallel.DistributedDataParallel(net, bucket_cap_mb=1))
+
+    report = sim.run(train, 2, net=NET, device=DEVICE)
+    assert all(rank.device is not None and rank.device.hidden > 0 for rank in report.ranks)
+
+
+def _big(net: nn.Module) -> None:
+    for _ in range(2):
+        net(torch.ones(64, 512)).sum().backward()
