@@ -73,7 +73,7 @@ def test_what_a_crashed_run_left_is_told_from_a_run(path: Path) -> None:
         DistStoreError, match=rf"left from an earlier run: pid {process.pid} on"
     ) as e:
         FileStore(path)
-    e.match(r"last written \d+ seconds ago.*run: rm " + str(path))
+    e.match(r"ended without closing it.*run: rm " + str(path))
     path.unlink()
     living = FileStore(path)
     process = start(path, "os.kill(os.getpid(), signal.SIGKILL)")
