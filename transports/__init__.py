@@ -25,6 +25,7 @@ All of them share these:
     frames          messages out of a stream
     driven          one thread drives a transport, and the others wait beside it
     polled          media that wake nobody and have to be looked at
+    threaded        media where the sender's thread writes into the receiver's inbox
     costs           what a medium's messages cost
     board           memory that several ranks see
     spin            how a waiting rank looks at memory

@@ -1,11 +1,8 @@
 """Ranks are threads of one process: a sender writes straight into the receiver's sink.
 
-    sender's thread     with the receiver's lock: sink(…).write(payload) ─► notify
-    receiver            `progress` only waits to be told
-
 A message is copied (or added) once, by its sender's thread, and nothing is ever queued. `send` never
-has to wait for the receiver, and after it the message *is* delivered. One lock for each rank guards its inbox, its
-count of deliveries, and its list of lost peers. The thread that connects is the rank: when it has ended, the rank is dead.
+has to wait for the receiver, and after it the message *is* delivered. `threaded` says how a thread
+does that, how the receiver waits, and how it learns that a peer is gone.
 
 The ranks find each other through the store, like those of every transport; a card names the
 process and the transport's number in it. Real or virtual time, as the clock has it.
@@ -14,28 +11,26 @@ process and the transport's number in it. Real or virtual time, as the clock has
 from __future__ import annotations
 
 import os
-import threading  # noqa: TID251 - only to see whether a rank's thread has ended
-from collections.abc import Callable, MutableMapping
+from collections.abc import MutableMapping
 from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
 
 from transports import rendezvous
-from transports.clock import SYSTEM, Clock, Deadline
-from transports.contract import Buffer, Inbox, Store, Transport, flat
+from transports.clock import SYSTEM, Clock
+from transports.contract import Inbox, Store
 from transports.costs import MessageCosts
-from transports.errors import CLOSED, ConnectError, PeerLost, TransportClosed
+from transports.errors import ConnectError
+from transports.threaded import ThreadedTransport
 
 PROCESS = os.urandom(8).hex()  # tells this process from all others
 ELSEWHERE = "and queue:// joins threads of one process. Between processes use tcp://"
-BROKEN_OFF = "it was interrupted in the middle of a message, which cannot be taken back"
-HEARTBEAT = 0.25  # seconds between two looks at the peers, while waiting
 _ends: WeakValueDictionary[str, QueueTransport] = WeakValueDictionary()
 _number = count()
 
 
-class QueueTransport(Transport):
-    """One rank's end, whose receiving side is called by the threads of all others."""
+class QueueTransport(ThreadedTransport):
+    """One rank's end."""
 
     scheme = "queue"
     ranks_are = "threads"
@@ -46,18 +41,8 @@ class QueueTransport(Transport):
         self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
     ) -> None:
         super().__init__(rank, world_size, address, clock)
-        self._owner: threading.Thread | None = None
-        self._peers: dict[int, QueueTransport] = {}  # their ends, this rank's own among them
-        self._arrived = clock.condition()
-        self._inbox: Inbox | None = None
-        self._lost: dict[int, PeerLost] = {}
-        self._deliveries = self._reported = 0
-        self._unsettled: int | None = None  # whose message is being put in, or was broken off
-        self._is_connected = self._is_closed = False
         self._objects: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self._shared: MutableMapping[int, Any] | None = None  # rank 0's objects, for all
-
-    # -- connecting -------------------------------------------------------------------------
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         card = self._appear(inbox).encode()
@@ -82,127 +67,11 @@ class QueueTransport(Transport):
         self._is_connected = True
 
     def _appear(self, inbox: Inbox) -> str:
-        """Become the rank of the calling thread, where others find it."""
-        self._inbox, self._owner = inbox, threading.current_thread()
+        """Be where others find us."""
+        self._become_rank(inbox)
         card = f"{PROCESS} {next(_number)}"
         _ends[card] = self
         return card
 
     def shared_objects(self) -> MutableMapping[int, Any] | None:
         return self._shared
-
-    def _is_alive(self) -> bool:
-        """Whether this rank's own thread goes on. Others ask."""
-        return self._owner is not None and self._owner.is_alive()
-
-    def _why_gone(self) -> str:
-        name = self._owner.name if self._owner is not None else "?"
-        return CLOSED if self._is_closed else f"its thread {name!r} ended without close"
-
-    # -- messages ---------------------------------------------------------------------------
-
-    def send(self, dst: int, header: bytes, payload: Buffer) -> None:
-        view = flat(header, payload)
-        self._demand_open()
-        if not 0 <= dst < self.world_size:
-            raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
-        if dst in self._lost:
-            raise PeerLost(dst, self._lost[dst].why)
-        if not self._peers[dst]._take(self.rank, header, view):
-            raise self._refused(dst, self._peers[dst])
-
-    def _refused(self, dst: int, peer: QueueTransport) -> PeerLost:
-        """A peer did not take our message: it is gone, or it has given us up."""
-        self._demand_open()  # if the message was for ourselves
-        refused = peer._lost.get(self.rank)
-        if refused is not None:
-            return PeerLost(dst, f"it has given us up: {refused.reason}")
-        with self._arrived:
-            self._lose(dst, peer._why_gone())
-        return PeerLost(dst, self._lost[dst].why)
-
-    def _take(self, src: int, header: bytes, view: memoryview) -> bool:
-        """Called by the sender: put a message into our inbox; False if nobody is here any more."""
-        with self._arrived:
-            if self._is_closed or not self._is_alive():
-                return False
-            if self._unsettled is not None:
-                self._settle()
-            if src in self._lost:
-                return False
-            assert self._inbox is not None, "connect publishes an end that has its inbox"
-            self._unsettled = src  # in case that the sender is interrupted
-            sink = self._inbox.sink(src, header, view.nbytes)
-            if view.nbytes:
-                sink.write(view)
-            self._unsettled = None
-            self._deliveries += 1
-            self._arrived.notify_all()
-            return True
-
-    def _settle(self) -> None:
-        """A sender was interrupted while it put a message in. Our lock is held."""
-        assert self._unsettled is not None, "who calls this has looked"
-        self._lose(self._unsettled, BROKEN_OFF)
-        self._unsettled = None
-
-    def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
-        with self._arrived:
-            self._demand_open()
-            if self._unsettled is not None:
-                self._settle()
-            if timeout != 0 and not (done is not None and done()):
-                seen = self._reported if done is None else self._deliveries
-                self._wait(self.clock.deadline(timeout), seen)
-                self._demand_open()
-            found, self._reported = self._deliveries > self._reported, self._deliveries
-            return found
-
-    def _wait(self, deadline: Deadline, seen: int) -> None:
-        """Wait for more than has been `seen`, and look now and then whether the peers still live."""
-        while self._deliveries == seen and not self._is_closed and not deadline.is_over():
-            left = deadline.left()
-            self._arrived.wait(HEARTBEAT if left is None else min(left, HEARTBEAT))
-            if self._unsettled is not None:
-                self._settle()
-            for peer, end in list(self._peers.items()):
-                if not end._is_alive():
-                    self._lose(peer, end._why_gone())
-
-    def _farewell(self, peer: int) -> None:
-        """Called by a peer that closes."""
-        with self._arrived:
-            self._lose(peer, CLOSED)
-
-    def _lose(self, peer: int, reason: str) -> None:
-        """Tell our inbox that a peer is gone, if it does not know. Our lock is held."""
-        if self._is_closed or peer in self._lost or self._inbox is None:
-            return
-        error = self._lost[peer] = PeerLost(peer, reason)
-        self._inbox.lost(peer, error)
-        self._deliveries += 1
-        self._arrived.notify_all()
-
-    def _demand_open(self) -> None:
-        if self._is_closed:
-            raise TransportClosed(f"rank {self.rank} has closed its {self.scheme} transport")
-        if not self._is_connected:
-            raise TransportClosed(f"rank {self.rank} has not connected its {self.scheme} transport")
-
-    def close(self) -> None:
-        with self._arrived:
-            was_closed, self._is_closed = self._is_closed, True
-            self._arrived.notify_all()
-        if not was_closed:
-            for end in self._peers.values():
-                if end is not self and not end._is_closed:
-                    end._farewell(self.rank)
-            self._peers.clear()
-
-    def __repr__(self) -> str:
-        state = "closed" if self._is_closed else "open" if self._is_connected else "not connected"
-        lost = f", lost {sorted(self._lost)}" if self._lost else ""
-        return (
-            f"<{type(self).__name__} rank {self.rank} of {self.world_size}, {state}, "
-            f"{self._deliveries} deliveries{lost}>"
-        )

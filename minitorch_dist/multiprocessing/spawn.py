@@ -9,7 +9,6 @@ source. Processes end with the one that started them, even if that one is killed
 from __future__ import annotations
 
 import signal
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -170,11 +169,7 @@ def spawn(
 ) -> ProcessContext | None:
     """`start_processes` with fresh interpreters (always the start method `spawn`)."""
     if start_method != "spawn":
-        warnings.warn(
-            f"This method only supports start_method=spawn (got: {start_method}).\n"
-            "To use a different start_method use:\n\t\t"
-            " torch.multiprocessing.start_processes(...)",
-            FutureWarning,
-            stacklevel=2,
+        raise ValueError(
+            f"spawn() has one start method; for {start_method!r} take start_processes()"
         )
-    return start_processes(fn, args, nprocs, join, daemon, start_method="spawn")
+    return start_processes(fn, args, nprocs, join, daemon)

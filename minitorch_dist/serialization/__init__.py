@@ -8,6 +8,15 @@ locations            on which device it comes back
 instead              advice on objects, which are no values
 """
 
-from minitorch_dist.serialization.container import SerializationError as SerializationError
-from minitorch_dist.serialization.loading import load as load
-from minitorch_dist.serialization.saving import save as save
+from typing import TYPE_CHECKING
+
+from minitorch_dist import not_offered
+
+if TYPE_CHECKING:
+    from minitorch_dist.serialization.container import SerializationError as SerializationError
+    from minitorch_dist.serialization.loading import load as load
+    from minitorch_dist.serialization.saving import save as save
+
+not_offered.guard(
+    globals(), {"SerializationError": "container", "load": "loading", "save": "saving"}
+)

@@ -85,7 +85,7 @@ def test_no_process_at_all() -> None:
 
 
 def test_spawn_says_that_it_always_spawns(tmp_path: Path) -> None:
-    with pytest.warns(FutureWarning, match="only supports start_method=spawn"):
+    with pytest.raises(ValueError, match=r"for 'fork' take start_processes\(\)"):
         mp.spawn(acts.write, (str(tmp_path),), 1, start_method="fork")
 
 

@@ -211,7 +211,7 @@ def test_who_leaves_is_forgotten(stepped: Stepped) -> None:
         data = request(("wait", "get")[number % 2], keys, seconds=600)
         member.sendall(data if number % 3 else data + data + data[:40])
     stepped.steps(20)
-    assert len(stepped.server._key_values.waiting) == 10
+    assert len(stepped.server._key_values.waiting._asked) == 10
     for member in stepped.ours:
         member.close()
     stepped.steps(40)

@@ -167,14 +167,6 @@ def test_masters_of_one_port_may_share_a_server() -> None:
     assert tcp._shared == {}
 
 
-def test_a_listening_socket_may_be_given() -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-    store = TCPStore("127.0.0.1", port, is_master=True, master_listen_fd=listener.detach())
-    assert store.port == port and store.add("n", 1) == 1
-    store.close()
-
-
 def test_by_name_by_address_and_from_outside() -> None:
     hosts = ["localhost", "127.0.0.1", socket.gethostname()]
     if endpoints_has_ipv6():

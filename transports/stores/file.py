@@ -306,11 +306,9 @@ class Log:
         if not self.joined or (len(dead) < len(self.users)) or (not dead and not is_late):
             return
         who = ", ".join(processes.shown(_mark(user)) for user in dead) or "all its users"
-        age = processes.age_of(self.path)
         raise DistStoreError(
-            f"{self.path} is left from an earlier run: {who} used it and ended without closing it; "
-            f"it was last written {age} ago. If no rank of this run has just crashed, "
-            f"run: rm {self.path}"
+            f"{self.path} is left from an earlier run: {who} used it and ended without closing it. "
+            f"If no rank of this run has just crashed, run: rm {self.path}"
         )
 
     def take_away(self) -> None:

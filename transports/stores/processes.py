@@ -7,9 +7,6 @@ has to do).
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
 from transports import identity
 from transports.identity import PeerIdentity
 
@@ -43,17 +40,3 @@ def shown(mark: str) -> str:
     host, boot, pid, _ = mark.split()
     when = "" if boot == identity.here().boot else ", before the last reboot"
     return f"pid {pid} on {host}{when}"
-
-
-def age_of(path: Path) -> str:
-    """How long ago a file was written, as people say it."""
-    seconds = max(0.0, _now() - path.stat().st_mtime)
-    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
-
-
-def _now() -> float:
-    """The wall clock, which the times of files are written in."""
-    return time.time()  # noqa: TID251 - compared with a file's date

@@ -40,8 +40,7 @@ class TCPStore(Store):
     """`is_master` serves on `port` (0: any, see `.port`); everybody else connects to it.
 
     With `wait_for_workers` and a `world_size` the master returns when so many have joined, itself
-    included. A master whose host is this one's loopback listens there only. `master_listen_fd` is a
-    listening socket to be used; `multi_tenant` masters of one process and port share one server. `of` is
+    included. A master whose host is this one's loopback listens there only. `multi_tenant` masters of one process and port share one server. `of` is
     the job that the store belongs to, this process's by default: members of another are refused, see `transports.job`.
     """
 
@@ -54,7 +53,6 @@ class TCPStore(Store):
         timeout: float | timedelta = TIMEOUT,
         wait_for_workers: bool = True,
         multi_tenant: bool = False,
-        master_listen_fd: int | None = None,
         use_libuv: bool = True,
         clock: Clock = SYSTEM,
         of: JobCard | None = None,
@@ -71,7 +69,7 @@ class TCPStore(Store):
         self._server: StoreServer | None = None
         self._is_shared = multi_tenant
         if is_master:
-            self._server = self._serve(master_listen_fd)
+            self._server = self._serve()
             self.port = self._server.port
         self._finalizer = weakref.finalize(
             self, _release, self._server, self._is_shared, self._idle
@@ -84,16 +82,12 @@ class TCPStore(Store):
             self.close()
             raise
 
-    def _serve(self, listen_fd: int | None) -> StoreServer:
+    def _serve(self) -> StoreServer:
         if self._is_shared and self.port in _shared:
             server, users = _shared[self.port]
             _shared[self.port] = server, users + 1
             return server
-        if listen_fd is not None:
-            listener = socket.socket(fileno=listen_fd)
-        else:
-            listener = self._listen()
-        server = StoreServer(listener, self.world_size, self._clock, self._job)
+        server = StoreServer(self._listen(), self.world_size, self._clock, self._job)
         if self._is_shared:
             _shared[server.port] = server, 1
         return server

@@ -107,11 +107,7 @@ class Subset(Dataset[T_co]):
         kind = type(self)
         if kind.__getitem__ is not Subset.__getitem__ and kind.__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
-                f"{kind.__name__} overrides __getitem__ but not __getitems__. When subclassing "
-                "Subset and overriding __getitem__, you must also override __getitems__ to ensure "
-                "DataLoader works correctly with your custom logic: it asks for whole batches. "
-                "For example:\n\n"
-                "def __getitems__(self, indices):\n    return [self[i] for i in indices]"
+                f"{kind.__name__} overrides __getitem__, and a loader asks __getitems__ for whole batches: override it, too"
             )
 
     def __getitem__(self, idx: Any) -> T_co:
