@@ -114,7 +114,6 @@ from minitorch_dist.tensors.ops.along_axes.reductions import (
 from minitorch_dist.tensors.ops.along_axes.scans import cumsum as cumsum
 from minitorch_dist.tensors.ops.along_axes.variance import std as std, var as var
 from minitorch_dist.tensors.ops.complex_numbers import (
-    complex as complex,
     polar as polar,
     view_as_complex as view_as_complex,
     view_as_real as view_as_real,

@@ -379,9 +379,8 @@ def test_three_operands() -> None:
 
 def test_rounding() -> None:
     x = np.array([-2.5, -1.5, -0.55, 0.5, 1.25, 2.345, 1234.5], "float64")
-    for decimals in (0, 1, 2, -1, -2):
-        agree(lambda t, x: t.round(x, decimals=decimals), x)
-        agree(lambda t, x: x.round(decimals=decimals), x.astype("float32"))
+    agree(lambda t, x: t.round(x), x)
+    agree(lambda t, x: x.round(), x.astype("float32"))
 
 
 def test_filling() -> None:
