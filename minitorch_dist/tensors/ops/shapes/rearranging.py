@@ -34,9 +34,7 @@ def roll(input: T, shifts: Any, dims: Any = None) -> T:
     step: Any = by if places else by[0]
     back = tuple([-n for n in by]) if places else -by[0]
     return record(
-        np.roll(x, step, places),
-        "RollBackward0",
-        (input, lambda g: np.roll(g, back, places)),
+        np.roll(x, step, places), "RollBackward0", (input, lambda g: np.roll(g, back, places))
     )
 
 
