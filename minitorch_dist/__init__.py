@@ -350,7 +350,6 @@ from minitorch_dist.tensors.ops.statistics.counting import (
     searchsorted as searchsorted,
     unique as unique,
 )
-from minitorch_dist.tensors.ops.statistics.differences import diff as diff
 from minitorch_dist.tensors.ops.statistics.similarity import cosine_similarity as cosine_similarity
 from minitorch_dist.tensors.printing import set_printoptions as set_printoptions
 from minitorch_dist.tensors.promotion import result_type as result_type

@@ -1,4 +1,4 @@
-"""What programs of reinforcement learning use of `torch.distributions`: dice to draw from and to score with."""
+"""Dice to draw from and to score with, which programs of reinforcement learning take of `torch.distributions`."""
 
 from minitorch_dist import not_offered
 from minitorch_dist.distributions.dice import Categorical as Categorical
