@@ -108,7 +108,6 @@ from minitorch_dist.tensors.ops.along_axes.reductions import (
 from minitorch_dist.tensors.ops.along_axes.scans import cumsum as cumsum
 from minitorch_dist.tensors.ops.along_axes.variance import std as std, var as var
 from minitorch_dist.tensors.ops.complex_numbers import (
-    complex as complex,
     polar as polar,
     view_as_complex as view_as_complex,
     view_as_real as view_as_real,
@@ -345,7 +344,6 @@ from minitorch_dist.tensors.ops.statistics.counting import (
     searchsorted as searchsorted,
     unique as unique,
 )
-from minitorch_dist.tensors.ops.statistics.differences import diff as diff
 from minitorch_dist.tensors.ops.statistics.similarity import cosine_similarity as cosine_similarity
 from minitorch_dist.tensors.printing import set_printoptions as set_printoptions
 from minitorch_dist.tensors.promotion import result_type as result_type

@@ -43,7 +43,7 @@ INSTEAD: Final = {
     "distributed.elastic": "The launcher, its agents and `distributed.elastic.multiprocessing.errors.record` are here; their news are in the logs of the workers and in a journal.",
     "distributed.tensor": "Its classes are in `distributed.tensor` itself, and its styles in `distributed.tensor.parallel`.",
     "distributed.tensor.debug": "Where CommDebugMode counts collectives, `mtd run --journal FILE` writes each of them down.",
-    "distributions": "Take `distributions.Normal` or `distributions.Categorical`, and transform what they draw.",
+    "distributions": "Take `distributions.Categorical`, or `randn` for normal numbers, and transform what they draw.",
     "export": "Call the model, save its `state_dict`, or cut it into a pipeline's stages by hand.",
     "fft": "Take numpy.fft for arrays, and `from_numpy`.",
     "func": "Derivatives go backwards only, with `autograd.grad`: PyTorch has both ways, and calls a module with other weights.",

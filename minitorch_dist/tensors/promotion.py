@@ -29,17 +29,6 @@ def cast(input: T, dtype: dtypes.dtype) -> T:
     return record(out, "ToCopyBackward0", (input, lambda g: converted(g, source)))
 
 
-_C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "int32": "int",
-}  # fmt: skip
-
-
-def c_name(dtype: dtypes.dtype) -> str:
-    """How torch's errors call a type that cannot hold a number."""
-    return _C_NAMES.get(dtype.name, f"{dtype.name}_t")
-
-
 def tell_discarded(x: Array, dtype: dtypes.dtype) -> None:
     """Warn, as torch does, if `x` is complex and `dtype` has no place for imaginary parts."""
     if x.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
@@ -52,19 +41,6 @@ def converted(x: Array, dtype: dtypes.dtype) -> Array:
     if x.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
         x = x.real
     return np.asanyarray(without_warnings(x.astype, dtype.numpy))
-
-
-def real_floating(input: T, kernel: str) -> T:
-    """As `floating`, for functions that are not defined for complex numbers."""
-    try:
-        kind = input.array.dtype.kind
-    except AttributeError:
-        raise not_a_tensor(input) from None
-    if kind not in "iubc":
-        return input
-    if kind == "c":
-        raise not_implemented(kernel, input.array)
-    return cast(input, dtypes.get_default_dtype())
 
 
 def floating(input: T) -> T:

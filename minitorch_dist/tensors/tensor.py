@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from minitorch_dist import not_offered
 from minitorch_dist.tensors import ledger_observer, printing
-from minitorch_dist.tensors.autograd import attended as attended, view_notes as view_notes
+from minitorch_dist.tensors.autograd import passes as passes, view_notes as view_notes
 from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import operations
 from minitorch_dist.tensors.core.base import TensorBase
@@ -49,7 +49,7 @@ from minitorch_dist.tensors.ops.shapes import (
     reshaping,
     scalars,
 )
-from minitorch_dist.tensors.ops.statistics import counting, differences
+from minitorch_dist.tensors.ops.statistics import counting
 from minitorch_dist.tensors.state import TensorState
 
 
@@ -409,7 +409,6 @@ class Tensor(TensorState):
     cumsum = scans.cumsum
 
     # differences
-    diff = differences.diff
 
 
 TensorBase.plain = Tensor

@@ -21,7 +21,7 @@ KINDS = (torch.complex64, torch.complex128)
 def own(rank: int, kind: Any, *shape: int) -> Any:
     """Whole numbers, so that sums are exact in every order."""
     real = torch.arange(int(np.prod(shape))).reshape(shape) + 10.0 * rank
-    return torch.complex(real, rank - real).to(kind)
+    return torch.view_as_complex(torch.stack([real, rank - real], -1)).to(kind)
 
 
 def every_collective() -> None:
@@ -139,7 +139,11 @@ class Turned(torch.nn.Module):
 
 
 def inputs(n: int) -> Any:
-    return torch.complex(torch.arange(2.0 * n), torch.ones(2 * n)).reshape(n, 2).to(KINDS[1])
+    return (
+        torch.view_as_complex(torch.stack([torch.arange(2.0 * n), torch.ones(2 * n)], -1))
+        .reshape(n, 2)
+        .to(KINDS[1])
+    )
 
 
 def trained(size: int) -> Any:

@@ -17,12 +17,10 @@ X, Y = (RNG.normal(size=(3, 4, 2)).astype(np.float32) for _ in range(2))
 Z, W = X[..., 0] + 1j * X[..., 1], Y[..., 0] - 1j * Y[..., 1]
 
 OF_PARTS: dict[str, Callable[..., Any]] = {
-    "complex": lambda t, x, y: t.view_as_real(t.complex(x, y)),
     "polar": lambda t, x, y: t.view_as_real(t.polar(x.abs(), y)),
     "turned": lambda t, x, y: t.view_as_real(
         t.view_as_complex(x) * t.polar(t.ones(3, 4), y[..., 0])
     ),
-    "broadcast": lambda t, x, y: t.view_as_real(t.complex(x[:1], y)),
     "abs": lambda t, x, y: t.view_as_complex(x).abs(),
     "quotient": lambda t, x, y: (t.view_as_complex(x) / t.view_as_complex(y)).abs(),
 }

@@ -35,6 +35,7 @@ LEFT_OUT = {
     "elu",    # of torch._C._nn, beneath the function
     "expand",  # `implicit` is the tracer's
     "rsub",  # alpha by position, deprecated
+    "round", "div", "div_",  # `decimals`, `rounding_mode`
     "avg_pool2d",  # `count_include_pad`, `divisor_override`
     "searchsorted", "bucketize",  # a number by the name `self`
     "huber_loss", "l1_loss", "mse_loss",  # `weight`

@@ -25,7 +25,7 @@ def with_gradients(t: Any, *values: Any, dtype: str = "float32") -> list[Any]:
 VALUES = ([3.0, -4.0], [12.0, 0.5, -1.0])
 
 
-@pytest.mark.parametrize("order", [2.0, 1.0, 0.5, 3, float("inf"), "inf", 0])
+@pytest.mark.parametrize("order", [2.0, 1.0, 3, float("inf"), "inf"])
 @pytest.mark.parametrize("limit", [1, 6.5, 100.0])
 def test_clip_grad_norm(order: Any, limit: float) -> None:
     def program(t: Any) -> Any:

@@ -77,7 +77,7 @@ def test_refusals(line: str) -> None:
 def test_any_shape_and_strides(data: st.DataObject) -> None:
     x = data.draw(arrays(data.draw(shapes(min_dims=1, max_dims=3))))
     dim = data.draw(st.integers(-x.ndim, x.ndim - 1))
-    name = data.draw(st.sampled_from(["cumsum", "diff", "sort"]))
+    name = data.draw(st.sampled_from(["cumsum", "sort"]))
     same(lambda t, x: getattr(t, name)(x, dim=dim), x, rtol=1e-7)
 
 

@@ -35,7 +35,7 @@ from minitorch_dist.distributed.rpc.agent import RpcAgent
 from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.serve import Later
 from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.autograd import attended
+from minitorch_dist.tensors.autograd import passes as tensor_passes
 from minitorch_dist.tensors.core import engine, grad_mode
 from minitorch_dist.tensors.core.engine import NodeTask
 from minitorch_dist.tensors.core.graph import AccumulateGrad, Edge, Gradient, Node
@@ -148,7 +148,7 @@ class DistributedPass:
             if isinstance(node, AccumulateGrad):
                 self._collect(node, grads, task.owned)
             elif isinstance(node, RecvRpcBackward):
-                self._send_back(node, attended.hooked(node, grads, task.owned))
+                self._send_back(node, tensor_passes.hooked(node, grads, task.owned))
             else:
                 self._hand_on(node, self._run(node, grads, task.owned))
 
@@ -156,7 +156,7 @@ class DistributedPass:
         if node.hooks is None:
             results = node.run(grads)
         else:
-            results = attended.run_hooked(node, grads, owned, node.run)
+            results = tensor_passes.run_hooked(node, grads, owned, node.run)
         if node.device is not devices.CPU:
             ledger.track_all(results, node.device, "gradient")
         if not self._retain and not isinstance(node, SendRpcBackward):
@@ -175,11 +175,11 @@ class DistributedPass:
 
     def _collect(self, node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> None:
         """Keep a leaf's gradient in the context; `.grad` is left alone."""
-        grads = attended.hooked(node, grads, owned)
+        grads = tensor_passes.hooked(node, grads, owned)
         leaf, grad = node.leaf(), grads[0]
         if leaf is not None and grad is not None:
             hooks = node.hooks
-            is_seen = hooks is not None and attended.are_handed_gradients(hooks)
+            is_seen = hooks is not None and tensor_passes.are_handed_gradients(hooks)
             self._context.add(leaf, grad, owned[0] and not is_seen)
             for hook in () if hooks is None else list(hooks.kept.values()):
                 hook(leaf)

@@ -1,8 +1,8 @@
 """Writes into a tensor, or into part of it, that enter its history.
 
 Such a write is a `Change`: how to write into an array, and how gradients come back. `overwrite` carries it out and records it.
-`both(rule)` makes two operations of a rule that checks its arguments and says what changes: `index_add`, which writes into
-a copy, and `index_add_`, which writes into the tensor itself.
+A rule checks its arguments and says what changes. `both(rule)` makes two operations of it: `index_add` writes into
+a copy, and `index_add_` into the tensor itself.
 """
 
 from __future__ import annotations

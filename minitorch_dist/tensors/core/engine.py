@@ -14,7 +14,7 @@ which sequence DDP's buckets become ready.
 
 `simple_backward` says the same in a few lines, without hooks, `inputs`, threads, or memory that is given
 back. `run` is the fast form, and a test holds the two against each other, bit for bit. Nodes with hooks,
-passes that go to some tensors only, and nodes that an observer watches are a rare case (`autograd.attended`).
+passes that go to some tensors only, and nodes that an observer watches are a rare case (`autograd.passes`).
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ current: ContextVar[BackwardPass | None] = ContextVar("backward_pass", default=N
 
 
 class Targets(Protocol):
-    """The tensors that a pass goes to, if it does not go to all leaves (see `autograd.attended`)."""
+    """The tensors that a pass goes to, if it does not go to all leaves (see `autograd.passes`)."""
 
     def begin(self, tasks: dict[Node, NodeTask]) -> None: ...
     def reaches(self, node: Node) -> bool: ...

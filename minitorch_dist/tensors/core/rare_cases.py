@@ -4,7 +4,7 @@ promote    operands of different types               tensors.promotion
 swapped    a number before a tensor                  tensors.promotion
 scaled     `alpha` of a sum                          tensors.promotion
 misfit     why numpy did not take two operands       tensors.promotion
-attend     a node with hooks, a pass with `inputs`   tensors.autograd.attended
+attend     a node with hooks, a pass with `inputs`   tensors.autograd.passes
 sum_as     a sum in another type                      tensors.promotion
 retained   a tensor keeps its gradient, and moves    tensors.autograd.hooks
 refusal    why a view must not be written to         tensors.autograd.view_notes

@@ -50,24 +50,6 @@ def view_as_complex(input: T) -> T:
     return view_of(input, out, "ViewAsComplexBackward0", pairs)
 
 
-def complex(real: T, imag: T) -> T:
-    """real + i imag"""
-    _demand_two_of_a_kind(real, imag)
-    x, y = real.array, imag.array
-
-    def together(x: Array, y: Array) -> Array:
-        out: Array = np.empty(np.broadcast_shapes(x.shape, y.shape), COMPLEX_OF[x.dtype], like=x)
-        out.real[...], out.imag[...] = x, y
-        return out
-
-    return record(
-        compute(together, x, y),
-        "ComplexBackward0",
-        (real, lambda g: sum_to(g.real, x.shape)),
-        (imag, lambda g: sum_to(g.imag, y.shape)),
-    )
-
-
 def polar(abs: T, angle: T) -> T:
     """abs · (cos angle + i sin angle)"""
     _demand_two_of_a_kind(abs, angle)

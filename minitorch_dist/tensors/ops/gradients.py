@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.autograd import attended
+from minitorch_dist.tensors.autograd import passes
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
 from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import base, engine, graph
@@ -67,7 +67,6 @@ def backward(
     grad_tensors: TensorBase | Sequence[TensorBase | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    grad_variables: Any = None,
     inputs: TensorBase | Sequence[TensorBase] | None = None,
 ) -> None:
     """Add to `.grad` of every leaf (or of `inputs` only) the gradient of the sum of `tensors`.
@@ -75,13 +74,6 @@ def backward(
     `grad_tensors` are the weights of that sum, one per tensor: a tensor of its shape, or None for
     1, which is only understood for single elements.
     """
-    if grad_variables is not None:
-        if grad_tensors is not None:
-            raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
-                "`backward()`. Please only use `grad_tensors`."
-            )
-        grad_tensors = grad_variables
     _refuse_graph(create_graph)
     given = as_tuple(tensors)
     if inputs is not None:
@@ -91,7 +83,7 @@ def backward(
         for tensor in inputs:
             if tensor._grad_fn is not None or not tensor.requires_grad:
                 retain_grad(tensor)
-        attended.run(_roots(given, grad_tensors), bool(retain_graph), inputs)
+        passes.run(_roots(given, grad_tensors), bool(retain_graph), inputs)
     else:
         engine.run(_roots(given, grad_tensors), bool(retain_graph))
 
@@ -129,7 +121,7 @@ def grad(
         if graph.edge_of(tensor) is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     roots = _roots(as_tuple(outputs), grad_outputs)
-    found = attended.run(roots, bool(retain_graph), wanted, accumulate=False)
+    found = passes.run(roots, bool(retain_graph), wanted, accumulate=False)
     results: list[Any] = []
     for index, (tensor, grad) in enumerate(zip(wanted, found, strict=True)):
         if grad is not None:

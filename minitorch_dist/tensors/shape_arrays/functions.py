@@ -147,7 +147,7 @@ def reshape(self: ShapeArray, *shape: Any, order: Any = "C", copy: bool | None =
     try:
         return np.ndarray.reshape(self, *shape, order=order, copy=False)
     except ValueError as error:
-        if "avoid" not in str(error):
+        if copy is False or "avoid" not in str(error):
             raise
     return np.ndarray.reshape(like(self, order="C"), *shape, order=order)
 

@@ -13,7 +13,7 @@ from minitorch_dist.tensors import dtypes, return_types
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import axis
-from minitorch_dist.tensors.ops.along_axes.extrema import placed
+from minitorch_dist.tensors.ops.along_axes.extrema import taken
 from minitorch_dist.tensors.promotion import demand_order
 
 
@@ -29,18 +29,6 @@ def order(x: Array, along: int, descending: bool) -> Array:
     return np.asanyarray(x.shape[along] - 1 - np.flip(mirrored, along))
 
 
-def taken(input: T, index: Array, along: int, name: str) -> tuple[T, T]:
-    """The elements at `index` along one axis, and the indices as a tensor."""
-    x = input.array
-    shape, indices = x.shape, result(input, index)
-    values = record(
-        np.take_along_axis(x, index, along),
-        name,
-        (input, lambda g: placed(g, index, along, shape), indices),
-    )
-    return values, indices
-
-
 def _lone(input: T, name: str) -> tuple[T, T]:
     """A 0-dim tensor is its own order."""
     index = result(input, np.zeros((), np.int64, like=input.array))
@@ -53,7 +41,7 @@ def sort(input: T, dim: int = -1, descending: bool = False, *, stable: bool = Fa
     if not input.array.ndim:
         return return_types.sort(*_lone(input, "SortBackward0"))
     index = order(input.array, along, descending)
-    return return_types.sort(*taken(input, index, along, "SortBackward0"))
+    return return_types.sort(*taken(input, index, along, True, "SortBackward0"))
 
 
 def argsort(input: T, dim: int = -1, descending: bool = False, *, stable: bool = False) -> T:
@@ -78,4 +66,4 @@ def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = T
         return return_types.topk(*_lone(input, "TopkBackward0"))
     index = order(x, along, largest)
     index = index[(slice(None),) * along + (slice(k),)].copy()  # not a view of the whole order
-    return return_types.topk(*taken(input, index, along, "TopkBackward0"))
+    return return_types.topk(*taken(input, index, along, True, "TopkBackward0"))

@@ -10,14 +10,7 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record, result
-from minitorch_dist.tensors.core.operations import (
-    Dims,
-    add_up,
-    axes,
-    is_empty,
-    numpy_names,
-    spread,
-)
+from minitorch_dist.tensors.core.operations import Dims, add_up, axes, is_empty, numpy_names, spread
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops import autocasting

@@ -11,12 +11,7 @@ from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import common_device, record, result
 from minitorch_dist.tensors.core.operations import compute, sum_to
 from minitorch_dist.tensors.core.without_warnings import without_warnings
-from minitorch_dist.tensors.promotion import (
-    demand_order,
-    not_a_tensor,
-    on_result_device,
-    promote,
-)
+from minitorch_dist.tensors.promotion import demand_order, not_a_tensor, on_result_device, promote
 from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
 
 

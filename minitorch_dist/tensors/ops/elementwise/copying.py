@@ -121,20 +121,36 @@ def fill(x: Array, y: Array) -> None:
         except ValueError:
             if not x.flags.writeable:
                 raise
-    for place in range(max(x.ndim, y.ndim)):
-        back = max(x.ndim, y.ndim) - place
-        full = x.shape[-back] if back <= x.ndim else 1
-        own = y.shape[-back] if back <= y.ndim else 1
-        if own not in (1, full):
+    expanded(y.shape, x.shape)  # says what does not fit
+    raise AssertionError(f"{y.shape} expands to {x.shape}")
+
+
+def expanded(before: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
+    """`target` with each -1 replaced by the length that is there, if `before` expands to it."""
+    extra = len(target) - len(before)
+    if extra < 0:
+        raise RuntimeError(
+            f"the number of sizes provided ({len(target)}) must be greater or equal to the number "
+            f"of dimensions in the tensor ({len(before)}): {list(before)} to {list(target)}"
+        )
+    full = []
+    for place, n in enumerate(target):
+        own = before[place - extra] if place >= extra else None
+        if n == -1 and own is not None:
+            n = own
+        elif n < 0:
             raise RuntimeError(
-                f"The expanded size of the tensor ({full}) must match the existing size ({own}) at "
-                f"non-singleton dimension {place}.  Target sizes: {list(x.shape)}.  Tensor sizes: "
-                f"{list(y.shape)}"
+                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
+                f"dimension {place}"
             )
-    raise RuntimeError(
-        f"The number of sizes provided ({x.ndim}) must be greater or equal to the number of "
-        f"dimensions in the tensor ({y.ndim})"
-    )
+        elif own not in (1, n, None):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({own}) at "
+                f"non-singleton dimension {place}.  Target sizes: {list(target)}.  Tensor sizes: "
+                f"{list(before)}"
+            )
+        full.append(n)
+    return tuple(full)
 
 
 def convert(x: Array, dtype: dtypes.dtype) -> Array:

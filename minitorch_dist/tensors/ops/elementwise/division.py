@@ -13,10 +13,8 @@ from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.promotion import not_implemented, promote
 
 
-def div(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:
-    """input / other; with `rounding_mode` "floor" or "trunc", rounded down or towards zero."""
-    if rounding_mode is not None:
-        return _rounded(input, other, rounding_mode)
+def div(input: T, other: T | Number) -> T:
+    """input / other"""
     try:
         x = input.array
     except AttributeError:
@@ -39,31 +37,6 @@ def div(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:
         (input, lambda g: sum_to(g / y, shape), other),
         (other, lambda g: sum_to(-g * (x / y / y), y.shape), input, other),
     )
-
-
-def _rounded(input: T, other: T | Number, mode: str) -> T:
-    if mode not in ("floor", "trunc"):
-        raise RuntimeError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'"
-        )
-    input, other = promote(input, other)
-    x, y = input.array, other.array
-    check_divisor(f"div_{mode}_cpu", y)
-    a, b = x.shape, y.shape  # a step function: its gradient is zero wherever it has one
-    return record(
-        compute(np.floor_divide if mode == "floor" else truncated, x, y),
-        "DivBackward1",
-        (input, lambda g: np.zeros(a, g.dtype, like=g)),
-        (other, lambda g: np.zeros(b, g.dtype, like=g)),
-    )
-
-
-def truncated(x: Array, y: Array) -> Any:
-    """x / y rounded towards zero, in the type of x."""
-    if x.dtype.kind not in "iu":
-        return np.trunc(x / y)
-    down = np.floor_divide(x, y)
-    return down + ((down < 0) & (down * y != x))
 
 
 def check_divisor(name: str, y: Array) -> None:

@@ -38,16 +38,9 @@ def trunc(input: T) -> T:
     return _step(np.trunc, input, "TruncBackward0", "trunc_vml_cpu")
 
 
-def round(input: T, *, decimals: int = 0) -> T:
-    """The nearest integers, halves to even; `decimals` digits may stay."""
-    if decimals == 0 or input.array.dtype.kind in "iu":
-        return _step(np.rint, input, "RoundBackward0", "round_vml_cpu")
-    ten = input.array.dtype.type(10.0 ** max(decimals, -decimals))
-
-    def rounded(x: Array) -> Any:
-        return np.rint(x * ten) / ten if decimals > 0 else np.rint(x / ten) * ten
-
-    return _step(rounded, input, "RoundBackward1", "round_cpu")
+def round(input: T) -> T:
+    """The nearest integers, halves to even"""
+    return _step(np.rint, input, "RoundBackward0", "round_vml_cpu")
 
 
 def abs(input: T) -> T:

@@ -76,8 +76,8 @@ def mul_(input: T, other: T | Number) -> T:
     return _mul_(input, other)
 
 
-def div_(input: T, other: T | Number, *, rounding_mode: str | None = None) -> T:
+def div_(input: T, other: T | Number) -> T:
     """In-place version of :func:`div`."""
-    if rounding_mode is None and input.array.dtype.kind not in "iub" and direct(input, other):
+    if input.array.dtype.kind not in "iub" and direct(input, other):
         return overwrite(np.divide, input, getattr(other, "array", other))
-    return _div_(input, other, rounding_mode=rounding_mode)
+    return _div_(input, other)

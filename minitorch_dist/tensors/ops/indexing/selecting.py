@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.tensors.autograd.overwriting import (
-    Change,
-    both,
-    same_gradient,
-)
+from minitorch_dist.tensors.autograd.overwriting import Change, both, same_gradient
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.core.operations import axis

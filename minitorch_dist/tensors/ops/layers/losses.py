@@ -88,11 +88,7 @@ def minus(x: Array, y: Array) -> Array:
 
 
 @autocasting.full
-def mse_loss(
-    input: T,
-    target: T,
-    reduction: str = "mean",
-) -> T:
+def mse_loss(input: T, target: T, reduction: str = "mean") -> T:
     """(input - target)², reduced."""
     check_reduction(reduction)
     input, target, x, y = operands(input, target, "mse")
@@ -106,11 +102,7 @@ def mse_loss(
 
 
 @autocasting.full
-def l1_loss(
-    input: T,
-    target: T,
-    reduction: str = "mean",
-) -> T:
+def l1_loss(input: T, target: T, reduction: str = "mean") -> T:
     """|input - target|, reduced."""
     check_reduction(reduction)
     input, target, x, y = operands(input, target, "l1")
@@ -126,12 +118,7 @@ def l1_loss(
 
 
 @autocasting.full
-def smooth_l1_loss(
-    input: T,
-    target: T,
-    reduction: str = "mean",
-    beta: float = 1.0,
-) -> T:
+def smooth_l1_loss(input: T, target: T, reduction: str = "mean", beta: float = 1.0) -> T:
     """d²/2β where |d| < β, |d| - β/2 beyond: squares near zero, distances far off."""
     check_reduction(reduction)
     if beta < 0:
@@ -176,10 +163,7 @@ def _knee(
 
 @autocasting.full
 def binary_cross_entropy(
-    input: T,
-    target: T,
-    weight: T | None = None,
-    reduction: str = "mean",
+    input: T, target: T, weight: T | None = None, reduction: str = "mean"
 ) -> T:
     """-(y log p + (1 - y) log(1 - p)) of probabilities p; logarithms stop at -100."""
     check_reduction(reduction)
@@ -251,12 +235,7 @@ def binary_cross_entropy_with_logits(
 
 
 @autocasting.full
-def kl_div(
-    input: T,
-    target: T,
-    reduction: str = "mean",
-    log_target: bool = False,
-) -> T:
+def kl_div(input: T, target: T, reduction: str = "mean", log_target: bool = False) -> T:
     """target · (log target - input), where `input` (and with log_target also target) are logarithms.
 
     "batchmean" divides by the batch size, which is the divergence as mathematics means it.

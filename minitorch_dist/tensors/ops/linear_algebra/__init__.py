@@ -1,6 +1,5 @@
 """Products of vectors and matrices.
 
-products                              of vectors, matrices and batches
-contraction  subscripts               `einsum`, and the reading of its equations
-matrices                              the trace
+products       of vectors, matrices and batches
+contraction    `einsum`, and the reading of its equations
 """

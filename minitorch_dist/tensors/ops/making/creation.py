@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -16,6 +15,7 @@ from minitorch_dist.tensors.names import named
 from minitorch_dist.tensors.ops.elementwise.copying import convert
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.ops.making.literals import as_dtype
+from minitorch_dist.tensors.ops.shapes import reshaping
 from minitorch_dist.tensors.promotion import cast, one_number
 from minitorch_dist.tensors.shape_arrays import mode
 
@@ -43,33 +43,12 @@ def numpy_dtype(dtype: Dtype) -> np.dtype[Any]:
 
 def sizes(name: str, given: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
     """A shape, given as ints or as one sequence of ints."""
-    if size is not None:
-        given = (size,)
-    elif not given:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    if len(given) == 1 and type(given[0]) is not int and isinstance(given[0], Sequence):
-        given = tuple(given[0])
-    for position, n in enumerate(given):
-        if type(n) is not int:
-            if not _is_size(n):
-                raise TypeError(
-                    f"{name}(): argument 'size' must be ints or one sequence of ints, not "
-                    f"{type(n).__name__} at position {position + 1}"
-                )
-            given = tuple(map(_as_int, given))
-        elif n < 0:
-            raise RuntimeError(f"{name}: Dimension size must be non-negative, got {list(given)}.")
-    return given
-
-
-def _as_int(n: Any) -> int:
-    return operator.index(n.array if isinstance(n, TensorBase) else n)
-
-
-def _is_size(n: Any) -> bool:
-    if isinstance(n, TensorBase):
-        return n.array.ndim == 0 and n.array.dtype.kind in "iu"
-    return hasattr(n, "__index__") and not isinstance(n, (bool, np.ndarray))
+    if any(type(n) is bool for n in given):
+        raise TypeError(f"{name}(): argument 'size' must be ints or one sequence of ints, not bool")
+    shape = reshaping.sizes(given, name, size)
+    if min(shape, default=0) < 0:
+        raise RuntimeError(f"{name}: Dimension size must be non-negative, got {list(shape)}.")
+    return shape
 
 
 # ----------------------------------------------------------------------------------- from literals

@@ -11,6 +11,7 @@ from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.ops.elementwise.copying import no_data
+from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
 
@@ -65,19 +66,8 @@ def frombuffer(
     requires_grad: bool = False,
 ) -> Any:
     """A 1-dim tensor on the memory of an object with Python's buffer protocol."""
-    try:
-        length, width = memoryview(buffer).nbytes, dtype.itemsize
-    except TypeError:
-        raise ValueError("object does not implement Python buffer protocol.") from None
-    rest = length - offset
-    fits = 0 <= offset < length and (rest % width == 0 if count < 0 else count * width <= rest)
-    if not count or not fits:
-        raise ValueError(
-            f"frombuffer(): {count} elements of {width} bytes after an offset of {offset} bytes do not fit into "
-            f"a buffer of {length} bytes"
-        )
-    array = np.frombuffer(buffer, np.uint8, -1 if count < 0 else count * width, offset)
-    out = from_numpy(array.view(dtype.numpy))
+    whole = np.frombuffer(buffer, np.uint8, -1 if count < 0 else count * dtype.itemsize, offset)
+    out = from_numpy(whole.view(dtype.numpy))
     if requires_grad:
         out.requires_grad = True
     return out
@@ -93,13 +83,7 @@ def from_numpy(ndarray: Array) -> Any:
             "given numpy array has byte order different from the native byte order. Conversion "
             "between byte orders is currently not supported."
         )
-    dtypes.from_numpy(x.dtype)  # raises where no tensor can hold it
-    if any(s < 0 for s in x.strides):
-        raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative "
-            "strides are not currently supported. (You can probably work around this by making a "
-            "copy of your array with array.copy().)"
-        )
+    literals.check_array(x)
     if any(s % x.itemsize for s in x.strides):
         raise ValueError(
             "given numpy array strides not a multiple of the element byte size. Copy the numpy "

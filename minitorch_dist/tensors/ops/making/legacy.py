@@ -13,7 +13,7 @@ import numpy as np
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Storage, T, TensorBase
-from minitorch_dist.tensors.ops.making import literals
+from minitorch_dist.tensors.ops.making import creation, literals
 from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.size import Size
 
@@ -32,12 +32,8 @@ def construct(cls: type[T], dtype: dtypes.dtype, args: tuple[Any, ...]) -> T:
         if not isinstance(data, (list, tuple, range, np.ndarray)):
             raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
         return base.new(cls, mode.settled(literals.parse(data, dtype), devices.CPU))
-    for n in args:
-        if not isinstance(n, (int, np.integer)):
-            raise TypeError(f"new(): sizes must be ints (got {type(n).__name__})")
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(args)}")
-    return base.new(cls, np.empty(args or (0,), dtype.numpy, like=like))
+    shape = creation.sizes("new", args) if args else (0,)
+    return base.new(cls, np.empty(shape, dtype.numpy, like=like))
 
 
 class Legacy(type):

@@ -9,7 +9,8 @@ import numpy as np
 from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.core.operations import sum, sum_to
 from minitorch_dist.tensors.core.views import view_of
-from minitorch_dist.tensors.ops.shapes.reshaping import Shape, reshape, sizes
+from minitorch_dist.tensors.ops.elementwise.copying import expanded
+from minitorch_dist.tensors.ops.shapes.reshaping import reshape, sizes
 from minitorch_dist.tensors.size import Size
 
 
@@ -17,43 +18,15 @@ def expand(input: T, *shape: Any, size: Any = None) -> T:
     """Dimensions of length 1 repeated, and new ones put in front, without copying."""
     x, before = input.array, input.array.shape
     target = sizes(shape, "expand", size)
-    full = target if -1 not in target else _expanded(before, target)
+    full = target if -1 not in target else expanded(before, target)
     try:
         out = np.broadcast_to(x, full)
     except ValueError:
-        _expanded(before, target)  # says what does not fit
+        expanded(before, target)  # says what does not fit
         raise
     if out.size == x.size:  # nothing is repeated, so it may be written to
         out = x.reshape(full)
     return view_of(input, out, "ExpandBackward0", lambda g: sum_to(g, before))
-
-
-def _expanded(before: Shape, target: Shape) -> Shape:
-    """`target` with each -1 replaced by the length that is there."""
-    extra = len(target) - len(before)
-    if extra < 0:
-        raise RuntimeError(
-            f"the number of sizes provided ({len(target)}) must be greater or equal to the number "
-            f"of dimensions in the tensor ({len(before)}): expand({list(before)}, size={list(target)})"
-        )
-    full = []
-    for place, n in enumerate(target):
-        own = before[place - extra] if place >= extra else None
-        if n == -1 and own is not None:
-            n = own
-        elif n < 0:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
-                f"dimension {place}"
-            )
-        elif own not in (1, n, None):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({own}) at "
-                f"non-singleton dimension {place}.  Target sizes: {list(target)}.  Tensor sizes: "
-                f"{list(before)}"
-            )
-        full.append(n)
-    return tuple(full)
 
 
 def expand_as(input: T, other: TensorBase) -> T:

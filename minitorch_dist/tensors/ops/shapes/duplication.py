@@ -66,7 +66,7 @@ def _twin(owner: Array, input: TensorBase, memo: dict[int, Any]) -> tuple[Array,
 
 
 def _window(owner: Array, like: Array, offset: int) -> Array:
-    """What `like` is, on the memory of `owner`; the offset in bytes."""
+    """A window with the shape, type and strides of `like` on the memory of `owner`; the offset in bytes."""
     memory = owner.ravel(order="K").view(np.uint8)
     if has_numbers(owner):
         return np.ndarray(like.shape, like.dtype, memory, offset, like.strides)

@@ -34,9 +34,7 @@ def roll(input: T, shifts: Any, dims: Any = None) -> T:
     step: Any = by if places else by[0]
     back = tuple([-n for n in by]) if places else -by[0]
     return record(
-        np.roll(x, step, places),
-        "RollBackward0",
-        (input, lambda g: np.roll(g, back, places)),
+        np.roll(x, step, places), "RollBackward0", (input, lambda g: np.roll(g, back, places))
     )
 
 
@@ -110,16 +108,11 @@ def repeat_interleave(
 def _counts(repeats: Any, side: int) -> Any:
     """How often each of `side` entries is repeated."""
     counts = np.asanyarray(repeats)
-    if counts.dtype.kind != "i" or counts.itemsize < 4:
-        raise NotImplementedError(
-            f'"repeat_interleave_cpu" not implemented for {counts.dtype}: repeats must be int32 or int64'
-        )
-    if counts.ndim > 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if counts.size not in (1, side):
-        raise RuntimeError(
-            "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{counts.size} and input.size = {side}"
+    if counts.dtype.kind != "i" or counts.ndim > 1 or counts.size not in (1, side):
+        error = RuntimeError if counts.dtype.kind == "i" else NotImplementedError
+        raise error(
+            f"repeat_interleave: repeats must be one integer, or a vector of {side}, but got {counts.dtype} "
+            f"of shape {list(counts.shape)}"
         )
     if counts.size and has_numbers(counts) and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")

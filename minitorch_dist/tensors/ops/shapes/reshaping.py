@@ -47,41 +47,12 @@ def infer(shape: Shape, count: int) -> Shape:
     return tuple([count // known if n == -1 else n for n in shape]) if unknown else shape
 
 
-def view_strides(shape: Shape, strides: Shape, target: Shape) -> Shape | None:
-    """The strides under which the same memory reads as `target`, or None if there are none.
-
-    Dimensions that follow each other without a gap form a run; each run is cut up anew:
-
-        shape (2, 3, 4), strides (12, 4, 1): one run of 24     -> (6, 4), (24,), (4, 3, 2) …
-        transposed: (3, 2, 4), strides (4, 12, 1): runs 3, 2, 4 -> (3, 1, 2, 2, 2), not (6, 4)
-    """
-    runs: list[tuple[int, int]] = []  # from the last: how many elements, how far apart
-    for side, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if side == 1:
-            continue
-        if runs and stride == runs[-1][0] * runs[-1][1]:
-            runs[-1] = (runs[-1][0] * side, runs[-1][1])
-        else:
-            runs.append((side, stride))
-    steps: list[int] = []
-    place, (left, step) = 0, runs[0] if runs else (1, 1)
-    for side in reversed(target):
-        if side != 1 and left == 1 and place + 1 < len(runs):
-            place += 1
-            left, step = runs[place]
-        if left % side:
-            return None
-        steps.append(step)
-        left, step = left // side, step * side
-    return tuple(reversed(steps))
-
-
 def window(x: Array, target: Shape) -> Array | None:
     """The same memory as `target`, or None where its strides do not allow it."""
-    if x.flags.c_contiguous:
-        return x.reshape(target)
-    steps = view_strides(x.shape, x.strides, target)
-    return None if steps is None else as_strided(x, target, steps, subok=True)
+    try:
+        return x.reshape(target, copy=False)
+    except ValueError:
+        return None
 
 
 def quick(x: Array, shape: tuple[Any, ...]) -> Array | None:

@@ -1,1 +1,1 @@
-"""How values are spread: counting, differences and similarity."""
+"""How values are spread: counting and similarity."""

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributions.distribution import Distribution
 from minitorch_dist.tensors.autograd.grad_modes import enable_grad
 from minitorch_dist.tensors.core.graph import result
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.making.draws import multinomial
 from minitorch_dist.tensors.ops.shapes.broadcasting import broadcast_tensors
+from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.tensor import Tensor
 
 
-class Categorical(Distribution):
+class Categorical:
     """A die. The last dimension of `probs` (or of `logits`) weighs its faces; it need not add up to 1.
 
     Of `probs` and `logits`, each is made of the other one when it is asked for.
@@ -36,12 +36,12 @@ class Categorical(Distribution):
         name, given = ("logits", logits) if probs is None else ("probs", probs)
         if given is None or given.dim() < 1:
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
-        self._parameters = (name,)
+        self._given, self._validate = name, validate_args is not False
         if probs is None:
             self.logits = given - given.logsumexp(dim=-1, keepdim=True)
         else:
             self.probs = given / given.sum(-1, keepdim=True)
-        super().__init__(given.size()[:-1], validate_args=validate_args)
+        self.batch_shape, self.event_shape = given.size()[:-1], Size()
         self._faces = int(given.size()[-1])
         if probs is None:
             self._check("parameter logits", self.logits, self.logits == self.logits, "Real()")
@@ -62,7 +62,7 @@ class Categorical(Distribution):
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         rows = self.probs.detach().reshape(-1, self._faces)
         drawn = multinomial(rows, math.prod(sample_shape), replacement=True)
-        return drawn.t().reshape(self._extended_shape(sample_shape))
+        return drawn.t().reshape((*sample_shape, *self.batch_shape))
 
     def log_prob(self, value: Any) -> Any:
         fits = (value >= 0) & (value < self._faces)
@@ -73,6 +73,18 @@ class Categorical(Distribution):
     def entropy(self) -> Any:
         logits = self.logits.clamp(min=finfo(self.logits.dtype).min)  # 0 · -inf is nan
         return -(logits * self.probs).sum(-1)
+
+    def _check(self, name: str, value: Any, fits: Any, region: str) -> None:
+        """Raise ValueError unless all of the tensor `fits` is true: `value` lies in its region."""
+        if self._validate and not fits.all():
+            raise ValueError(
+                f"Expected {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
+                f"{self!r} to satisfy the constraint {region}, but found invalid values:\n{value}"
+            )
+
+    def __repr__(self) -> str:
+        held = getattr(self, self._given)
+        return f"Categorical({self._given}: {held if held.numel() == 1 else held.size()})"
 
 
 def _are_simplex(probs: Any) -> Any:
