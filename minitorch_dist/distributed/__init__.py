@@ -45,7 +45,7 @@ from types import ModuleType
 
 from minitorch_dist import not_offered
 from minitorch_dist.distributed import fast as fast, world
-from minitorch_dist.distributed.backends import Backend as Backend, BackendConfig as BackendConfig
+from minitorch_dist.distributed.backends import Backend as Backend
 from minitorch_dist.distributed.device_mesh import (
     DeviceMesh as DeviceMesh,
     init_device_mesh as init_device_mesh,
@@ -70,7 +70,6 @@ from minitorch_dist.distributed.distributed_c10d import (
     is_nccl_available as is_nccl_available,
     is_torchelastic_launched as is_torchelastic_launched,
     new_group as new_group,
-    new_subgroups as new_subgroups,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
 )
 from minitorch_dist.distributed.exceptions import (
@@ -89,9 +88,6 @@ from minitorch_dist.distributed.reduce_op import (
     ReduceOp as ReduceOp,
     _make_nccl_premul_sum as _make_nccl_premul_sum,
     reduce_op as reduce_op,
-)
-from minitorch_dist.distributed.rendezvous import (
-    register_rendezvous_handler as register_rendezvous_handler,
 )
 from minitorch_dist.distributed.schedules.choice import register_schedule as register_schedule
 from minitorch_dist.distributed.torch_api.messages import (

@@ -41,35 +41,20 @@ class Backend(str):
         return super().__new__(cls, name if "://" in name else name.lower())
 
 
-class BackendConfig:
-    """The backend of each kind of device: `cpu:gloo,cuda:gloo` of `gloo`."""
-
-    def __init__(self, backend: str) -> None:
-        self.device_backend_map: dict[str, Backend] = {}
-        if "://" not in backend and ":" in backend:
-            self._parse(backend.lower())
-            return
-        if backend == Backend.UNDEFINED:
-            self.device_backend_map["cpu"] = Backend(Backend.GLOO)
-            return
-        devices = ("cuda",) if backend == Backend.NCCL else ("cpu", "cuda")
-        self.device_backend_map = dict.fromkeys(devices, Backend(backend))
-
-    def _parse(self, text: str) -> None:
-        advice = (
-            "Backends by device have the form '<device_type1>:<backend1>,<device_type2>:<backend2>', "
-            "e.g. 'cpu:gloo,cuda:nccl'"
-        )
-        for pair in text.split(","):
-            device, _, name = pair.partition(":")
-            if not device or not name or ":" in name:
-                raise ValueError(f"Invalid device:backend pairing: {pair} in {text}. {advice}")
-            if device in self.device_backend_map:
-                raise ValueError(f"Duplicate device type {device} in {text}. {advice}")
-            self.device_backend_map[device] = Backend(name)
-
-    def __repr__(self) -> str:
-        return ",".join(f"{device}:{name}" for device, name in self.device_backend_map.items())
+def by_device(backend: str) -> dict[str, str]:
+    """`cpu:gloo,cuda:nccl`, by kind of device; nothing where it is one name or address."""
+    if "://" in backend or ":" not in backend:
+        return {}
+    found: dict[str, str] = {}
+    for pair in backend.lower().split(","):
+        device, _, name = pair.partition(":")
+        if not device or not name or ":" in name or device in found:
+            raise ValueError(
+                f"Invalid device:backend pairing: {pair} in {backend}. Backends by device have the form "
+                "'<device_type1>:<backend1>,<device_type2>:<backend2>', e.g. 'cpu:gloo,cuda:nccl'"
+            )
+        found[device] = name
+    return found
 
 
 has_devices: list[Callable[[], bool]] = []  # the floor of tensors says whether there are some
@@ -82,10 +67,8 @@ def is_nccl_available() -> bool:
 
 def transport_for(backend: str, default: str) -> tuple[Callable[..., Transport], str]:
     """The class of the transport, and its address. Errors are torch's."""
-    name = backend
-    if "://" not in name and ":" in name:
-        chosen = BackendConfig(name).device_backend_map
-        name = chosen.get("cpu") or next(iter(chosen.values()))
+    chosen = by_device(backend)
+    name = chosen.get("cpu") or next(iter(chosen.values()), backend)
     if name == Backend.UNDEFINED:
         name = default
     scheme = registry.scheme_of(name)
@@ -105,9 +88,8 @@ def names() -> list[str]:
 
 
 def is_backend_available(backend: str) -> bool:
-    if "://" not in backend and ":" in backend:
-        chosen = BackendConfig(backend).device_backend_map.values()
-        return all(map(is_backend_available, chosen))
+    if chosen := by_device(backend):
+        return all(map(is_backend_available, chosen.values()))
     name = registry.scheme_of(backend) if "://" in backend else backend.lower()
     return is_mpi_available() if name == Backend.MPI else name in names()
 

@@ -111,8 +111,8 @@ def _begin(
             if found is None:
                 assert init_method is not None
                 word.what = partial(slow_start.of_store, init_method)
-                found, rank_here, size = next(
-                    rendezvous.rendezvous(init_method, rank, world_size, timeout=timeout)
+                found, rank_here, size = rendezvous.rendezvous(
+                    init_method, rank, world_size, timeout
                 )
                 found.set_timeout(timeout)
             else:

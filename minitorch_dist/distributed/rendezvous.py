@@ -6,17 +6,16 @@
     mqtt://broker     the store is kept by a broker
     mpi://            under mpirun: MPI says who we are, and where rank 0 serves the store
 
-A handler is a generator that yields (store, rank, world_size), as torch has it; rank and world_size
-may stand in the address (`?rank=0&world_size=4`).
+Rank and world size are given beside the address or in it (`?rank=0&world_size=4`), not twice.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from transports import job
@@ -26,7 +25,6 @@ from transports.stores.store import PrefixStore, Store
 from transports.stores.tcp import LOOPBACK, TCPStore
 
 Found = tuple[Store, int, int]
-Handler = Callable[..., Iterator[Found]]
 
 TIMEOUT: Final = timedelta(minutes=30)
 START: Final = (
@@ -34,18 +32,12 @@ START: Final = (
     "`mtdrun --nproc-per-node=2 script.py`, or set all four in each process. `mtd run --ranks 2 script.py` "
     "simulates the ranks in one process, and needs none of them"
 )
-_handlers: dict[str, Handler] = {}
 
 
-def register_rendezvous_handler(scheme: str, handler: Handler) -> None:
-    """Let addresses `scheme://…` be resolved by a generator function of your own."""
-    if scheme in _handlers:
-        raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
-    _handlers[scheme] = handler
-
-
-def rendezvous(url: str, rank: int = -1, world_size: int = -1, **options: Any) -> Iterator[Found]:
-    """The handler's answer for an address. Rank and world size are given here or in it, not twice."""
+def rendezvous(
+    url: str, rank: int = -1, world_size: int = -1, timeout: timedelta = TIMEOUT
+) -> Found:
+    """The store that an address means, our rank and the number of ranks."""
     if not isinstance(url, str):
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
     if not isinstance(rank, int):
@@ -54,22 +46,16 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **options: Any) -
         raise RuntimeError(f"`world_size` must be an integer. {world_size}")
     parts = urlsplit(url)
     query = _query(parts)
-    if rank != -1 or world_size != -1:
-        if "rank" in query or "world_size" in query:
-            raise AssertionError(
-                f"The url: {url} has node-specific arguments(rank, world_size) already."
-            )
-        given = {"rank": rank, "world_size": world_size}
-        query |= {name: str(value) for name, value in given.items() if value != -1}
-        rest = "&".join(f"{name}={value}" for name, value in query.items())
-        url = parts._replace(query=rest).geturl()
-        if parts.scheme == "file" and not parts.netloc:  # urlsplit drops the empty host
-            url = url.replace("file:/", "file:///", 1) if "file:///" not in url else url
-        if "://" not in url:
-            url = url.replace(f"{parts.scheme}:", f"{parts.scheme}://", 1)
-    if parts.scheme not in _handlers:
+    given = {"rank": rank, "world_size": world_size}
+    given = {name: value for name, value in given.items() if value != -1}
+    if given and ("rank" in query or "world_size" in query):
+        raise AssertionError(
+            f"The url: {url} has node-specific arguments(rank, world_size) already."
+        )
+    if parts.scheme not in HANDLERS:
         raise RuntimeError(f"No rendezvous handler for {parts.scheme}://")
-    return _handlers[parts.scheme](url, **options)
+    words = query | {name: str(value) for name, value in given.items()}
+    return HANDLERS[parts.scheme](parts, words, timeout)
 
 
 def _query(parts: SplitResult) -> dict[str, str]:
@@ -90,63 +76,51 @@ def _who(scheme: str, query: dict[str, str]) -> tuple[int, int]:
     return int(query["rank"]), int(query["world_size"])
 
 
-# ------------------------------------------------------------------------------------- the handlers
-
-
-def tcp_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
-    parts = urlsplit(url)
+def _by_tcp(parts: SplitResult, query: dict[str, str], timeout: timedelta) -> Found:
     if parts.port is None:
         raise _error("tcp", "port number missing")
-    rank, world_size = _who("tcp", _query(parts))
+    rank, world_size = _who("tcp", query)
     if parts.hostname is None:
         raise AssertionError("hostname cannot be None")
-    yield tcp_store(parts.hostname, parts.port, rank, timeout, world_size), rank, world_size
-    raise RuntimeError("Unable to perform re-rendezvous using tcp:// method")
+    return tcp_store(parts.hostname, parts.port, rank, timeout, world_size), rank, world_size
 
 
-def file_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
-    parts = urlsplit(url)
+def _by_file(parts: SplitResult, query: dict[str, str], timeout: timedelta) -> Found:
     if not parts.path:
         raise _error("file", "path missing")
     if parts.netloc not in ("", "localhost"):
         raise _error(
             "file",
-            f"{url.partition('?')[0]} has two slashes, so that {parts.netloc!r} is a host and the "
+            f"file://{parts.netloc}{parts.path} has two slashes, so that {parts.netloc!r} is a host and the "
             f"path is {parts.path!r}; write three: file:///{parts.netloc}{parts.path}",
         )
-    rank, world_size = _who("file", _query(parts))
-    yield FileStore(parts.path, world_size, of=job.here(world_size, rank)), rank, world_size
-    raise RuntimeError("Unable to perform rerendezvous using file:// method")
+    rank, world_size = _who("file", query)
+    return FileStore(parts.path, world_size, of=job.here(world_size, rank)), rank, world_size
 
 
-def mqtt_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
-    parts = urlsplit(url)
-    rank, world_size = _who("mqtt", _query(parts))
+def _by_mqtt(parts: SplitResult, query: dict[str, str], timeout: timedelta) -> Found:
+    rank, world_size = _who("mqtt", query)
     kind = import_module("transports.mqtt_protocol.store").MQTTStore
-    rest = [p for p in parts.query.split("&") if p.split("=")[0] not in ("", "rank", "world_size")]
-    address = "?".join([url.partition("?")[0], *(["&".join(rest)] if rest else [])])
+    rest = "&".join(f"{k}={v}" for k, v in query.items() if k not in ("rank", "world_size"))
+    address = f"mqtt://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
     mine = job.here(world_size, rank)
-    yield kind(address, rank, world_size, timeout, of=mine), rank, world_size
-    raise RuntimeError("Unable to perform rerendezvous using mqtt:// method")
+    return kind(address, rank, world_size, timeout, of=mine), rank, world_size
 
 
-def mpi_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
+def _by_mpi(parts: SplitResult, query: dict[str, str], timeout: timedelta) -> Found:
     mpi = import_module("transports.mpi")
     rank, world_size = mpi.here()
-    asked = _query(urlsplit(url)).get("world_size", "")
+    asked = query.get("world_size", "")
     if asked and int(asked) != world_size:
         raise _error(
             "mpi",
             f"a world of {asked} ranks is asked for, and MPI has started {world_size}: "
             f"mpirun -n {asked} python …",
         )
-    yield mpi.store(timeout), rank, world_size
-    raise RuntimeError("Unable to perform rerendezvous using mpi:// method")
+    return mpi.store(timeout), rank, world_size
 
 
-def env_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Iterator[Found]:
-    query = _query(urlsplit(url))
-
+def _by_env(parts: SplitResult, query: dict[str, str], timeout: timedelta) -> Found:
     def demand(name: str) -> str:
         value = query.get(name.lower()) or os.environ.get(name)
         if not value:
@@ -155,8 +129,7 @@ def env_handler(url: str, timeout: timedelta = TIMEOUT, **options: Any) -> Itera
 
     rank, world_size = int(demand("RANK")), int(demand("WORLD_SIZE"))
     host, port = demand("MASTER_ADDR"), int(demand("MASTER_PORT"))
-    yield tcp_store(host, port, rank, timeout, world_size), rank, world_size
-    raise RuntimeError("Unable to perform re-rendezvous using env:// method")
+    return tcp_store(host, port, rank, timeout, world_size), rank, world_size
 
 
 def tcp_store(host: str, port: int, rank: int, timeout: timedelta, world_size: int = 0) -> Store:
@@ -204,8 +177,6 @@ def _demand_reachable(host: str, port: int) -> None:
         )
 
 
-for _scheme, _handler in {
-    "tcp": tcp_handler, "env": env_handler, "file": file_handler, "mqtt": mqtt_handler,
-    "mpi": mpi_handler,
-}.items():  # fmt: skip
-    register_rendezvous_handler(_scheme, _handler)
+HANDLERS: Final[dict[str, Callable[[SplitResult, dict[str, str], timedelta], Found]]] = {
+    "tcp": _by_tcp, "env": _by_env, "file": _by_file, "mqtt": _by_mqtt, "mpi": _by_mpi,
+}  # fmt: skip

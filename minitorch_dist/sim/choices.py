@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from minitorch_dist.distributed.mail.pairing import Announcing
+from minitorch_dist.distributed.mail.pairing import Pairing
 from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim.stage import SimulationStage
@@ -65,7 +65,7 @@ class Following:
         return options[min(number, len(options) - 1)]
 
 
-class DeferredPairing(Announcing):
+class DeferredPairing(Pairing):
     """Lets receives from anybody wait until somebody decides."""
 
     __slots__ = ()

@@ -92,7 +92,7 @@ class Hardship:
     def visit(self, here: World) -> None:
         """A rank has made its world."""
         if "a" in self.letters:
-            here.mailbox.choose_source = lambda sources: self._choose(here.rank, sources)
+            here.mailbox.pairing.choose = lambda sources: self._choose(here.rank, sources)
         if "g" in self.letters:
             leaf_lots.order_leaves(lambda: self._lot(here.rank))
         if "h" in self.letters:

@@ -18,7 +18,7 @@ import pytest
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist.distributed import rendezvous, world
+from minitorch_dist.distributed import world
 from transports.clock import SYSTEM
 from transports.errors import Deadlock
 
@@ -155,27 +155,6 @@ def test_a_master_that_is_not_there() -> None:
 def test_a_path_with_two_slashes_is_explained() -> None:
     with pytest.raises(ValueError, match=r"write three: file:///mnt/nfs/x"):
         dist.init_process_group("tcp", "file://mnt/nfs/x", rank=0, world_size=1)
-
-
-def test_a_handler_of_ones_own() -> None:
-    store = dist.HashStore()
-
-    def handler(url: str, **options: Any) -> Any:
-        rank = int(url.partition("rank=")[2].partition("&")[0])
-        yield store, rank, 3
-
-    dist.register_rendezvous_handler("mine", handler)
-    try:
-        with pytest.raises(RuntimeError, match="already registered"):
-            dist.register_rendezvous_handler("mine", handler)
-
-        def rank(me: int) -> list[int]:
-            dist.init_process_group("queue", "mine://x", rank=me, world_size=3)
-            return exchange()
-
-        assert in_threads([lambda me=me: rank(me) for me in range(3)]) == expected(3)
-    finally:
-        del rendezvous._handlers["mine"]
 
 
 def test_tracebacks_are_signed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,5 @@ pairing     receives that wait for their message, and messages that came before 
 mailbox     all of one rank's: what a transport delivers to, and what everybody above waits in
 notice_sink where a message goes that is for the mailbox itself
 texts       what the errors say: which rank, in which operation
-held        how much there is that nobody has asked for
 recorder    what a journal is told, if one is kept
 """

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from minitorch_dist.distributed.exceptions import (
@@ -36,9 +36,8 @@ from minitorch_dist.distributed.exceptions import (
     PeerLost,
 )
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.held import MailboxBounds, megabytes
 from minitorch_dist.distributed.mail.notice_sink import NoticeSink
-from minitorch_dist.distributed.mail.pairing import Announcing, Pairing
+from minitorch_dist.distributed.mail.pairing import Pairing
 from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, PostedReceive
 from minitorch_dist.distributed.mail.recorder import Recorder
 from minitorch_dist.distributed.mail.texts import POINT_TO_POINT, ChannelLike, MailboxTexts
@@ -67,7 +66,6 @@ class Mailbox(MailboxTexts):
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
         self.transport, self.world_size = transport, transport.world_size
-        self.held = MailboxBounds(self)
         self._notices: dict[int, list[PostedReceive]] = {}  # for groups that are not made here yet
         self.farewells: dict[
             int, bytes
@@ -324,15 +322,6 @@ class Mailbox(MailboxTexts):
         pairing.take_over(self._pairing)
         self._pairing = pairing
 
-    @property
-    def choose_source(self) -> Callable[[Sequence[int]], int] | None:
-        """Which of several messages a receive from anybody takes; None: the one that came first."""
-        return self._pairing.choose
-
-    @choose_source.setter
-    def choose_source(self, choose: Callable[[Sequence[int]], int] | None) -> None:
-        self._pairing.choose = choose
-
     def into(self, receive: PostedReceive, src: int, header: bytes, nbytes: int) -> Sink:
         """As `sink`, for a message that this receive was claimed for."""
         with self.lock:
@@ -362,7 +351,7 @@ class Mailbox(MailboxTexts):
 
     def tell_of_receives(self, act: Callable[[], None]) -> None:
         """Call `act` whenever a receive was posted. The lock is held."""
-        self.pairing = Announcing(act)
+        self._pairing.announce = act
 
     # ---------------------------------------------------------------------------------- matching
 
@@ -383,12 +372,6 @@ class Mailbox(MailboxTexts):
                 if nbytes <= wire.MAX_FAREWELL
                 else DISCARD
             )
-        pairing = self._pairing
-        if self.held.most is not None and pairing.held + nbytes > self.held.most:
-            if src not in self._gone:
-                why = self.held.refusal(pairing.early(), pairing.held + nbytes)
-                self._lose(src, Lost("lost", why))
-            return DISCARD
         arrival = Arrival(self.lock, src, header, nbytes)
         self._last[src] = header, arrival
         channel = self.channels.get(group)
@@ -397,9 +380,7 @@ class Mailbox(MailboxTexts):
         sink: Sink = arrival
         if self.recorder is not None:
             sink = self.recorder.arriving(arrival, arrival, src, header, nbytes)
-        pairing.keep(arrival, header[:AT])
-        if pairing.held > self.held.next:
-            self.held.tell(pairing.early(), pairing.held)
+        self._pairing.keep(arrival, header[:AT])
         return sink
 
     def heed(self, group: int, notice: PostedReceive) -> None:
@@ -445,9 +426,8 @@ class Mailbox(MailboxTexts):
     def __repr__(self) -> str:
         with self.lock:
             posted = len(self._pairing.waiting())
-            early, held = len(list(self._pairing.early())), megabytes(self._pairing.held)
+            early = len(list(self._pairing.early()))
             lost = f", lost {sorted(self._gone)}" if self._gone else ""
         return (
-            f"<Mailbox of rank {self.rank}: {posted} receives wait, {early} early messages "
-            f"({held}){lost}>"
+            f"<Mailbox of rank {self.rank}: {posted} receives wait, {early} early messages{lost}>"
         )

@@ -16,7 +16,7 @@ from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 class Pairing:
     """The two tables."""
 
-    __slots__ = ("_anybody", "_posted", "_serial", "choose", "held", "noted", "unclaimed")
+    __slots__ = ("_anybody", "_posted", "_serial", "announce", "choose", "noted", "unclaimed")
 
     def __init__(self) -> None:
         self._posted: dict[tuple[int | None, bytes], deque[PostedReceive]] = {}
@@ -24,9 +24,9 @@ class Pairing:
             bytes, dict[int, deque[Arrival]]
         ] = {}  # by match and sender; it stays the same dict
         self._serial = 0
-        self.held = 0  # bytes of what came early
         self._anybody = 0  # how many receives are posted that take any source
         self.choose: Callable[[Sequence[int]], int] | None = None  # instead of the first that came
+        self.announce: Callable[[], None] | None = None  # told of each receive that is posted
         # told of what receives from anybody take: the source, the receive if it was waiting, and
         # of whom messages were there
         self.noted: Callable[[int, PostedReceive | None, Sequence[int]], None] | None = None
@@ -34,7 +34,7 @@ class Pairing:
     def take_over(self, other: Pairing) -> None:
         """Go on with what another one holds."""
         self._posted, self.unclaimed = other._posted, other.unclaimed
-        self._serial, self._anybody, self.held = other._serial, other._anybody, other.held
+        self._serial, self._anybody, self.announce = other._serial, other._anybody, other.announce
 
     # ---------------------------------------------------------------------------------- receives
 
@@ -44,6 +44,8 @@ class Pairing:
         self._posted.setdefault((receive.source, receive.match), deque()).append(receive)
         if receive.source is None:
             self._anybody += 1
+        if self.announce is not None:
+            self.announce()
 
     def take_receive(self, src: int, match: bytes) -> PostedReceive | None:
         """The receive that was posted first among those that take this message."""
@@ -87,7 +89,6 @@ class Pairing:
     def keep(self, arrival: Arrival, match: bytes) -> None:
         self._serial += 1
         arrival.serial = self._serial
-        self.held += arrival.nbytes
         senders = self.unclaimed.setdefault(match, {})
         senders.setdefault(arrival.sender, deque()).append(arrival)
 
@@ -107,7 +108,6 @@ class Pairing:
         if queue is None:
             return None
         arrival = queue.popleft()
-        self.held -= arrival.nbytes
         if not queue:
             del senders[source]
             if not senders:
@@ -133,26 +133,5 @@ class Pairing:
 
     def forget(self, prefix: bytes) -> None:
         """Drop what came early with such a match."""
-        self.held -= sum(arrival.nbytes for arrival in self.early(prefix))
         for match in [match for match in self.unclaimed if match.startswith(prefix)]:
             del self.unclaimed[match]
-
-
-class Announcing(Pairing):
-    """Tells of each receive that is posted, where sends wait for them."""
-
-    __slots__ = ("announce",)
-
-    def __init__(self, announce: Callable[[], None] | None = None) -> None:
-        super().__init__()
-        self.announce = announce
-
-    def take_over(self, other: Pairing) -> None:
-        super().take_over(other)
-        if isinstance(other, Announcing):
-            self.announce = other.announce
-
-    def post(self, receive: PostedReceive) -> None:
-        super().post(receive)
-        if self.announce is not None:
-            self.announce()

@@ -82,7 +82,7 @@ def _meet(init_method: str, rank: int, size: int | None) -> tuple[Store, int, in
             "init_rpc has to know how many workers there are: pass world_size=…, or set WORLD_SIZE. Workers that join "
             "one by one are not offered; PyTorch has them"
         )
-    found = next(rendezvous.rendezvous(init_method, rank, size, timeout=CONNECT))
+    found = rendezvous.rendezvous(init_method, rank, size, CONNECT)
     found[0].set_timeout(CONNECT)
     return *found, True
 

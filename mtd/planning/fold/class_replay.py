@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
-from minitorch_dist.distributed.mail.held import HeldMessages
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.prepared import PreparedCall
 from minitorch_dist.sim import nets
@@ -44,9 +43,6 @@ class RecordedSession(Protocol):
 
     def peer(self, act: acts.NotedMessage, rank: int) -> int:
         """The group rank at the other end of a message of this rank."""
-
-    def holds(self, found: HeldMessages) -> None:
-        """A rank holds so many messages that the log will have a line about them."""
 
 
 class ClassReplay:
@@ -102,7 +98,6 @@ class ClassReplay:
     def _replay(self) -> None:
         here, count = world.current(), len(self.classes.first)
         here.engine, rank = self, self.classes.first[here.rank]
-        here.mailbox.held.told = lambda found: self.session.holds(found._replace(rank=rank))
         carried = self.medium.carried
         if carried is not None and not isinstance(carried, CarriedByClass):
             self.medium.carried = CarriedByClass(carried, count)

@@ -11,8 +11,6 @@ import numpy as np
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.exceptions import DistError
-from minitorch_dist.distributed.mail import held
-from minitorch_dist.distributed.mail.held import HeldMessages
 from minitorch_dist.sim import device_time
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import SimulationStage
@@ -115,7 +113,6 @@ class Recording:
         self.running = len(self.called)
         self.peers = PeerContents(self.role_table)
         self._rules: dict[int, str | Table] = {}  # by message: how its other end is found
-        self._held: dict[int, HeldMessages] = {}  # by rank, the most that was worth a line
         self.count, self.undivided = 0, ""  # of classes; or why there are none
         self._changed: Any = None
         self._stage: SimulationStage | None = None
@@ -289,17 +286,10 @@ class Recording:
         return by_class.run(run_all)
 
     def replay(self) -> None:
-        here = world.current()
-        here.mailbox.held.told = self.holds
-        Replayer(self.trace_of(here.rank), self.peer).replay()
-
-    def holds(self, found: HeldMessages) -> None:
-        self._held[found.rank] = found
+        Replayer(self.trace_of(world.current().rank), self.peer).replay()
 
     def whole(self, report: Report[Any]) -> Report[Any]:
-        """The report of the replay, with what only representatives know. The log learns once what ranks held."""
-        if self._held:
-            held.log(self._held.values())
+        """The report of the replay, with what only representatives know."""
         ranks = [replace(rank, peak_bytes=self.trace_of(rank.rank).peak) for rank in report.ranks]
         results = [self.trace_of(rank).result for rank in range(self.size)]
         roles = self.role_table.roles()
