@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from minitorch_dist.distributed.execution.planner import chunks_of
 from minitorch_dist.distributed.pipelining.orders import ORDERS, Make, Pipe
 from minitorch_dist.distributed.schedules import choice, domain
 from minitorch_dist.distributed.schedules.links import Links
@@ -27,7 +28,6 @@ from minitorch_dist.distributed.schedules.schedule import (
     Schedule,
     ScheduleError,
 )
-from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, numbered
 from minitorch_dist.sim import nets, topology_links
 from mtd import estimates
 from mtd.course import pipelines
@@ -282,19 +282,9 @@ def scratch(schedule: Schedule, size: int, count: int) -> float:
     sizes = schedule.sizes(size, count)
     most = 0
     for rank in range(size):
-        named: set[int] = set()
-        for step in schedule.of(rank, size):
-            named |= set(_chunks(step, total))
+        named = {chunk for step in schedule.of(rank, size) for chunk in chunks_of(step, total)}
         most = max(most, sum(int(sizes[chunk % len(sizes)]) for chunk in named if chunk >= total))
     return most / count if count else 0.0
-
-
-def _chunks(step: Send | Receive | Exchange | Combine, total: int) -> list[int]:
-    if isinstance(step, Combine):
-        return [int(step.into), int(step.of)]
-    if isinstance(step, Exchange):
-        return numbered(step.send, total) + numbered(step.receive, total)
-    return numbered(step.chunks, total)
 
 
 # --------------------------------------------------------------------------------------- orders
