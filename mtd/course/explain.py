@@ -21,13 +21,12 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from mtd.course.sizes import members_of, signature
+from mtd.course.sizes import Function, members_of, signature
 from mtd.course.source import END, MARK, Source
 
 SHORT = 48  # characters of a value
 UNSET = r"(?:name|variable|no attribute) '(\w+)'(?: is not defined| where it is not assoc|$|\n)"
 PLACE = "\n    "
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def in_words(error: BaseException, file: Path, check: Path | None = None) -> str:
