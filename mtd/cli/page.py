@@ -77,6 +77,16 @@ class Page:
         """How a command of a lesson is given here: `mtd hint 13`, or the key h."""
         return (KEYS[command] if self.has_keys else f"mtd {command} {number}", "bold")
 
+    def anew(self) -> None:
+        """An empty screen, where there is one."""
+        if not self.is_plain:
+            self.console.clear()
+
+    def prompt(self, words: str) -> None:
+        """What stands before an answer, on its line."""
+        self.console.file.write(sayable(words, self.console))
+        self.console.file.flush()
+
     def as_it_is(self, text: str, indent: int = 0) -> None:
         """Lines that break only at the edge of the terminal, where words may part."""
         self.say(Text(clean(text), no_wrap=True, overflow="fold"), indent=indent)

@@ -32,7 +32,7 @@ from minitorch_dist.sim import nets, topology_links
 from mtd import estimates
 from mtd.course import pipelines
 from mtd.course.loading import load
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 from transports.quantities import amount, in_words
 from transports.virtual.topology import Topology
 
@@ -60,7 +60,7 @@ def all_reduce(rank, size):
 '''
 
 
-class NotAdmitted(Refused):
+class NotAdmitted(CannotDo):
     """The file has nothing to enter, or what it has is wrong; says what."""
 
 

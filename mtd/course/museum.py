@@ -24,7 +24,7 @@ from mtd import zoo
 from mtd.course import lab
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, Mutant, all_lessons
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 from transports import keeper
 
 HANGS = "hangs"  # the room of the zoo
@@ -34,7 +34,7 @@ SAID = 12  # lines
 PATIENCE = 25  # looks at a picture that is being drawn, five a second
 
 
-class NoExhibit(Refused):
+class NoExhibit(CannotDo):
     """There is none of that name."""
 
 

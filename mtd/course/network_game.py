@@ -28,7 +28,7 @@ from minitorch_dist.distributed.torch_api import objects
 from minitorch_dist.sim.stage import SimulationStage
 from mtd.course import levels, loading
 from mtd.course.post import MessageBox
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 from transports.virtual.medium import Medium, SimMessage
 
 KINDS = ("deliver", "drop", "duplicate", "wait")
@@ -36,7 +36,7 @@ EVENTS = 20_000
 MOST = 20_000  # runs of a search
 
 
-class NoLevel(Refused):
+class NoLevel(CannotDo):
     """There is no such level, or its file cannot be played."""
 
 
