@@ -61,11 +61,7 @@ COMMANDS = {
 
 # Where a command's module is not beside this one, or not called like the command.
 MODULES = {
-    **{
-        name: f"lessons.{name}"
-        for name, text in COMMANDS.items()
-        if text.startswith("the course: ")
-    },
+    **{name: f"lessons.{name}" for name in COMMANDS if COMMANDS[name].startswith("the course: ")},
     "list": "lessons.listing",
     "capstone": "capstone",
     "bench": "bench.command",

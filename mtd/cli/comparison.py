@@ -75,9 +75,8 @@ def names_of(module: Any) -> list[str]:
     if said is None or not inspect.ismodule(module):
         return sorted(own)
     is_package = hasattr(module, "__path__") and module.__name__ != "torch"
-    return sorted(
-        {name for name in said if not name.startswith("_")} | (own if is_package else set())
-    )
+    public = {name for name in said if not name.startswith("_")}
+    return sorted(public | own if is_package else public)
 
 
 def _is_own(module: Any, name: str) -> bool:
@@ -100,11 +99,8 @@ def parameters(value: Any) -> set[str] | None:
         taken = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
         return None
-    names = {
-        "**" if one.kind is one.VAR_KEYWORD else one.name
-        for one in taken
-        if one.kind is not one.VAR_POSITIONAL
-    }
+    kinds = {one.name: one.kind for one in taken if one.kind is not one.VAR_POSITIONAL}
+    names = {"**" if kind is kind.VAR_KEYWORD else name for name, kind in kinds.items()}
     return {name for name in names if not name.startswith("_")} - {"self"}
 
 

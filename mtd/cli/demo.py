@@ -78,14 +78,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace, address: str) -> tuple[DemoResult, float]:
-    plan = DemoPlan(
-        options.size,
-        options.epochs,
-        options.batch_size,
-        options.lr,
-        options.seed,
-        f"{WORLDS[address]:<16}",
-    )
+    name, size = f"{WORLDS[address]:<16}", options.batch_size
+    plan = DemoPlan(options.size, options.epochs, size, options.lr, options.seed, name)
     begun = perf_counter()
     trained = launch(demo_training.train, options.ranks, address, args=(plan,))[0]
     assert trained is not None, "rank 0 returns something"

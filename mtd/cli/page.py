@@ -20,15 +20,8 @@ from minitorch_dist.pictures.terminal import sayable
 from mtd.refusals import in_words
 from transports.plain_text import clean
 
-KEYS = {
-    "text": "t",
-    "hint": "h",
-    "check": "c",
-    "predict": "g",
-    "solution": "o",
-    "list": "l",
-    "show": "p",
-}
+KEYS = {name: name[0] for name in ("text", "hint", "check", "list")}
+KEYS |= {"predict": "g", "solution": "o", "show": "p"}
 WHOLE = 10_000  # columns: no table is wider
 WIDEST = 100  # columns; longer lines are hard to read
 

@@ -230,14 +230,8 @@ def _into_a_file(mine: LessonText, lesson: Lesson, states: dict[str, str]) -> Ca
     ]  # fmt: skip
     lines = skeleton.rstrip("\n").split("\n")
     if imports:
-        last = max(
-            (
-                piece.end
-                for piece in new.pieces
-                if isinstance(piece.node, ast.Import | ast.ImportFrom)
-            ),
-            default=0,
-        )
+        kinds = ast.Import | ast.ImportFrom
+        last = max((each.end for each in new.pieces if isinstance(each.node, kinds)), default=0)
         lines[last:last] = imports
     kept = tuple(
         name for name, state in states.items() if state == OWN and name.partition(".")[0] in own

@@ -219,17 +219,10 @@ def _in_words(numbers: list[float]) -> str:
 
 def _near(wanted: str, lessons: list[Lesson]) -> str:
     """The lesson that was perhaps meant."""
-    words = {
-        word.lower(): lesson
-        for lesson in lessons
-        for word in (
-            lesson.name,
-            lesson.folder.name,
-            lesson.title,
-            lesson.file,
-            *lesson.title.split(),
-        )
-    }
+    words = {}
+    for lesson in lessons:
+        titles = [lesson.name, lesson.folder.name, lesson.title, lesson.file]
+        words.update({word.lower(): lesson for word in titles + lesson.title.split()})
     found = difflib.get_close_matches(wanted.lower(), words, 3, 0.6)
     names = dict.fromkeys(words[word].folder.name for word in found)
     return f" (perhaps {' or '.join(names)}?)" if names else ""

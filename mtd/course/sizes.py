@@ -399,11 +399,9 @@ def members_of(source: Source) -> dict[tuple[str, str], str]:
 def _kind(node: ast.stmt) -> str:
     if isinstance(node, Function):
         return f"a function {signature(node)}"
-    return (
-        f"a class {node.name}"
-        if isinstance(node, ast.ClassDef)
-        else f"a name {ast.unparse(node).partition(' = ')[0]}"
-    )
+    if isinstance(node, ast.ClassDef):
+        return f"a class {node.name}"
+    return f"a name {ast.unparse(node).partition(' = ')[0]}"
 
 
 def signature(function: Function, is_method: bool = False) -> str:

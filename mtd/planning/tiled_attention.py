@@ -49,11 +49,8 @@ def tiled_attention(query: T, key: T, value: T, known: tuple[Array, Array] | Non
             d *= np.float32(factor)
             d_query[..., rows, :] = _times(d, k[..., seen, :])
             d_key[..., seen, :] += _times(d.swapaxes(-1, -2), _single(q[..., rows, :]))
-        return [
-            d_query,
-            narrow(d_key, groups).astype(source, copy=False),
-            narrow(d_value, groups).astype(source, copy=False),
-        ]
+        narrowed = (narrow(each, groups) for each in (d_key, d_value))
+        return [d_query, *(each.astype(source, copy=False) for each in narrowed)]
 
     result: T = record_joint(
         out, "ScaledDotProductFlashAttentionBackward0", [query, key, value], backward,

@@ -104,15 +104,12 @@ def _named(node: TraceNode) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        error.add_note(
-            f"in node {node.number} ({node.name}) of the trace of rank {dist.get_rank()}"
-        )
+        rank = dist.get_rank()
+        error.add_note(f"in node {node.number} ({node.name}) of the trace of rank {rank}")
         raise
 
 
-def _do(
-    node: TraceNode, works: dict[int, Any], groups: dict[tuple[int, ...], Any], world: int
-) -> None:
+def _do(node: TraceNode, works: dict[int, Any], groups: dict[Any, Any], world: int) -> None:
     """Begin it, once what it comes after is over."""
     for number in node.after:
         work = works.pop(number, None)

@@ -12,10 +12,11 @@ from contextlib import suppress
 
 from rich.console import Console
 
-from mtd.cli.page import Page
+from mtd.cli.page import Page, refuse
 from mtd.course.classroom import names, words
 from mtd.course.classroom.host import PORT, STORE
 from mtd.course.classroom.pupil import Ended, Pupil
+from mtd.refusals import CannotDo
 from transports import job, keys
 from transports.errors import DistNetworkError, TrustError
 from transports.mqtt_protocol.store import MQTTStore
@@ -27,21 +28,16 @@ FOREIGN = (  # variables of other programs of this user
 AWAY = 120  # seconds for which it may then be out of reach
 
 
-class NoAddress(ValueError):
-    """This names no machine."""
-
-
 def run(options: argparse.Namespace) -> int:
     page, errors = Page(), Page(Console(file=sys.stderr, highlight=False))
     try:
         host, port = place(options.host)
         word = words.normal(options.word or asked("The word on the projector: "))
         name = options.name or asked(f"Your name [{login()}]: ", login())
-    except (NoAddress, words.WordError, EOFError) as error:
-        errors.say(
-            f"mtd class join: {str(error) or 'there is nobody to ask: give --word and --name'}"
-        )
-        return 2
+    except EOFError:
+        return refuse("class join", CannotDo("there is nobody to ask: give --word and --name"))
+    except CannotDo as error:
+        return refuse("class join", error)
     os.environ[keys.VARIABLE] = words.key(word)
     for foreign in FOREIGN:
         os.environ.pop(foreign, None)
@@ -81,7 +77,7 @@ def place(said: str) -> tuple[str, int]:
         or not 0 < int(number) < 65536
         or any(c.isspace() or c in "/@?#" for c in host)
     ):
-        raise NoAddress(
+        raise CannotDo(
             f"{said[:60]!r} is no address. The projector shows it, like 192.168.1.5 or 192.168.1.5:{PORT}"
         )
     return host, int(number)
@@ -89,9 +85,7 @@ def place(said: str) -> tuple[str, int]:
 
 def asked(question: str, otherwise: str = "") -> str:
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(
-            errors="replace"
-        )  # a terminal may write what Python was told not to expect
+        sys.stdin.reconfigure(errors="replace")  # a terminal may write what was not expected
     return input(question).strip() or otherwise
 
 

@@ -37,11 +37,8 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
 def to_write(page: Page, workspace: Workspace, lesson: Lesson) -> None:
     """The file and the command, each in a line of its own, so that neither is cut in two."""
     page.tell("Then write in ", (workspace.shown(lesson), "bold"))
-    page.tell(
-        "and run       ",
-        (f"mtd check {lesson.number}", "bold"),
-        f"   (about {lesson.minutes} minutes)",
-    )
+    check = (f"mtd check {lesson.number}", "bold")
+    page.tell("and run       ", check, f"   (about {lesson.minutes} minutes)")
 
 
 def show(page: Page, lesson: Lesson) -> None:

@@ -46,11 +46,8 @@ class Console:
         if word.lower() in self._words:
             found = [word.lower()]
         if len(found) != 1:
-            what = (
-                f"is it {' or '.join(found)}?"
-                if found
-                else "there is no such word; help lists them"
-            )
+            meant = f"is it {' or '.join(found)}?"
+            what = meant if found else "there is no such word; help lists them"
             return f"{names.clean(word)}: {what}"
         try:
             answer = self._words[found[0]](rest)

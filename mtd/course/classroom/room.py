@@ -368,11 +368,8 @@ class Room:
     @property
     def unlike(self) -> list[str]:
         """The laptops that ended with other weights than those that were kept."""
-        return [
-            seat.name
-            for seat in self.seats.all()
-            if seat.digest and seat.digest != self.state.digest
-        ]
+        said = ((seat.name, seat.digest) for seat in self.seats.all() if seat.digest)
+        return [name for name, digest in said if digest != self.state.digest]
 
     @property
     def verdict(self) -> str:
