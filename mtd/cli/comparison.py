@@ -15,16 +15,18 @@ from types import ModuleType
 from typing import Any
 
 # The modules of torch that a user of this package meets, and may go on with.
-MODULES = """
-    Tensor nn nn.functional nn.init nn.utils nn.utils.rnn nn.parallel optim optim.lr_scheduler autograd amp
-    utils.data utils.checkpoint futures distributions multiprocessing distributed distributed.device_mesh
-    distributed.rpc distributed.autograd distributed.optim distributed.fsdp distributed.fsdp.wrap
-    distributed.pipelining distributed.tensor distributed.tensor.parallel distributed.tensor.placement_types
-    distributed.checkpoint distributed.checkpoint.state_dict distributed.checkpoint.default_planner
-    distributed.checkpoint.filesystem distributed.nn.functional distributed.algorithms.join
-    distributed.elastic.multiprocessing distributed.elastic.multiprocessing.errors
-    distributed.elastic.rendezvous distributed.elastic.agent.server
-"""
+MODULES = (
+    "", "Tensor", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.parallel",
+    "optim", "optim.lr_scheduler", "autograd", "amp", "utils.data", "utils.checkpoint", "futures",
+    "distributions", "multiprocessing", "distributed", "distributed.device_mesh", "distributed.rpc",
+    "distributed.autograd", "distributed.optim", "distributed.fsdp", "distributed.fsdp.wrap",
+    "distributed.pipelining", "distributed.tensor", "distributed.tensor.parallel",
+    "distributed.tensor.placement_types", "distributed.checkpoint",
+    "distributed.checkpoint.state_dict", "distributed.checkpoint.default_planner",
+    "distributed.checkpoint.filesystem", "distributed.nn.functional", "distributed.algorithms.join",
+    "distributed.elastic.multiprocessing", "distributed.elastic.multiprocessing.errors",
+    "distributed.elastic.rendezvous", "distributed.elastic.agent.server",
+)  # fmt: skip
 
 
 @dataclass
@@ -119,7 +121,7 @@ def find(package: str, path: str) -> Any:
 
 def survey() -> list[Likeness]:
     """All modules of the list."""
-    return [of(name) for name in ["", *MODULES.split()]]
+    return [of(name) for name in MODULES]
 
 
 def of(name: str) -> Likeness:

@@ -113,10 +113,8 @@ def _draw(console: Console, options: argparse.Namespace) -> None:
     if is_shown and webbrowser.open(path.as_uri()):
         console.print(f"\nThe same as a page you can step through is open in your browser: {path}")
     else:
-        console.print(
-            f"\nThe same as a page you can step through (open it in a browser): {path}",
-            soft_wrap=True,
-        )
+        said = f"\nThe same as a page you can step through (open it in a browser): {path}"
+        console.print(said, soft_wrap=True)
     console.print(f"Next: `{_ourselves()}` opens the course.", soft_wrap=True)
 
 

@@ -76,7 +76,7 @@ class Page:
             self.console.clear()
 
     def prompt(self, words: str) -> None:
-        """What stands before an answer, on its line."""
+        """Ask, on the line of the answer."""
         self.console.file.write(sayable(words, self.console))
         self.console.file.flush()
 

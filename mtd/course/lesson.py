@@ -189,11 +189,8 @@ def find(wanted: str | float, room: Path = ROOM) -> Lesson:
     """By number (13), name (ring) or both (13_ring)."""
     lessons = all_lessons(room)
     for lesson in lessons:
-        if str(wanted).lstrip("0") == str(lesson.number) or wanted in (
-            lesson.name,
-            lesson.folder.name,
-            lesson.file,
-        ):
+        names = (lesson.name, lesson.folder.name, lesson.file)
+        if str(wanted).lstrip("0") == str(lesson.number) or wanted in names:
             return lesson
     numbers = _in_words([lesson.number for lesson in lessons]) or "none"
     raise LessonError(

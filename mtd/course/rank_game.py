@@ -58,11 +58,7 @@ class Game:
         self.came = None
         moved = bool(letters)
         for rank in range(SIZE):
-            if (
-                self._boxes[rank]
-                and self.received[rank] < PAR
-                and self.received[rank] < self._may(rank)
-            ):
+            if self._boxes[rank] and self.received[rank] < min(PAR, self._may(rank)):
                 self._take(rank, *self._boxes[rank].pop(0))
                 moved = True
         self.round += 1

@@ -352,9 +352,8 @@ def asked_for(source: Source, exports: Sequence[str]) -> dict[str, str]:
 def absent(text: str, source: Source, exports: Sequence[str]) -> list[str]:
     """The names that are asked for and that no statement of this text gives, in words."""
     tree = ast.parse(text)
-    if any(
-        isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)
-    ):
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    if any(node.names[0].name == "*" for node in froms):
         return []
     there = {name for node in _at_top(tree) for name in names_of(node)}
     return [said for name, said in asked_for(source, exports).items() if name not in there]

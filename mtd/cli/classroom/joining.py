@@ -25,6 +25,7 @@ PATIENCE = 10.0  # seconds to reach the host
 FOREIGN = (  # variables of other programs of this user
     "MINITORCH_DIST_TRANSPORT", "MINITORCH_DIST_JOURNAL", keys.GENERATION, job.VARIABLE, job.ELASTIC,
 )  # fmt: skip
+REASONS = {"refused": "connection refused", "not known": "there is no machine of this name"}
 AWAY = 120  # seconds for which it may then be out of reach
 
 
@@ -122,10 +123,7 @@ def reason(error: Exception) -> str:
     text = str(error)
     for part in ("refused", "timed out", "unreachable", "not known", "No route"):
         if part.lower() in text.lower():
-            return {
-                "refused": "connection refused",
-                "not known": "there is no machine of this name",
-            }.get(part, part.lower())
+            return REASONS.get(part, part.lower())
     return "it does not answer"
 
 

@@ -27,10 +27,8 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
         page.tell("Guess first: ", (f"mtd predict {number}", "bold"))
     to_write(page, workspace, lesson)
     if page.console.is_terminal and len(lesson.plain_text.split("\n")) > page.console.height:
-        page.say(
-            marked("(", ("mtd", "bold"), " shows the same from its top, with keys to scroll)"),
-            "dim",
-        )
+        words = " shows the same from its top, with keys to scroll)"
+        page.say(marked("(", ("mtd", "bold"), words), "dim")
     return 0
 
 

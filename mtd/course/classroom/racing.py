@@ -69,13 +69,11 @@ class ClassContest:
             bill = cost(
                 choice.known("all_reduce")[algorithm], size, self.floats * FLOAT, itemsize=FLOAT
             )
-            self.tables.append(
-                Table(algorithm, members, rounds=bill.rounds, messages=bill.messages)
-            )
-            orders += [
-                (seat, Race(generation, number, algorithm, rank, size, self.floats, self.times))
-                for rank, seat in enumerate(members)
-            ]
+            table = Table(algorithm, members, rounds=bill.rounds, messages=bill.messages)
+            self.tables.append(table)
+            for rank, seat in enumerate(members):
+                what = number, algorithm, rank, size, self.floats, self.times
+                orders.append((seat, Race(generation, *what)))
         return orders
 
     def take(self, seat: int, said: Prepared | Raced) -> bool:
