@@ -262,13 +262,8 @@ def _costs(measured: Measured) -> Costs:
     call = statistics.median(measured.calls) if measured.calls else 0.0
     cores = _cores(slower)
     busy = max(1.0, 2 / cores)
-    return Costs(
-        alpha,
-        beta,
-        statistics.median(added) if added else 0.0,
-        max(0.0, call / busy - alpha),
-        cores,
-    )
+    adding = statistics.median(added) if added else 0.0
+    return Costs(alpha, beta, adding, max(0.0, call / busy - alpha), cores)
 
 
 def _cores(slower: Sequence[tuple[int, float]]) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Refused(ValueError):
+class CannotDo(ValueError):
     """It cannot be done as it was asked for: why, and what to do instead."""
 
 
@@ -15,10 +15,10 @@ def refusing() -> Iterator[None]:
     """Within the block, what is wrong is what the user gave: a value, or a file."""
     try:
         yield
-    except (Refused, BrokenPipeError):  # a broken pipe: the reader has seen enough
+    except (CannotDo, BrokenPipeError):  # a broken pipe: the reader has seen enough
         raise
     except (ValueError, OSError) as error:
-        raise Refused(in_words(error)) from error
+        raise CannotDo(in_words(error)) from error
 
 
 def in_words(error: Exception) -> str:

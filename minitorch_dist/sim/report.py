@@ -11,7 +11,6 @@ from typing import Any, Generic, TypeVar
 from minitorch_dist import plugs
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
-from minitorch_dist.pictures.words import preformatted
 from minitorch_dist.sim.device_time import DeviceUse
 from transports.quantities import in_words
 
@@ -76,8 +75,7 @@ class Report(Generic[T]):
 
     def _repr_html_(self) -> str:
         """In a notebook: its space-time diagram, if there is a journal, and the table."""
-        drawn = "" if self.recorded is None else self.journal.svg()
-        return f"{drawn}{preformatted(str(self))}"
+        return str(plugs.find("pages").in_a_notebook(self))
 
     @property
     def time(self) -> int:

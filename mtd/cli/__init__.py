@@ -17,7 +17,7 @@ from minitorch_dist.version import __version__
 from mtd.cli.help import first_screen
 from mtd.cli.page import refuse
 from mtd.cli.parser import Parser
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 
 COMMANDS = {
     "init": "the course: a folder of your own with a skeleton for each lesson",
@@ -61,11 +61,7 @@ COMMANDS = {
 
 # Where a command's module is not beside this one, or not called like the command.
 MODULES = {
-    **{
-        name: f"lessons.{name}"
-        for name, text in COMMANDS.items()
-        if text.startswith("the course: ")
-    },
+    **{name: f"lessons.{name}" for name in COMMANDS if COMMANDS[name].startswith("the course: ")},
     "list": "lessons.listing",
     "capstone": "capstone",
     "bench": "bench.command",
@@ -98,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status = int(parsed.run(parsed))
         sys.stdout.flush()
         return status
-    except Refused as error:
+    except CannotDo as error:
         return refuse(parsed.command or "", error)
     except BrokenPipeError:  # the reader has seen enough (mtd … | head)
         _forget_output()

@@ -88,11 +88,6 @@ def modules_after(statement: str) -> list[Path]:
         f"ours = [m for n, m in sys.modules.items() if n.partition('.')[0] in {GROUNDS!r}]\n"
         "print(*{m.__file__ for m in ours if getattr(m, '__file__', None)}, sep='\\n')"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": str(HOUSE)},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    env = {**os.environ, "PYTHONPATH": str(HOUSE)}
+    said = subprocess.check_output([sys.executable, "-c", program], env=env, text=True)
     return [Path(line) for line in said.splitlines()]

@@ -16,7 +16,7 @@ from mtd.cli.parser import Parser
 from mtd.course import achievements, certificate, finale, lesson, stack_proof, worlds
 from mtd.course.workspace import Workspace, found_or_none
 from mtd.pages import whole_files
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 from transports import keeper
 
 LEGEND = "(order: a fingerprint of what each rank did and which message it got; bytes: sent by all ranks)"
@@ -40,17 +40,17 @@ def run(options: argparse.Namespace) -> int:
     names = [name.strip() for name in options.worlds.split(",")]
     unknown = [name for name in names if name not in worlds.NAMES]
     if unknown:
-        raise Refused(f"there is no world {unknown[0]!r}; there are {', '.join(worlds.NAMES)}")
+        raise CannotDo(f"there is no world {unknown[0]!r}; there are {', '.join(worlds.NAMES)}")
     if options.ranks < 1:
-        raise Refused(f"--ranks is {options.ranks}; a world has at least one")
+        raise CannotDo(f"--ranks is {options.ranks}; a world has at least one")
     if not options.out.resolve().parent.is_dir():
-        raise Refused(f"there is no folder for {options.out}")
+        raise CannotDo(f"there is no folder for {options.out}")
     if options.finale and options.script:
-        raise Refused(
+        raise CannotDo(
             "--finale runs 30_capstone/finale.py of your course; change that file, and name no script"
         )
     if options.finale and (fault := finale.fault(options.ranks)):
-        raise Refused(fault)
+        raise CannotDo(fault)
     mine = found_or_none()
     script = Path(options.script or lesson.find(4).folder / "train.py").resolve()
     if options.finale:

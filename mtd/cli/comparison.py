@@ -20,16 +20,12 @@ MODULES = (
     "optim", "optim.lr_scheduler", "autograd", "amp", "utils.data", "utils.checkpoint", "futures",
     "distributions", "multiprocessing", "distributed", "distributed.device_mesh", "distributed.rpc",
     "distributed.autograd", "distributed.optim", "distributed.fsdp", "distributed.fsdp.wrap",
-    "distributed.pipelining", "distributed.tensor",
-    "distributed.tensor.parallel", "distributed.tensor.placement_types",
-    "distributed.checkpoint", "distributed.checkpoint.state_dict",
-    "distributed.checkpoint.default_planner",
-    "distributed.checkpoint.filesystem",
-    "distributed.nn.functional",
-    "distributed.algorithms.join",
-    "distributed.elastic.multiprocessing",
-    "distributed.elastic.multiprocessing.errors", "distributed.elastic.rendezvous",
-    "distributed.elastic.agent.server",
+    "distributed.pipelining", "distributed.tensor", "distributed.tensor.parallel",
+    "distributed.tensor.placement_types", "distributed.checkpoint",
+    "distributed.checkpoint.state_dict", "distributed.checkpoint.default_planner",
+    "distributed.checkpoint.filesystem", "distributed.nn.functional", "distributed.algorithms.join",
+    "distributed.elastic.multiprocessing", "distributed.elastic.multiprocessing.errors",
+    "distributed.elastic.rendezvous", "distributed.elastic.agent.server",
 )  # fmt: skip
 
 
@@ -46,6 +42,16 @@ class Likeness:
         whole = len(self.shared) + len(self.missing)
         return len(self.shared) / whole if whole else 1.0
 
+    @property
+    def names(self) -> str:
+        """Its public names that are here."""
+        return f"{len(self.shared)} of {len(self.shared) + len(self.missing)}"
+
+    @property
+    def whole(self) -> str:
+        """Its functions here that take all its arguments."""
+        return f"{self.comparable - len(self.arguments)} of {self.comparable}"
+
 
 def compare(name: str, theirs: Any, ours: Any) -> Likeness:
     """The names of `theirs` that are in `ours`."""
@@ -59,11 +65,9 @@ def compare(name: str, theirs: Any, ours: Any) -> Likeness:
         if wanted is None or given is None:
             continue
         found.comparable += 1
-        lacking = (
-            [] if "**" in given else [one for one in wanted if one not in given and one != "**"]
-        )
-        if lacking:
-            found.arguments[public] = lacking
+        lacking = wanted - given - {"**"}
+        if lacking and "**" not in given:
+            found.arguments[public] = sorted(lacking)
     return found
 
 
@@ -73,9 +77,8 @@ def names_of(module: Any) -> list[str]:
     if said is None or not inspect.ismodule(module):
         return sorted(own)
     is_package = hasattr(module, "__path__") and module.__name__ != "torch"
-    return sorted(
-        {name for name in said if not name.startswith("_")} | (own if is_package else set())
-    )
+    public = {name for name in said if not name.startswith("_")}
+    return sorted(public | own if is_package else public)
 
 
 def _is_own(module: Any, name: str) -> bool:
@@ -95,17 +98,12 @@ def _is_own(module: Any, name: str) -> bool:
 def parameters(value: Any) -> set[str] | None:
     """The names of its arguments; `**` if it takes any. None if it does not tell."""
     try:
-        signature = inspect.signature(value)
+        taken = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
         return None
-    names = {name for name in signature.parameters if not name.startswith("_")} - {"self"}
-    kinds = {one.kind for one in signature.parameters.values()}
-    names -= {
-        one.name
-        for one in signature.parameters.values()
-        if one.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    }
-    return names | ({"**"} if inspect.Parameter.VAR_KEYWORD in kinds else set())
+    kinds = {one.name: one.kind for one in taken if one.kind is not one.VAR_POSITIONAL}
+    names = {"**" if kind is kind.VAR_KEYWORD else name for name, kind in kinds.items()}
+    return {name for name in names if not name.startswith("_")} - {"self"}
 
 
 def find(package: str, path: str) -> Any:
@@ -121,10 +119,12 @@ def find(package: str, path: str) -> Any:
             return None
 
 
-def survey(package: str = "torch", ours: str = "minitorch_dist") -> list[Likeness]:
+def survey() -> list[Likeness]:
     """All modules of the list."""
-    found = []
-    for name in MODULES:
-        theirs, own = find(package, name), find(ours, name)
-        found.append(compare(name, theirs, object() if own is None else own))
-    return found
+    return [of(name) for name in MODULES]
+
+
+def of(name: str) -> Likeness:
+    """One module of torch, and ours."""
+    ours = find("minitorch_dist", name)
+    return compare(name, find("torch", name), object() if ours is None else ours)

@@ -60,12 +60,8 @@ def run(options: argparse.Namespace) -> int:
             found = contest.held(entered, ranks, options.network, options.size or contest.SIZES)
     except KeyboardInterrupt as stopped:
         return interrupted(file, stopped)
-    show(
-        page,
-        found,
-        f"Proved: each contribution once, and nobody waits for ever. {found.about}.",
-        legs,
-    )
+    proved = "Proved: each contribution once, and nobody waits for ever."
+    show(page, found, f"{proved} {found.about}.", legs)
     name = entered.collective if isinstance(entered, Schedule) else "pipeline"
     said = f"place {found.place} of {len(found.entries)} ({found.mine.score:.2f} × the bound)"
     achievements.enter("contest", name, -found.mine.score, said)

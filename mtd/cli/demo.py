@@ -78,14 +78,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace, address: str) -> tuple[DemoResult, float]:
-    plan = DemoPlan(
-        options.size,
-        options.epochs,
-        options.batch_size,
-        options.lr,
-        options.seed,
-        f"{WORLDS[address]:<16}",
-    )
+    name, size = f"{WORLDS[address]:<16}", options.batch_size
+    plan = DemoPlan(options.size, options.epochs, size, options.lr, options.seed, name)
     begun = perf_counter()
     trained = launch(demo_training.train, options.ranks, address, args=(plan,))[0]
     assert trained is not None, "rank 0 returns something"
@@ -119,10 +113,8 @@ def _draw(console: Console, options: argparse.Namespace) -> None:
     if is_shown and webbrowser.open(path.as_uri()):
         console.print(f"\nThe same as a page you can step through is open in your browser: {path}")
     else:
-        console.print(
-            f"\nThe same as a page you can step through (open it in a browser): {path}",
-            soft_wrap=True,
-        )
+        said = f"\nThe same as a page you can step through (open it in a browser): {path}"
+        console.print(said, soft_wrap=True)
     console.print(f"Next: `{_ourselves()}` opens the course.", soft_wrap=True)
 
 

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Arrow, Scene
-from minitorch_dist.pictures.terminal import sayable
 from mtd.cli import player
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
@@ -57,12 +56,8 @@ def listing(page: Page, with_par: bool) -> int:
         found = f"  {in_words(network_game.search(level))}" if with_par else ""
         page.tell((f"{number}  ", "bold"), f"{each:<14} {level.title}{found}")
     page.say()
-    page.tell(
-        "Play one: ",
-        ("mtd game network 1", "bold"),
-        "   Or your own: ",
-        ("mtd game network mine.py", "bold"),
-    )
+    own = ("mtd game network mine.py", "bold")
+    page.tell("Play one: ", ("mtd game network 1", "bold"), "   Or your own: ", own)
     return 0
 
 
@@ -138,8 +133,7 @@ def chosen(key: str, verb: str, state: GameState) -> str:
 
 
 def frame(page: Page, level: Level, state: GameState, moves: list[str], said: str) -> None:
-    if not page.is_plain:
-        page.console.clear()
+    page.anew()
     page.tell((level.title, "bold"), f"   {len(moves)} moves")
     page.say()
     picture = drawn(level, state, len(moves), page.width)
@@ -159,54 +153,43 @@ def frame(page: Page, level: Level, state: GameState, moves: list[str], said: st
         page.as_it_is(line)
     if said:
         page.say()
-    page.console.file.write(sayable("> ", page.console))
-    page.console.file.flush()
+    page.prompt("> ")
 
 
 def drawn(level: Level, state: GameState, made: int, width: int) -> str:
     """Each letter as an arrow from the move after which it was sent to the move in which it came."""
     if not state.came or level.ranks > 6:
         return ""
-    arrows = [
-        Arrow(
-            *state.ways[number],
-            2 * state.sent_at[number],
-            2 * move - 1,
-            1,
-            "letter",
-            "",
-            "",
-            is_delivered,
-        )
-        for number, move, is_delivered in state.came
-    ]
+    arrows = []
+    for number, move, is_delivered in state.came:
+        times = 2 * state.sent_at[number], 2 * move - 1
+        arrows.append(Arrow(*state.ways[number], *times, 1, "letter", "", "", is_delivered))
     lanes = [f"rank {rank}" for rank in range(level.ranks)]
     picture = spacetime.draw(Scene("", lanes, arrows=arrows), min(width, 24 + 8 * made), gap=2)
     return "\n".join(line.rstrip() for line in picture.lines[2:-3]).rstrip()
 
 
 def won(page: Page, level: Level, state: GameState, moves: list[str]) -> int:
-    page.say(Text(f"Broken: {state.broken}", "green"))
-    found = network_game.search(level)
+    page.say(f"Broken: {state.broken}", "green")
+    found, stars, said = network_game.search(level), STARS, f"in {len(moves)} moves"
     if found.moves is None:
-        page.say(f"Solved in {len(moves)} moves.")
-        solved(level, STARS, f"in {len(moves)} moves")
-        return 0
-    over = len(moves) - found.par
-    stars = STARS if over <= 0 else 2 if over <= 2 else 1
-    page.say(
-        f"Solved in {len(moves)} moves; par is {found.par}.  {'★' * stars}{'☆' * (STARS - stars)}"
-    )
-    solved(level, stars, f"in {len(moves)} moves")
+        page.say(f"Solved {said}.")
+    else:
+        over = len(moves) - found.par
+        stars = STARS if over <= 0 else 2 if over <= 2 else 1
+        page.say(f"Solved {said}; par is {found.par}.  {starred(stars)}")
+    solved(level, stars, said)
     return 0
+
+
+def starred(stars: int) -> str:
+    return "★" * stars + "☆" * (STARS - stars)
 
 
 def solved(level: Level, stars: int, said: str) -> None:
     """Into the learner's progress; levels of one's own are not counted."""
     if level.name in levels.NAMES:
-        achievements.enter(
-            "game", level.name, stars, f"{'★' * stars}{'☆' * (STARS - stars)} {said}"
-        )
+        achievements.enter("game", level.name, stars, f"{starred(stars)} {said}")
 
 
 def claimed(page: Page, level: Level) -> int:
@@ -214,11 +197,8 @@ def claimed(page: Page, level: Level) -> int:
     page.say("searching all that the network can do …")
     found = network_game.search(level)
     if found.moves is None and found.is_complete:
-        page.say(
-            Text(
-                f"Right: {found.states} states, all there are, and it holds in each.  ★★★", "green"
-            )
-        )
+        said = f"Right: {found.states} states, all there are, and it holds in each.  ★★★"
+        page.say(said, "green")
         solved(level, STARS, "it cannot be broken")
         return 0
     if found.moves is None:
@@ -256,8 +236,7 @@ def be_the_rank(page: Page) -> int:
 
 
 def table(page: Page, game: rank_game.Game, said: str) -> None:
-    if not page.is_plain:
-        page.console.clear()
+    page.anew()
     page.tell(
         (f"round {game.round}", "bold"),
         f"   you have sent {game.sent[rank_game.ME]} chunks; the ring takes {rank_game.PAR} of each",
@@ -271,33 +250,23 @@ def table(page: Page, game: rank_game.Game, said: str) -> None:
     page.say()
     for line in said.split("\n") if said else ():
         page.as_it_is(line)
-    page.console.file.write("> ")
-    page.console.file.flush()
+    page.prompt("> ")
 
 
 def verdict(page: Page, game: rank_game.Game) -> int:
     page.say()
     if game.is_stuck:
-        waiting = [
-            rank_game.name(r) for r, done in enumerate(game.received) if done < rank_game.PAR
-        ]
-        page.say(Text(f"✘ stuck: {', '.join(waiting)} wait for a chunk that nobody sends", "red"))
-    wrong = game.wrong()
+        waiting = [rank_game.name(r) for r, n in enumerate(game.received) if n < rank_game.PAR]
+        page.say(f"✘ stuck: {', '.join(waiting)} wait for a chunk that nobody sends", "red")
+    wrong, stars = game.wrong(), game.stars()
     if wrong:
-        page.say(
-            Text(
-                f"✘ exactly once: {wrong[0]}"
-                + (f", and {len(wrong) - 1} more" if wrong[1:] else ""),
-                "red",
-            )
-        )
+        more = f", and {len(wrong) - 1} more" if wrong[1:] else ""
+        page.say(f"✘ exactly once: {wrong[0]}{more}", "red")
     else:
-        page.say(Text("✔ exactly once", "green"))
-    stars = game.stars()
-    page.say(
-        f"{game.round} rounds (the ring: {rank_game.PAR}), {game.sent[rank_game.ME]} chunks sent (the ring: {rank_game.PAR})   "
-        + "★" * stars + "☆" * (STARS - stars)
-    )  # fmt: skip
+        page.say("✔ exactly once", "green")
+    ring = f"(the ring: {rank_game.PAR})"
+    sent = f"{game.round} rounds {ring}, {game.sent[rank_game.ME]} chunks sent {ring}"
+    page.say(f"{sent}   {starred(stars)}")
     if stars:
-        achievements.enter("game", "rank", stars, f"{'★' * stars}{'☆' * (STARS - stars)}")
+        achievements.enter("game", "rank", stars, starred(stars))
     return 0 if stars else 1

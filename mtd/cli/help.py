@@ -8,7 +8,7 @@ import textwrap
 
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 
 FIRST = """\
 minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.about in COMMANDS:
         return main([options.about, "--help"])
     else:
-        raise Refused(f"there is no command {options.about!r}: mtd help all")
+        raise CannotDo(f"there is no command {options.about!r}: mtd help all")
     return 0
 
 

@@ -203,8 +203,7 @@ def _journal(page: Page, scene: Scene) -> None:
 
 def ask(page: Page, prompt: str) -> str:
     """One line; "" at the end of the input."""
-    page.console.file.write(prompt)
-    page.console.file.flush()
+    page.prompt(prompt)
     line = sys.stdin.readline()
     if not sys.stdin.isatty():
         page.say()

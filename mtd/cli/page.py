@@ -20,15 +20,8 @@ from minitorch_dist.pictures.terminal import sayable
 from mtd.refusals import in_words
 from transports.plain_text import clean
 
-KEYS = {
-    "text": "t",
-    "hint": "h",
-    "check": "c",
-    "predict": "g",
-    "solution": "o",
-    "list": "l",
-    "show": "p",
-}
+KEYS = {name: name[0] for name in ("text", "hint", "check", "list")}
+KEYS |= {"predict": "g", "solution": "o", "show": "p"}
 WHOLE = 10_000  # columns: no table is wider
 WIDEST = 100  # columns; longer lines are hard to read
 
@@ -76,6 +69,16 @@ class Page:
     def way(self, command: str, number: float) -> tuple[str, str]:
         """How a command of a lesson is given here: `mtd hint 13`, or the key h."""
         return (KEYS[command] if self.has_keys else f"mtd {command} {number}", "bold")
+
+    def anew(self) -> None:
+        """An empty screen, where there is one."""
+        if not self.is_plain:
+            self.console.clear()
+
+    def prompt(self, words: str) -> None:
+        """Ask, on the line of the answer."""
+        self.console.file.write(sayable(words, self.console))
+        self.console.file.flush()
 
     def as_it_is(self, text: str, indent: int = 0) -> None:
         """Lines that break only at the edge of the terminal, where words may part."""

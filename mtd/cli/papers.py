@@ -10,7 +10,7 @@ from rich.console import Console
 from mtd.cli import page
 from mtd.cli.parser import Parser, near
 from mtd.papers import PAPERS, paper
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 
 
 def configure(parser: Parser) -> None:
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     for name in options.names:
         if name not in PAPERS:
             said = near(name, PAPERS)
-            raise Refused(f"there is no paper {name!r}{said}; there are {', '.join(PAPERS)}")
+            raise CannotDo(f"there is no paper {name!r}{said}; there are {', '.join(PAPERS)}")
     holds = True
     for one in map(paper, options.names or PAPERS):
         console.print(f"\n[bold]{one.title}[/bold]\n{one.source}\n{one.about}")

@@ -68,13 +68,8 @@ def run(options: argparse.Namespace) -> int:
             plan_difference.show(say, before, now)
     if options.page is not None and found and not ended_early:
         _tell("a step by the fastest one, for the page")
-        text = plan_page.page(
-            model,
-            cluster,
-            found,
-            rest,
-            plan_table.first_lines(model, cluster, found, rest, refused),
-        )
+        head = plan_table.first_lines(model, cluster, found, rest, refused)
+        text = plan_page.page(model, cluster, found, rest, head)
         try:
             whole_files.write(options.page, text)
         except OSError as error:

@@ -33,10 +33,7 @@ def show(say: Page, before: SavedPlan, after: SavedPlan) -> bool:
     say.say(f"{count} simulated in both.")
     one, other = before.first, after.first
     change = other.seconds / one.seconds - 1
-    which = (
-        ""
-        if one.layout == other.layout
-        else f" ({one.layout.short} then, {other.layout.short} now)"
-    )
+    changed = f" ({one.layout.short} then, {other.layout.short} now)"
+    which = "" if one.layout == other.layout else changed
     say.say(f"Fastest against fastest{which}: {change:+.1%} seconds.")
     return bool(change) or one.layout != other.layout or any(each.change for each in moved)

@@ -28,15 +28,12 @@ def show(
     for line in first_lines(model, cluster, rows, rest, refused):
         say.say(line)
     say.say()
-    say.as_it_is(
-        f"{'':>2} {'layout':<38} {'s/step':>7} {'tok/s/GPU':>9} {'MFU':>5} {'GiB':>5} {'idle':>6}"
-    )
+    heads = f"{'s/step':>7} {'tok/s/GPU':>9} {'MFU':>5} {'GiB':>5} {'idle':>6}"
+    say.as_it_is(f"{'':>2} {'layout':<38} {heads}")
     for number, row in enumerate(rows[:SHOWN], 1):
-        say.as_it_is(
-            f"{number:>2} {row.layout.short:<38} {row.seconds:>7.3g} {row.tokens(model):>9,.0f} "
-            f"{row.mfu(model, cluster):>5.0%} {row.peak / GIB:>5.0f} {row.idle:>6.1%}"
-            f"{'' if row.fits else ' !'}"
-        )
+        speed = f"{row.seconds:>7.3g} {row.tokens(model):>9,.0f} {row.mfu(model, cluster):>5.0%}"
+        held = f"{row.peak / GIB:>5.0f} {row.idle:>6.1%}{'' if row.fits else ' !'}"
+        say.as_it_is(f"{number:>2} {row.layout.short:<38} {speed} {held}")
     others = sorted(rest, key=lambda each: each.least)[: max(0, SHOWN - len(rows))]
     for number, (layout, least) in enumerate(others, len(rows) + 1):
         say.as_it_is(f"{number:>2} {layout.short:<38} {f'≥ {least:.3g}':>7}")

@@ -32,6 +32,10 @@ CLOSEST: Final = 4  # events in sight, about
 
 Fork = Callable[[int], Any]
 """Given an event's number: a Scene of the run in which it came first, or words."""
+NO_PROGRAM = (
+    "no program is at hand that could run again with this message first: use mtd.cli.forking "
+    "for a simulated one, or mtd show with a journal of mtd run"
+)
 
 
 class Player:
@@ -76,12 +80,7 @@ class Player:
 
     def _what_if(self) -> None:
         if self._fork is None or not self.scene.moments:
-            self.said = (
-                "no program is at hand that could run again with this message first: use mtd.cli.forking "
-                "for a simulated one, or mtd show with a journal of mtd run"
-                if self._fork is None
-                else "nothing happened"
-            )
+            self.said = NO_PROGRAM if self._fork is None else "nothing happened"
             return
         found = self._fork(self.scene.moments[self.step].number)
         if isinstance(found, Scene):

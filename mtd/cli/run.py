@@ -31,7 +31,7 @@ from mtd.cli import page, scripts
 from mtd.cli.lessons.commands import lessons_for
 from mtd.cli.parser import Parser, near
 from mtd.pages import whole_files
-from mtd.refusals import Refused, refusing
+from mtd.refusals import CannotDo, refusing
 from transports import registry
 from transports.faults import plans
 
@@ -88,7 +88,7 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     program = scripts.program(arguments.script, arguments.arguments)
     if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
         if faults:
-            raise Refused(
+            raise CannotDo(
                 f"faults happen on simulated networks only; say --net sim in place of {arguments.net}"
             )
         return _run_for_real(arguments)
@@ -149,7 +149,7 @@ def _run_trace(arguments: argparse.Namespace) -> int:
                 nodes, net=arguments.net, seed=arguments.seed, limit=arguments.timeout,
                 timelines=_is_drawn(arguments),
             )  # fmt: skip
-    except Refused:
+    except CannotDo:
         raise
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)

@@ -47,10 +47,8 @@ def run(options: argparse.Namespace) -> int:
     if None in inside:
         print("no intervals: this network was described, not measured by mtd calibrate")
     else:
-        print(
-            f"{inside.count(True)} of {len(found)} measured values fell inside their "
-            f"{calibration.LEVEL:.0%} intervals"
-        )
+        count = f"{inside.count(True)} of {len(found)}"
+        print(f"{count} measured values fell inside their {calibration.LEVEL:.0%} intervals")
     return 0
 
 

@@ -11,13 +11,15 @@ from typing import Any
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
+from minitorch_dist import Tensor
+from minitorch_dist.distributed.reduce_op import RedOpType as Op
 
 PROGRAM = True  # errors name its lines
 ReduceOp = dist.ReduceOp
 AllReduce = Callable[..., None]
 
 
-def combine(op: Any, into: Any, other: Any) -> None:
+def combine(op: Op, into: Tensor, other: Tensor) -> None:
     if op == ReduceOp.SUM:
         into += other
     elif op == ReduceOp.MAX:
@@ -30,18 +32,18 @@ def me() -> tuple[int, int]:
     return dist.get_rank(), dist.get_world_size()
 
 
-def parts(tensor: Any, size: int) -> list[Any]:
+def parts(tensor: Tensor, size: int) -> list[Tensor]:
     ends = [tensor.numel() * i // size for i in range(size + 1)]
     return [tensor[a:b] for a, b in itertools.pairwise(ends)]
 
 
-def exchange(out: Any, to: int, into: Any, source: int) -> None:
+def exchange(out: Tensor, to: int, into: Tensor, source: int) -> None:
     work: Any = dist.isend(out, to)
     dist.recv(into, source)
     work.wait()
 
 
-def ring(tensor: Any, op: Any = ReduceOp.SUM, sign: int = -1) -> None:
+def ring(tensor: Tensor, op: Op = ReduceOp.SUM, sign: int = -1) -> None:
     """Chunks, one for each rank, go round and are added up, and go round once more."""
     rank, size = me()
     chunks, left, right = parts(tensor, size), (rank - 1) % size, (rank + 1) % size
@@ -54,7 +56,7 @@ def ring(tensor: Any, op: Any = ReduceOp.SUM, sign: int = -1) -> None:
         exchange(chunks[(rank + 1 - step) % size], right, chunks[(rank - step) % size], left)
 
 
-def leftwards(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def leftwards(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """The ring the other way round."""
     rank, size = me()
     chunks, left, right = parts(tensor, size), (rank - 1) % size, (rank + 1) % size
@@ -67,7 +69,7 @@ def leftwards(tensor: Any, op: Any = ReduceOp.SUM) -> None:
         exchange(chunks[(rank - 1 + step) % size], left, chunks[(rank + step) % size], right)
 
 
-def up_and_down_a_tree(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def up_and_down_a_tree(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """Pairs, then pairs of pairs, up to rank 0; and the same ways back."""
     rank, size = me()
     distances = [1 << bit for bit in range((size - 1).bit_length())]
@@ -85,17 +87,17 @@ def up_and_down_a_tree(tensor: Any, op: Any = ReduceOp.SUM) -> None:
             dist.send(tensor, rank + distance)
 
 
-def doubling(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def doubling(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """The library's recursive doubling, which folds where there is no power of two."""
     dist.all_reduce(tensor, op, algorithm="recursive_doubling")
 
 
-def halving_and_doubling(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def halving_and_doubling(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """The library's, after Rabenseifner."""
     dist.all_reduce(tensor, op, algorithm="rabenseifner")
 
 
-def tutorial_of_2019(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def tutorial_of_2019(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """A received tensor is never added: two buffers take turns, but its arguments are added (pytorch#31572)."""
     rank, size = me()
     result, total = torch.zeros_like(tensor), tensor.clone()
@@ -108,7 +110,7 @@ def tutorial_of_2019(tensor: Any, op: Any = ReduceOp.SUM) -> None:
     tensor.copy_(total)
 
 
-def whole_tensor_round_the_ring(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def whole_tensor_round_the_ring(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """Right, with P/2 times the bytes (where it was seen, with P times: ARENA#407)."""
     rank, size = me()
     travelling = tensor.clone()
@@ -119,18 +121,18 @@ def whole_tensor_round_the_ring(tensor: Any, op: Any = ReduceOp.SUM) -> None:
         travelling = buffer
 
 
-def plus_for_minus(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def plus_for_minus(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """The chunks run against the ring."""
     ring(tensor, op, sign=1)
 
 
-def remainder_forgotten(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def remainder_forgotten(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """The elements beyond a multiple of P are in no chunk."""
     size = me()[1]
     ring(tensor[: tensor.numel() // size * size], op)
 
 
-def accumulate_into_zeros(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def accumulate_into_zeros(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """Right for sums; wrong for products, and for maxima of negative numbers."""
     rank, size = me()
     total, travelling = torch.zeros_like(tensor), tensor.clone()
@@ -143,7 +145,7 @@ def accumulate_into_zeros(tensor: Any, op: Any = ReduceOp.SUM) -> None:
     tensor.copy_(total)
 
 
-def doubling_for_powers_only(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def doubling_for_powers_only(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """A partner that does not exist is left out, and with it what it stood for."""
     rank, size = me()
     distance = 1
@@ -156,7 +158,7 @@ def doubling_for_powers_only(tensor: Any, op: Any = ReduceOp.SUM) -> None:
         distance *= 2
 
 
-def forwards_its_accumulator(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def forwards_its_accumulator(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """It passes on its sum, and not what has come in: counted again by everybody."""
     rank, size = me()
     for _ in range(size - 1):
@@ -165,7 +167,7 @@ def forwards_its_accumulator(tensor: Any, op: Any = ReduceOp.SUM) -> None:
         combine(op, tensor, buffer)
 
 
-def send_before_receive(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def send_before_receive(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """A ring whose sends nobody is there to take."""
     rank, size = me()
     chunks, left, right = parts(tensor, size), (rank - 1) % size, (rank + 1) % size
@@ -180,7 +182,7 @@ def send_before_receive(tensor: Any, op: Any = ReduceOp.SUM) -> None:
         dist.recv(chunks[(rank - step) % size], left)
 
 
-def adds_into_what_it_still_sends(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def adds_into_what_it_still_sends(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """Recursive doubling that adds before its own send is over: right wherever sends copy."""
     rank, size = me()
     if size & (size - 1):
@@ -196,7 +198,7 @@ def adds_into_what_it_still_sends(tensor: Any, op: Any = ReduceOp.SUM) -> None:
     return None
 
 
-def everything_through_rank_0(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def everything_through_rank_0(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """Right, and rank 0 pays for all."""
     rank, size = me()
     if rank:
@@ -211,7 +213,7 @@ def everything_through_rank_0(tensor: Any, op: Any = ReduceOp.SUM) -> None:
         dist.send(tensor, other)
 
 
-def swaps_finished_chunks(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def swaps_finished_chunks(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """The sums are right, but the first chunk and the last lie in each other's place."""
     size = me()[1]
     ring(tensor, op)
@@ -222,7 +224,7 @@ def swaps_finished_chunks(tensor: Any, op: Any = ReduceOp.SUM) -> None:
     chunks[-1][:length].copy_(first)
 
 
-def by_order_of_arrival(tensor: Any, op: Any = ReduceOp.SUM) -> None:
+def by_order_of_arrival(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """Finished chunks are taken from anybody; the n-th to arrive counts as that of the n-th rank to the left."""
     rank, size = me()
     if tensor.numel() % size:

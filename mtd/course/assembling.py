@@ -15,14 +15,15 @@ import difflib
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from minitorch_dist.serialization.files import replacing
 from mtd.course.code_lines import code_lines
 from mtd.course.lesson import ROOM, Lesson, LessonError, all_lessons
-from mtd.course.sizes import names_of
+from mtd.course.progress import Progress
+from mtd.course.sizes import first_line, names_of, words_of
 from mtd.course.source import END, unwritten
 from mtd.course.workspace import Workspace
 
@@ -151,17 +152,8 @@ sys.exit(status)
 
 def _docstring(parts: Iterable[StackModule]) -> str:
     lines = [f"{part.lesson.label}  {part.lesson.file:<18} {part.lesson.title}" for part in parts]
-    return "\n".join(
-        [
-            '"""A distributed stack, in the order of its lessons.',
-            "",
-            *lines,
-            "",
-            "face  what is given",
-            '"""',
-            "",
-        ]
-    )
+    told = "\n".join(lines)
+    return f'"""A distributed stack, in the order of its lessons.\n\n{told}\n\nface  what is given\n"""\n'
 
 
 def _whose(parts: Iterable[StackModule]) -> dict[str, dict[str, object]]:
@@ -204,32 +196,26 @@ def modules_of(workspace: Workspace | None, room: Path = ROOM) -> list[StackModu
     progress = workspace.progress() if workspace is not None else None
     parts = []
     for lesson in used:
-        own, size = None, ""
-        if (
-            workspace is not None
-            and progress is not None
-            and lesson.number not in progress.reference
-        ):
-            own = _own(workspace, lesson)
+        own = None if workspace is None or progress is None else _own(workspace, progress, lesson)
+        text = rewritten(lesson.source.solution() if own is None else own, lesson, modules)
+        part = StackModule(lesson, "ours", text, code_lines(text), 0, "")
+        if own is not None and workspace is not None and progress is not None:
             size = progress.size_of(lesson.number)
-        source = lesson.source.solution() if own is None else own
-        text = rewritten(source, lesson, modules)
-        size = "" if own is None else size
-        written = 0 if own is None else added(lesson, own, size)
-        whose = "ours" if own is None else "yours"
-        has_passed = (
-            own is None
-            or workspace is None
-            or progress is None
-            or workspace.is_current(lesson, progress)
-        )
-        parts.append(StackModule(lesson, whose, text, code_lines(text), written, size, has_passed))
+            part = replace(
+                part, whose="yours", written=added(lesson, own, size), size=size,
+                has_passed=workspace.is_current(lesson, progress),
+            )  # fmt: skip
+        parts.append(part)
     return parts
 
 
-def _own(workspace: Workspace, lesson: Lesson) -> str | None:
+def _own(workspace: Workspace, progress: Progress, lesson: Lesson) -> str | None:
     """The learner's module, if it has no blank left. AssembleError if it is no Python."""
-    if not workspace.file(lesson).is_file() or not workspace.is_begun(lesson):
+    if (
+        lesson.number in progress.reference
+        or not workspace.file(lesson).is_file()
+        or not workspace.is_begun(lesson)
+    ):
         return None
     text = workspace.text_of(lesson)
     return None if unwritten(text, lesson.number) or lesson.earlier(text) else text
@@ -273,7 +259,7 @@ def left_out(tree: ast.Module, lesson: Lesson) -> list[ast.stmt]:
     gone = [node for node in tree.body if names_of(node) and names_of(node) <= names and node not in tests]  # fmt: skip
     while True:
         stays = [node for node in tree.body if node not in gone and node not in tests]
-        used = {one.id for node in stays for one in ast.walk(node) if isinstance(one, ast.Name)}
+        used = set[str]().union(*map(words_of, stays))
         fewer = [node for node in gone if not names_of(node) & used]
         if len(fewer) == len(gone):
             return gone
@@ -286,9 +272,7 @@ def _is_for_tests(module: str) -> bool:
 
 def _used(node: ast.stmt) -> set[str]:
     """Names that a statement takes from its module: not those that it gives something to itself."""
-    found = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
-    own = {one.id for one in found if isinstance(one.ctx, ast.Store)}
-    return {one.id for one in found} - own
+    return words_of(node) - words_of(node, ast.Store)
 
 
 def _without(gone: set[str], text: str) -> list[str]:
@@ -318,8 +302,7 @@ def _with_marks(node: ast.stmt, lines: list[str]) -> tuple[int, int]:
 
 
 def _lines(node: ast.stmt) -> tuple[int, int]:
-    marks = [one.lineno for one in getattr(node, "decorator_list", [])]
-    return min([node.lineno, *marks]), node.end_lineno or node.lineno
+    return first_line(node), node.end_lineno or node.lineno
 
 
 # ------------------------------------------------------------------------------------------- imports
@@ -332,7 +315,7 @@ def rewritten(text: str, lesson: Lesson, modules: Iterable[str]) -> str:
     tests = tests_of(tree)
     gone = tests + left_out(tree, lesson)
     tree.body = [node for node in tree.body if node not in gone]
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used = words_of(tree)
     changes: dict[
         int, tuple[int, list[str]]
     ] = {}  # by first line: the last one, and what stands there instead

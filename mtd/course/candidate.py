@@ -122,10 +122,8 @@ def _draw(
     if isinstance(drawn, Scene):
         say("scene", scene=drawn.to_json(), caption=caption)
     elif drawn is None:
-        say(
-            "no picture",
-            why=f"no run of ranks failed; mtd show {lesson.number} draws what your code does",
-        )
+        why = f"no run of ranks failed; mtd show {lesson.number} draws what your code does"
+        say("no picture", why=why)
     else:
         say("text", text=str(drawn))
 

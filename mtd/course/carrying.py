@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mtd.course import source
 from mtd.course.lesson import Lesson
-from mtd.course.sizes import FILE, Function, given_nodes, names_of
+from mtd.course.sizes import FILE, Function, first_line, given_nodes, names_of, words_of
 from mtd.course.source import END, MARK
 
 OPEN, GIVEN, OWN = "open", "given", "own"
@@ -54,8 +54,7 @@ class LessonText:
     def _pieces(self, body: list[ast.stmt], begin: int, stop: int) -> list[StatementPiece]:
         found, at = [], begin
         for number, node in enumerate(body):
-            marks = [mark.lineno for mark in getattr(node, "decorator_list", [])]
-            first = min([node.lineno, *marks]) - 1
+            first = first_line(node) - 1
             end = node.end_lineno or node.lineno
             limit = stop if number + 1 == len(body) else body[number + 1].lineno - 1
             if isinstance(node, Function | ast.ClassDef):  # the mark that ends a blank in it
@@ -213,8 +212,8 @@ def _into_a_file(mine: LessonText, lesson: Lesson, states: dict[str, str]) -> Ca
     wanted = [*own]
     by_name = {name: piece for piece in whole.values() for name in names_of(piece.node)}
     while wanted:  # what they use
-        used = {one.id for one in ast.walk(whole[wanted.pop()].node) if isinstance(one, ast.Name)}
-        fresh = {by_name[name].key for name in used & by_name.keys()} - own
+        used = words_of(whole[wanted.pop()].node) & by_name.keys()
+        fresh = {by_name[name].key for name in used} - own
         own |= fresh
         wanted += fresh
     written = {name for key in own for name in names_of(whole[key].node)}
@@ -231,14 +230,8 @@ def _into_a_file(mine: LessonText, lesson: Lesson, states: dict[str, str]) -> Ca
     ]  # fmt: skip
     lines = skeleton.rstrip("\n").split("\n")
     if imports:
-        last = max(
-            (
-                piece.end
-                for piece in new.pieces
-                if isinstance(piece.node, ast.Import | ast.ImportFrom)
-            ),
-            default=0,
-        )
+        kinds = ast.Import | ast.ImportFrom
+        last = max((each.end for each in new.pieces if isinstance(each.node, kinds)), default=0)
         lines[last:last] = imports
     kept = tuple(
         name for name, state in states.items() if state == OWN and name.partition(".")[0] in own

@@ -77,11 +77,8 @@ class Machine:
         self._begin(f"sends to {dst}")
         there = self.cluster.machines[dst]
         with there._changed:
-            travel = (
-                SLOW
-                if self.rank > dst == 0 and self.rank == len(there.cluster.machines) - 1
-                else TRAVEL
-            )
+            is_last = self.rank == len(there.cluster.machines) - 1
+            travel = SLOW if self.rank > dst == 0 and is_last else TRAVEL
             insort(
                 there._box, (self.cluster.clock.now() + travel, next(self.cluster.numbers), letter)
             )

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from minitorch_dist.distributed.execution.planner import chunks_of
 from minitorch_dist.distributed.pipelining.orders import ORDERS, Make, Pipe
 from minitorch_dist.distributed.schedules import choice, domain
 from minitorch_dist.distributed.schedules.links import Links
@@ -27,17 +28,17 @@ from minitorch_dist.distributed.schedules.schedule import (
     Schedule,
     ScheduleError,
 )
-from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, numbered
 from minitorch_dist.sim import nets, topology_links
 from mtd import estimates
 from mtd.course import pipelines
 from mtd.course.loading import load
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 from transports.quantities import amount, in_words
 from transports.virtual.topology import Topology
 
 PROVED = range(1, 10)  # worlds, besides the one of the contest
 SIZES = ("1KB", "16MB")
+LINKS = {"ethernet": "50us&rate=1Gb/s", "cluster": "2us&rate=100Gb/s"}
 NODE = 4  # ranks of a node, in the network of that name
 TEMPLATE = '''"""A schedule of your own. Let it race: mtd contest {name}
 
@@ -60,20 +61,16 @@ def all_reduce(rank, size):
 '''
 
 
-class NotAdmitted(Refused):
+class NotAdmitted(CannotDo):
     """The file has nothing to enter, or what it has is wrong; says what."""
 
 
 def networks(ranks: int) -> dict[str, str]:
     """The declared set, by name."""
-    found = {
-        "ethernet": "sim://?latency=50us&rate=1Gb/s",
-        "cluster": "sim://?latency=2us&rate=100Gb/s",
-    }
+    found = {name: f"sim://?latency={links}" for name, links in LINKS.items()}
     if ranks % NODE == 0 and ranks > NODE:
-        found["nodes"] = (
-            f"two_level:nodes={ranks // NODE},gpus={NODE},intra=1us/150GB/s,inter=5us/100Gb/s"
-        )
+        nodes = f"nodes={ranks // NODE},gpus={NODE}"
+        found["nodes"] = f"two_level:{nodes},intra=1us/150GB/s,inter=5us/100Gb/s"
     return found
 
 
@@ -99,11 +96,8 @@ def _registered() -> set[tuple[str, str]]:
 
 
 def _entered(names: Mapping[str, Any], file: Path) -> Schedule | Make:
-    own = [
-        one
-        for one in names.values()
-        if isinstance(one, Schedule) and one.steps.__module__ == "mtd_contest"
-    ]
+    schedules = [one for one in names.values() if isinstance(one, Schedule)]
+    own = [one for one in schedules if one.steps.__module__ == "mtd_contest"]
     if own:
         return own[-1]
     functions = {
@@ -192,10 +186,8 @@ class Contest:
         here, there = mine.legs[worst], above.legs[worst]
         said += f"It loses most at {self.races[worst]}: {here.said} against {there.said}"
         if here.rounds:
-            said += (
-                f"; it takes {here.rounds} rounds against {there.rounds}, and a rank sends {here.sent:,} bytes "
-                f"against {there.sent:,}"
-            )
+            said += f"; it takes {here.rounds} rounds against {there.rounds}, "
+            said += f"and a rank sends {here.sent:,} bytes against {there.sent:,}"
         return said + "."
 
 
@@ -243,11 +235,8 @@ def _of_schedules(
             races.append(f"{name} {size_words}")
             for found, leg in _race(mine, ranks, amount(size_words), net):
                 legs.setdefault(found, []).append(leg)
-    entries = [
-        ContestEntry(name, tuple(each), name == MINE)
-        for name, each in legs.items()
-        if len(each) == len(races)
-    ]
+    whole = {name: tuple(each) for name, each in legs.items() if len(each) == len(races)}
+    entries = [ContestEntry(name, each, name == MINE) for name, each in whole.items()]
     about = f"{mine.collective} with {ranks} ranks: time ÷ what no schedule can beat there"
     return Contest(about, tuple(races), ranked(entries), "vectors beyond the caller's")
 
@@ -282,19 +271,9 @@ def scratch(schedule: Schedule, size: int, count: int) -> float:
     sizes = schedule.sizes(size, count)
     most = 0
     for rank in range(size):
-        named: set[int] = set()
-        for step in schedule.of(rank, size):
-            named |= set(_chunks(step, total))
+        named = {chunk for step in schedule.of(rank, size) for chunk in chunks_of(step, total)}
         most = max(most, sum(int(sizes[chunk % len(sizes)]) for chunk in named if chunk >= total))
     return most / count if count else 0.0
-
-
-def _chunks(step: Send | Receive | Exchange | Combine, total: int) -> list[int]:
-    if isinstance(step, Combine):
-        return [int(step.into), int(step.of)]
-    if isinstance(step, Exchange):
-        return numbered(step.send, total) + numbered(step.receive, total)
-    return numbered(step.chunks, total)
 
 
 # --------------------------------------------------------------------------------------- orders
@@ -310,9 +289,8 @@ def _of_orders(mine: Make, ranks: int) -> Contest:
         except Exception as error:
             if make is not mine:
                 continue
-            said = (
-                str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-            )
+            kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+            said = f"{kind}{error}"
             raise NotAdmitted(f"the order with {ranks} ranks: {said}") from error
         legs = [Leg(s.time, s.least_time, f"{s.time} ms", memory=s.memory) for s in scores]
         entries.append(ContestEntry(name, tuple(legs), make is mine))

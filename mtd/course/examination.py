@@ -107,11 +107,7 @@ class Examination:
     def _environment(self) -> dict[str, str]:
         found = dict(os.environ)
         above = str(Path(minitorch_dist.__file__).resolve().parents[1])
-        installed = {
-            sysconfig.get_path("purelib"),
-            sysconfig.get_path("platlib"),
-            site.getusersitepackages(),
-        }
+        installed = {*map(sysconfig.get_path, ("purelib", "platlib")), site.getusersitepackages()}
         if above not in installed:  # what is there is found anyway, and after the standard library
             found["PYTHONPATH"] = os.pathsep.join([above, *filter(None, [found.get("PYTHONPATH")])])
         found["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self._folder / "hypothesis")

@@ -21,13 +21,12 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from mtd.course.sizes import members_of, signature
+from mtd.course.sizes import Function, members_of, signature
 from mtd.course.source import END, MARK, Source
 
 SHORT = 48  # characters of a value
 UNSET = r"(?:name|variable|no attribute) '(\w+)'(?: is not defined| where it is not assoc|$|\n)"
 PLACE = "\n    "
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def in_words(error: BaseException, file: Path, check: Path | None = None) -> str:
@@ -199,11 +198,8 @@ def silent(text: str, ours: str) -> list[tuple[int, str]]:
 def too_early(text: str, ours: Source) -> list[tuple[int, str]]:
     """Each `return` within a blank where ours has none, although given lines of the function follow the blank."""
     found, lines = [], text.split("\n")
-    without = {
-        one.number
-        for one in ours.blanks
-        if not re.search(r"(?m)^\s*return\b", "\n".join(one.solution))
-    }
+    returns = re.compile(r"(?m)^\s*return\b")
+    without = {one.number for one in ours.blanks if not returns.search("\n".join(one.solution))}
     blanks = [
         (int(mark["number"]), first, next(n for n, line in enumerate(lines[first:], first + 1) if line.strip() == END))
         for first, line in enumerate(lines, 1)
@@ -212,11 +208,8 @@ def too_early(text: str, ours: Source) -> list[tuple[int, str]]:
     for function in _functions(text).values():
         for number, first, last in blanks:
             early = [one.lineno for one in _returns(function) if first < one.lineno < last]
-            rest = [
-                one
-                for line in lines[last : function.end_lineno]
-                if (one := line.strip()) and one[0] != "#"
-            ]
+            rest = [line.strip() for line in lines[last : function.end_lineno]]
+            rest = [line for line in rest if line and line[0] != "#"]
             if early and rest and number in without:
                 said = f"the return in blank {number} leaves the function before `{rest[0]}`"
                 found.append((early[0], said))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 
 
-class LessonError(Refused):
+class LessonError(CannotDo):
     """A lesson's folder is not as it should be, or there is no such lesson."""
 
 

@@ -144,11 +144,8 @@ def _drawn(lesson: Lesson, room: Path) -> str:
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     if isinstance(drawn, Scene):
-        return (
-            ""
-            if len(drawn.arrows) <= ARROWS
-            else f"{len(drawn.arrows)} arrows; {ARROWS} are the most"
-        )
+        count = len(drawn.arrows)
+        return "" if count <= ARROWS else f"{count} arrows; {ARROWS} are the most"
     wide = max(map(len, str(drawn).split("\n")))
     return "" if wide <= 80 else f"a line of {wide} columns; 80 are the most"
 

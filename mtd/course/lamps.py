@@ -19,16 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-STARS = {
-    "right": 1,
-    "exactly once": 1,
-    "never stuck": 2,
-    "frozen": 2,
-    "bytes": 3,
-    "rounds": 3,
-    "memory": 3,
-    "cheap": 3,
-}
+STARS = {"right": 1, "exactly once": 1, "never stuck": 2, "frozen": 2}
+STARS |= dict.fromkeys(("bytes", "rounds", "memory", "cheap"), 3)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -92,11 +84,8 @@ def lamp(
 
 def asked_by(module: Any) -> list[Asked]:
     """The questions of a check, in its order."""
-    found = [
-        value.asked
-        for value in vars(module).values()
-        if isinstance(getattr(value, "asked", None), Asked)
-    ]
+    asked = (getattr(value, "asked", None) for value in vars(module).values())
+    found = [each for each in asked if isinstance(each, Asked)]
     names = [name for asked in found for name in asked.lamps]
     twice = {name for name in names if names.count(name) > 1}
     if twice:

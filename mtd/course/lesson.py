@@ -189,11 +189,8 @@ def find(wanted: str | float, room: Path = ROOM) -> Lesson:
     """By number (13), name (ring) or both (13_ring)."""
     lessons = all_lessons(room)
     for lesson in lessons:
-        if str(wanted).lstrip("0") == str(lesson.number) or wanted in (
-            lesson.name,
-            lesson.folder.name,
-            lesson.file,
-        ):
+        names = (lesson.name, lesson.folder.name, lesson.file)
+        if str(wanted).lstrip("0") == str(lesson.number) or wanted in names:
             return lesson
     numbers = _in_words([lesson.number for lesson in lessons]) or "none"
     raise LessonError(
@@ -219,17 +216,10 @@ def _in_words(numbers: list[float]) -> str:
 
 def _near(wanted: str, lessons: list[Lesson]) -> str:
     """The lesson that was perhaps meant."""
-    words = {
-        word.lower(): lesson
-        for lesson in lessons
-        for word in (
-            lesson.name,
-            lesson.folder.name,
-            lesson.title,
-            lesson.file,
-            *lesson.title.split(),
-        )
-    }
+    words = {}
+    for lesson in lessons:
+        titles = [lesson.name, lesson.folder.name, lesson.title, lesson.file]
+        words.update({word.lower(): lesson for word in titles + lesson.title.split()})
     found = difflib.get_close_matches(wanted.lower(), words, 3, 0.6)
     names = dict.fromkeys(words[word].folder.name for word in found)
     return f" (perhaps {' or '.join(names)}?)" if names else ""

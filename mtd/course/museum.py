@@ -24,7 +24,7 @@ from mtd import zoo
 from mtd.course import lab
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, Mutant, all_lessons
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 from transports import keeper
 
 HANGS = "hangs"  # the room of the zoo
@@ -34,7 +34,7 @@ SAID = 12  # lines
 PATIENCE = 25  # looks at a picture that is being drawn, five a second
 
 
-class NoExhibit(Refused):
+class NoExhibit(CannotDo):
     """There is none of that name."""
 
 
@@ -74,12 +74,8 @@ class Seen:
 @cache
 def exhibits() -> tuple[MuseumBug, ...]:
     """Every mutant that says where it was seen, then the seven hangs."""
-    found = [
-        _of_a_lesson(lesson, mutant)
-        for lesson in all_lessons()
-        for mutant in lesson.mutants
-        if mutant.seen
-    ]
+    shipped = ((lesson, mutant) for lesson in all_lessons() for mutant in lesson.mutants)
+    found = [_of_a_lesson(*each) for each in shipped if each[1].seen]
     return (*found, *(_of_the_zoo(name) for name in zoo.NAMES))
 
 
@@ -92,11 +88,8 @@ def exhibit(name: str) -> MuseumBug:
         raise NoExhibit(f"there are several called {name}: {', '.join(one.name for one in found)}")
     names = [word for one in exhibits() for word in (one.name, one.short)]
     near = difflib.get_close_matches(name, names, 3)
-    perhaps = (
-        f"; did you mean {' or '.join(near)}?"
-        if near
-        else f"; mtd museum lists them, like {names[0]}"
-    )
+    meant = f"did you mean {' or '.join(near)}?"
+    perhaps = f"; {meant if near else f'mtd museum lists them, like {names[0]}'}"
     raise NoExhibit(f"the museum has no {name!r}{perhaps}")
 
 

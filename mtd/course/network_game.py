@@ -28,7 +28,7 @@ from minitorch_dist.distributed.torch_api import objects
 from minitorch_dist.sim.stage import SimulationStage
 from mtd.course import levels, loading
 from mtd.course.post import MessageBox
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 from transports.virtual.medium import Medium, SimMessage
 
 KINDS = ("deliver", "drop", "duplicate", "wait")
@@ -36,7 +36,7 @@ EVENTS = 20_000
 MOST = 20_000  # runs of a search
 
 
-class NoLevel(Refused):
+class NoLevel(CannotDo):
     """There is no such level, or its file cannot be played."""
 
 
@@ -72,24 +72,6 @@ class FlyingMessage:
 
     def __str__(self) -> str:
         return f"rank {self.src} → rank {self.dst}   {self.content!r}"
-
-
-@dataclass
-class GameState:
-    """After some moves. If `broken` says something, the player has won; if `is_over`, the program."""
-
-    flight: list[FlyingMessage]
-    seen: list[Any]
-    left: Counter[str]  # how often the player may still do what is not free
-    broken: str = ""
-    is_over: bool = False
-    results: list[Any] = field(default_factory=list)
-    key: Any = None  # equal for states that are the same
-    sent_at: list[int] = field(default_factory=list)  # of each letter, after how many moves
-    ways: list[tuple[int, int]] = field(default_factory=list)  # from whom, to whom
-    came: list[tuple[int, int, bool]] = field(
-        default_factory=list
-    )  # letter, move, whether delivered
 
 
 # ------------------------------------------------------------------------------------ levels
@@ -137,21 +119,30 @@ def _level(name: str, module: Any) -> Level:
 # --------------------------------------------------------------------------------------- a run
 
 
-class Hand:
-    """The wire: it holds what is sent, and makes the moves."""
+class GameState:
+    """The wire, after some moves: it holds what is sent, and makes the moves.
+
+    If `broken` says something, the player has won; if `is_over`, the program.
+    """
 
     is_unreliable = True  # a letter that nobody received is part of the game
 
-    def __init__(self, level: Level, moves: Sequence[str], seen: list[Any]) -> None:
-        self._level, self._moves, self._seen = level, list(moves), seen
+    def __init__(self, level: Level, moves: Sequence[str]) -> None:
+        self._level, self._moves = level, list(moves)
+        self.seen: list[Any] = []
         self.made = 0
-        self.flight: list[tuple[FlyingMessage, SimMessage]] = []
-        self.left = Counter(level.may)
+        self.held: list[tuple[FlyingMessage, SimMessage]] = []
+        self.left = Counter(level.may)  # how often the player may still do what is not free
         self.logs: dict[int, list[tuple[int, str]]] = {}
-        self.sent_at: list[int] = []
-        self.ways: list[tuple[int, int]] = []
-        self.came: list[tuple[int, int, bool]] = []
-        self.broken = ""
+        self.sent_at: list[int] = []  # of each letter, after how many moves
+        self.ways: list[tuple[int, int]] = []  # from whom, to whom
+        self.came: list[tuple[int, int, bool]] = []  # letter, move, whether delivered
+        self.broken, self.is_over = "", False
+        self.results: list[Any] = []
+
+    @property
+    def flight(self) -> list[FlyingMessage]:
+        return [letter for letter, _ in self.held]
 
     def befall(self, stage: SimulationStage) -> None:
         self.clock, self.medium = stage.clock, stage.medium
@@ -165,7 +156,7 @@ class Hand:
         letter = FlyingMessage(len(self.sent_at), message.src.rank, message.dst.rank, content)
         self.sent_at.append(self.made)
         self.ways.append((letter.src, letter.dst))
-        self.flight.append((letter, message))
+        self.held.append((letter, message))
 
     def land(self, message: SimMessage) -> None:
         self.medium.deliver(message)
@@ -179,10 +170,10 @@ class Hand:
     # moves
 
     def _at_rest(self) -> bool:
-        self._judge()
+        self.judge()
         if self.broken:
             raise _Enough
-        if not self.flight:
+        if not self.held:
             return False  # there is nothing to decide: time passes
         if self.made == len(self._moves):
             raise _Enough
@@ -194,12 +185,12 @@ class Hand:
             self.left[kind] -= 1
         if kind == "wait":
             return False
-        found = next((one for one in self.flight if str(one[0].number) == number), None)
+        found = next((one for one in self.held if str(one[0].number) == number), None)
         if found is None:
             raise Impossible(f"letter {number} is not in flight")
         letter, message = found
         if kind != "duplicate":
-            self.flight.remove(found)
+            self.held.remove(found)
         if kind == "duplicate":
             message = _copy(self.medium, message)
         self.came.append((letter.number, self.made, kind != "drop"))
@@ -211,14 +202,15 @@ class Hand:
             self.clock.at(self.clock.now(), lambda: None)
         return True
 
-    def _judge(self) -> None:
+    def judge(self) -> None:
         try:
-            self._level.always(self._seen)
+            self._level.always(self.seen)
         except AssertionError as error:
             self.broken = self.broken or str(error)
 
     def key(self) -> Any:
-        flight = sorted(f"{one.src} {one.dst} {one.content!r}" for one, _ in self.flight)
+        """Equal for states that are the same."""
+        flight = sorted(f"{one.src} {one.dst} {one.content!r}" for one in self.flight)
         logs = tuple((rank, tuple(log)) for rank, log in sorted(self.logs.items()))
         return self.clock.now(), logs, tuple(flight), tuple(sorted(self.left.items()))
 
@@ -229,42 +221,37 @@ def _copy(medium: Medium, message: SimMessage) -> SimMessage:
 
 def play(level: Level, moves: Sequence[str]) -> GameState:
     """Make the run in which these moves are made; Impossible if one of them cannot be."""
-    seen: list[Any] = []
-    hand = Hand(level, moves, seen)
+    state = GameState(level, moves)
 
     def program() -> Any:
         post = MessageBox()
-        result = level.run(post, seen)
+        result = level.run(post, state.seen)
         post.leave()
         return result
 
-    results: list[Any] = []
-    is_over, broken = False, ""
     try:
-        results = sim.run(program, level.ranks, prepared=hand.befall, events=EVENTS).results
-        is_over = True
+        state.results = sim.run(program, level.ranks, prepared=state.befall, events=EVENTS).results
     except _Enough:
-        pass
+        return state
     except Impossible:
         raise
     except sim.Deadlock as error:
-        if hand.flight:
+        if state.held:
             raise Impossible(
                 "nobody's time is limited: nothing happens until you deliver something"
             ) from error
-        broken = "nobody can go on, and nothing is in flight"
+        state.broken = state.broken or "nobody can go on, and nothing is in flight"
+        return state
     except Exception as error:
-        broken = f"{type(error).__name__}: {error}".split("\n")[0]
-    if is_over:
-        hand._judge()
-        try:
-            level.at_the_end(results)
-        except AssertionError as error:
-            broken = str(error)
-    flight = [letter for letter, _ in hand.flight]
-    return GameState(
-        flight, seen, hand.left, hand.broken or broken, is_over, results, hand.key(), hand.sent_at, hand.ways, hand.came
-    )  # fmt: skip
+        state.broken = state.broken or f"{type(error).__name__}: {error}".split("\n")[0]
+        return state
+    state.is_over = True
+    state.judge()
+    try:
+        level.at_the_end(state.results)
+    except AssertionError as error:
+        state.broken = state.broken or str(error)
+    return state
 
 
 def options(state: GameState) -> list[str]:
@@ -295,7 +282,7 @@ class Search:
 def search(level: Level, most: int = MOST) -> Search:
     """The shortest list of moves that breaks it: breadth first, each state once."""
     start = play(level, [])
-    known, runs = {start.key}, 1
+    known, runs = {start.key()}, 1
     frontier: list[tuple[list[str], GameState]] = [([], start)]
     if start.broken:
         return Search([], 1)
@@ -312,8 +299,8 @@ def search(level: Level, most: int = MOST) -> Search:
                     continue
                 if reached.broken:
                     return Search([*moves, option], len(known))
-                if reached.key not in known:
-                    known.add(reached.key)
+                if (key := reached.key()) not in known:
+                    known.add(key)
                     following.append(([*moves, option], reached))
         frontier = following
     return Search(None, len(known))

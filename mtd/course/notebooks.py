@@ -23,6 +23,7 @@ from pathlib import Path
 
 from mtd.course import bridging, checking
 from mtd.course.lesson import ROOM, Lesson
+from mtd.course.sizes import first_line
 
 FOLDER = ROOM.parent / "notebooks"
 CELL = re.compile(r"^# %%(?P<kind> \[markdown\])?(?P<title>.*)$", re.MULTILINE)
@@ -158,8 +159,7 @@ def _is_main(node: ast.stmt) -> bool:
 
 def _first_line(node: ast.stmt, lines: list[str]) -> int:
     """With the decorators and comments above it."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    first = min(node.lineno, *(one.lineno for one in decorators)) if decorators else node.lineno
+    first = first_line(node)
     while (
         first > 1 and lines[first - 2].startswith("#") and not lines[first - 2].startswith("# END")
     ):

@@ -19,7 +19,7 @@ from mtd.course.lesson import all_lessons
 from mtd.course.loading import load
 from mtd.course.path import folders, searched
 from mtd.course.scoring import Score, score
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 
 TEMPLATE = '''"""Which all_reduce is wrong? Run it with: mtd museum --property {name}"""
 
@@ -41,7 +41,7 @@ def property(all_reduce):
 '''
 
 
-class NoProperty(Refused):
+class NoProperty(CannotDo):
     """The file has no function `property` that can be called."""
 
 

@@ -227,10 +227,8 @@ def _demand_a_test(test: object) -> None:
     inner = inspect.signature(getattr(test, "hypothesis").inner_test)  # noqa: B009
     if program in inner.parameters and program not in free:
         raise AssertionError(f"the program comes first in {name}: def {name}({program}, …)")
-    if len(free) != 1 and free != [
-        "arguments",
-        "kwargs",
-    ]:  # of these Hypothesis says itself what is wrong
+    any_at_all = ["arguments", "kwargs"]  # of these Hypothesis says itself what is wrong
+    if len(free) != 1 and free != any_at_all:
         raise AssertionError(
             f"{name} takes the program first, and @given draws all other arguments; left for the program: "
             f"{', '.join(free) or 'none'}"

@@ -58,11 +58,7 @@ class Game:
         self.came = None
         moved = bool(letters)
         for rank in range(SIZE):
-            if (
-                self._boxes[rank]
-                and self.received[rank] < PAR
-                and self.received[rank] < self._may(rank)
-            ):
+            if self._boxes[rank] and self.received[rank] < min(PAR, self._may(rank)):
                 self._take(rank, *self._boxes[rank].pop(0))
                 moved = True
         self.round += 1
@@ -97,11 +93,8 @@ class Game:
             for chunk, count in enumerate(chunks):
                 if count == [1] * SIZE:
                     continue
-                words = [
-                    f"rank {r} {'twice' if n == 2 else f'{n} times'}"
-                    for r, n in enumerate(count)
-                    if n > 1
-                ]
+                often = ((r, n) for r, n in enumerate(count) if n > 1)
+                words = [f"rank {r} {'twice' if n == 2 else f'{n} times'}" for r, n in often]
                 missing = [str(r) for r, n in enumerate(count) if not n]
                 words += [f"no rank {' or '.join(missing)}"] if missing else []
                 said.append(f"chunk {chunk} on {name(rank)} has {', '.join(words)}")

@@ -50,10 +50,8 @@ class Score:
 
     def __str__(self) -> str:
         lives = len(self.right) - len(self.accused)
-        lines = [
-            f"{len(self.killed)} of {len(self.wrong)} wrong ones die, "
-            f"{lives} of {len(self.right)} right ones live"
-        ]
+        dead = f"{len(self.killed)} of {len(self.wrong)} wrong ones die"
+        lines = [f"{dead}, {lives} of {len(self.right)} right ones live"]
         lines += [f"  lives: {name}: {self.stories[name]}" for name in self.alive]
         lines += [f"  accused: {name}: {self.right[name]}" for name in self.accused]
         return "\n".join(lines)

@@ -233,15 +233,24 @@ def statements(text: str) -> list[tuple[ast.stmt, int, int]]:
     """
     lines, found, at = text.split("\n"), [], 0
     for node in ast.parse(text).body:
-        first = min(
-            [node.lineno, *(mark.lineno for mark in getattr(node, "decorator_list", []))]
-        )  # fmt: skip
-        begin = first - 1
+        begin = first_line(node) - 1
         while begin > at and lines[begin - 1].startswith("#") and not _separates(lines[begin - 1]):
             begin -= 1
         at = node.end_lineno or node.lineno
         found.append((node, begin, at))
     return found
+
+
+def first_line(node: ast.stmt) -> int:
+    """Of a statement with its decorators, from 1."""
+    marks: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(mark.lineno for mark in marks)])
+
+
+def words_of(node: ast.AST, how: type[ast.expr_context] = ast.expr_context) -> set[str]:
+    """The names in it; `how`: only those that are read (`ast.Load`), or set (`ast.Store`)."""
+    found = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+    return {one.id for one in found if isinstance(one.ctx, how)}
 
 
 def _separates(line: str) -> bool:
@@ -254,9 +263,7 @@ def names_of(node: ast.stmt) -> set[str]:
         return {node.name}
     if isinstance(node, ast.Import | ast.ImportFrom):
         return {(one.asname or one.name).partition(".")[0] for one in node.names}
-    return {
-        one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-    }  # fmt: skip
+    return words_of(node, ast.Store)
 
 
 def given_nodes(tree: ast.Module) -> list[ast.stmt]:
@@ -268,15 +275,7 @@ def given_nodes(tree: ast.Module) -> list[ast.stmt]:
         elif isinstance(node, ast.Assign | ast.AnnAssign) or (
             isinstance(node, ast.ClassDef) and not any(isinstance(one, Function) for one in ast.walk(node))
         ):  # fmt: skip
-            used = {
-                one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
-            }  # fmt: skip
-            own = {
-                one.id
-                for one in ast.walk(node)
-                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-            }
-            if used - known - own:
+            if words_of(node, ast.Load) - known - words_of(node, ast.Store):
                 continue
         else:
             continue
@@ -353,9 +352,8 @@ def asked_for(source: Source, exports: Sequence[str]) -> dict[str, str]:
 def absent(text: str, source: Source, exports: Sequence[str]) -> list[str]:
     """The names that are asked for and that no statement of this text gives, in words."""
     tree = ast.parse(text)
-    if any(
-        isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)
-    ):
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    if any(node.names[0].name == "*" for node in froms):
         return []
     there = {name for node in _at_top(tree) for name in names_of(node)}
     return [said for name, said in asked_for(source, exports).items() if name not in there]
@@ -378,18 +376,13 @@ def completed(text: str, source: Source, exports: Sequence[str]) -> str:
     there = {name for node in _at_top(ast.parse(text)) for name in names_of(node)}
     wanted, added = {*exports} - there, set[int]()
     while True:
-        more = [
-            (node, begin, end) for node, begin, end in found if begin not in added and names_of(node) & wanted
-        ]  # fmt: skip
+        more = [one for one in found if one[1] not in added and names_of(one[0]) & wanted]
         if not more:
             break
         for node, begin, _ in more:
             added.add(begin)
-            used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-            wanted = (wanted | used) - there
-    behind = [
-        ["", "", *lines[begin:end]] for _, begin, end in found if begin in added
-    ]  # fmt: skip
+            wanted = (wanted | words_of(node)) - there
+    behind = [["", "", *lines[begin:end]] for _, begin, end in found if begin in added]
     return text.rstrip("\n") + "\n" + "".join(f"{line}\n" for part in behind for line in part)
 
 
@@ -405,11 +398,9 @@ def members_of(source: Source) -> dict[tuple[str, str], str]:
 def _kind(node: ast.stmt) -> str:
     if isinstance(node, Function):
         return f"a function {signature(node)}"
-    return (
-        f"a class {node.name}"
-        if isinstance(node, ast.ClassDef)
-        else f"a name {ast.unparse(node).partition(' = ')[0]}"
-    )
+    if isinstance(node, ast.ClassDef):
+        return f"a class {node.name}"
+    return f"a name {ast.unparse(node).partition(' = ')[0]}"
 
 
 def signature(function: Function, is_method: bool = False) -> str:

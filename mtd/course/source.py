@@ -154,14 +154,8 @@ def _blank(mark: re.Match[str], region: list[str]) -> Blank:
     more: list[str] = []
     while lines and lines[0].strip().startswith("#"):
         more.append(lines.pop(0))
-    return Blank(
-        int(mark["number"]),
-        mark["task"],
-        indent,
-        tuple(more),
-        tuple(lines),
-        tuple(_uncommented(line, indent) for line in instead),
-    )
+    plain = tuple(_uncommented(line, indent) for line in instead)
+    return Blank(int(mark["number"]), mark["task"], indent, tuple(more), tuple(lines), plain)
 
 
 def _uncommented(line: str, indent: str) -> str:

@@ -37,15 +37,11 @@ def draw(found: Sequence[Lived]) -> str:
         parts += _band(lived, y)
         y += ranks * PITCH + GAP
     names = ", ".join(lived.name for lived in found)
-    return "\n".join(
-        [
-            f'<svg class="worlds" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" width="100%" role="img" '
-            f'aria-label="Timelines of {escape(names)}">',
-            f"<style>{STYLE}</style>",
-            *parts,
-            "</svg>",
-        ]
+    begin = (
+        f'<svg class="worlds" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" width="100%" role="img" '
+        f'aria-label="Timelines of {escape(names)}">'
     )
+    return "\n".join([begin, f"<style>{STYLE}</style>", *parts, "</svg>"])
 
 
 def _band(lived: Lived, top: int) -> list[str]:

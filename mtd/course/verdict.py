@@ -56,29 +56,12 @@ class CheckVerdict:
 
     def to_json(self) -> dict[str, Any]:
         """So that it can come from another process."""
-        return {
-            "lamps": self.lamps,
-            "costs": {name: asdict(cost) for name, cost in self.costs.items()},
-            "said": self.said,
-            "tokens": self.tokens,
-            "worth": self.worth,
-            "bonus": sorted(self.bonus),
-            "unwritten": self.unwritten,
-            "used": {str(number): is_own for number, is_own in self.used.items()},
-            "seconds": self.seconds,
-        }
+        costs = {name: asdict(cost) for name, cost in self.costs.items()}
+        said = {name: value for name, value in vars(self).items() if name != "lesson"}
+        return said | {"costs": costs, "bonus": sorted(self.bonus)}
 
     @classmethod
     def from_json(cls, lesson: Lesson, found: Mapping[str, Any]) -> CheckVerdict:
-        return cls(
-            lesson,
-            dict(found["lamps"]),
-            {name: MeasuredCost(**cost) for name, cost in found["costs"].items()},
-            dict(found["said"]),
-            dict(found["tokens"]),
-            dict(found["worth"]),
-            set(found["bonus"]),
-            list(found["unwritten"]),
-            {number_of(number): is_own for number, is_own in found["used"].items()},
-            float(found["seconds"]),
-        )
+        costs = {name: MeasuredCost(**cost) for name, cost in found["costs"].items()}
+        used = {number_of(number): is_own for number, is_own in found["used"].items()}
+        return cls(lesson, **{**found, "costs": costs, "used": used, "bonus": set(found["bonus"])})

@@ -142,11 +142,8 @@ class Workspace:
             with suppress(LessonError):
                 text = self.text_of(lesson)
                 is_whole = self.is_begun(lesson, progress) and not unwritten(text, lesson.number)
-                if (
-                    is_whole
-                    and not lesson.earlier(text)
-                    and lesson.number not in progress.reference
-                ):
+                is_own = lesson.number not in progress.reference
+                if is_own and is_whole and not lesson.earlier(text):
                     found[lesson.number] = self.place(lesson)
         return found
 

@@ -226,15 +226,11 @@ def befallen(setting: TrainingSetup) -> Lived:
         words = (script, setting.arguments)
         undying = sim.run(play, setting.ranks, words, net=NET, seed=setting.seed, faults=weather())
         faults = faults_of(setting, undying.time)
+        net = replace(Network.parse(NET), detection=DETECTION)
         report = sim.run(
-            program,
-            setting.ranks,
-            net=replace(Network.parse(NET), detection=DETECTION),
-            seed=setting.seed,
-            faults=faults,
-            journal=path,
+            program, setting.ranks, net=net, seed=setting.seed, faults=faults, journal=path,
             memory=setting.memory,
-        )
+        )  # fmt: skip
     lived = _lived(FAULTS, setting, report.results, path)
     lived.story = [*told(faults), *story]
     return lived

@@ -47,14 +47,9 @@ def link_table(topology: Topology, size: int) -> str:
         latency = in_words(link.latency + link.wire)
         rows.append((kind, f"{number}", latency, _rate(link.per_byte), routes))
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if column else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-    return "\n".join(lines)
+    first, *others = widths
+    lines = [[row[0].ljust(first), *map(str.rjust, row[1:], others)] for row in rows]
+    return "\n".join(map("  ".join, lines))
 
 
 def _kind(port: Any) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
-from minitorch_dist.pictures import trace
+from minitorch_dist.pictures import svg, trace
+from minitorch_dist.pictures.words import preformatted
 from minitorch_dist.sim.report import Report
 from mtd.pages import drawing, whole_files
 from transports.quantities import in_words
@@ -21,6 +22,12 @@ def save_trace(
     """Write the acts of these ranks, by the run's journal."""
     scene = report.journal.scene().only(ranks, None)
     whole_files.write(path, trace.draw(scene, per_node))
+
+
+def in_a_notebook(report: Report[Any]) -> str:
+    """Its space-time diagram, if there is a journal, and the table."""
+    drawn = "" if report.recorded is None else svg.draw(report.journal.scene())
+    return f"{drawn}{preformatted(str(report))}"
 
 
 def save_page(report: Report[Any], path: str | PathLike[str], title: str) -> None:

@@ -87,11 +87,8 @@ def one_after_the_other() -> list[float]:
 def ahead(of_workers: Sequence[list[list[float]]]) -> int:
     """By how many steps a worker that began one was ahead of the slowest, at most."""
     pushed = [np.array(pushed) for _, pushed in of_workers]
-    return max(
-        step - min(int((theirs <= instant).sum()) for theirs in pushed)
-        for began, _ in of_workers
-        for step, instant in enumerate(began)
-    )
+    begun = ((step, instant) for began, _ in of_workers for step, instant in enumerate(began))
+    return max(step - min(int((each <= at).sum()) for each in pushed) for step, at in begun)
 
 
 def rows() -> Sequence[Row]:

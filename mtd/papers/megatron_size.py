@@ -40,13 +40,8 @@ def layer(width: int) -> int:
 
 
 def rows() -> Sequence[Row]:
-    found = [
-        Row(
-            "a layer of width 32, built",
-            _counted(nn.TransformerEncoderLayer(32, 1, 128)),
-            layer(32),
-        )
-    ]
+    built = _counted(nn.TransformerEncoderLayer(32, 1, 128))
+    found = [Row("a layer of width 32, built", built, layer(32))]
     embeddings = _counted(nn.Embedding(WORDS, 1)) + _counted(nn.Embedding(POSITIONS, 1))
     for billions, width, layers, gpus, each, together in TABLE:
         ours = (layers * layer(width) + embeddings * width) / 1e9

@@ -78,9 +78,8 @@ def rows() -> Sequence[Row]:
             digits = (
                 0.06 if printed >= 1 else 0.006
             )  # half of the last digit, or all where it was cut
-            found.append(
-                Row(f"7.5B, {name}, N={size}", printed, 7.5 * ours, digits / printed, "GB")
-            )
+            what = f"7.5B, {name}, N={size}"
+            found.append(Row(what, printed, 7.5 * ours, digits / printed, "GB"))
             for (billions, n), larger in LARGER.items():
                 if n == size:
                     cut = 1 / larger[stage - 1]

@@ -19,11 +19,10 @@ import minitorch_dist as torch
 from minitorch_dist.distributed.tensor.parallel.activations import enter
 from minitorch_dist.distributed.tensor.placements import Shard
 from minitorch_dist.tensors import flops
-from minitorch_dist.tensors.autograd.joint import record_joint
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
-from mtd.planning.tiled_attention import narrow
+from mtd.planning.tiled_attention import narrow, recorded
 
 FORWARD, BACKWARD = 2, 5  # products of queries and keys, or as large ones
 
@@ -88,10 +87,7 @@ def context_attention(query: Any, key: Any, value: Any, rank: int, count: int) -
         narrowed = [narrow(each[..., back, :], groups) for each in (d_keys, d_values)]
         return [d_query.astype(q.dtype), narrowed[0].astype(k.dtype), narrowed[1].astype(v.dtype)]
 
-    return record_joint(
-        out, "ScaledDotProductFlashAttentionBackward0", [query, key, value], backward,
-        reads=[query, key, value], reads_result=True,
-    )  # fmt: skip
+    return recorded(out, [query, key, value], backward)
 
 
 def _in_order(size: int, count: int) -> Any:

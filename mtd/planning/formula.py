@@ -18,11 +18,8 @@ from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import NUMBERS, ModelSizes
 
 HALF, SINGLE = 2, 4  # bytes of a number: computed with, kept
-PASSES = {
-    "none": 30,
-    "selective": 36,
-    "full": 42,
-}  # over an activation, reading or writing, in a layer
+# Over an activation, reading or writing, in a layer.
+PASSES = {"none": 30, "selective": 36, "full": 42}
 WEIGHT_PASSES = 20  # over the weights of attention, where they are written to memory
 AGAIN = {"none": 0.0, "selective": 0.35, "full": 1.0}  # the share of forward that is computed again
 
@@ -75,13 +72,8 @@ def _kept(model: ModelSizes, layout: TrainingLayout) -> float:
         return between
     if layout.checkpoint == "selective":
         return 2 * between + 2 * heads + shared + inside
-    return (
-        3 * _weights(model, layout)
-        + 4 * between
-        + 4 * heads
-        + 6 * shared
-        + (5 if model.is_gated else 3) * inside
-    )
+    wide = (5 if model.is_gated else 3) * inside
+    return 3 * _weights(model, layout) + 4 * between + 4 * heads + 6 * shared + wide
 
 
 def _weights(model: ModelSizes, layout: TrainingLayout) -> float:
@@ -99,11 +91,8 @@ def _seconds(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> 
     between = model.width * (1.0 if layout.sequence else layout.tensor) / layout.tensor
     moved = PASSES[layout.checkpoint] * HALF * tokens * (between + model.ffn / layout.tensor / 2)
     moved += WEIGHT_PASSES * HALF * tokens * _weights(model, layout)
-    layer = (
-        forward(model, layout, cluster) * (3 + again)
-        + moved / memory_rate
-        + _tensor(model, layout, cluster) * (1 + again / 2)
-    )
+    computing = forward(model, layout, cluster) * (3 + again)
+    layer = computing + moved / memory_rate + _tensor(model, layout, cluster) * (1 + again / 2)
     logits = 6 * model.words * model.width * tokens / layout.tensor / peak
     each = layers * layer + (logits if layout.pipeline == 1 else max(0.0, logits - layer))
     computing = each * micro * (1 + (layout.pipeline - 1) / (micro * layout.stages))

@@ -21,12 +21,14 @@ def why_slower(row: PlanRow, best: PlanRow) -> str:
         return f"{-slower:.3g} s faster, but it does not fit"
     if slower <= 0:
         return "as fast"
-    grown = {
-        name: row.seconds * row.shares.get(name, 0.0) - best.seconds * best.shares.get(name, 0.0)
-        for name in WORDS
-    }
-    most = max(grown, key=lambda name: grown[name])
-    return f"{WORDS[most]}: {grown[most]:+.3g} s of {slower:+.3g} s"
+    most, seconds = max(grown(row, best), key=lambda part: part[1])
+    return f"{WORDS[most]}: {seconds:+.3g} s of {slower:+.3g} s"
+
+
+def grown(row: PlanRow, than: PlanRow) -> list[tuple[str, float]]:
+    """By how many seconds each part of the step is longer than another's."""
+    both = ([one.seconds * one.shares.get(name, 0.0) for one in (row, than)] for name in WORDS)
+    return [(name, here - there) for name, (here, there) in zip(WORDS, both, strict=True)]
 
 
 class Failures(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from mtd.planning import search
+from mtd.planning import reasons, search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
@@ -46,13 +46,7 @@ class MovedLayout(NamedTuple):
     @property
     def part(self) -> tuple[str, float]:
         """The part of the step that changed most, and by how many seconds."""
-        grown = {
-            name: self.after.seconds * self.after.shares.get(name, 0.0)
-            - self.before.seconds * self.before.shares.get(name, 0.0)
-            for name in ("computing", "sending", "waiting")
-        }
-        most = max(grown, key=lambda name: abs(grown[name]))
-        return most, grown[most]
+        return max(reasons.grown(self.after, self.before), key=lambda part: abs(part[1]))
 
 
 def as_json(

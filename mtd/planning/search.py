@@ -100,11 +100,9 @@ def nearest_miss(model: ModelSizes, cluster: GpuCluster) -> tuple[TrainingLayout
 
 
 def _with_data(tensor: int, pipeline: int, data: int) -> Iterator[TrainingLayout]:
-    schedules = (
-        [("1F1B", 1)]
-        if pipeline == 1
-        else [("1F1B", 1), ("Interleaved1F1B", 2), ("Interleaved1F1B", 4)]
-    )
+    schedules = [("1F1B", 1)]
+    if pipeline > 1:
+        schedules += [("Interleaved1F1B", 2), ("Interleaved1F1B", 4)]
     for checkpoint in CHECKPOINTS:
         for micro in MICRO:
             for schedule, stages in schedules:

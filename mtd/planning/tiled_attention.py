@@ -11,7 +11,7 @@ Dao, arXiv:2307.08691, which also cut the keys into tiles. `scaled_dot_product_a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -49,16 +49,15 @@ def tiled_attention(query: T, key: T, value: T, known: tuple[Array, Array] | Non
             d *= np.float32(factor)
             d_query[..., rows, :] = _times(d, k[..., seen, :])
             d_key[..., seen, :] += _times(d.swapaxes(-1, -2), _single(q[..., rows, :]))
-        return [
-            d_query,
-            narrow(d_key, groups).astype(source, copy=False),
-            narrow(d_value, groups).astype(source, copy=False),
-        ]
+        narrowed = (narrow(each, groups) for each in (d_key, d_value))
+        return [d_query, *(each.astype(source, copy=False) for each in narrowed)]
 
-    result: T = record_joint(
-        out, "ScaledDotProductFlashAttentionBackward0", [query, key, value], backward,
-        reads=[query, key, value], reads_result=True,
-    )  # fmt: skip
+    return recorded(out, [query, key, value], backward)
+
+
+def recorded(out: Array, reads: list[T], backward: Callable[[Array], list[Array | None]]) -> T:
+    name = "ScaledDotProductFlashAttentionBackward0"
+    result: T = record_joint(out, name, reads, backward, reads=reads, reads_result=True)
     return result
 
 

@@ -41,11 +41,8 @@ class SelfAttention(nn.Module):
     def __init__(self, model: ModelSizes) -> None:
         super().__init__()
         bias, shared = not model.is_gated, model.kv_heads * model.head
-        self.size, self.is_whole, self.dropout = (
-            model.head,
-            model.attention == "whole",
-            model.dropout,
-        )
+        self.size, self.dropout = model.head, model.dropout
+        self.is_whole = model.attention == "whole"
         self.turned = kernels.TURNS[model.kernels]
         self.copies = model.heads // model.kv_heads if model.kernels == "single" else 1
         self.context: ProcessGroup | None = None  # over which the sequence is cut

@@ -25,10 +25,8 @@ COMPUTING: Final = "computing"
 COLLECTIVE: Final = "collective"
 MESSAGE: Final = "message"
 OTHER: Final = "other"  # nobody noted what the rank did
-TO_ROOT: Final = (
-    "gather",
-    "reduce",
-)  # collectives that take something to their root; others come from there
+# Collectives that take something to their root; others come from there.
+TO_ROOT: Final = ("gather", "reduce")
 
 
 class PathPart(NamedTuple):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Final
@@ -85,11 +86,8 @@ def read_chakra(name: str | PathLike[str]) -> list[list[TraceNode]]:
 
 def _ranks_beside(name: Path) -> list[int]:
     """The ranks whose files have this name."""
-    words = [
-        re.fullmatch(r"\.(\d{1,9})\.et", each.name.removeprefix(name.name))
-        for each in name.parent.glob("*.et")
-    ]
-    return [int(found[1]) for found in words if found]
+    endings = (each.name.removeprefix(name.name) for each in name.parent.glob("*.et"))
+    return [int(found[1]) for end in endings if (found := re.fullmatch(r"\.(\d{1,9})\.et", end))]
 
 
 # ------------------------------------------------------------------------------------------ writing
@@ -226,11 +224,7 @@ def _read_attribute(data: bytes, into: dict[str, int | tuple[int, ...]]) -> None
         elif isinstance(value, int):
             found = protobuf.signed(value) if field in (7, 9) else value
         elif field in (8, 10, 12, 14):  # lists of whole numbers
-            found = tuple(
-                n
-                for key, list_ in protobuf.fields(value)
-                if key == 1
-                for n in protobuf.packed(list_)
-            )
+            lists = [protobuf.packed(each) for key, each in protobuf.fields(value) if key == 1]
+            found = tuple(chain.from_iterable(lists))
     if found is not None:
         into[name] = found

@@ -6,7 +6,8 @@ beside comes after what the program had done by then. So the same nodes can run 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from mtd.timelines.roles import Timelines
@@ -41,19 +42,12 @@ def _of_rank(line: RankTimeline) -> list[TraceNode]:
                 program = tuple(dict.fromkeys((*program, numbers[begun.key])))
             continue
         number = len(found)
-        found.append(_placed(begun.node, number, program))
+        found.append(replace(begun.node, number=number, after=program))
         if begun.key is not None:
             numbers[begun.key] = number
         if begun.key is None or begun.node.kind == NodeKind.SEND:
             program = (number,)
     return found
-
-
-def _placed(node: TraceNode, number: int, after: Sequence[int]) -> TraceNode:
-    return TraceNode(
-        number, node.name, node.kind, tuple(after), node.start, node.duration, node.collective,
-        node.nbytes, node.group, node.peer, node.tag,
-    )  # fmt: skip
 
 
 def _all_begun(line: RankTimeline) -> Iterator[_Begun]:
@@ -67,31 +61,20 @@ def _all_begun(line: RankTimeline) -> Iterator[_Begun]:
     for call in line.collectives.values():
         at = call.began if call.issued is None else call.issued
         name = f"{call.name} of {call.owner}" if call.owner else call.name
-        node = TraceNode(
-            0,
-            name,
-            NodeKind.COLLECTIVE,
-            (),
-            at,
-            call.ended - at,
-            kind_of(call.name),
-            call.nbytes,
-            call.group,
-        )
+        what = kind_of(call.name), call.nbytes, call.group
+        node = TraceNode(0, name, NodeKind.COLLECTIVE, (), at, call.ended - at, *what)
         yield _Begun(at, BEGUN, call.key, node)
         if call.issued is None:
             yield _Begun(call.ended, OVER, call.key, None)
     for key, sent in line.sent.items():
         _, to, _, tag, _ = key
-        node = TraceNode(
-            0, "send", NodeKind.SEND, (), sent.departed, 0, "", sent.nbytes, (), to, tag
-        )
+        message = "", sent.nbytes, (), to, tag
+        node = TraceNode(0, "send", NodeKind.SEND, (), sent.departed, 0, *message)
         yield _Begun(sent.departed, BEGUN, key, node)
     for key, (posted, taken, nbytes) in line.received.items():
         source, _, _, tag, _ = key
-        node = TraceNode(
-            0, "receive", NodeKind.RECEIVE, (), posted, taken - posted, "", nbytes, (), source, tag
-        )
+        message = "", nbytes, (), source, tag
+        node = TraceNode(0, "receive", NodeKind.RECEIVE, (), posted, taken - posted, *message)
         yield _Begun(posted, POSTED, key, node)
         yield _Begun(taken, OVER, key, None)
 

@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import minitorch_dist as torch
-from minitorch_dist import distributed as dist
+from minitorch_dist import Tensor, distributed as dist
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.work import Work
 from minitorch_dist.sim import program_calls
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.runner import run
@@ -83,11 +85,11 @@ def _groups(ranks: Sequence[Sequence[TraceNode]]) -> list[tuple[int, ...]]:
 
 def _rank(ranks: Sequence[Sequence[TraceNode]], groups: Sequence[tuple[int, ...]]) -> None:
     whole = tuple(range(len(ranks)))
-    made: dict[tuple[int, ...], Any] = {whole: None, (): None}
+    made: dict[tuple[int, ...], ProcessGroup | None] = {whole: None, (): None}
     for group in groups:
         if group not in made:
             made[group] = dist.new_group(list(group))
-    works: dict[int, Any] = {}
+    works: dict[int, Work | None] = {}
     nodes = {node.number: node for node in ranks[dist.get_rank()]}
     for node in nodes.values():
         with _named(node):
@@ -104,14 +106,16 @@ def _named(node: TraceNode) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        error.add_note(
-            f"in node {node.number} ({node.name}) of the trace of rank {dist.get_rank()}"
-        )
+        rank = dist.get_rank()
+        error.add_note(f"in node {node.number} ({node.name}) of the trace of rank {rank}")
         raise
 
 
 def _do(
-    node: TraceNode, works: dict[int, Any], groups: dict[tuple[int, ...], Any], world: int
+    node: TraceNode,
+    works: dict[int, Work | None],
+    groups: dict[tuple[int, ...], ProcessGroup | None],
+    world: int,
 ) -> None:
     """Begin it, once what it comes after is over."""
     for number in node.after:
@@ -129,7 +133,7 @@ def _do(
         works[node.number] = dist.irecv(_bytes(node.nbytes), node.peer, tag=node.tag)
 
 
-def _begun(node: TraceNode, group: Any, size: int) -> Any:
+def _begun(node: TraceNode, group: ProcessGroup | None, size: int) -> Any:
     """Begin a collective whose whole vector, or each rank's part of it, has so many bytes."""
     name, x = node.collective, _bytes(node.nbytes)
     first = node.group[0] if node.group else 0
@@ -151,7 +155,7 @@ def _begun(node: TraceNode, group: Any, size: int) -> Any:
     return dist.all_reduce(x, **beside)
 
 
-def _rooted(name: str, x: Any, root: int, size: int, beside: dict[str, Any]) -> Any:
+def _rooted(name: str, x: Tensor, root: int, size: int, beside: dict[str, Any]) -> Any:
     parts = [torch.empty_like(x) for _ in range(size)] if dist.get_rank() == root else None
     return getattr(dist, name)(x, parts, root, **beside)
 

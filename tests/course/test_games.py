@@ -49,7 +49,7 @@ def test_without_merging_equal_states_the_par_is_the_same(monkeypatch: pytest.Mo
     """That two orders are one is what makes the search short; it must not make it miss anything."""
     pars = {name: network_game.search(network_game.load(name)).par for name in BREAKABLE}
     number = iter(range(10**9))
-    monkeypatch.setattr(network_game.Hand, "key", lambda self: next(number))
+    monkeypatch.setattr(network_game.GameState, "key", lambda self: next(number))
     for name in ("first_come", "heard_twice", "overtaken", "lease", "asked_again"):
         assert network_game.search(network_game.load(name)).par == pars[name]
 

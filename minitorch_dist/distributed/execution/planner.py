@@ -200,7 +200,7 @@ class Planner(ChunkLayout):
         """The last step that names a chunk."""
         found: dict[int, int] = {}
         for at, step in enumerate(self.steps):
-            for chunk in _named(step, self.total):
+            for chunk in chunks_of(step, self.total):
                 found[chunk] = at
         return found
 
@@ -242,7 +242,8 @@ def _parts(where: Callable[[int], Part], segment: Segment) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def _named(step: Step, total: int) -> list[int]:
+def chunks_of(step: Step, total: int) -> list[int]:
+    """The chunks that a step names."""
     if isinstance(step, Combine):
         return [int(step.into), int(step.of)]
     if isinstance(step, Exchange):

@@ -131,10 +131,8 @@ def main() -> int:
         console.print(
             "torch is not installed, so there is nothing to compare with: pip install torch==2.13.0"
         )
-    table = Table(
-        title=f"milliseconds per step, one thread each, medians of {options.pairs} pairs",
-        box=SIMPLE,
-    )
+    title = f"milliseconds per step, one thread each, medians of {options.pairs} pairs"
+    table = Table(title=title, box=SIMPLE)
     table.add_column("training step", no_wrap=True)
     for heading in ("here", "torch", "ratio", "middle half", "reach"):
         table.add_column(heading, justify="right")

@@ -20,6 +20,7 @@ from mtd.course.classroom.guard import StoreGuard
 from mtd.course.classroom.host import PORT, STORE, ClassHost
 from mtd.course.classroom.room import ClassPlan, Room
 from mtd.course.classroom.training import STEPS
+from mtd.refusals import CannotDo
 from transports import job, keys
 from transports.broker import launch
 from transports.broker.credentials import OWNER, OWNER_KEY, owner_password
@@ -30,27 +31,17 @@ from transports.mqtt_protocol.store import MQTTStore
 MOST_SEATS = 256
 TICK = 0.02  # seconds between two looks at the desk
 FRESH = 1.0  # seconds between two pages
-FAREWELL = (
-    20.0  # seconds for the laptops to say goodbye; one that is silent is waited for less long
-)
-
-
-class NoClass(ValueError):
-    """A class cannot be opened so."""
+FAREWELL = 20.0  # seconds for goodbyes; a silent laptop is waited for less long
 
 
 def run(options: argparse.Namespace) -> int:
     try:
         check(options)
         word = words.normal(options.word) if options.word else words.draw()
-    except (NoClass, racing.NoRace, words.WordError) as error:
+    except CannotDo as error:
         return refuse("class host", error)
     os.environ[keys.VARIABLE] = words.key(word)
-    for foreign in (
-        keys.GENERATION,
-        job.VARIABLE,
-        job.ELASTIC,
-    ):  # of the program that has started us
+    for foreign in (keys.GENERATION, job.VARIABLE, job.ELASTIC):  # of what has started us
         os.environ.pop(foreign, None)
     guard, owner = StoreGuard(), os.urandom(32).hex()
     try:
@@ -67,12 +58,8 @@ def run(options: argparse.Namespace) -> int:
             return 1
         try:
             room = Room(options.seats, ClassPlan(steps=options.steps, pace=options.pace))
-            return teach(
-                options,
-                ClassHost(store, room, guard),
-                broker,
-                join_with(options, broker.port, word),
-            )
+            join = join_with(options, broker.port, word)
+            return teach(options, ClassHost(store, room, guard), broker, join)
         finally:
             store.close()
 
@@ -114,17 +101,17 @@ class Broker:
 
 def check(options: argparse.Namespace) -> None:
     if not 1 <= options.seats <= MOST_SEATS:
-        raise NoClass(f"--seats {options.seats}: between 1 and {MOST_SEATS}")
+        raise CannotDo(f"--seats {options.seats}: between 1 and {MOST_SEATS}")
     if not 1 <= options.steps <= STEPS:
-        raise NoClass(
+        raise CannotDo(
             f"--steps {options.steps}: between 1 and {STEPS}, so many are recorded in lesson 4"
         )
     if not 0 <= options.pace <= 60:
-        raise NoClass(f"--pace {options.pace}: between 0 and 60 seconds")
+        raise CannotDo(f"--pace {options.pace}: between 0 and 60 seconds")
     racing.contest(options.race)
     for path in (options.page, options.certificate):
         if not path.resolve().parent.is_dir():
-            raise NoClass(f"there is no folder for {path}")
+            raise CannotDo(f"there is no folder for {path}")
 
 
 def in_words(error: Exception, options: argparse.Namespace) -> str:

@@ -12,10 +12,11 @@ from contextlib import suppress
 
 from rich.console import Console
 
-from mtd.cli.page import Page
+from mtd.cli.page import Page, refuse
 from mtd.course.classroom import names, words
 from mtd.course.classroom.host import PORT, STORE
 from mtd.course.classroom.pupil import Ended, Pupil
+from mtd.refusals import CannotDo
 from transports import job, keys
 from transports.errors import DistNetworkError, TrustError
 from transports.mqtt_protocol.store import MQTTStore
@@ -24,11 +25,8 @@ PATIENCE = 10.0  # seconds to reach the host
 FOREIGN = (  # variables of other programs of this user
     "MINITORCH_DIST_TRANSPORT", "MINITORCH_DIST_JOURNAL", keys.GENERATION, job.VARIABLE, job.ELASTIC,
 )  # fmt: skip
+REASONS = {"refused": "connection refused", "not known": "there is no machine of this name"}
 AWAY = 120  # seconds for which it may then be out of reach
-
-
-class NoAddress(ValueError):
-    """This names no machine."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,11 +35,10 @@ def run(options: argparse.Namespace) -> int:
         host, port = place(options.host)
         word = words.normal(options.word or asked("The word on the projector: "))
         name = options.name or asked(f"Your name [{login()}]: ", login())
-    except (NoAddress, words.WordError, EOFError) as error:
-        errors.say(
-            f"mtd class join: {str(error) or 'there is nobody to ask: give --word and --name'}"
-        )
-        return 2
+    except EOFError:
+        return refuse("class join", CannotDo("there is nobody to ask: give --word and --name"))
+    except CannotDo as error:
+        return refuse("class join", error)
     os.environ[keys.VARIABLE] = words.key(word)
     for foreign in FOREIGN:
         os.environ.pop(foreign, None)
@@ -81,7 +78,7 @@ def place(said: str) -> tuple[str, int]:
         or not 0 < int(number) < 65536
         or any(c.isspace() or c in "/@?#" for c in host)
     ):
-        raise NoAddress(
+        raise CannotDo(
             f"{said[:60]!r} is no address. The projector shows it, like 192.168.1.5 or 192.168.1.5:{PORT}"
         )
     return host, int(number)
@@ -89,9 +86,7 @@ def place(said: str) -> tuple[str, int]:
 
 def asked(question: str, otherwise: str = "") -> str:
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(
-            errors="replace"
-        )  # a terminal may write what Python was told not to expect
+        sys.stdin.reconfigure(errors="replace")  # a terminal may write what was not expected
     return input(question).strip() or otherwise
 
 
@@ -128,10 +123,7 @@ def reason(error: Exception) -> str:
     text = str(error)
     for part in ("refused", "timed out", "unreachable", "not known", "No route"):
         if part.lower() in text.lower():
-            return {
-                "refused": "connection refused",
-                "not known": "there is no machine of this name",
-            }.get(part, part.lower())
+            return REASONS.get(part, part.lower())
     return "it does not answer"
 
 

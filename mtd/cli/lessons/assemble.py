@@ -15,13 +15,8 @@ from mtd.course.workspace import Workspace, around, is_one, last_used
 
 def configure(parser: Parser) -> None:
     parser.takes("--into FOLDER: path = mystack  a new folder (%(default)s)")
-    parser.add_argument(
-        "--from",
-        dest="source",
-        type=Path,
-        metavar="COURSE",
-        help="your lessons (the course where you are)",
-    )
+    words = "your lessons (the course where you are)"
+    parser.add_argument("--from", dest="source", type=Path, metavar="COURSE", help=words)
     parser.takes("--reference  all modules are ours")
     parser.set_defaults(run=run, epilog="mtd assemble --into mystack")
 
@@ -63,11 +58,8 @@ def _report(page: Page, made: Assembled) -> None:
         }
         sizes = [size for size, lines in by_size.items() if lines]
         said = listed([f"{by_size[size]} in the size {size}" for size in sizes])
-        page.say(
-            f"{written} of these lines you wrote yourself ({sizes[0]} size)"
-            if len(sizes) == 1
-            else f"{written} of these lines you wrote yourself: {said}"
-        )
+        how = f" ({sizes[0]} size)" if len(sizes) == 1 else f": {said}"
+        page.say(f"{written} of these lines you wrote yourself{how}")
     open_still = [
         part.lesson.label for part in made.parts if part.whose == "yours" and not part.has_passed
     ]

@@ -54,12 +54,9 @@ def _lesson(wanted: str | None) -> Lesson:
 def show(page: Page, lesson: Lesson) -> None:
     page.prose(bridging.page(lesson))
     page.say()
-    page.tell(
-        "Run it with this library: ",
-        (f"mtd bridge {lesson.number} --run", "bold"),
-        "\nin PyTorch:               ",
-        (f"mtd bridge {lesson.number} --run torch", "bold"),
-    )
+    here = f"mtd bridge {lesson.number} --run"
+    page.tell("Run it with this library: ", (here, "bold"))
+    page.tell("in PyTorch:               ", (f"{here} torch", "bold"))
 
 
 def started(text: str, by: str) -> int:

@@ -88,11 +88,8 @@ class Keyboard:
 
 def is_there() -> bool:
     """Whether somebody sits at a terminal that can do this."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in (
-        "dumb",
-        "",
-        None,
-    ):
+    is_dumb = os.environ.get("TERM", "") in ("dumb", "")
+    if is_dumb or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     return gives_keys()
 

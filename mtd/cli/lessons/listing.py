@@ -93,14 +93,8 @@ def show(
             )  # fmt: skip
             chapter = of_lesson(lesson)
             if chapter is not None:
-                table.add_row(
-                    "",
-                    "",
-                    f"  {chapter.title}",
-                    _chapter(progress, chapter),
-                    "",
-                    str(chapter.minutes),
-                )
+                done, minutes = _chapter(progress, chapter), str(chapter.minutes)
+                table.add_row("", "", f"  {chapter.title}", done, "", minutes)
         page.say(table)
     if workspace is not None:
         page.say("Beside the lessons", "bold cyan", indent=5)

@@ -50,12 +50,8 @@ def _offer(page: Page) -> Workspace | None:
     except EOFError:
         said = "n"
     if said.lower() in ("n", "no", "q"):
-        page.tell(
-            "When you like: ",
-            ("mtd init course", "bold"),
-            ".  All commands: ",
-            ("mtd help", "bold"),
-        )
+        course, all_of_them = ("mtd init course", "bold"), ("mtd help", "bold")
+        page.tell("When you like: ", course, ".  All commands: ", all_of_them)
         return None
     workspace, made = make(Path(said) if said.lower() not in ("", "y", "yes") else folder)
     init.tell(page, workspace, made)

@@ -60,12 +60,9 @@ def ask(page: Page, workspace: Workspace, lesson: Lesson, guesses: list[str]) ->
         return 0
     page.say()
     page.say("measuring …", "dim")
+    truths = [one.truth for one in given]
     with Examination(
-        lesson,
-        lesson.folder,
-        room=workspace.room,
-        task="truth",
-        truths=[one.truth for one in given],
+        lesson, lesson.folder, room=workspace.room, task="truth", truths=truths
     ) as exam:
         exam.wait()
     found = [

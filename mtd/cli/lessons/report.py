@@ -39,12 +39,8 @@ def verdict(
         blanks(page, workspace, lesson, text)
         page.say()
         number = lesson.number
-        parts: list[str | tuple[str, str]] = [
-            "Lesson: ",
-            page.way("text", number),
-            "   Hint: ",
-            page.way("hint", number),
-        ]
+        parts: list[str | tuple[str, str]] = ["Lesson: ", page.way("text", number)]
+        parts += ["   Hint: ", page.way("hint", number)]
         if lesson.questions and not any(one.lesson == number for one in progress.predictions):
             parts[:0] = ["Guess first: ", page.way("predict", number), "   "]
         page.tell(*parts)
@@ -53,12 +49,8 @@ def verdict(
         return
     skipped = {name for name in found.said if found.lamps.get(name) is None}
     if found.said.keys() - skipped:
-        wrong(
-            page,
-            exam,
-            found,
-            {name: said for name, said in found.said.items() if name not in skipped},
-        )
+        told = {name: said for name, said in found.said.items() if name not in skipped}
+        wrong(page, exam, found, told)
     elif exam.printed or exam.remarks:
         _printed(page, exam)
         page.say()
@@ -308,12 +300,8 @@ def next_steps(
     following = workspace.following(lesson)
     if following is None:
         page.say("That was the last lesson there is.")
-        page.tell(
-            "Your own stack: ",
-            ("mtd assemble", "bold"),
-            "   The certificate: ",
-            ("mtd capstone --ranks 4", "bold"),
-        )
+        stack, certificate = ("mtd assemble", "bold"), ("mtd capstone --ranks 4", "bold")
+        page.tell("Your own stack: ", stack, "   The certificate: ", certificate)
     else:
         what = (f"{following.label} {following.title}", "bold")
         if page.has_keys:

@@ -16,10 +16,8 @@ from rich.text import Text
 from minitorch_dist.pictures.terminal import sayable
 from mtd.cli.page import WIDEST, Page
 
-OTHER, BACK = (
-    "\x1b[?1049h\x1b[?25l",
-    "\x1b[?25h\x1b[?1049l",
-)  # a screen of our own, without a cursor
+# A screen of our own, without a cursor.
+OTHER, BACK = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 Draw = Callable[[Page], None]
 
 

@@ -27,21 +27,16 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
         page.tell("Guess first: ", (f"mtd predict {number}", "bold"))
     to_write(page, workspace, lesson)
     if page.console.is_terminal and len(lesson.plain_text.split("\n")) > page.console.height:
-        page.say(
-            marked("(", ("mtd", "bold"), " shows the same from its top, with keys to scroll)"),
-            "dim",
-        )
+        words = " shows the same from its top, with keys to scroll)"
+        page.say(marked("(", ("mtd", "bold"), words), "dim")
     return 0
 
 
 def to_write(page: Page, workspace: Workspace, lesson: Lesson) -> None:
     """The file and the command, each in a line of its own, so that neither is cut in two."""
     page.tell("Then write in ", (workspace.shown(lesson), "bold"))
-    page.tell(
-        "and run       ",
-        (f"mtd check {lesson.number}", "bold"),
-        f"   (about {lesson.minutes} minutes)",
-    )
+    check = (f"mtd check {lesson.number}", "bold")
+    page.tell("and run       ", check, f"   (about {lesson.minutes} minutes)")
 
 
 def show(page: Page, lesson: Lesson) -> None:

@@ -43,7 +43,7 @@ MEANINGS = {
     "q": "leave",
 }
 TURNING = "-\\|/"
-SCROLLS = {"down": 1, "up": -1, "j": 1, "k": -1}
+SCROLLS = {"down": 1, "up": -1, "j": 1, "k": -1, "home": -(10**6), "end": 10**6}
 
 
 class WatchScreen:
@@ -98,14 +98,8 @@ class WatchScreen:
         if self.said:
             return self.said
         if self._is_passed():
-            return marked(
-                ("passed", "green"),
-                "  ",
-                ("n", "bold"),
-                " goes on, ",
-                ("c", "bold"),
-                " checks again",
-            )
+            on, again = ("n", "bold"), ("c", "bold")
+            return marked(("passed", "green"), "  ", on, " goes on, ", again, " checks again")
         name = self.workspace.file(self.lesson).relative_to(self.workspace.folder)
         return marked("save ", (str(name), "bold"), " and it is checked")
 
@@ -149,11 +143,8 @@ class WatchScreen:
             page.say()
             if lesson.questions and not _guessed(workspace, lesson):
                 page.tell("Guess first: press ", ("g", "bold"))
-            page.tell(
-                "Your part is in ",
-                (str(workspace.file(lesson)), "bold"),
-                ": complete it, save it, and it is checked here.",
-            )
+            file = (str(workspace.file(lesson)), "bold")
+            page.tell("Your part is in ", file, ": complete it, save it, and it is checked here.")
 
         self.show("text", draw)
 
@@ -199,9 +190,8 @@ class WatchScreen:
             why = exam.no_picture or (exam.verdict.said["runs"] if exam.verdict else exam.printed)
             self.say((f"it cannot be drawn: {why.splitlines()[0] if why else ''}", "yellow"))
         elif found.purpose == PICTURE:
-            self.show(
-                "picture", self.under_title(lambda page: report.draw(page, exam.scene, exam.text))
-            )
+            picture = self.under_title(lambda page: report.draw(page, exam.scene, exam.text))
+            self.show("picture", picture)
         elif exam.scene is None:
             self.say("this picture has no steps")
         else:
@@ -223,14 +213,7 @@ class WatchScreen:
         self.number = ""
         self.said = Text()
         page = max(self.screen.room - 1, 1)
-        scrolls = {
-            **SCROLLS,
-            "page down": page,
-            "page up": -page,
-            "b": -page,
-            "home": -(10**6),
-            "end": 10**6,
-        }
+        scrolls = SCROLLS | {"page down": page, "page up": -page, "b": -page}
         if key in scrolls:
             self.screen.scroll(scrolls[key])
         elif pending == "x":
@@ -263,20 +246,15 @@ class WatchScreen:
         is_done = self.workspace.is_current(self.lesson, progress) or number in progress.reference
         following = self.workspace.following(self.lesson)
         if following is None:
-            self.say(
-                "that was the last lesson"
-                if is_done
-                else f"lesson {number} has not passed; there is none after it"
-            )
+            more = f"lesson {number} has not passed; there is none after it"
+            self.say("that was the last lesson" if is_done else more)
         elif is_done or again:
             self.enter(following)
         else:
             self.pending = "n"
-            self.say(
-                (f"lesson {number} has not passed. ", "yellow"),
-                ("n", "bold"),
-                " again goes on all the same; later lessons take ours",
-            )
+            said = (f"lesson {number} has not passed. ", "yellow")
+            all_the_same = " again goes on all the same; later lessons take ours"
+            self.say(said, ("n", "bold"), all_the_same)
 
     def _hint(self) -> None:
         lesson = self.lesson
@@ -291,25 +269,20 @@ class WatchScreen:
 
     def _list(self) -> None:
         workspace = self.workspace
-        self.show(
-            "list",
-            lambda page: listing.show(page, workspace, workspace.progress(), workspace.lessons()),
-        )
-        here = [
-            number
-            for number, line in enumerate(self.screen.lines)
-            if "▶" in line or "> " in line[:2]
-        ]
-        self.screen.scroll((here or [0])[0] - self.screen.room // 2)
+
+        def draw(page: Page) -> None:
+            listing.show(page, workspace, workspace.progress(), workspace.lessons())
+
+        self.show("list", draw)
+        marks = ("▶" in line or "> " in line[:2] for line in self.screen.lines)
+        here = next((number for number, is_here in enumerate(marks) if is_here), 0)
+        self.screen.scroll(here - self.screen.room // 2)
         self.say("type a number and press enter to go there")
 
     def _may_reset(self) -> None:
         self.pending = "x"
-        self.say(
-            (f"begin {self.lesson.file} anew? ", "yellow"),
-            ("y", "bold"),
-            " does it, and keeps a copy; any other key does not",
-        )
+        question = (f"begin {self.lesson.file} anew? ", "yellow")
+        self.say(question, ("y", "bold"), " does it, and keeps a copy; any other key does not")
 
     def _reset(self, is_meant: bool) -> None:
         if not is_meant:
@@ -329,10 +302,8 @@ class WatchScreen:
         try:
             solution.refuse_before_passing(self.workspace, lesson)
         except LessonError:
-            self.say(
-                ("not passed yet", "yellow"),
-                f": mtd solution {lesson.number} --give-up shows it all the same",
-            )
+            all_the_same = f": mtd solution {lesson.number} --give-up shows it all the same"
+            self.say(("not passed yet", "yellow"), all_the_same)
             return
         self.show("solution", lambda page: solution.show(page, lesson))
 

@@ -158,12 +158,9 @@ def _why_times_differ(page: Page, lesson: Lesson, wires: Iterable[str], net: str
         page.say(
             "Over mqtt each message takes two ways: to the broker, and from there to its rank."
         )
-    page.tell(
-        "Closer times: ",
-        ("mtd calibrate tcp://", "bold"),
-        " measures this machine. Then: ",
-        (f"mtd wire {lesson.number} --net links-tcp.json", "bold"),
-    )
+    measure, then = "mtd calibrate tcp://", f"mtd wire {lesson.number} --net links-tcp.json"
+    words = ("Closer times: ", (measure, "bold"), " measures this machine. Then: ")
+    page.tell(*words, (then, "bold"))
 
 
 def _second_machine(page: Page, lesson: Lesson) -> None:

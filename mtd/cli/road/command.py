@@ -10,7 +10,7 @@ from mtd.cli.road import pages
 from mtd.cli.road.counting import Road, about
 from mtd.cli.road.stories import STORIES
 from mtd.cli.road.trips import TRIPS, Trip
-from mtd.refusals import Refused
+from mtd.refusals import CannotDo
 
 
 def configure(parser: Parser) -> None:
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     unknown = [name for name in options.names if name not in TRIPS]
     if unknown:
         said = near(unknown[0], TRIPS)
-        raise Refused(f"there is no trip {unknown[0]!r}{said}; there are {', '.join(TRIPS)}")
+        raise CannotDo(f"there is no trip {unknown[0]!r}{said}; there are {', '.join(TRIPS)}")
     if options.write:
         pages.PAGE.write_text(
             pages.page([(trip, trip.shortest_roads()) for trip in TRIPS.values()]), "utf-8"

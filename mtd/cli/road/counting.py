@@ -19,11 +19,8 @@ import minitorch_dist
 import transports.contract
 
 HOUSE = Path(minitorch_dist.__file__).parent.parent
-OURS = tuple(
-    f"{Path(module.__file__).parent}/"
-    for module in (minitorch_dist, transports.contract)
-    if module.__file__
-)
+HOMES = (minitorch_dist.__file__, transports.contract.__file__)
+OURS = tuple(f"{Path(file).parent}/" for file in HOMES if file)
 
 
 class EnteredFunction(NamedTuple):
@@ -47,13 +44,8 @@ class Road(NamedTuple):
     @property
     def lines(self) -> int:
         """Lines a reader would read: a function inside another one is read with it."""
-        return len(
-            {
-                (path, line)
-                for path, _, first, last in self.functions
-                for line in range(first, last + 1)
-            }
-        )
+        spans = ((path, range(first, last + 1)) for path, _, first, last in self.functions)
+        return len({(path, line) for path, lines in spans for line in lines})
 
     def functions_of(self, path: str) -> list[EnteredFunction]:
         return [function for function in self.functions if function.path == path]

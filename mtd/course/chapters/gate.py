@@ -36,11 +36,8 @@ def admitted(text: str, name: str, chapter: Chapter) -> ast.Module:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
         said = error.msg if isinstance(error, SyntaxError) else error
         raise NotAdmitted(f"{name}{line} is not Python: {said}") from error
-    modules = {
-        one.module
-        for one in all_lessons(chapter.lesson.folder.parent)
-        if one.number <= chapter.lesson.number
-    }
+    here = chapter.lesson
+    modules = {one.module for one in all_lessons(here.folder.parent) if one.number <= here.number}
     for node in sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0)):
         why = _forbidden(node, modules)
         if why:

@@ -27,10 +27,17 @@ class Finish(Exception):
 class Console:
     def __init__(self, room: Room, race: str = "ring,tree") -> None:
         self.room, self.race = room, race
-        self._words: dict[str, Callable[[list[str]], str]] = {
-            "start": self._start, "race": self._race, "unplug": self._unplug, "plug": self._plug, "stop": self._stop,
-            "who": self._who, "help": self._help, "finish": self._finish, "quit": self._finish,
-        }  # fmt: skip
+        self._words: dict[str, Callable[[list[str]], object]] = {
+            "start": lambda rest: room.start(),
+            "race": self._race,
+            "unplug": lambda rest: room.unplug(_named("unplug", rest)),
+            "plug": lambda rest: room.plug(_named("plug", rest)),
+            "stop": lambda rest: room.stop(),
+            "who": lambda rest: self._who(),
+            "help": lambda rest: HELP,
+            "finish": self._finish,
+            "quit": self._finish,
+        }
 
     def do(self, line: str) -> str:
         """Carry it out. Returns the answer, which may be empty; Finish ends the class."""
@@ -39,49 +46,27 @@ class Console:
         if word.lower() in self._words:
             found = [word.lower()]
         if len(found) != 1:
-            what = (
-                f"is it {' or '.join(found)}?"
-                if found
-                else "there is no such word; help lists them"
-            )
+            meant = f"is it {' or '.join(found)}?"
+            what = meant if found else "there is no such word; help lists them"
             return f"{names.clean(word)}: {what}"
         try:
-            return self._words[found[0]](rest)
+            answer = self._words[found[0]](rest)
+            return answer if isinstance(answer, str) else ""
         except (Cannot, NoRace) as error:
             return str(error)
 
-    def _start(self, rest: list[str]) -> str:
-        self.room.start()
-        return ""
-
-    def _race(self, rest: list[str]) -> str:
+    def _race(self, rest: list[str]) -> None:
         floats = racing.FLOATS
         if rest and rest[-1].isdecimal():
             floats = int(rest.pop())
         self.room.race(racing.contest(",".join(rest) or self.race, floats))
-        return ""
 
-    def _unplug(self, rest: list[str]) -> str:
-        self.room.unplug(_named("unplug", rest))
-        return ""
-
-    def _plug(self, rest: list[str]) -> str:
-        self.room.plug(_named("plug", rest))
-        return ""
-
-    def _stop(self, rest: list[str]) -> str:
-        self.room.stop()
-        return ""
-
-    def _who(self, rest: list[str]) -> str:
+    def _who(self) -> str:
         said = [
             f"{seat.number:>3}  {seat.name:<17} {seat.state:<10} {seat.where}".rstrip()
             for seat in self.room.seats.all()
         ]
         return "\n".join(said) or "nobody is here yet"
-
-    def _help(self, rest: list[str]) -> str:
-        return HELP
 
     def _finish(self, rest: list[str]) -> str:
         raise Finish

@@ -65,11 +65,8 @@ def _of(rank: int, lines: str, size: int) -> list[Event]:
         found = reading.parse_lines([HEAD, *lines.splitlines()[:MAX_EVENTS]], "a laptop's journal")
     except JournalError:
         return []
-    return [
-        _plain(event)
-        for event in found.events
-        if event.rank == rank and -1 <= event.peer < size and _is_sane(event)
-    ]
+    own = (event for event in found.events if event.rank == rank and -1 <= event.peer < size)
+    return [_plain(event) for event in own if _is_sane(event)]
 
 
 def _is_sane(event: Event) -> bool:

@@ -97,16 +97,12 @@ def _progress(room: Room) -> str:
     wrong = [step for step, is_so in room.verdicts.items() if not is_so]
     said = ""
     if room.verdicts:
-        said = (
-            f"✘ not the golden weights at step {wrong[0]}"
-            if wrong
-            else f"✔ golden weights at step {max(room.verdicts)}"
-        )
+        said = f"✔ golden weights at step {max(room.verdicts)}"
+        if wrong:
+            said = f"✘ not the golden weights at step {wrong[0]}"
     share = 100 * room.step / room.plan.steps
-    return (
-        f'<div class=bar><div style="width:{share:.1f}%"></div></div>'
-        f'<p class="{"bad" if wrong else "good"}">{said}</p>'
-    )
+    bar = f'<div class=bar><div style="width:{share:.1f}%"></div></div>'
+    return f'{bar}<p class="{"bad" if wrong else "good"}">{said}</p>'
 
 
 def _race(room: Room) -> str:

@@ -227,11 +227,8 @@ class Pupil:
 
     def _train(self, order: messages.Train) -> None:
         _demand(0 <= order.rank < order.size <= MOST_LAPTOPS, "no rank of its world", order)
-        _demand(
-            0 <= order.step <= order.steps <= STEPS and 0 <= order.pace <= MOST_PACE,
-            "no steps",
-            order,
-        )
+        can_be = 0 <= order.step <= order.steps <= STEPS and 0 <= order.pace <= MOST_PACE
+        _demand(can_be, "no steps", order)
         _demand(order.algorithm in choice.known("all_reduce"), "no algorithm", order)
         state = TrainingState.of(order.state)
         slip = self._enter_world(order)
@@ -271,11 +268,8 @@ class Pupil:
         _demand(
             1 <= order.floats <= MOST_FLOATS and 1 <= order.times <= MOST_TIMES, "no race", order
         )
-        _demand(
-            order.algorithm in choice.known("all_reduce") and 0 <= order.table < 16,
-            "no table",
-            order,
-        )
+        is_known = order.algorithm in choice.known("all_reduce")
+        _demand(is_known and 0 <= order.table < 16, "no table", order)
         self.say(f"A race: you are at table {order.table + 1}, which takes {order.algorithm}.")
         slip = self._enter_world(order, order.table)
         dist.barrier()

@@ -16,6 +16,7 @@ from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.cost import cost
 from mtd.course.classroom.messages import Prepared, Race, Raced
 from mtd.course.classroom.seats import Seat
+from mtd.refusals import CannotDo
 
 FLOATS, TIMES = 10_000, 10
 MOST_FLOATS: Final = 1 << 22
@@ -24,7 +25,7 @@ FLOAT: Final = 8  # bytes
 ALIASES: Final = {"tree": "binomial", "butterfly": "recursive_doubling", "star": "direct"}
 
 
-class NoRace(ValueError):
+class NoRace(CannotDo):
     """This cannot be raced."""
 
 
@@ -68,13 +69,11 @@ class ClassContest:
             bill = cost(
                 choice.known("all_reduce")[algorithm], size, self.floats * FLOAT, itemsize=FLOAT
             )
-            self.tables.append(
-                Table(algorithm, members, rounds=bill.rounds, messages=bill.messages)
-            )
-            orders += [
-                (seat, Race(generation, number, algorithm, rank, size, self.floats, self.times))
-                for rank, seat in enumerate(members)
-            ]
+            table = Table(algorithm, members, rounds=bill.rounds, messages=bill.messages)
+            self.tables.append(table)
+            for rank, seat in enumerate(members):
+                what = number, algorithm, rank, size, self.floats, self.times
+                orders.append((seat, Race(generation, *what)))
         return orders
 
     def take(self, seat: int, said: Prepared | Raced) -> bool:

@@ -330,20 +330,15 @@ class Room:
         if said.step > self.step + AHEAD:  # nobody could draw an earlier one after it
             self.dropped["not a step of now"] += 1
             return
-        if self._drawing is None or (self._drawing.generation, self._drawing.step) != (
-            said.generation,
-            said.step,
-        ):
-            if (
-                self._drawing is not None
-                and self._drawing.step > said.step
-                and self._drawing.generation == said.generation
-            ):
+        here = self._drawing
+        if here is None or (here.generation, here.step) != (said.generation, said.step):
+            if here is not None and here.generation == said.generation and here.step > said.step:
                 return
-            self._drawing = StepDrawing(said.generation, said.step, list(self.generation.names))
-        self._drawing.add(rank, said.lines)
-        if len(self._drawing.lines) == size:
-            self.drawing, self._drawing = self._drawing, None
+            here = StepDrawing(said.generation, said.step, list(self.generation.names))
+            self._drawing = here
+        here.add(rank, said.lines)
+        if len(here.lines) == size:
+            self.drawing, self._drawing = here, None
 
     def _perhaps_finish(self) -> None:
         """All who are here are done; if what they have done was kept, it is over."""
@@ -368,11 +363,8 @@ class Room:
     @property
     def unlike(self) -> list[str]:
         """The laptops that ended with other weights than those that were kept."""
-        return [
-            seat.name
-            for seat in self.seats.all()
-            if seat.digest and seat.digest != self.state.digest
-        ]
+        said = ((seat.name, seat.digest) for seat in self.seats.all() if seat.digest)
+        return [name for name, digest in said if digest != self.state.digest]
 
     @property
     def verdict(self) -> str:
@@ -404,9 +396,8 @@ class Room:
             self._gather(f"{seat} came")
 
     def _gone(self, seat: Seat, why: str) -> None:
-        if self.phase == GATHERING or (
-            seat in self.generation.members and self.phase in (TRAINING, RACING)
-        ):
+        is_at_work = seat in self.generation.members and self.phase in (TRAINING, RACING)
+        if is_at_work or self.phase == GATHERING:
             self._gather(why)
 
     def _gather(self, why: str) -> None:

@@ -83,14 +83,9 @@ class Seats:
         return seat
 
     def _left_by(self, name: str) -> int:
-        return next(
-            (
-                seat.number
-                for seat in self.all()
-                if seat.state in (AWAY, LEFT) and seat.name.casefold() == name.casefold()
-            ),
-            0,
-        )
+        gone = (seat for seat in self.all() if seat.state in (AWAY, LEFT))
+        same = (seat.number for seat in gone if seat.name.casefold() == name.casefold())
+        return next(same, 0)
 
     def _free(self) -> int:
         for number in range(1, self.count + 1):

@@ -26,13 +26,8 @@ def headline(room: Room) -> str:
     if room.phase == RACING:
         return f"race   generation {room.generation.number}   {laptops}"
     if room.phase == LOBBY:
-        done = (
-            "finished"
-            if room.is_finished
-            else f"stopped after step {room.step}"
-            if room.step
-            else "lobby"
-        )
+        stopped = f"stopped after step {room.step}" if room.step else "lobby"
+        done = "finished" if room.is_finished else stopped
         return f"{done}   {laptops} of {room.seats.count} seats"
     if room.phase == GATHERING and room.contest is not None:
         return f"gathering for a race   {laptops}"

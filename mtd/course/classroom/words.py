@@ -13,13 +13,15 @@ import hashlib
 import os
 from typing import Final
 
+from mtd.refusals import CannotDo
+
 COUNT: Final = 4
 COST: Final = {"n": 1 << 14, "r": 8, "p": 1, "dklen": 32}  # 16 MB, some 50 ms
 SALT: Final = b"minitorch_dist class"
 LONGEST: Final = 200  # letters; nobody's word is longer
 
 
-class WordError(ValueError):
+class WordError(CannotDo):
     """This is no word of a class."""
 
 

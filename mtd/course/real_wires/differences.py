@@ -11,6 +11,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from mtd.course.sizes import Function, words_of
+
 
 def written(value: Any) -> str:
     """The value in letters, equal for equal values only."""
@@ -44,25 +46,17 @@ def kept_by_module(text: str, ours: str) -> list[tuple[str, int]]:
     """Names that the learner's module sets outside of its functions, ours does not, and a function uses; and
     their lines. In the simulator all ranks share what these names stand for."""
     given = {name for name, _ in _set_outside(ours)}
-    used = {
-        node.id
-        for function in ast.walk(ast.parse(text))
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-        if isinstance(node, ast.Name)
-    }
+    functions = [one for one in ast.walk(ast.parse(text)) if isinstance(one, Function)]
+    used = set[str]().union(*map(words_of, functions))
     return [(name, line) for name, line in _set_outside(text) if name in used - given]
 
 
 def _set_outside(text: str) -> Sequence[tuple[str, int]]:
-    found = []
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found += [
-                (name.id, node.lineno)
-                for target in targets
-                for name in ast.walk(target)
-                if isinstance(name, ast.Name)
-            ]
-    return found
+    return [
+        (name.id, node.lineno)
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    ]

@@ -171,10 +171,8 @@ class RankClasses:
         script, classes = self._script(kind, len(members)), self.of[members]
         ways = self.places.kind(members[script.source], members[script.to])
         number = _send_numbers(script)
-        is_send, is_wait = (
-            script.kind == batched_overtaking.SEND,
-            script.kind == batched_overtaking.WAIT,
-        )
+        is_send = script.kind == batched_overtaking.SEND
+        is_wait = script.kind == batched_overtaking.WAIT
         message = np.where(is_send | is_wait, script.what, 0)
         if not len(script.source):
             return [0] * len(members)

@@ -142,10 +142,8 @@ class OperationTrace:
 
     def _in_group(self, group: Group, rank: RankNumber) -> int:
         """The group rank of a rank of the world that depends on the rank that asks."""
-        index, members = (
-            self.index(group),
-            self.role_table.members[int(self.role_table.of[self.rank])],
-        )
+        index, role = self.index(group), int(self.role_table.of[self.rank])
+        members = self.role_table.members[role]
         table = np.full(len(self.role_table.of), -1, np.int64)
         for member in members.tolist():
             ranks = self.parts[index][self.part_of[index][member]]
