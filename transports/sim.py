@@ -21,6 +21,7 @@ from transports.clock import SYSTEM, Clock
 from transports.contract import MAX_HEADER, Buffer, Inbox, Store, flat, is_unwritten, length_only
 from transports.errors import ConnectError, PeerLost
 from transports.virtual import worlds
+from transports.virtual.inboxes import HearsLate
 from transports.virtual.medium import SimMessage
 from transports.virtual.waiting_sends import WaitingSends
 
@@ -151,6 +152,10 @@ class SimTransport(WaitingSends):
             sink = None if self.strict is None else self.strict.sink(message)
             self._deliver(src, message.header, message.payload, sink)
             self.nth = None
+        elif self._has_left and not message.is_void:
+            inbox: object = self._inbox
+            if isinstance(inbox, HearsLate):
+                inbox.missed(src, message.header)
         if self.strict is not None:
             self.strict.landed(message)
         if self._meeting is message:

@@ -30,6 +30,7 @@ Errors and checks:
     traces             tracebacks that end at that line
     slow_start         a waiting rank says for whom it waits
     aside              questions to the store that must hold up nobody
+    leftover_messages  messages that nobody received
 
 Choices: `backends`, `reduce_op` and `reductions`.
 

@@ -13,6 +13,8 @@ ten seconds. Nobody waits for a rank that is not at its end: it will find our fa
 and compare. A moment's patience is for farewells that cross on their way. So for any two ranks at least one
 knows. Nothing is said where something has failed: then the ranks' ends differ for a reason that is known.
 
+Messages that were sent and not received are only mentioned (see `leftover_messages`).
+
 In virtual time nothing is sent, as it would take time: ranks look at each other's groups.
 """
 
@@ -24,6 +26,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
+from minitorch_dist.distributed import leftover_messages
 from minitorch_dist.distributed.exceptions import DistError, DistMismatch
 from minitorch_dist.distributed.execution.notices import FEW
 from minitorch_dist.distributed.execution.operations import GroupChannel
@@ -71,6 +74,7 @@ def part(world: World) -> DistMismatch | None:
                 found = _difference(channel, peer, theirs.get(channel.number))
                 if found is not None:
                     return found
+        leftover_messages.mention(world, _left(world))
     return None
 
 

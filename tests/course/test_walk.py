@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from minitorch_dist.distributed import leftover_messages
 from mtd.cli.lessons import report
 from mtd.course import checking, judging, lesson
 from mtd.course.lesson import Lesson, Mutant
@@ -50,6 +51,7 @@ def test_solved_passes_with_all_stars(
 ) -> None:
     """With no folder but those of earlier lessons: nothing imports forward. A right answer is not accused:
     nothing is printed, and nothing is logged. `mtd bench lessons` measures what the check takes."""
+    leftover_messages._mentioned.clear()  # what was said once is not said again
     verdict = checking.check(one, written(tmp_path, one, one.source.solution()))
     assert verdict.is_passed, str(verdict)
     assert verdict.stars == 3, str(verdict)

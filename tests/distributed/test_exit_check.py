@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -16,9 +17,10 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import launch
-from minitorch_dist.distributed import exit_check
+from minitorch_dist.distributed import exit_check, leftover_messages, world
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint
+from minitorch_dist.testing.strictness import strict
 from tests.distributed import nursery
 from tests.transports.brokers import KEY, Broker
 from transports import keys
@@ -236,6 +238,94 @@ def test_an_error_on_the_way_out_stays_the_first() -> None:
             return str(error)
 
     assert launch(rank, 2) == ["'pear'", "'pear'"]
+
+
+# ------------------------------------------------------------------------------- messages nobody read
+
+
+@pytest.fixture(autouse=True)
+def never_mentioned_before() -> None:
+    leftover_messages._mentioned.clear()
+
+
+def one_send_too_many(count: int) -> None:
+    me = dist.get_rank()
+    if me == 0:
+        for number in range(count):
+            dist.send(torch.ones(4), 1, tag=number)
+        dist.send(torch.zeros(1), 1, tag=99)
+    elif me == 1:
+        dist.recv(torch.zeros(1), 0, tag=99)
+
+
+@pytest.mark.parametrize("transport", ["queue://", "sim://"])
+@pytest.mark.parametrize("size", SIZES)
+def test_messages_that_nobody_received_are_mentioned(
+    transport: str, size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    launch(one_send_too_many, size, transport, args=(1 + size,))
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert record.levelno == logging.WARNING
+    assert said.startswith("rank 1 leaves and has not received what rank 0 sent: send (float32[4])")
+    assert re.search(rf"send with tag 1 \(float32\[4\]\) {LINE} of group 'default_pg'", said)
+    assert (f", and {size - 2} more" in said) == (size > 2)
+
+
+def test_also_one_that_is_still_on_its_way_in_virtual_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def rank(early: float) -> None:
+        if dist.get_rank() == 0:
+            dist.send(torch.ones(7), 1)
+        world.current().clock.sleep(early if dist.get_rank() == 0 else 0)
+
+    for early in (0.0, 1.0):
+        caplog.clear()
+        leftover_messages._mentioned.clear()
+        launch(rank, 2, "sim://?latency=1ms", args=(early,))
+        (record,) = caplog.records
+        assert "rank 1 leaves and has not received what rank 0 sent" in record.getMessage()
+
+
+@pytest.mark.parametrize("size", [3, 5, 8])
+def test_what_was_received_is_no_leftover_while_another_message_is_still_on_its_way(
+    size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The last rank sends to a busy receiver, then to one that takes it and leaves."""
+
+    def rank() -> None:
+        me, last = dist.get_rank(), size - 1
+        if me == 0:
+            for src in range(2, size):
+                dist.recv(torch.empty(100_000), src)
+        elif me == 1:
+            dist.recv(torch.empty(1), last)
+        else:
+            dist.send(torch.ones(100_000), 0)
+            if me == last:
+                dist.send(torch.ones(1), 1)
+
+    launch(rank, size, "sim://?latency=1us&rate=1GB/s")
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("transport", ["queue://", "sim://"])
+def test_what_the_library_itself_sends_is_never_a_leftover(
+    transport: str, size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Sends that have room for one message are answered, and the last answer is never needed."""
+
+    def rank() -> None:
+        me = dist.get_rank()
+        work = dist.isend(torch.ones(3), (me + 1) % size)
+        dist.recv(torch.empty(3), (me - 1) % size)
+        work.wait()
+
+    with strict(room=1):
+        launch(rank, size, transport)
+    assert caplog.messages == []
 
 
 # ------------------------------------------------------------------------------------ a whole script

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
+from minitorch_dist.distributed import leftover_messages
 
 
 def wrong_with_five() -> None:
@@ -82,3 +85,27 @@ def test_stages_whose_orders_differ_lean_on_buffers(size: int) -> None:
     assert "wait in sends" in str(found.buffering.error) or "in a send" in str(
         found.buffering.error
     )
+
+
+@pytest.mark.parametrize("reliable", [True, False])
+@pytest.mark.parametrize(
+    "fault", [sim.reorder(0.5), sim.delay("1ms", p=0.5), sim.duplicate(0.5)], ids=str
+)
+def test_what_was_received_is_not_missed(
+    fault: sim.Fault, reliable: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def program() -> None:
+        rank, size = dist.get_rank(), dist.get_world_size()
+        x = torch.ones(1)
+        for _ in range(5):
+            for to in range(1, size):
+                if rank == 0:
+                    dist.send(x, to)
+                elif rank == to:
+                    dist.recv(x, 0)
+
+    with caplog.at_level(logging.WARNING):
+        for seed in range(10):
+            leftover_messages._mentioned.clear()
+            sim.run(program, 3, seed=seed, faults=sim.Plan((fault,), reliable))
+    assert not [r for r in caplog.messages if "has not received" in r]

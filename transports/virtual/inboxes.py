@@ -1,6 +1,7 @@
 """The questions that a network in virtual time may ask of an inbox, beyond the contract.
 
     Explains     what does your thread wait for?             for the report of a deadlock
+    HearsLate    this came after your rank had left          for the journal, and for warnings
     Claims       which receive takes this message?           for sends that wait for their receive
 
 The simulated network is the only transport that asks. An inbox that has none of them works on every transport.
@@ -39,6 +40,13 @@ class ExplainedQuestion(Protocol):
 
     def __call__(self) -> bool: ...
     def waiting_for(self) -> Waiting: ...
+
+
+@runtime_checkable
+class HearsLate(Protocol):
+    """An inbox that wants to know what came when its rank had left, where that can be told."""
+
+    def missed(self, src: int, header: bytes) -> None: ...
 
 
 @runtime_checkable

@@ -70,6 +70,7 @@ class Mailbox(MailboxTexts):
         self.farewells: dict[
             int, bytes
         ] = {}  # the last operation of a rank that has left (see `exit_check`)
+        self.on_missed: Callable[[int, bytes], None] | None = None
         self._closed: dict[int, None] = {}  # groups that are no more: an empty set takes more room
         self.recorder: Recorder | None = None
         is_virtual = self.clock.is_virtual
@@ -240,6 +241,11 @@ class Mailbox(MailboxTexts):
             self.channels.pop(channel.number, None)
             self._closed[channel.number] = None
             self._pairing.forget(channel.number.to_bytes(8, "little"))
+
+    def missed(self, src: int, header: bytes) -> None:
+        """A message came when this rank had left."""
+        if self.on_missed is not None:
+            self.on_missed(src, header)
 
     def strangers(self, prefix: bytes) -> list[Arrival]:
         """The messages for operations that have not begun here. The lock is held."""
