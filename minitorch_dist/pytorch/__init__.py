@@ -1,17 +1,29 @@
 """PyTorch itself over our transports: `torch.distributed.init_process_group("mtd")`.
 
-    torch.distributed ──► ProcessGroup ──► collectives, point_to_point ──► a transport
-    (real PyTorch)        of this room     of `minitorch_dist.distributed`
+    torch.distributed ──► process_group ──► collectives, point_to_point ──► a transport
+    (real PyTorch)        of this room      of `minitorch_dist.distributed`
 
 Read from the ground up:
 
     tensors_as_arrays   the memory of torch's tensors, as numpy arrays
     errors              our errors, as torch's too
     torch_store         the store that torch has made, as one of ours
-    work                what goes on beside the caller
+    work                operations that go on beside the caller
     sparse              all_reduce of sparse tensors
     process_group       torch's ProcessGroup, over a group of ours
     creation            from torch's store to a world; from ranks to a group
+
+On simulated ranks, beside these:
+
+    simulated           each rank has what a process has
+    virtual_store       the run's store, as torch's
+    virtual_futures     waits of torch's C++, in virtual time
+    rank_environment    `os.environ` of each rank
+    cuda_labels         `cuda` as a name for the CPU
+    operation_time      operations take a device's time
+    shapes              tensors without numbers
+    replacing           attributes that are others for the length of a run
+    ranks               for pytest's fixture
 
 `import torch` finds the backend by itself (see `mtd_backend`); importing this room registers it too.
 """

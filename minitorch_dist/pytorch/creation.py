@@ -19,7 +19,7 @@ from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurProcessGroup
 from minitorch_dist.distributed.world import World, WorldScope
 from minitorch_dist.pytorch.errors import torch_errors
-from minitorch_dist.pytorch.process_group import ProcessGroup
+from minitorch_dist.pytorch.process_group import MtdProcessGroup
 from minitorch_dist.pytorch.torch_store import TorchStore
 from transports import registry
 from transports.stores.store import PrefixStore, Store
@@ -27,19 +27,19 @@ from transports.stores.store import PrefixStore, Store
 VARIABLE: Final = "MTD_TRANSPORT"
 
 
-def create(asked: Any, options: Any) -> ProcessGroup:
+def create(asked: Any, options: Any) -> MtdProcessGroup:
     """The process group that torch asks for: `asked` has its store, its ranks and this rank among them."""
     with torch_errors():
         ranks = list(asked.global_ranks_in_group)
         if not ranks:
             return _new_world(asked, world.place(), options)
         default = torch_dist.group.WORLD
-        if isinstance(default, ProcessGroup):
+        if isinstance(default, MtdProcessGroup):
             return _new_group(default.ours.world, asked, ranks, options)
         return _new_world(asked, WorldScope(), options)
 
 
-def _new_world(asked: Any, place: WorldScope, options: Any) -> ProcessGroup:
+def _new_world(asked: Any, place: WorldScope, options: Any) -> MtdProcessGroup:
     is_virtual = place.clock.is_virtual  # then the run has a store and a wire
     store = None if is_virtual else _part_of(asked.store, place)
     method, wire = ("env://", None) if is_virtual else (None, _transport())
@@ -57,7 +57,7 @@ def _new_world(asked: Any, place: WorldScope, options: Any) -> ProcessGroup:
         )
     # The store may be gone when this rank leaves, and torch's client says so on the screen.
     here.signs_off = is_virtual
-    return ProcessGroup(here.default_group, partial(_leave, place))
+    return MtdProcessGroup(here.default_group, partial(_leave, place))
 
 
 def _part_of(store: Any, place: WorldScope) -> Store:
@@ -71,12 +71,12 @@ def _leave(place: WorldScope) -> None:
         bootstrap.leave(place)
 
 
-def _new_group(here: World, asked: Any, ranks: list[int], options: Any) -> ProcessGroup:
+def _new_group(here: World, asked: Any, ranks: list[int], options: Any) -> MtdProcessGroup:
     """Torch has agreed on its name and its ranks, so nobody needs to meet."""
     ours = OurProcessGroup(
         here, f"torch/{asked.group_id}", ranks, _seconds(asked.timeout), "mtd", options=options
     )
-    return ProcessGroup(ours, partial(_close, ours))
+    return MtdProcessGroup(ours, partial(_close, ours))
 
 
 def _close(ours: Group) -> None:

@@ -2,7 +2,7 @@
 
 Scripts for several GPUs begin with `torch.cuda.set_device(local_rank)`. From there on, for this rank, every function
 that is given a device `cuda` gets `cpu`. A script that asks `torch.cuda.is_available()` hears the truth, and takes its own
-way for the CPU. What a GPU alone can tell (its memory, its time) is refused in words.
+way for the CPU. The memory and the time of a GPU are refused in words.
 """
 
 from __future__ import annotations

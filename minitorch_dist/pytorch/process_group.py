@@ -1,4 +1,4 @@
-"""`ProcessGroup`: torch's process group, over a group of ours.
+"""`MtdProcessGroup`: torch's process group, over a group of ours.
 
 Torch calls its methods from Python (`torch.distributed`) and from C++ (DDP's reducer, functional collectives). Each
 makes arrays of the tensors, and lets our collectives carry the operation out: at once, or with `asyncOp` beside the
@@ -38,12 +38,12 @@ from minitorch_dist.pytorch.tensors_as_arrays import (
     to_send,
     to_write,
 )
-from minitorch_dist.pytorch.work import All, Done, Going
+from minitorch_dist.pytorch.work import DoneWork, GoingWork, JointWork
 
 Tensors = list[torch.Tensor]
 Act = Callable[..., OurWork | None]
 
-# What torch gives where a caller gives nothing.
+# As torch gives them where a caller gives none.
 _BROADCAST: Final = c10d.BroadcastOptions()
 _REDUCE: Final = c10d.ReduceOptions()
 _GATHER: Final = c10d.GatherOptions()
@@ -56,13 +56,13 @@ _ALL_TO_ALL: Final = c10d.AllToAllOptions()
 _BARRIER: Final = c10d.BarrierOptions()
 
 
-class ProcessGroup(torch_dist.ProcessGroup):
+class MtdProcessGroup(torch_dist.ProcessGroup):
     """Torch's face of a group of ours."""
 
     def __init__(self, ours: OurGroup, close: Callable[[], None]) -> None:
         super().__init__(ours.rank(), ours.size())
         self.ours, self._close = ours, close
-        self._begun: list[Done] | None = None  # between _start_coalescing and _end_coalescing
+        self._begun: list[DoneWork] | None = None  # between _start_coalescing and _end_coalescing
         self._name, self._description = ours.group_name, ours.group_desc
 
     # ------------------------------------------------------------------------------- who it is
@@ -121,7 +121,7 @@ class ProcessGroup(torch_dist.ProcessGroup):
 
     # ------------------------------------------------------------------------ from one, to one
 
-    def broadcast(self, tensors: Tensors, opts: Any = _BROADCAST) -> Done:
+    def broadcast(self, tensors: Tensors, opts: Any = _BROADCAST) -> DoneWork:
         (tensor,) = tensors
         root, written = opts.rootRank, None
         if self.rank() == root:
@@ -131,7 +131,7 @@ class ProcessGroup(torch_dist.ProcessGroup):
         act = partial(collectives.broadcast, self.ours, array, root)
         return self._run("broadcast", opts, tensors, act, written)
 
-    def reduce(self, tensors: Tensors, opts: Any = _REDUCE) -> Done:
+    def reduce(self, tensors: Tensors, opts: Any = _REDUCE) -> DoneWork:
         (tensor,) = tensors
         root, written = opts.rootRank, None
         array: Any = to_send(tensor)
@@ -146,7 +146,7 @@ class ProcessGroup(torch_dist.ProcessGroup):
             written,
         )
 
-    def gather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _GATHER) -> Done:
+    def gather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _GATHER) -> DoneWork:
         (tensor,) = inputs
         parts = self._parts_at_root(outputs, tensor, opts.rootRank, "output")
         arrays, written = all_to_write(parts)
@@ -154,7 +154,7 @@ class ProcessGroup(torch_dist.ProcessGroup):
         act = partial(collectives.gather, self.ours, to_send(tensor), arrays or None, opts.rootRank)
         return self._run("gather", opts, parts, act, written)
 
-    def scatter(self, outputs: Tensors, inputs: list[Tensors], opts: Any = _SCATTER) -> Done:
+    def scatter(self, outputs: Tensors, inputs: list[Tensors], opts: Any = _SCATTER) -> DoneWork:
         (tensor,) = outputs
         parts = self._parts_at_root(inputs, tensor, opts.rootRank, "input")
         array, written = to_write(tensor)
@@ -190,7 +190,7 @@ class ProcessGroup(torch_dist.ProcessGroup):
 
     # ------------------------------------------------------------------------ from all, to all
 
-    def allreduce(self, tensors: Tensors, opts: Any = _ALL_REDUCE) -> Done:
+    def allreduce(self, tensors: Tensors, opts: Any = _ALL_REDUCE) -> DoneWork:
         if len(tensors) != 1:
             return self.allreduce_coalesced(tensors, opts)
         (tensor,) = tensors
@@ -202,7 +202,9 @@ class ProcessGroup(torch_dist.ProcessGroup):
         act = partial(collectives.all_reduce, self.ours, array, op)
         return self._run("all_reduce", opts, tensors, act, written)
 
-    def allgather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _ALL_GATHER) -> Done:
+    def allgather(
+        self, outputs: list[Tensors], inputs: Tensors, opts: Any = _ALL_GATHER
+    ) -> DoneWork:
         (parts,), (tensor,) = outputs, inputs
         self._check_count(parts, "output")
         arrays, written = all_to_write(parts)
@@ -217,7 +219,7 @@ class ProcessGroup(torch_dist.ProcessGroup):
 
     def all_gather_single(
         self, output: torch.Tensor, input: torch.Tensor, opts: Any = _ALL_GATHER
-    ) -> Done:
+    ) -> DoneWork:
         _check_pair(output, input, self.size(), "output")
         array, written = to_write(output)
         act = partial(collectives.all_gather_into, self.ours, to_send(input), array)
@@ -225,7 +227,7 @@ class ProcessGroup(torch_dist.ProcessGroup):
 
     def reduce_scatter(
         self, outputs: Tensors, inputs: list[Tensors], opts: Any = _REDUCE_SCATTER
-    ) -> Done:
+    ) -> DoneWork:
         (output,), (parts,) = outputs, inputs
         self._check_count(parts, "input")
         array, written = to_write(output)
@@ -242,14 +244,14 @@ class ProcessGroup(torch_dist.ProcessGroup):
 
     def reduce_scatter_single(
         self, output: torch.Tensor, input: torch.Tensor, opts: Any = _REDUCE_SCATTER
-    ) -> Done:
+    ) -> DoneWork:
         _check_pair(input, output, self.size(), "input")
         array, written = to_write(output)
         op = _step(opts.reduceOp, output, array, "reduce_scatter")
         act = partial(collectives.reduce_scatter_from, self.ours, array, to_send(input), op)
         return self._run("reduce_scatter_tensor", opts, [output], act, written)
 
-    def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = _ALL_TO_ALL) -> Done:
+    def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = _ALL_TO_ALL) -> DoneWork:
         self._check_count(outputs, "output")
         self._check_count(inputs, "input")
         taken, written = all_to_write(outputs)
@@ -261,7 +263,7 @@ class ProcessGroup(torch_dist.ProcessGroup):
     def all_to_all_single(
         self, output: torch.Tensor, input: torch.Tensor, output_split_sizes: Sequence[int],
         input_split_sizes: Sequence[int], opts: Any = _ALL_TO_ALL,
-    ) -> Done:  # fmt: skip
+    ) -> DoneWork:  # fmt: skip
         array, written = to_write(output)
         (given,) = copied_where_shared([to_send(input)], [array])
         taken = split(array, output_split_sizes, self.ours, "output")
@@ -269,7 +271,7 @@ class ProcessGroup(torch_dist.ProcessGroup):
         act = partial(collectives.all_to_all, self.ours, taken, parts, name="all_to_all_single")
         return self._run("all_to_all_single", opts, [output], act, written)
 
-    def barrier(self, opts: Any = _BARRIER) -> Done:
+    def barrier(self, opts: Any = _BARRIER) -> DoneWork:
         return self._run("barrier", opts, [], partial(collectives.barrier, self.ours))
 
     def monitored_barrier(
@@ -286,35 +288,35 @@ class ProcessGroup(torch_dist.ProcessGroup):
 
     # ---------------------------------------------------------------------- many at a time
 
-    def allreduce_coalesced(self, tensors: Tensors, opts: Any = _COALESCED) -> Done:
-        return All([self.allreduce([tensor], opts) for tensor in tensors], tensors)
+    def allreduce_coalesced(self, tensors: Tensors, opts: Any = _COALESCED) -> DoneWork:
+        return JointWork([self.allreduce([tensor], opts) for tensor in tensors], tensors)
 
     def allgather_coalesced(
         self, outputs: list[Tensors], inputs: Tensors, opts: Any = _ALL_GATHER
-    ) -> Done:
+    ) -> DoneWork:
         """`outputs[r][i]` becomes the i-th input of rank r."""
         pairs = zip(zip(*outputs, strict=True), inputs, strict=True)
         works = [self.allgather([list(of_ranks)], [own], opts) for of_ranks, own in pairs]
-        return All(works, [part for of_rank in outputs for part in of_rank])
+        return JointWork(works, [part for of_rank in outputs for part in of_rank])
 
     def all_gather_single_coalesced(
         self, outputs: Tensors, inputs: Tensors, opts: Any = _ALL_GATHER
-    ) -> Done:
+    ) -> DoneWork:
         pairs = zip(outputs, inputs, strict=True)
-        return All([self.all_gather_single(*pair, opts) for pair in pairs], outputs)
+        return JointWork([self.all_gather_single(*pair, opts) for pair in pairs], outputs)
 
     def reduce_scatter_single_coalesced(
         self, outputs: Tensors, inputs: Tensors, opts: Any = _REDUCE_SCATTER
-    ) -> Done:
+    ) -> DoneWork:
         pairs = zip(outputs, inputs, strict=True)
-        return All([self.reduce_scatter_single(*pair, opts) for pair in pairs], outputs)
+        return JointWork([self.reduce_scatter_single(*pair, opts) for pair in pairs], outputs)
 
     def _start_coalescing(self, device: torch.device) -> None:
         self._begun = []
 
-    def _end_coalescing(self, device: torch.device) -> Done:
+    def _end_coalescing(self, device: torch.device) -> DoneWork:
         works, self._begun = self._begun or [], None
-        return All(works, [])
+        return JointWork(works, [])
 
     # Torch's names of before 2.13.
     _allgather_base = all_gather_single
@@ -325,18 +327,18 @@ class ProcessGroup(torch_dist.ProcessGroup):
 
     # ----------------------------------------------------------------------- from rank to rank
 
-    def send(self, tensors: Tensors, dst: int, tag: int = 0) -> Done:
+    def send(self, tensors: Tensors, dst: int, tag: int = 0) -> DoneWork:
         (tensor,) = tensors
         act = partial(point_to_point.isend, self.ours, to_send(tensor), dst, tag)
         return self._begin("send", tensors, act)
 
-    def recv(self, tensors: Tensors, src: int, tag: int = 0) -> Done:
+    def recv(self, tensors: Tensors, src: int, tag: int = 0) -> DoneWork:
         return self._receive("recv", tensors, src, tag)
 
-    def recv_anysource(self, tensors: Tensors, tag: int = 0) -> Done:
+    def recv_anysource(self, tensors: Tensors, tag: int = 0) -> DoneWork:
         return self._receive("recvAnySource", tensors, None, tag)
 
-    def _receive(self, name: str, tensors: Tensors, src: int | None, tag: int) -> Done:
+    def _receive(self, name: str, tensors: Tensors, src: int | None, tag: int) -> DoneWork:
         (tensor,) = tensors
         array, written = to_write(tensor)
         act = partial(point_to_point.irecv, self.ours, array, src, tag, arrived=written)
@@ -346,7 +348,7 @@ class ProcessGroup(torch_dist.ProcessGroup):
 
     def _run(
         self, name: str, opts: Any, tensors: Tensors, act: Act, written: WriteBack | None = None
-    ) -> Done:
+    ) -> DoneWork:
         """Carry a collective out, at once or beside the caller."""
         beside, timeout = getattr(opts, "asyncOp", True), seconds_of(opts.timeout)
         if beside or timeout is not None or written is not None:
@@ -355,14 +357,14 @@ class ProcessGroup(torch_dist.ProcessGroup):
             )
         return self._begin(name, tensors, partial(act, how=NOW))
 
-    def _begin(self, name: str, tensors: Tensors, act: Act) -> Done:
+    def _begin(self, name: str, tensors: Tensors, act: Act) -> DoneWork:
         with torch_errors():
             if _profiler_enabled():
                 with record_function(f"{self.name()}:{name}"):
                     ours = act()
             else:
                 ours = act()
-        work = Done(tensors) if ours is None else Going(ours, tensors)
+        work = DoneWork(tensors) if ours is None else GoingWork(ours, tensors)
         if self._begun is not None:
             self._begun.append(work)
         return work

@@ -29,7 +29,7 @@ class RankEnvironment(MutableMapping[Any, Any]):
             self._undo_for_c(before)
 
     def _undo_for_c(self, before: dict[Any, Any]) -> None:
-        """What ranks set went to C's table too, which is one for all."""
+        """The variables that ranks set went to C's table too, which is one for all."""
         for key in self._changed:
             if key in before:
                 os.putenv(key, before[key])

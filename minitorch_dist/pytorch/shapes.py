@@ -1,8 +1,8 @@
 """Tensors of torch that have a shape and no numbers, for all that a rank makes: torch's own FakeTensors.
 
 They take no memory, so a model of many billions of parameters fits. Messages have a length and no bytes, and
-the time is the same. A number that a program asks for (`loss.item()`) is nan, or 0 for integers. What
-needs real numbers by itself is done with real ones: the grids of a DeviceMesh, and objects that are sent.
+the time is the same. A number that a program asks for (`loss.item()`) is nan, or 0 for integers. The
+grids of a DeviceMesh, and objects that are sent, have real ones.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _OBJECTS: Final = (
 
 @contextmanager
 def around_rank() -> Iterator[None]:
-    """What the rank makes has no numbers."""
+    """All that the rank makes has no numbers."""
     with FakeTensorMode(allow_non_fake_inputs=True), NumbersAskedFor():
         yield
 
 
 @contextmanager
 def around_run() -> Iterator[None]:
-    """What needs numbers has them."""
+    """The functions that need numbers have them."""
     functions = [device_mesh.init_device_mesh, *(getattr(c10d, name) for name in _OBJECTS)]
     mesh = device_mesh.DeviceMesh
     with ExitStack() as around:

@@ -3,7 +3,7 @@
     sim.run(program, 64)          `program` uses torch, so this attaches by itself
     mtd run --ranks 64 train.py
 
-What a process has for itself, each rank has here:
+Each rank has here for itself, as a process has:
 
     init_process_group            any backend's name: its group is ours, on the simulated network
     torch.distributed's state     its default group, its names of groups, its store

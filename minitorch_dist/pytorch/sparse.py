@@ -18,10 +18,10 @@ from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.pytorch.tensors_as_arrays import to_send, to_write
-from minitorch_dist.pytorch.work import Done
+from minitorch_dist.pytorch.work import DoneWork
 
 
-def all_reduce(group: Group, tensor: torch.Tensor, opts: Any) -> Done:
+def all_reduce(group: Group, tensor: torch.Tensor, opts: Any) -> DoneWork:
     """The tensor becomes the sum of all. It is done when this returns, also where torch asks for it beside the caller."""
     if opts.reduceOp.op.name != "SUM":
         raise RuntimeError(
@@ -36,7 +36,7 @@ def all_reduce(group: Group, tensor: torch.Tensor, opts: Any) -> Done:
         torch.from_numpy(places).T, _like(own.values(), values), own.shape, check_invariants=False
     ).coalesce()
     tensor.copy_(whole)
-    return Done([tensor])
+    return DoneWork([tensor])
 
 
 def _gathered(group: Group, own: Array, counts: Array) -> Array:

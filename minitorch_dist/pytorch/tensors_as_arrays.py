@@ -59,7 +59,7 @@ def _unfit(tensor: torch.Tensor) -> RuntimeError:
     if tensor.device.type != "cpu":
         return RuntimeError(
             f"the backend mtd moves tensors in the memory of the CPU, and this one is on {tensor.device}: "
-            "pass tensor.cpu(), or take the backend nccl for tensors on a GPU"
+            "pass tensor.cpu(), or take nccl for GPUs"
         )
     return RuntimeError(
         f"this operation takes dense tensors, and this one is {tensor.layout}: pass tensor.to_dense(). "

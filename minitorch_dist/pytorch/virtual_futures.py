@@ -1,6 +1,6 @@
 """Futures of simulated ranks. A wait in torch's C++ is one in real time, in which no other rank could go on.
 
-So whoever waits in Python drives the operation first. DDP's reducer waits in C++, at the end of a backward:
+So a wait in Python drives the operation first. DDP's reducer waits in C++, at the end of a backward:
 there the engine calls `settle_all` before it, as a callback of this backward. So communication goes on beside the
 rest of the backward in virtual time, as it does on real wires.
 """

@@ -15,7 +15,7 @@ from minitorch_dist.pytorch.errors import as_torch
 from minitorch_dist.pytorch.virtual_futures import VirtualFuture, in_this_backward
 
 
-class Done(torch_dist._Work):
+class DoneWork(torch_dist._Work):
     """Something that is done already."""
 
     def __init__(self, tensors: list[torch.Tensor]) -> None:
@@ -63,8 +63,8 @@ class Done(torch_dist._Work):
         return future
 
 
-class Going(Done):
-    """What goes on beside the caller."""
+class GoingWork(DoneWork):
+    """An operation that goes on beside the caller."""
 
     def __init__(self, ours: OurWork, tensors: list[torch.Tensor]) -> None:
         super().__init__(tensors)
@@ -111,10 +111,10 @@ class Going(Done):
         return future
 
 
-class All(Done):
+class JointWork(DoneWork):
     """Several operations that were begun as one."""
 
-    def __init__(self, works: Sequence[Done], tensors: list[torch.Tensor]) -> None:
+    def __init__(self, works: Sequence[DoneWork], tensors: list[torch.Tensor]) -> None:
         super().__init__(tensors)
         self._works = works
 

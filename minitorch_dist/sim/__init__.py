@@ -42,6 +42,7 @@ of the textbooks' formulas, in whole picoseconds.
     scene                what all ranks are doing
     determinism          the same run again: is it the same?
     other_processes      the same run in other processes
+    torch_programs       whether a program is written for PyTorch itself
 """
 
 from typing import Any

@@ -42,7 +42,7 @@ def _is_ours(thing: Any) -> bool:
 
 
 def _parts(thing: Any) -> Iterator[Any]:
-    """What a function, a method, a class or a `partial` is made of."""
+    """The parts of a function, a method, a class or a `partial`."""
     if isinstance(thing, partial):
         yield thing.func
         yield from (each for each in thing.args if callable(each))

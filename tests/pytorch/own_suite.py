@@ -61,9 +61,9 @@ def put_ours_in_gloos_place() -> None:
         finally:
             making.pop()
 
-    from minitorch_dist.pytorch.process_group import ProcessGroup
+    from minitorch_dist.pytorch.process_group import MtdProcessGroup
 
-    class Meta(type(ProcessGroup)):  # type: ignore[misc]
+    class Meta(type(MtdProcessGroup)):  # type: ignore[misc]
         def __call__(
             cls, store: Any, rank: int, size: int, timeout: Any = c10d.default_pg_timeout
         ) -> Any:
@@ -72,7 +72,7 @@ def put_ours_in_gloos_place() -> None:
             return group
 
         def __instancecheck__(cls, value: object) -> bool:
-            return isinstance(value, ProcessGroup)
+            return isinstance(value, MtdProcessGroup)
 
     class InGloosPlace(metaclass=Meta):
         """`isinstance` and calls are what torch does with its class."""

@@ -49,8 +49,8 @@ class Scheduler:
         """Asked when nothing will happen any more but timeouts: whether it has made something happen."""
         self.switches = 0
         self.exchanged: Callable[[], Callable[[], None]] | None = None
-        """Called by a thread that stops: it keeps what belongs to its rank in the process (generators of random numbers),
-        and the result, called when the thread goes on, puts it back."""
+        """Called by a thread that stops. It keeps what belongs to its rank in the process, such as generators of random numbers.
+        The result puts it back, and is called when the thread goes on."""
         self.remark: Callable[[int], str] | None = None  # of each rank, beside a deadlock's report
         self.cause: Callable[[], str] | None = None  # of a deadlock, by what the ranks called
 
