@@ -78,22 +78,17 @@ def _drawer_like(drawer: Any, in_place: str, name: str, words: str) -> Any:
     def drawer_like(
         input: Any,
         *,
-        generator: Generator | None = None,
         dtype: Dtype = None,
         device: Device = None,
-        requires_grad: bool = False,
         memory_format: Any = None,
+        **options: Any,
     ) -> Any:
         if input.is_part:  # a part of what is drawn for the whole tensor
-            blank = zeros_like(input, dtype=dtype)
-            return getattr(blank, in_place)().requires_grad_(requires_grad)
-        return drawer(
-            input.array.shape,
-            generator=generator,
-            dtype=input.dtype if dtype is None else dtype,
-            device=input.storage.device if device is None else device,
-            requires_grad=requires_grad,
-        )
+            blank = getattr(zeros_like(input, dtype=dtype), in_place)()
+            return blank.requires_grad_(options.get("requires_grad", False))
+        kind = input.dtype if dtype is None else dtype
+        place = input.storage.device if device is None else device
+        return drawer(input.array.shape, dtype=kind, device=place, **options)
 
     return named(drawer_like, name, words)
 
