@@ -10,7 +10,7 @@ Lowest first: a module imports only what stands before it.
     size return_types determinism   values without behaviour; torch's switches
     limits                          the largest and smallest numbers of each type
     portable_math                   logarithms with the same bits everywhere
-    device_names pools devices      the names of devices; the simulated accelerators that exist
+    pools devices                   the names of devices; the simulated accelerators that exist
     storages                        the bytes under a tensor, with torch's methods
     shape_arrays                    arrays that have a shape and no numbers
     generator distributions         random numbers: a stream for each seed

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextvars import ContextVar
-from typing import Any
 
 from minitorch_dist.tensors.core import observers
 
 Sizes = tuple[int, int, int]  # rows and columns of a product, and how many terms each element has
-running: ContextVar[Any] = ContextVar("running_node", default=None)  # of a backward pass, while on
+counters = observers.Listeners("counters")  # told what is done, how much, and its sizes
 
 
 def done(name: str, operations: int, sizes: Sizes | None = None) -> None:
@@ -27,23 +25,3 @@ def multiplied(name: str, result: Sequence[int], inside: int) -> None:
     """A product with this shape, each of whose elements is a sum of `inside` products."""
     sizes = (*result[-2:], inside) if len(result) > 1 else (1, 1, inside)
     done(name, 2 * math.prod(result) * inside, sizes)  # type: ignore[arg-type]
-
-
-def _noted(node: Any, execute: observers.Execute) -> observers.Execute:
-    """`execute`, while which `running` tells the node."""
-
-    def run(grads: Sequence[Any]) -> Sequence[Any]:
-        outer = running.set(node)
-        try:
-            return execute(grads)
-        finally:
-            running.reset(outer)
-
-    return run
-
-
-def _switched(on: bool) -> None:
-    observers.stand_around(_noted, on)
-
-
-counters = observers.Listeners("counters", _switched)  # told what is done, how much, and its sizes

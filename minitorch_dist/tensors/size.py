@@ -14,16 +14,7 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, sides: Iterable[Any] = ()) -> Size:
-        checked = []
-        for place, side in enumerate(sides):
-            try:
-                checked.append(operator.index(side))
-            except TypeError:
-                raise TypeError(
-                    f"torch.Size() takes an iterable of 'int' (item {place} is "
-                    f"'{type(side).__name__}')"
-                ) from None
-        return tuple.__new__(cls, checked)
+        return tuple.__new__(cls, map(operator.index, sides))
 
     def numel(self) -> int:
         """How many elements a tensor of this shape has."""

@@ -21,7 +21,6 @@ def graph_of(t: Any) -> Any:
         [(n.name(), nr) for n, nr in node.next_functions],
         node.next_functions[0][0].next_functions[0][0].variable is x,
         isinstance(node, t.autograd.graph.Node),
-        node.metadata,
     )
 
 

@@ -35,7 +35,7 @@ LEFT_OUT = {
     "elu",    # of torch._C._nn, beneath the function
     "expand",  # `implicit` is the tracer's
     "rsub",  # alpha by position, deprecated
-    "round", "div", "div_",  # `decimals`, `rounding_mode`
+    "round", "div", "div_", "normal",  # `decimals`, `rounding_mode`, tensors as a mean
     "avg_pool2d",  # `count_include_pad`, `divisor_override`
     "searchsorted", "bucketize",  # a number by the name `self`
     "huber_loss", "l1_loss", "mse_loss",  # `weight`

@@ -95,7 +95,6 @@ N = 40000
         (lambda: mtd.rand(N), 1 / 2, 1 / 12),
         (lambda: mtd.randn(N), 0, 1),
         (lambda: mtd.normal(3.0, 2.0, (N,)), 3, 4),
-        (lambda: mtd.normal(mtd.full((N,), 3.0), 2.0), 3, 4),
         (lambda: mtd.randint(10, (N,)), 4.5, 99 / 12),
         (lambda: mtd.zeros(N).uniform_(-1, 3), 1, 16 / 12),
         (lambda: mtd.multinomial(mtd.tensor([1.0, 0.0, 3.0]), N, True), 1.5, 0.75),

@@ -164,14 +164,10 @@ def checked(hook: Callable[..., Any], old: TensorBase | None, new: Any) -> Tenso
     """The tensor that a hook returned in place of `old`, if it may replace it."""
     if not isinstance(new, TensorBase):
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
-    for what, was, got in (
-        ()
-        if old is None
-        else (
-            ("type", old.dtype, new.dtype),
-            ("size", list(old.array.shape), list(new.array.shape)),
-        )
-    ):
+    if old is None:
+        return new
+    shapes = [list(each.array.shape) for each in (old, new)]
+    for what, was, got in (("type", old.dtype, new.dtype), ("size", *shapes)):
         if was != got:
             raise RuntimeError(
                 f"hook '{_name(hook)}' has changed the {what} of value (was {was} got {got})"

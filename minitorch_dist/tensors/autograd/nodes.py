@@ -18,7 +18,6 @@ class TorchNode(Node):
     """A node, and what torch's users ask of it."""
 
     forgotten: tuple[Any, int] | None = None  # the checkpoint's segment, and the place in it
-    _metadata: dict[Any, Any] | None = None
 
     def name(self) -> str:
         return self.name_
@@ -26,12 +25,6 @@ class TorchNode(Node):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         return tuple((None, 0) if edge is None else edge for edge in self.edges)
-
-    @property
-    def metadata(self) -> dict[Any, Any]:
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
 
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(grad_inputs, grad_outputs)` runs after this node and may replace grad_inputs."""

@@ -1,7 +1,7 @@
 """The label that says where a tensor lives: `cpu`, or an accelerator, `cuda:0 … cuda:k`.
 
 A device is a label on a CPU array. There is one object per device, so labels are compared with `is`. Here
-there is only the CPU; `tensors.device_names` attaches the other names.
+there are only `cpu` and `meta`; `tensors.devices` attaches the other names.
 """
 
 from __future__ import annotations
@@ -61,16 +61,17 @@ class device:
         defaults.set(defaults.get()[:-1])
 
 
-def _only_the_cpu(type: object, index: object) -> tuple[str, int | None]:
-    if (type, index) != ("cpu", None):
-        raise RuntimeError(f"there is no device {type!r}: the core alone knows the CPU")
-    return "cpu", None
+def _known_here(type: object, index: object) -> tuple[str, int | None]:
+    if type not in ("cpu", "meta") or index is not None:
+        raise RuntimeError(f"there is no device {type!r}: the core alone knows 'cpu' and 'meta'")
+    return str(type), None
 
 
-parse: Callable[[object, object], tuple[str, int | None]] = _only_the_cpu
+parse: Callable[[object, object], tuple[str, int | None]] = _known_here
 """A device's type and index from what the user gave."""
 
 CPU: Final = device("cpu")
+META: Final = device("meta")
 
 # The first entry is what set_default_device chose, the others are the `with` blocks around us.
 defaults: ContextVar[tuple[device | None, ...]] = ContextVar("default device", default=(None,))

@@ -1,7 +1,7 @@
 """The events that the core tells to its observers. It imports none of them: they attach themselves.
 
-    nodes       an operation was recorded as a node      checkpointing, the counter of work
-    around      a node computes its gradients            the profiler, the counter of work
+    nodes       an operation was recorded as a node      checkpointing
+    around      a node computes its gradients            the profiler, a simulated device
     operated    an operation has read and written        a simulated device that takes time
     memory      an accelerator's memory is taken         the ledger
 
@@ -31,11 +31,10 @@ class Listeners:
 
     on = False  # whether there is one
 
-    def __init__(self, name: str, switched: Callable[[bool], None] = lambda on: None) -> None:
+    def __init__(self, name: str) -> None:
         self._here: ContextVar[tuple[Listener, ...]] = ContextVar(name, default=())
         self._everywhere: tuple[Listener, ...] = ()  # in all threads
         self._count = 0  # of blocks, in all threads
-        self._switched = switched
 
     def tell(self, *event: Any) -> None:
         """Called with every event while `on`. Of two blocks the inner one's listener is called first."""
@@ -67,7 +66,6 @@ class Listeners:
         with _changing:
             self._count += by
             self.on = bool(self._everywhere) or self._count > 0
-            self._switched(self.on)
 
     def __repr__(self) -> str:
         return f"<Listeners: {self._count} in blocks, {len(self._everywhere)} everywhere>"

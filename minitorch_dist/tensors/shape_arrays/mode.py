@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core.device_labels import device as Device
-from minitorch_dist.tensors.device_names import META
+from minitorch_dist.tensors.core.device_labels import META, device as Device
 from minitorch_dist.tensors.shape_arrays import answers, functions as functions, selection
 from minitorch_dist.tensors.shape_arrays.array import ShapeArray, has_numbers
 
@@ -39,13 +39,9 @@ def template(device: Device) -> ShapeArray | None:
     return _template() if device is META or _active.get() else None
 
 
-_made: list[ShapeArray] = []
-
-
+@functools.cache
 def _template() -> ShapeArray:
-    if not _made:
-        _made.append(ShapeArray((), np.float32))
-    return _made[0]
+    return ShapeArray((), np.float32)
 
 
 def settled(array: Array, device: Device) -> Array:

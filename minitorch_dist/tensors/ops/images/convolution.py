@@ -237,27 +237,18 @@ def _check(
         raise RuntimeError(f"expected scalar type {input.dtype} but found {weight.dtype}")
     if x.dtype.kind == "b":
         raise NotImplementedError(f"{name} is not implemented for bool tensors")
-    given = f"Given groups={groups}" + (", transposed=1" if transposed else "")
-    if groups < 1 or len(w) < groups or len(w) % groups:
+    inputs, outputs = w.shape[1] * groups, len(w)
+    if transposed:
+        inputs, outputs = outputs, inputs
+    divisible = groups >= 1 and len(w) >= groups and len(w) % groups == 0
+    fits = x.shape[-dims - 1] == inputs
+    if not divisible or not fits or (bias is not None and bias.array.shape != (outputs,)):
         raise RuntimeError(
-            f"{given}, expected weight to be divisible by {groups} at dimension 0, but got weight "
-            f"of size {list(w.shape)} instead"
+            f"Given groups={groups}, {name} and weight of size {list(w.shape)}, expected weight to be divisible by "
+            f"{groups} at dimension 0, input{list(x.shape)} to have {inputs} channels, and bias to have {outputs} "
+            f"elements, but got {None if bias is None else list(bias.array.shape)} as bias"
         )
-    channels = len(w) if transposed else w.shape[1] * groups
-    if x.shape[-dims - 1] != channels:
-        raise RuntimeError(
-            f"{given}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
-            f"{channels} channels, but got {x.shape[-dims - 1]} channels instead"
-        )
-    if bias is None:
-        return
-    outputs = w.shape[1] * groups if transposed else len(w)
-    if bias.array.shape != (outputs,):
-        raise RuntimeError(
-            f"{given}, weight of size {list(w.shape)}, expected bias to be 1-dimensional with "
-            f"{outputs} elements, but got bias of size {list(bias.array.shape)} instead"
-        )
-    if bias.array.dtype != x.dtype:
+    if bias is not None and bias.array.dtype != x.dtype:
         raise RuntimeError(
             f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,19 @@ def softmax_of(input: T, x: Array, along: int) -> T:
     """softmax of `x`: the array of `input`, or that array with -inf where an element is hidden."""
     out = without_warnings(_softmax, x, along)
 
-    def backward(g: Array) -> Array:
-        if g.dtype in dtypes.HALVES:
-            return _softmax_gradient(g.astype(np.float32), out.astype(np.float32), along).astype(
-                g.dtype
-            )
-        return _softmax_gradient(g, out, along)
-
+    backward = _widened(_softmax_gradient, out, along)
     return record(out, "SoftmaxBackward0", (input, backward), reads_result=True)
+
+
+def _widened(gradient: Callable[..., Array], out: Array, along: int) -> Callable[[Array], Array]:
+    """The gradient as a function of that of the result; halves compute in float32."""
+
+    def backward(g: Array) -> Array:
+        if g.dtype not in dtypes.HALVES:
+            return gradient(g, out, along)
+        return gradient(g.astype(np.float32), out.astype(np.float32), along).astype(g.dtype)
+
+    return backward
 
 
 def _prepared(input: T, dim: int, dtype: dtypes.dtype | None, kernel: str) -> tuple[T, Array, int]:
@@ -75,13 +81,7 @@ def log_softmax(input: T, dim: int, dtype: dtypes.dtype | None = None) -> T:
     input, x, along = _prepared(input, dim, dtype, "log_softmax_lastdim_kernel_impl")
     out = without_warnings(_log_softmax, x, along)
 
-    def backward(g: Array) -> Array:
-        if g.dtype in dtypes.HALVES:
-            return _log_softmax_gradient(
-                g.astype(np.float32), out.astype(np.float32), along
-            ).astype(g.dtype)
-        return _log_softmax_gradient(g, out, along)
-
+    backward = _widened(_log_softmax_gradient, out, along)
     return record(out, "LogSoftmaxBackward0", (input, backward), reads_result=True)
 
 

@@ -121,18 +121,18 @@ def full(
     requires_grad: bool = False,
 ) -> Any:
     """All `fill_value`; its type decides the dtype, if none is given."""
-    return made(filled("full", size, fill_value, dtype, device), device, requires_grad)
+    return made(_filled(size, fill_value, dtype, device), device, requires_grad)
 
 
-def filled(name: str, size: Any, value: Any, dtype: Dtype, device: Device) -> Array:
+def _filled(size: Any, value: Any, dtype: Dtype, device: Device) -> Array:
     if not isinstance(size, Sequence):
-        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {kind_of(size)}")
+        raise TypeError(f"full(): argument 'size' must be tuple of ints, not {kind_of(size)}")
     if isinstance(value, TensorBase):
         value = value.array
     number = literals.parse(value, None if dtype is None else as_dtype(dtype))
     if number.size != 1:
-        raise TypeError(f"{name}(): argument 'fill_value' must be a number, not {kind_of(value)}")
-    return np.full(sizes(name, (size,)), number.reshape(()), number.dtype, like=like(device))
+        raise TypeError(f"full(): argument 'fill_value' must be a number, not {kind_of(value)}")
+    return np.full(sizes("full", (size,)), number.reshape(()), number.dtype, like=like(device))
 
 
 def kind_of(value: Any) -> str:

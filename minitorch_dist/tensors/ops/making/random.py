@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices, distributions, dtypes
-from minitorch_dist.tensors.autograd.joint import record_joint
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import Generator, current
@@ -25,6 +24,7 @@ from minitorch_dist.tensors.ops.making.creation import (
     zeros_like,
 )
 from minitorch_dist.tensors.ops.making.literals import as_dtype
+from minitorch_dist.tensors.promotion import one_number
 
 
 def source(generator: Generator | None, device: Device = None) -> Generator:
@@ -78,22 +78,17 @@ def _drawer_like(drawer: Any, in_place: str, name: str, words: str) -> Any:
     def drawer_like(
         input: Any,
         *,
-        generator: Generator | None = None,
         dtype: Dtype = None,
         device: Device = None,
-        requires_grad: bool = False,
         memory_format: Any = None,
+        **options: Any,
     ) -> Any:
         if input.is_part:  # a part of what is drawn for the whole tensor
-            blank = zeros_like(input, dtype=dtype)
-            return getattr(blank, in_place)().requires_grad_(requires_grad)
-        return drawer(
-            input.array.shape,
-            generator=generator,
-            dtype=input.dtype if dtype is None else dtype,
-            device=input.storage.device if device is None else device,
-            requires_grad=requires_grad,
-        )
+            blank = getattr(zeros_like(input, dtype=dtype), in_place)()
+            return blank.requires_grad_(options.get("requires_grad", False))
+        kind = input.dtype if dtype is None else dtype
+        place = input.storage.device if device is None else device
+        return drawer(input.array.shape, dtype=kind, device=place, **options)
 
     return named(drawer_like, name, words)
 
@@ -113,8 +108,8 @@ randn_like = _drawer_like(
 
 
 def normal(
-    mean: TensorBase | float = 0.0,
-    std: TensorBase | float = 1.0,
+    mean: float = 0.0,
+    std: float = 1.0,
     size: Sequence[int] | None = None,
     *,
     generator: Generator | None = None,
@@ -122,32 +117,20 @@ def normal(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Any:
-    """Normal with a mean and a standard deviation; either may be a tensor, else give a size."""
+    """Normal with a mean and a standard deviation."""
+    one_number("normal", "mean", mean)
+    one_number("normal", "std", std)
     check_spread(std)
-    tensors = [t for t in (mean, std) if isinstance(t, TensorBase)]
-    m: Any = mean
-    s: Any = std
-    if not tensors:
-        kind = numpy_dtype(dtype)
-        check_floating(kind, "normal_kernel_cpu")
-        where, shape = source(generator, device), sizes("normal", (), size)
-        array = distributions.draw(
-            shape, kind, where, lambda w: distributions.normal(w) * s + m, like(device)
-        )
-        return made(array, device, requires_grad)
-    kinds = [(t.array.shape, t.array.dtype) for t in tensors]
-    for _, kind in kinds:
-        check_floating(kind, "normal_kernel_cpu")
-    place = tensors[0].storage.device
-    m, s = (t.array if isinstance(t, TensorBase) else np.float64(t) for t in (m, s))
-    z = distributions.draw(
-        np.broadcast_shapes(np.shape(m), np.shape(s)), np.dtype(np.float64),
-        source(generator, place), distributions.normal, like(place),
-    )  # fmt: skip
-    return record_joint(
-        (z * s + m).astype(kinds[0][1]), "NormalBackward0", tensors,
-        lambda g: [np.zeros(n, d, like=g) for n, d in kinds],
-    )  # fmt: skip
+    kind, shape = numpy_dtype(dtype), sizes("normal", (), size)
+    check_floating(kind, "normal_kernel_cpu")
+    array = distributions.draw(
+        shape,
+        kind,
+        source(generator, device),
+        lambda w: distributions.normal(w) * std + mean,
+        like(device),
+    )
+    return made(array, device, requires_grad)
 
 
 def check_spread(std: Any) -> None:
