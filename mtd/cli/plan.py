@@ -18,6 +18,7 @@ from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.plan_cache import PlanCache
 from mtd.planning.pruning import Candidate, Standing
+from mtd.planning.saved_plans import FoundPlan
 from mtd.planning.search import PlanRow
 from mtd.refusals import refusing
 
@@ -52,26 +53,22 @@ def run(options: argparse.Namespace) -> int:
         return 130
     (found, _, rest), ended_early = _simulated(progress, every, options)
     found.sort(key=lambda row: (not row.fits, row.seconds))
+    plan = FoundPlan(model, cluster, found, rest, refused)
     if options.json:
-        print(json.dumps(saved_plans.as_json(model, cluster, found, rest, failures), indent=1))
+        print(json.dumps(plan.as_json(failures), indent=1))
     else:
         say = page.Page()
-        plan_table.show(say, model, cluster, found, rest, refused)
+        plan_table.show(say, plan)
         if failures is not None and found:
             plan_table.show_failures(say, failures)
         if before is not None and found:
             say.say()
             say.say(f"Against {options.against}:")
-            now = saved_plans.SavedPlan(
-                model.name, saved_plans.cluster_in_words(cluster.key()), tuple(found)
-            )
-            plan_difference.show(say, before, now)
+            plan_difference.show(say, before, plan.saved())
     if options.page is not None and found and not ended_early:
         _tell("a step by the fastest one, for the page")
-        head = plan_table.first_lines(model, cluster, found, rest, refused)
-        text = plan_page.page(model, cluster, found, rest, head)
         try:
-            whole_files.write(options.page, text)
+            whole_files.write(options.page, plan_page.page(plan))
         except OSError as error:
             page.refuse("plan", error)
             return 1

@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 
 from mtd.cli.parser import Parser
-from mtd.cli.plan_table import SHOWN
 from mtd.planning import clusters, model_files, reasons
 from mtd.planning.clusters import GpuCluster
+from mtd.planning.saved_plans import SHOWN
 from transports.clock import PICO
 from transports.quantities import span
 

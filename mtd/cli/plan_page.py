@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from minitorch_dist.pictures.step_page import PageTable
+from mtd.cli import plan_table
 from mtd.pages import drawing
-from mtd.planning import reasons, search, short_runs
-from mtd.planning.clusters import GpuCluster
-from mtd.planning.model_files import ModelSizes
-from mtd.planning.pruning import Candidate
+from mtd.planning import search, short_runs
+from mtd.planning.saved_plans import FoundPlan
 from mtd.planning.search import PlanRow
 
 GIB: Final = 1 << 30
-SHOWN: Final = 10
 MOST_LAYERS: Final = 8  # of a stage, in the run that is drawn
 UNFOLDED: Final = 16  # ranks; of more, one of each role is run
 HEAD: Final = ("", "layout", "s/step", "tokens/s/GPU", "MFU", "GiB", "idle", "")
 
 
-def page(
-    model: ModelSizes, cluster: GpuCluster, rows: Sequence[PlanRow], rest: Sequence[Candidate],
-    said: Sequence[str],
-) -> str:  # fmt: skip
-    """As HTML. `rows` are simulated, the fastest first; `said` is told above the table."""
-    first = rows[0]
+def page(plan: FoundPlan) -> str:
+    """As HTML."""
+    model, cluster, first = plan.model, plan.cluster, plan.rows[0]
     layout = first.layout
     layers = min(-(-model.layers // layout.all_stages), MOST_LAYERS)
     micro = min(layout.micro_batches(model), short_runs.full(layout))
@@ -38,29 +32,25 @@ def page(
         f"has {-(-model.layers // layout.all_stages)} and {layout.micro_batches(model)}."
     )  # fmt: skip
     found = drawing.page(
-        report.timelines, f"{model.name} on {cluster.gpus} × {cluster.device.name}", said,
+        report.timelines, f"{model.name} on {cluster.gpus} × {cluster.device.name}", plan_table.first_lines(plan),
         lambda rank: (cluster.device.memory, report.ranks[rank].peak_bytes),
-        [_layouts(model, cluster, rows, rest), _memory(first)], [drawn],
+        [_layouts(plan), _memory(first)], [drawn],
     )  # fmt: skip
     return found.html()
 
 
-def _layouts(
-    model: ModelSizes, cluster: GpuCluster, rows: Sequence[PlanRow], rest: Sequence[Candidate]
-) -> PageTable:
+def _layouts(plan: FoundPlan) -> PageTable:
     lines = [
         (
-            str(number), row.layout.short, f"{row.seconds:.3g}", f"{row.tokens(model):,.0f}",
-            f"{row.mfu(model, cluster):.0%}", f"{row.peak / GIB:.0f}{'' if row.fits else ' !'}",
-            f"{row.idle:.1%}",
-            "the fastest" if number == 1 else reasons.why_slower(row, rows[0]),
+            str(number), row.layout.short, f"{row.seconds:.3g}", f"{row.tokens(plan.model):,.0f}",
+            f"{row.mfu(plan.model, plan.cluster):.0%}", f"{row.peak / GIB:.0f}{'' if row.fits else ' !'}",
+            f"{row.idle:.1%}", plan_table.why(plan, number, row),
         )
-        for number, row in enumerate(rows[:SHOWN], 1)
+        for number, row in plan.shown
     ]  # fmt: skip
-    others = sorted(rest, key=lambda each: each.least)[: max(0, SHOWN - len(lines))]
     lines += [
         (str(number), layout.short, f"≥ {least:.3g}", "", "", "", "", "cannot be faster than that")
-        for number, (layout, least) in enumerate(others, len(lines) + 1)
+        for number, (layout, least) in plan.others
     ]
     return PageTable("Layouts", HEAD, lines)
 

@@ -9,51 +9,46 @@ from minitorch_dist.tensors.pools import readable
 from mtd.cli.page import Page
 from mtd.planning import reasons
 from mtd.planning.clusters import GpuCluster
-from mtd.planning.model_files import ModelSizes
 from mtd.planning.pruning import Candidate
+from mtd.planning.saved_plans import FoundPlan
 from mtd.planning.search import PlanRow
 
 GIB = 1 << 30
-SHOWN = 10
 
 
-def show(
-    say: Page,
-    model: ModelSizes,
-    cluster: GpuCluster,
-    rows: list[PlanRow],
-    rest: list[Candidate],
-    refused: int,
-) -> None:
-    for line in first_lines(model, cluster, rows, rest, refused):
+def show(say: Page, plan: FoundPlan) -> None:
+    model, cluster = plan.model, plan.cluster
+    for line in first_lines(plan):
         say.say(line)
     say.say()
     heads = f"{'s/step':>7} {'tok/s/GPU':>9} {'MFU':>5} {'GiB':>5} {'idle':>6}"
     say.as_it_is(f"{'':>2} {'layout':<38} {heads}")
-    for number, row in enumerate(rows[:SHOWN], 1):
+    for number, row in plan.shown:
         speed = f"{row.seconds:>7.3g} {row.tokens(model):>9,.0f} {row.mfu(model, cluster):>5.0%}"
         held = f"{row.peak / GIB:>5.0f} {row.idle:>6.1%}{'' if row.fits else ' !'}"
         say.as_it_is(f"{number:>2} {row.layout.short:<38} {speed} {held}")
-    others = sorted(rest, key=lambda each: each.least)[: max(0, SHOWN - len(rows))]
-    for number, (layout, least) in enumerate(others, len(rows) + 1):
+    for number, (layout, least) in plan.others:
         say.as_it_is(f"{number:>2} {layout.short:<38} {f'≥ {least:.3g}':>7}")
-    if not all(row.fits for row in rows[:SHOWN]):
+    if not all(row.fits for _, row in plan.shown):
         say.say("!: by the ledger it needs more memory than the device has")
     say.say()
-    for number, row in enumerate(rows[:SHOWN], 1):
-        said = "the fastest" if number == 1 else reasons.why_slower(row, rows[0])
-        say.as_it_is(f"{number:>2} {said}")
-    for number, (_, least) in enumerate(others, len(rows) + 1):
+    for number, row in plan.shown:
+        say.as_it_is(f"{number:>2} {why(plan, number, row)}")
+    for number, (_, least) in plan.others:
         say.as_it_is(f"{number:>2} cannot be faster than {least:.3g} s")
-    if rows:
+    if plan.rows:
         say.say()
-        _show_first(say, rows[0])
+        _show_first(say, plan.rows[0])
 
 
-def first_lines(
-    model: ModelSizes, cluster: GpuCluster, rows: list[PlanRow], rest: list[Candidate], refused: int
-) -> list[str]:
+def why(plan: FoundPlan, number: int, row: PlanRow) -> str:
+    """Why a layout is at its place."""
+    return "the fastest" if number == 1 else reasons.why_slower(row, plan.rows[0])
+
+
+def first_lines(plan: FoundPlan) -> list[str]:
     """The lines above the table."""
+    model, cluster, rows, rest, refused = plan
     found = [
         f"{model.name}, {model.parameters / 1e9:.1f} billion parameters, {model.batch} × {model.sequence:,} tokens a "
         f"step, on {cluster.gpus} × {cluster.device.name}, {cluster.net}",

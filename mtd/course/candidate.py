@@ -132,14 +132,15 @@ def _picture(
     lesson: Lesson, own: Path, solved: dict[float, Path], room: Path, verdict: CheckVerdict | None, lamp: str
 ) -> tuple[str, Any]:  # fmt: skip
     """Which run it is of, and what is drawn; None where there is nothing to draw."""
-    if verdict is None:
-        return "", checking.picture(lesson, own, solved, room)
-    if lamp in verdict.tokens:
-        scene = checking.failing(lesson, own, solved, verdict.tokens[lamp], lamp, room)
-        return scene.title, scene
-    if lamp in verdict.costs:  # it is right, and dear
-        return "what your code does", checking.picture(lesson, own, solved, room)
-    return "the run that failed", checking.failed_run(lesson, own, solved, lamp, room)
+    with searched(folders(lesson, own, solved, room), room):
+        if verdict is None:
+            return "", checking.load(lesson).picture()
+        if lamp in verdict.tokens:
+            scene = checking.failing(lesson, verdict.tokens[lamp], lamp)
+            return scene.title, scene
+        if lamp in verdict.costs:  # it is right, and dear
+            return "what your code does", checking.load(lesson).picture()
+        return "the run that failed", checking.failed_run(lesson, own, lamp)
 
 
 def set_apart(tell: Callable[[str], None]) -> None:
@@ -219,9 +220,8 @@ def held() -> int:
         import resource
     except ImportError:  # not a Unix
         return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
-        1 if sys.platform == "darwin" else 1024
-    )
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def places(file: Path) -> Iterator[str]:
@@ -246,10 +246,8 @@ def places(file: Path) -> Iterator[str]:
 def _frames_in(file: Path, frame: FrameType | None) -> Iterator[FrameType]:
     """The frames of this stack that stand on a line of this file, the innermost first."""
     while frame is not None:
-        if (
-            Path(frame.f_code.co_filename).resolve() == file.resolve()
-            and frame.f_lineno is not None
-        ):
+        is_here = Path(frame.f_code.co_filename).resolve() == file.resolve()
+        if is_here and frame.f_lineno is not None:
             yield frame
         frame = frame.f_back
 

@@ -185,37 +185,22 @@ def picture(
         return load(lesson).picture()
 
 
-def failing(
-    lesson: Lesson,
-    own: Path,
-    solved: Mapping[float, Path],
-    token: str,
-    lamp: str,
-    room: Path = ROOM,
-) -> Scene:
-    """A picture of the run of this token."""
-    with (
-        searched(folders(lesson, own, solved, room), room),
-        keeper.temporary_folder("mtd-") as folder,
-        replaying(token, Path(folder) / "run.mtd"),
-    ):
-        for asked in asked_by(load(lesson)):
-            if lamp in asked.lamps:
-                asked.function()
-        return replace(journal.read(Path(folder) / "run.mtd").scene(), title=parse(token).where)
+def failing(lesson: Lesson, token: str, lamp: str) -> Scene:
+    """A picture of the run of this token, with the modules that are found now."""
+    with keeper.temporary_folder("mtd-") as folder:
+        path = Path(folder) / "run.mtd"
+        with replaying(token, path):
+            for asked in asked_by(load(lesson)):
+                if lamp in asked.lamps:
+                    asked.function()
+            return replace(journal.read(path).scene(), title=parse(token).where)
 
 
-def failed_run(
-    lesson: Lesson, own: Path, solved: Mapping[float, Path], lamp: str, room: Path = ROOM
-) -> Scene | None:
+def failed_run(lesson: Lesson, own: Path, lamp: str) -> Scene | None:
     """A picture of the run upon which this lamp's function found the fault: the last one that it made.
     None where it made none."""
     verdict = CheckVerdict(lesson)
-    with (
-        searched(folders(lesson, own, solved, room), room),
-        keeper.temporary_folder("mtd-") as folder,
-        journaling(Path(folder) / "run.mtd") as path,
-    ):
+    with keeper.temporary_folder("mtd-") as folder, journaling(Path(folder) / "run.mtd") as path:
         for asked in asked_by(load(lesson)):
             if lamp in asked.lamps:
                 _ask(verdict, asked, own / lesson.file, lesson.folder / "check.py")

@@ -20,7 +20,6 @@ import sysconfig
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import minitorch_dist
@@ -233,9 +232,7 @@ class Examination:
     def __enter__(self) -> Examination:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from mtd.planning.search import PlanRow
 from transports.plain_text import clean
 
 GIB: Final = 1 << 30
+SHOWN: Final = 10  # layouts
 START: Final = 4096  # bytes of a file that tell whether it is a plan
 
 
@@ -49,21 +50,43 @@ class MovedLayout(NamedTuple):
         return max(reasons.grown(self.after, self.before), key=lambda part: abs(part[1]))
 
 
-def as_json(
-    model: ModelSizes, cluster: GpuCluster, rows: list[PlanRow], rest: list[Candidate],
-    failures: Failures | None,
-) -> dict[str, Any]:  # fmt: skip
-    return {
-        "format": search.FORMAT,
-        "model": model.name,
-        "cluster": cluster.key(),
-        "failures": None if failures is None else failures._asdict(),
-        "layouts": [
-            {**row.as_dict(), "tokens": row.tokens(model), "mfu": row.mfu(model, cluster),
-             "bubble": row.bubble} for row in rows
-        ],
-        "others": [{"layout": layout.as_dict(), "at_least": least} for layout, least in rest],
-    }  # fmt: skip
+class FoundPlan(NamedTuple):
+    """A plan just made, for a table, a page or a file."""
+
+    model: ModelSizes
+    cluster: GpuCluster
+    rows: list[PlanRow]  # those that fit come first, and the fastest of them
+    rest: list[Candidate]  # nobody has simulated them
+    refused: int  # layouts that do not fit by the formula
+
+    @property
+    def shown(self) -> list[tuple[int, PlanRow]]:
+        """By place."""
+        return list(enumerate(self.rows[:SHOWN], 1))
+
+    @property
+    def others(self) -> list[tuple[int, Candidate]]:
+        """The best of the rest, as far as there is place for them."""
+        count = max(0, SHOWN - len(self.rows))
+        found = sorted(self.rest, key=lambda each: each.least)[:count]
+        return list(enumerate(found, len(self.rows) + 1))
+
+    def as_json(self, failures: Failures | None) -> dict[str, Any]:
+        return {
+            "format": search.FORMAT,
+            "model": self.model.name,
+            "cluster": self.cluster.key(),
+            "failures": None if failures is None else failures._asdict(),
+            "layouts": [
+                {**row.as_dict(), "tokens": row.tokens(self.model),
+                 "mfu": row.mfu(self.model, self.cluster), "bubble": row.bubble} for row in self.rows
+            ],
+            "others": [{"layout": one.as_dict(), "at_least": least} for one, least in self.rest],
+        }  # fmt: skip
+
+    def saved(self) -> SavedPlan:
+        cluster = cluster_in_words(self.cluster.key())
+        return SavedPlan(self.model.name, cluster, tuple(self.rows))
 
 
 def is_plan(path: str) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import select
 import sys
-from types import TracebackType
 from typing import Final
 
 from rich.text import Text
@@ -86,9 +85,7 @@ class ScreenLines:
         self.say("")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
+    def __exit__(self, *error: object) -> None:
         self.show()
 
 
@@ -174,8 +171,6 @@ class Whole:
         self._screen.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
-        self._screen.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self._screen.__exit__(*error)
         self._keyboard.leave()

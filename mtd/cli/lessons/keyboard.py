@@ -14,7 +14,6 @@ import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import Any, Final
 
 NAMES: Final = {
@@ -80,9 +79,7 @@ class Keyboard:
         self.enter()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
+    def __exit__(self, *error: object) -> None:
         self.leave()
 
 
