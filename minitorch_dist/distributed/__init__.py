@@ -106,6 +106,7 @@ from minitorch_dist.distributed.torch_api.object_collectives import (
     broadcast_object_list as broadcast_object_list,
     gather_object as gather_object,
     monitored_barrier as monitored_barrier,
+    scatter_object_list as scatter_object_list,
 )
 from minitorch_dist.distributed.torch_api.process_group import (
     GroupMember as GroupMember,

@@ -54,6 +54,9 @@ def operations(count: int) -> dict[str, Callable[[], Any]]:
         "gather_object": lambda: dist.gather_object(
             list(range(count)), [None] * size if is_root else None, 0
         ),
+        "scatter_object_list": lambda: dist.scatter_object_list(
+            [None], [list(range(count))] * size if is_root else None, 0
+        ),
         "barrier": dist.barrier,
         "monitored_barrier": dist.monitored_barrier,
     }
@@ -63,7 +66,7 @@ OPERATIONS = (
     "broadcast", "all_reduce", "reduce", "all_gather",
     "all_gather_into_tensor", "gather", "scatter", "reduce_scatter", "reduce_scatter_tensor",
     "all_to_all", "all_to_all_single", "broadcast_object_list", "all_gather_object",
-    "gather_object", "barrier", "monitored_barrier",
+    "gather_object", "scatter_object_list", "barrier", "monitored_barrier",
 )  # fmt: skip
 
 

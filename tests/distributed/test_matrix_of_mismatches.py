@@ -123,6 +123,10 @@ def broadcast_object_list(rank: int, size: int, say: Say) -> None:
     dist.broadcast_object_list([rank] * say.count, say.root)
 
 
+def scatter_object_list(rank: int, size: int, say: Say) -> None:
+    dist.scatter_object_list([None], list(range(size)) if rank == say.root else None, say.root)
+
+
 def barrier(rank: int, size: int, say: Say) -> None:
     dist.barrier()
 
@@ -144,13 +148,14 @@ ROOTED = (
     scatter,
     gather_object,
     broadcast_object_list,
+    scatter_object_list,
 )
 LISTS = (all_gather, reduce_scatter, all_to_all, all_to_all_single)
 ARRAYS = (
     broadcast, all_reduce, reduce, all_gather, all_gather_single, gather, scatter, reduce_scatter,
     reduce_scatter_single, all_to_all, all_to_all_single,
 )  # fmt: skip
-OBJECTS = (all_gather_object, gather_object, broadcast_object_list)
+OBJECTS = (all_gather_object, gather_object, broadcast_object_list, scatter_object_list)
 ALL: tuple[Act, ...] = (*ARRAYS, *OBJECTS, barrier, monitored_barrier, new_group)
 BY = {all_reduce: ("ring", "recursive_doubling"), all_gather: ("ring", "direct"),
       all_gather_single: ("ring", "direct"), all_to_all: ("direct", "pairwise"),

@@ -186,6 +186,11 @@ def test_objects() -> None:
         mine: list[Any] = [me, None, me]
         dist.broadcast_object_list(mine, src=1)
         assert mine == [1, None, 1]
+        one: list[Any] = [None]
+        dist.scatter_object_list(one, [(r, "for") for r in range(n)] if me == 0 else None)
+        assert one == [(me, "for")]
+        with pytest.raises(ValueError, match="a list of size at least 1"):
+            dist.scatter_object_list([], None)
 
     launch(rank, 3)
 

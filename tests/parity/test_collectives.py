@@ -81,6 +81,7 @@ def calls(t: Any, dist: Any) -> dict[str, Callable[[], Any]]:
         ),
         "all_gather_object": lambda: left(dist.all_gather_object, [None] * 3, {"rank": rank}),
         "broadcast_object_list": lambda: left(dist.broadcast_object_list, [rank, "x"], src=1),
+        "scatter_object_list": lambda: left(dist.scatter_object_list, [None], ["a", 1, None], src=0),
         "barrier": lambda: dist.barrier(),
         "async": lambda: (x := own(), dist.all_reduce(x, async_op=True).wait(), x)[1:],
         # what is refused before anything is sent
@@ -101,6 +102,7 @@ def calls(t: Any, dist: Any) -> dict[str, Callable[[], Any]]:
         "number of splits": lambda: dist.all_to_all_single(t.zeros(3), own(count=3), [3], [3]),
         "sum of splits": lambda: dist.all_to_all_single(t.zeros(3), own(count=3), [1, 1, 0], [1, 1, 0]),
         "gather_object missing": lambda: dist.gather_object(1, None, dst=rank),
+        "scatter_object_list empty": lambda: dist.scatter_object_list([], [1, 2, 3], src=rank),
     }  # fmt: skip
     return found
 

@@ -263,7 +263,9 @@ def objects() -> list[Any]:
     dist.all_gather_object(got, {"rank": rank})
     box = [rank]
     dist.broadcast_object_list(box, 0)
-    return [got, box]
+    out: list[Any] = [None]
+    dist.scatter_object_list(out, list(range(size)) if rank == 0 else None, 0)
+    return [got, box, out]
 
 
 @pytest.mark.parametrize("program", [calls, data_parallel, objects])

@@ -147,6 +147,34 @@ def broadcast_object_list(
         object_list[:] = value
 
 
+def scatter_object_list(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any] | None = None,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    group_src: int | None = None,
+) -> None:
+    """The r-th object of the root's list to rank r, as the first of its output list."""
+    if not groups.is_member(group):
+        warn_not_in_group("scatter_object_list")
+        return
+    which = or_default(group)
+    root = root_of(which, 0 if src is None and group_src is None else src, group_src)
+    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
+        raise ValueError(
+            "Expected argument scatter_object_output_list to be a list of size at least 1."
+        )
+    mine: dict[int, bytes] = {}
+    if which.rank() == root:
+        if scatter_object_input_list is None:
+            raise ValueError("source rank must provide non-None scatter_object_input_list")
+        given = len(scatter_object_input_list)
+        _demand(given == which.size(), "scatter_object_input_list", given, which)
+        mine = {r: objects.to_bytes(value) for r, value in enumerate(scatter_object_input_list)}
+    found = travel(which, "scatter_object_list", BUILT_IN["scatter", "binomial"], mine, root)
+    scatter_object_output_list[0] = objects.from_bytes(found[which.rank()])
+
+
 def _demand(fits: bool, name: str, given: int, group: ProcessGroup) -> None:
     if not fits:
         raise ValueError(f"{name} has {given} entries for a group of {group.size()} ranks")

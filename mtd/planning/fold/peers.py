@@ -103,11 +103,8 @@ class PeerContents:
     ) -> dict[int, bytes | memoryview]:
         own = int(trace.tables[index][trace.rank])
         number = self._give(trace, index, (own, dict(chunks)))
-        givers = (
-            [(root, group.ranks[root])]
-            if name == "broadcast_object_list"
-            else list(enumerate(group.ranks))
-        )
+        is_from_root = name in ("broadcast_object_list", "scatter_object_list")
+        givers = [(root, group.ranks[root])] if is_from_root else list(enumerate(group.ranks))
         held: dict[int, bytes | memoryview] = dict(chunks)
         for place, rank in givers:
             theirs, given = self._of(trace, rank, index, number)
