@@ -71,6 +71,7 @@ from minitorch_dist.distributed.distributed_c10d import (
     is_nccl_available as is_nccl_available,
     is_torchelastic_launched as is_torchelastic_launched,
     new_group as new_group,
+    new_subgroups as new_subgroups,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
 )
 from minitorch_dist.distributed.exceptions import (

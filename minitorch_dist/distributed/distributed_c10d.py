@@ -39,6 +39,7 @@ from minitorch_dist.distributed.torch_api.process_group import (
 )
 from minitorch_dist.distributed.torch_api.subgroups import (
     new_group as new_group,
+    new_subgroups as new_subgroups,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
 )
 from minitorch_dist.tensors import devices

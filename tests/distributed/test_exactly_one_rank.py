@@ -56,7 +56,8 @@ def sharded(strategy: ShardingStrategy | None) -> list[Any]:
         return [p.full_tensor().detach().numpy().copy() for p in model.parameters()]
     model = FSDP(exact.Model(), sharding_strategy=strategy)
     train(model, share, size)
-    return [value.array.copy() for value in model.state_dict().values()]
+    with FSDP.summon_full_params(model):
+        return exact.weights(model)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])

@@ -87,6 +87,10 @@ def outcomes(f: Any, rank: int) -> dict[str, Any]:
             state = model.state_dict()
             found[f"{name} keys"] = list(state)
             found[f"{name} values"] = [numbers(v) for v in state.values()]
+            with F.FullyShardedDataParallel.summon_full_params(model):
+                found[f"{name} summoned"] = [
+                    (n, list(p.shape)) for n, p in model.named_parameters()
+                ]
     for frees in (None, False):
         model = network(f)
         for layer in (model[0], model[2], model[3]):

@@ -113,6 +113,8 @@ BEFORE: list[Callable[[Any], Any]] = [
     lambda dist: dist.get_process_group_ranks(None),
     lambda dist: dist.destroy_process_group(),
     lambda dist: dist.new_group([0]),
+    lambda dist: dist.new_subgroups(1),
+    lambda dist: dist.new_subgroups(),
     lambda dist: dist.get_node_local_rank(),
 ]
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, nn, sim
 from minitorch_dist.distributed.fsdp import fully_shard
+from minitorch_dist.distributed.mail import held
 from minitorch_dist.distributed.pipelining import (
     PipelineStage,
     Schedule1F1B,
@@ -153,8 +154,7 @@ def test_on_other_networks_and_devices(options: dict[str, Any]) -> None:
 def mixture(seed: int) -> None:
     """A random program of collectives, messages, groups and waits, equal on all ranks."""
     draw, rank, size = iter(_digits(seed)), dist.get_rank(), dist.get_world_size()
-    pairs = [[first, first + 1] for first in range(0, size, 2)]
-    half = dist.new_subgroups_by_enumeration(pairs)[0] if size % 2 == 0 else None
+    half = dist.new_subgroups(2)[0] if size % 2 == 0 else None
     works: list[Any] = []
     for kind in draw:
         x = torch.ones(1000 * (1 + next(draw, 0)), device="cuda")
@@ -199,8 +199,17 @@ def late() -> None:
         work.wait()
 
 
-def test_messages_that_are_kept_for_a_while() -> None:
+def test_what_all_ranks_hold_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(held, "WORTH_A_LINE", 5_000)
     assert not same(late, 5).refused
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 6  # the run in full: a line for each rank
+    assert (
+        sum("5 ranks hold up to 0.0 MB of messages that they have not" in each for each in said)
+        == 1
+    )
 
 
 def late_halves() -> None:
@@ -214,9 +223,14 @@ def late_halves() -> None:
             dist.recv(x, rank - half, tag=2 - tag)
 
 
-def test_messages_that_one_half_keeps() -> None:
+def test_one_rank_of_a_class_is_told_to_hold_much(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(held, "WORTH_A_LINE", 5_000)
     report = sim.run(late_halves, 8, shapes=True, fold=lambda rank: rank < 4)
     assert report.folded is not None and report.folded.classes == 2
+    (said,) = (record.getMessage() for record in caplog.records)
+    assert said.startswith("rank 4 holds")
 
 
 # ------------------------------------------------------------------------ programs that do not fit

@@ -308,7 +308,8 @@ def by_fsdp(strategy: ShardingStrategy) -> Any:
         optimizer = SGD(model.parameters(), lr=exact.RATE, momentum=MOMENTUM)
         for batch in batches:
             exact.step(model, optimizer, batch, ranks=dist.get_world_size())
-        return [value.array.copy() for value in model.state_dict().values()]
+        with FSDP.summon_full_params(model):
+            return exact.weights(model)
 
     return train
 

@@ -17,7 +17,7 @@ where ranks begin with different seeds, it trains a mixture of their shards with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -176,10 +176,36 @@ class FullyShardedDataParallel(FSDPModule):
         self._check_root("clip_grad_norm_")
         return clipping.clip(self, self._units(True), float(max_norm), float(norm_type))
 
+    @staticmethod
+    @contextmanager
+    def summon_full_params(
+        module: Module,
+        recurse: bool = True,
+        writeback: bool = True,
+        rank0_only: bool = False,
+        offload_to_cpu: bool = False,
+    ) -> Iterator[None]:
+        """Inside, the modules have their parameters whole, under their own names. Collective."""
+        found = FullyShardedDataParallel.fsdp_modules(module)
+        with ExitStack() as stack:
+            for each in found if recurse else [m for m in found if m is module]:
+                settle(each)
+                if each._state.unit is not None:
+                    stack.enter_context(
+                        saving.summoned(each._state.unit, writeback, rank0_only, offload_to_cpu)
+                    )
+            yield
+
     def apply(self, fn: Callable[[Module], None]) -> FullyShardedDataParallel:
-        raise NotImplementedError(
-            "apply: this rank has only pieces of the parameters; apply it before wrapping"
-        )
+        """`fn` sees whole parameters, and what it writes is kept."""
+        with self.summon_full_params(self, recurse=False, writeback=True):
+            return super().apply(fn)
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Parameter]]:
+        """Inside `summon_full_params` the names are those of the model before it was wrapped."""
+        clean = any(unit.is_summoned for unit in self._units(True))
+        for name, p in super().named_parameters(*args, **kwargs):
+            yield (name.replace(f"{INNER}.", "") if clean else name), p
 
     @staticmethod
     def fsdp_modules(module: Module) -> list[FullyShardedDataParallel]:

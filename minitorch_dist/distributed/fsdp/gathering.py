@@ -91,6 +91,7 @@ class Gathered:
         self._arriving = EMPTY
         self._leaving: Tensor | None = None  # our part of it
         self.in_backward = False
+        self.is_summoned = False
         self.times_gathered = 0
         if self.is_copied and self.layout.ranks > 1:
             self._prepare()
@@ -228,7 +229,7 @@ class Gathered:
     def gathered(self) -> Array:
         """The whole vector in the type that is kept, for those who look. Collective."""
         if self.layout.ranks == 1:
-            return self.flat.array.copy()
+            return self.flat.array
         return self.put_together(self.flat.array)
 
     def put_together(self, shard: Array) -> Array:
@@ -251,6 +252,13 @@ class Gathered:
         for number, p in enumerate(self.originals):
             shape = self.layout.shapes[number]
             self._point(p, whole[self.spans[number]].reshape(shape), storage)
+
+    def put(self, whole: Array) -> None:
+        """The shards take the values of the whole vector."""
+        own = self.layout.part(whole, self.rank)
+        if own.ctypes.data != self.flat.array.ctypes.data:
+            self.flat.array[...] = own
+        self.flat.storage.version += 1
 
     def piece_in(self, shard: Array, number: int) -> Array:
         """This rank's piece of a parameter, in a vector like the shard."""

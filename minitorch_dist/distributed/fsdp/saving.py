@@ -29,6 +29,43 @@ from minitorch_dist.tensors.tensor import Tensor
 INNER = "_fsdp_wrapped_module"
 
 
+@contextmanager
+def summoned(
+    unit: Unit, writeback: bool, rank0_only: bool = False, offload_to_cpu: bool = False
+) -> Iterator[None]:
+    """Let the parameters of one unit be whole, for those who look at them or write into them."""
+    if writeback and rank0_only:
+        raise NotImplementedError(
+            "writeback=True and rank0_only=True is not supported: what rank 0 writes would have to "
+            "reach the shards of the others"
+        )
+    if unit.in_backward or unit.is_summoned:
+        raise AssertionError(
+            f"summon_full_params inside of {'backward' if unit.in_backward else 'itself'}: {unit!r}"
+        )
+    unit.reshard()
+    own = unit.settings.device
+    device = devices.CPU if offload_to_cpu else own
+    whole = unit.gathered()
+    if unit.layout.ranks == 1 and (device is not own or not writeback):
+        whole = whole.copy()
+    held = [p._grad for p in unit.originals]
+    unit.is_summoned = True
+    if not rank0_only or unit.settings.group.rank() == 0:
+        unit.show(whole, device)
+        for p in unit.originals:
+            p._grad = None
+    try:
+        yield
+    finally:
+        for p, kept in zip(unit.originals, held, strict=True):
+            p._grad = kept
+        if writeback:
+            unit.put(whole)
+        unit.is_summoned = False
+        unit.show_shards()
+
+
 def save(fsdp: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     """`state_dict()` of one FSDP module and what is in it, under names without the wrapping."""
     if destination is None:
@@ -56,24 +93,16 @@ def save(fsdp: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
 
 @contextmanager
 def _gathered(unit: Unit, rank0_only: bool, offload_to_cpu: bool) -> Iterator[None]:
-    """Let the parameters of one unit be whole, for those who look at them."""
-    if unit.in_backward:
-        raise AssertionError(f"state_dict inside of backward: {unit!r}")
-    unit.reshard()
-    try:
-        whole = unit.gathered()
-    except DistError as error:
-        error.add_note(
-            "FSDP's state_dict() gathers from all ranks: every rank has to call it, also where "
-            "only rank 0 saves"
-        )
-        raise
-    if not rank0_only or unit.settings.group.rank() == 0:
-        unit.show(whole, devices.CPU if offload_to_cpu else unit.settings.device)
-    try:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(summoned(unit, False, rank0_only, offload_to_cpu))
+        except DistError as error:
+            error.add_note(
+                "FSDP's state_dict() gathers from all ranks: every rank has to call it, also where "
+                "only rank 0 saves"
+            )
+            raise
         yield
-    finally:
-        unit.show_shards()
 
 
 def mesh_of(group: ProcessGroup) -> DeviceMesh:

@@ -27,9 +27,10 @@ def gathered(model: nn.Module) -> np.ndarray[Any, Any]:
             parts = [torch.empty_like(unit.shard) for _ in range(dist.get_world_size())]
             dist.all_gather(parts, unit.shard.detach())
             found.append(torch.cat(parts)[: sum(shape.numel() for shape in unit.shapes)].numpy())
-    if not found:
-        found = [value.reshape(-1).numpy() for value in model.state_dict().values()]
-    return np.concatenate(found)
+    with FullyShardedDataParallel.summon_full_params(model, writeback=False):
+        if not found:
+            found = [p.detach().reshape(-1).numpy() for p in model.parameters()]
+        return np.concatenate(found)
 
 
 def exact_weights(form: str) -> np.ndarray[Any, Any]:

@@ -173,3 +173,21 @@ def test_rank_0_alone_may_keep_the_optimizers_state() -> None:
             return len(FSDP.optim_state_dict(model, optimizer))
 
     assert launch(rank, 3) == [2, 0, 0]
+
+
+def test_summoned_parameters_may_be_written() -> None:
+    def rank() -> None:
+        model = wrapped()
+        with FSDP.summon_full_params(model):
+            for _, p in model.named_parameters():
+                p.data.fill_(2.0)
+        assert all((value == 2.0).all() for value in values(model).values())
+        with FSDP.summon_full_params(model, writeback=False):
+            for p in model.parameters():
+                p.data.fill_(3.0)
+        assert all((value == 2.0).all() for value in values(model).values())
+        model.apply(lambda m: m.weight.data.fill_(1.0) if isinstance(m, nn.Linear) else None)
+        assert (values(model)["last.weight"] == 1.0).all()
+
+    for size in (1, 2, 3):
+        launch(rank, size)

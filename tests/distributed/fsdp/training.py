@@ -10,6 +10,7 @@ import numpy as np
 import minitorch_dist as mt
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, optim
+from minitorch_dist.distributed.fsdp import FullyShardedDataParallel as FSDP
 
 BATCH = 120  # divisible by 1, 2, 3, 5, 8
 
@@ -71,8 +72,8 @@ def train(
 
 
 def values(model: Any) -> dict[str, Any]:
-    """The whole parameters, under their own names."""
-    return {name: value.cpu().numpy() for name, value in model.state_dict().items()}
+    with FSDP.summon_full_params(model, writeback=False):
+        return {name: p.detach().cpu().numpy().copy() for name, p in model.named_parameters()}
 
 
 def alone(**options: Any) -> dict[str, Any]:
