@@ -12,6 +12,7 @@ from typing import Any
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.journal import files
 from minitorch_dist.launching import (
+    callers,
     chance,
     collector,
     cores,
@@ -41,7 +42,7 @@ def run(
         around.enter_context(collector.shared(world_size))
         if clock is not SYSTEM:  # in virtual time one rank runs at a time
             around.enter_context(replacements.kept_out())
-            around.enter_context(standard_locks.given(called))
+            around.enter_context(standard_locks.given((called,), callers.is_users))
         around.enter_context(lines.whole_lines(world.place))
         return _run(called, world_size, transport, timeout, clock, sheet, limit)
 

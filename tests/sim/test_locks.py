@@ -7,7 +7,9 @@ import queue
 import subprocess
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock as TakenOut
 from typing import Any
@@ -25,10 +27,23 @@ US = 10**6  # picoseconds
 both = pytest.mark.parametrize("engine", ENGINES)
 
 
-AT_MODULE, AGAIN, CONDITION = threading.Lock(), threading.RLock(), threading.Condition()
+class Owner:
+    shared = threading.Lock()
+
+    def __init__(self, lock: Any) -> None:
+        self.lock = lock
+
+
+AT_MODULE, AGAIN = threading.Lock(), threading.RLock()
+LISTED, NAMED = [threading.Lock() for _ in range(2)], {"a": threading.RLock()}
+OWNER, CONDITION = Owner(threading.RLock()), threading.Condition()
 PLACES: dict[str, Callable[[], Any]] = {
     "of the module": lambda: AT_MODULE,
     "for many times": lambda: AGAIN,
+    "in a list": lambda: LISTED[1],
+    "in a dictionary": lambda: NAMED["a"],
+    "of a class": lambda: Owner.shared,
+    "of an object": lambda: OWNER.lock,
     "of a condition": lambda: CONDITION,
 }
 
@@ -84,14 +99,38 @@ def test_a_lock_of_the_closure_is_shared_by_the_ranks(make: Any, size: int, engi
 hidden_away = threading.RLock()
 
 
+@dataclass
+class Held:
+    lock: Any = field(default_factory=threading.RLock)
+
+
+KEYED: defaultdict[str, Any] = defaultdict(threading.RLock)
+OF_THE_RUN: list[Any] = []
+UNSEEN: dict[str, Callable[[], Any]] = {
+    "of a module that no function names": lambda: globals()["hidden" + "_away"],
+    "of a field": lambda: Held().lock,
+    "of a dictionary": lambda: KEYED["new"],
+}
+
+
 @both
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_a_lock_of_a_module_that_no_function_names(size: int, engine: str) -> None:
+@pytest.mark.parametrize("where", UNSEEN)
+def test_locks_to_which_no_function_leads(where: str, size: int, engine: str) -> None:
     """With greenlets all ranks are one thread of the system, by which a real RLock counts."""
+    OF_THE_RUN.clear()
+    KEYED.clear()
+
+    def program() -> None:
+        if dist.get_rank() == 0:
+            OF_THE_RUN.append(UNSEEN[where]())
+        dist.barrier()
+        hold(OF_THE_RUN[0])
+
     before = hidden_away
-    report = sim.run(lambda: hold(globals()["hidden" + "_away"]), size, engine=engine)
+    report = sim.run(program, size, engine=engine, net=sim.LogGP(0, 0, 0, 0))
     assert sorted(rank.time for rank in report.ranks) == [10 * US * (n + 1) for n in range(size)]
-    assert hidden_away is before
+    assert hidden_away is before and KEYED.default_factory is threading.RLock
 
 
 @both
@@ -399,11 +438,12 @@ def test_threads_outside_exclude_ranks_and_the_other_way_round() -> None:
 
 
 def test_names_and_locks_are_as_before() -> None:
-    lock = threading.Lock()
-    before = threading.Lock, threading.RLock, queue.SimpleQueue, AT_MODULE, lock
+    before = threading.Lock, threading.RLock, queue.SimpleQueue, [*LISTED], Owner.shared
     with pytest.raises(ZeroDivisionError):
-        sim.run(lambda: hold(AT_MODULE) or hold(lock) or 1 / 0, 2)  # type: ignore[func-returns-value]
-    assert before == (threading.Lock, threading.RLock, queue.SimpleQueue, AT_MODULE, lock)
+        sim.run(lambda: hold(LISTED[0]) or hold(Owner.shared) or 1 / 0, 2)  # type: ignore[func-returns-value]
+    assert before == (
+        threading.Lock, threading.RLock, queue.SimpleQueue, [*LISTED], Owner.shared
+    )  # fmt: skip
 
 
 class Slotted:
@@ -440,7 +480,7 @@ def test_a_lock_that_was_not_found_is_named(
         sim.run(program, 2, engine=engine)
     said = str(caught.value)
     assert "rank 1 stands still, at test_locks.py:" in said and words in said
-    assert "Make this one within that function" in said
+    assert "Make this one within the function" in said
     hidden.lock.release()  # now those who were left behind end, by themselves
     assert ended.wait(60)
     for thread in threading.enumerate():

@@ -63,6 +63,7 @@ def _words(running: SimThread, frame: FrameType) -> str:
     return (
         f"{who} stands still{deadlock.place(users)} ({_text(users)}), in a lock of the system. Of all ranks one runs "
         "at a time, so no other one can give it back. Locks of threading wait in virtual time if they are made "
-        "while the simulation runs, or stand in your modules or in the closure of the simulated function. Make "
-        "this one within that function. The threads of this run stay behind until the lock is given back"
+        "while the simulation runs. Those made before have to be found from its functions: by globals, closures, "
+        "lists, dictionaries or attributes of your own classes. Make this one within the function that is "
+        "simulated. The threads of this run stay behind until the lock is given back"
     )
