@@ -54,8 +54,8 @@ def launch(
     notebook is sent as its source). `timeout` is that of every operation (30 minutes). `journal` names a
     file in which to write down what the ranks do (see `distributed.journal`); by default the one that
     MINITORCH_DIST_JOURNAL names, if it does. `limit` is for the whole run, in seconds: afterwards it is
-    ended with OutOfTime, which says which ranks were not at their end. (In virtual time the clock has a limit of
-    its own; a thread that sleeps cannot be ended, and is left behind.)
+    ended with OutOfTime, which says where each rank stood. (In virtual time the clock has a limit of its
+    own; a thread that sleeps cannot be ended, and is left behind.)
     """
     if world_size < 1:
         raise ValueError(f"a world has at least one rank, but world_size is {world_size}")

@@ -42,10 +42,12 @@ class LaunchOrder(NamedTuple):
     timeout: timedelta
     random_state: generator.Generator
     journal: str
+    limit: float | None  # seconds of the whole run, which has begun
+    begun: int  # at this instant of the host's clock
     call: bytes  # pickled: the function with its arguments
 
 
-SYMPTOMS = (PeerLost, PeerFailed)  # of which others may tell more
+SYMPTOMS = (PeerLost, PeerFailed, limits.OutOfTime)  # of which others may tell more
 
 
 def run(
@@ -56,6 +58,7 @@ def run(
     if journal is not None:
         files.begin_anew(journal)
     where = "" if journal is None else str(journal)
+    begun = SYSTEM.now()
     call = sources.packed(called)
     drawn = job.draw()
     ours = job.here(world_size, value=drawn)
@@ -65,7 +68,9 @@ def run(
     try:
         state = generator.current()
         orders = [
-            LaunchOrder(rank, world_size, transport, store.port, timeout, state, where, call)
+            LaunchOrder(
+                rank, world_size, transport, store.port, timeout, state, where, limit, begun, call
+            )
             for rank in range(world_size)
         ]
         pool = ProcessPool(
@@ -94,10 +99,11 @@ def _collect(pool: ProcessPool, size: int, transport: str, limit: float | None) 
     failures: list[BaseException] = []
     waiting = set(range(size))
     deadline: Deadline | None = None  # from the first failure on
-    end = None if limit is None else SYSTEM.deadline(limit)
+    end = None if limit is None else SYSTEM.deadline(limit + limits.GRACE)
+    late: dict[int, str] = {}  # where ranks stood when the time was over
     while waiting and not (deadline is not None and deadline.is_over()):
-        if limit is not None and end is not None and end.is_over():
-            raise limits.OutOfTime(limit, sorted(waiting))
+        if end is not None and end.is_over():
+            break
         first = min(filter(None, (deadline, end)), key=lambda one: one.left() or 0.0, default=None)
         for rank in pool.news(None if first is None else first.left()):
             if rank not in waiting:
@@ -111,7 +117,10 @@ def _collect(pool: ProcessPool, size: int, transport: str, limit: float | None) 
                     ranks.RankFailed(f"the process {how} before it had a result {where}")
                 )
             elif report.result is None:
-                failures.append(_failure(report, where))
+                failure = _failure(report, where)
+                failures.append(failure)
+                if isinstance(failure, limits.OutOfTime):
+                    late[rank] = failure.where
             else:
                 results[rank] = pickle.loads(report.result)
             waiting.discard(rank)
@@ -120,6 +129,9 @@ def _collect(pool: ProcessPool, size: int, transport: str, limit: float | None) 
             raise causes[0]
         if failures and deadline is None:
             deadline = SYSTEM.deadline(HASTE)
+    if limit is not None and (late or (end is not None and end.is_over())):
+        stood = [None if rank in results else late.get(rank, "") for rank in range(size)]
+        raise limits.report(limit, stood)
     if failures:
         raise failures[0]
     return [results[rank] for rank in range(size)]
@@ -161,7 +173,8 @@ def _serve(order: LaunchOrder, at_end: ExitStack) -> Any:
     at_end.callback(ranks.end, place)
     at_end.enter_context(cores.shared(order.world_size))
     try:
-        return ranks.run(place, order.random_state, order.timeout, called)
+        with limits.alarmed(order.limit, order.begun):
+            return ranks.run(place, order.random_state, order.timeout, called)
     except Exception as error:
         bootstrap.confess(error)
         raise

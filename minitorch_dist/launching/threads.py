@@ -23,7 +23,7 @@ from minitorch_dist.launching import (
 )
 from minitorch_dist.multiprocessing import lines
 from minitorch_dist.tensors import generator
-from transports.clock import SYSTEM, Clock
+from transports.clock import SYSTEM, Clock, Deadline, Thread
 from transports.stores.store import HashStore
 
 
@@ -80,9 +80,8 @@ def _run(
     try:
         for thread in threads:
             thread.join(deadline.left())
-            if limit is not None and thread.is_alive() and not failures:
-                late = [rank for rank, each in enumerate(threads) if each.is_alive()]
-                raise limits.OutOfTime(limit, late)
+            if thread.is_alive() and not failures:
+                raise _out_of_time(deadline, threads)
     except limits.OutOfTime:
         end_others(places)
         for thread in threads:
@@ -98,6 +97,15 @@ def _run(
         error.add_note(f"(in rank {rank} of {world_size}, a thread over {transport})")
         raise error
     return results
+
+
+def _out_of_time(deadline: Deadline, threads: Sequence[Thread]) -> limits.OutOfTime:
+    found = limits.places_of(threads)
+    assert deadline.seconds is not None
+    return limits.report(
+        deadline.seconds,
+        [where if each.is_alive() else None for each, where in zip(threads, found, strict=True)],
+    )
 
 
 def end_others(places: Sequence[world.WorldScope]) -> None:

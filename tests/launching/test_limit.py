@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,8 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import launch, sim
-from minitorch_dist.launching.limit import OutOfTime
+from minitorch_dist.launching.limit import OutOfTime, alarmed, report
+from transports.clock import SYSTEM
 
 
 def nothing_comes() -> None:
@@ -21,10 +24,15 @@ def nothing_comes() -> None:
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_ranks_that_are_threads_are_named(size: int) -> None:
-    late = ", ".join(f"rank {rank}" for rank in range(size))
-    with pytest.raises(OutOfTime, match=rf"longer than the 0.05 s that .* their end: {late}\."):
-        launch(nothing_comes, size, limit=0.05)
+def test_ranks_that_are_threads_are_named_with_their_places(size: int) -> None:
+    """All of them, once the limit is long enough that all have begun."""
+    for limit in (0.05, 0.5, 5, 50):
+        with pytest.raises(OutOfTime, match=rf"longer than the {limit} s that") as caught:
+            launch(nothing_comes, size, limit=limit)
+        if len(re.findall(r"rank \d at test_limit.py:\d+", str(caught.value))) == size:
+            break
+    for rank in range(size):
+        assert re.search(rf"rank {rank} at test_limit.py:\d+", str(caught.value))
 
 
 @pytest.mark.slow
@@ -32,6 +40,37 @@ def test_ranks_that_are_threads_are_named(size: int) -> None:
 def test_ranks_that_are_processes_are_ended(transport: str) -> None:
     with pytest.raises(OutOfTime, match=r"Not at their end: rank 0.*, rank 1"):
         launch(nothing_comes, 2, transport, limit=1)
+
+
+def test_an_alarm_interrupts_what_a_rank_does() -> None:
+    with (
+        pytest.raises(OutOfTime, match=r"test_limit.py:\d+: the run took") as caught,
+        alarmed(0.01),
+    ):
+        SYSTEM.sleep(1000)
+    assert caught.value.where.startswith("test_limit.py:")
+    with alarmed(1000):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0  # nothing rings afterwards
+    with pytest.raises(OutOfTime), alarmed(5, begun=0):  # it began long ago
+        SYSTEM.sleep(1000)
+
+
+def test_an_alarm_is_told_though_interrupted_code_made_another_error_of_it() -> None:
+    """Python's own `Thread.start` does so, and numpy while it is imported."""
+    with pytest.raises(OutOfTime, match="the run took") as caught, alarmed(0.01):
+        try:
+            SYSTEM.sleep(1000)
+        finally:
+            {}.pop("a thread that has begun already")
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(KeyError), alarmed(1000):
+        {}.pop("an error of the program")
+
+
+def test_ranks_that_had_ended_are_not_named() -> None:
+    said = str(report(3, [None, "", "a.py:3"]))
+    assert "Not at their end: rank 1, rank 2 at a.py:3." in said
 
 
 @pytest.mark.parametrize("engine", ["threads", "auto"])
