@@ -7,6 +7,8 @@ backward pass, a byte per element.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from minitorch_dist.tensors import distributions
@@ -26,7 +28,17 @@ def dropout(input: T, p: float = 0.5, training: bool = True, inplace: bool = Fal
 
 
 def dropout2d(input: T, p: float = 0.5, training: bool = True, inplace: bool = False) -> T:
-    """Set each channel of (N, C, H, W) or (N, C, L) to zero with probability `p`."""
+    """Set each channel of (N, C, H, W) to zero with probability `p`.
+
+    Three axes are read as (N, C, L); of two each element is a channel, as in `dropout`, and a warning says so.
+    """
+    dims = input.array.ndim
+    if dims not in (3, 4):
+        warnings.warn(
+            f"dropout2d: Received a {dims}-D input to dropout2d, which is deprecated and will result in an "
+            "error in a future release. It forgets whole channels: take dropout instead.",
+            stacklevel=2,
+        )
     return _drop(input, p, training, inplace, 2)
 
 
