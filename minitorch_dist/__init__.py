@@ -45,8 +45,6 @@ from minitorch_dist.tensors.determinism import (
 from minitorch_dist.tensors.devices import (
     AcceleratorError as AcceleratorError,
     device as device,
-    get_default_device as get_default_device,
-    set_default_device as set_default_device,
 )
 from minitorch_dist.tensors.dtypes import (
     bfloat16 as bfloat16,
@@ -188,12 +186,8 @@ from minitorch_dist.tensors.ops.elementwise.rounding import (
     floor as floor,
     round as round,
     sign as sign,
-    trunc as trunc,
 )
 from minitorch_dist.tensors.ops.elementwise.trigonometry import (
-    acos as acos,
-    asin as asin,
-    atan as atan,
     cos as cos,
     sin as sin,
     tanh as tanh,

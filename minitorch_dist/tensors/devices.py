@@ -37,8 +37,6 @@ _HOW = (
 NO_ACCELERATOR: Final = f"Cannot access accelerator device when none is available. {_HOW}"
 NO_CUDA: Final = f"Torch not compiled with CUDA enabled. {_HOW}"
 
-_device = device  # for functions that have an argument of this name
-
 
 # ------------------------------------------------------------------------------------- their names
 
@@ -85,22 +83,10 @@ def _checked(index: int) -> int:
 # ---------------------------------------------------------------------------- where new tensors go
 
 
-def set_default_device(device: device | str | int | None) -> None:
-    """Where new tensors of this thread go from now on; None is the CPU."""
-    chosen = None if device is None else _device(device)
-    _defaults.set((chosen, *_defaults.get()[1:]))
-
-
-def get_default_device() -> device:
-    return resolve(None)
-
-
 def resolve(spec: str | int | device | None) -> device:
     """The device a tensor goes to; raises as a CPU-only torch does when it does not exist."""
     if spec is None:
         spec = _defaults.get()[-1]
-        if spec is None:
-            return CPU
     if spec is CPU:
         return CPU
     if not isinstance(spec, (str, int, device)) or isinstance(spec, bool):

@@ -116,16 +116,12 @@ class Tensor(TensorState):
     # trigonometry
     sin = trigonometry.sin
     cos = trigonometry.cos
-    asin = trigonometry.asin
-    acos = trigonometry.acos
-    atan = trigonometry.atan
     tanh = trigonometry.tanh
 
     # rounding
     abs = rounding.abs
     floor = rounding.floor
     ceil = rounding.ceil
-    trunc = rounding.trunc
     round = rounding.round
     sign = rounding.sign
 

@@ -38,7 +38,6 @@ EQUAL: list[Callable[[Any], Any]] = [
     lambda t: hash(t.device("cuda:1")) == hash(t.device("cuda", 1)),
     lambda t: t.device("mps"),
     lambda t: t.zeros(2, device="cpu:0").device,
-    lambda t: t.get_default_device(),
     lambda t: t.cuda.is_available(),
     lambda t: t.cuda.device_count(),
     lambda t: t.cuda.is_initialized(),

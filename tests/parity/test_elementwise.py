@@ -47,7 +47,6 @@ ANYWHERE = [
     "sigmoid",
     "sin",
     "cos",
-    "atan",
     "tanh",
     "square",
     "abs",
@@ -56,7 +55,6 @@ ANYWHERE = [
     "sign",
     "floor",
     "ceil",
-    "trunc",
     "round",
     "isnan",
     "isinf",
@@ -64,12 +62,7 @@ ANYWHERE = [
     "logical_not",
 ]
 POSITIVE = ["log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal"]
-WITHIN_ONE = ["asin", "acos"]
-UNARY = (
-    [(name, -3.0, 3.0) for name in ANYWHERE]
-    + [(name, 0.2, 5.0) for name in POSITIVE]
-    + [(name, -0.9, 0.9) for name in WITHIN_ONE]
-)
+UNARY = [(name, -3.0, 3.0) for name in ANYWHERE] + [(name, 0.2, 5.0) for name in POSITIVE]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

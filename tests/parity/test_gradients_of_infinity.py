@@ -53,7 +53,6 @@ PLAIN = [
     "sigmoid",
     "sin",
     "cos",
-    "atan",
     "tanh",
     "square",
     "abs",
@@ -61,7 +60,6 @@ PLAIN = [
     "sign",
     "floor",
     "ceil",
-    "trunc",
     "round",
     "log",
     "log2",
@@ -69,8 +67,6 @@ PLAIN = [
     "sqrt",
     "rsqrt",
     "reciprocal",
-    "asin",
-    "acos",
     "relu",
 ]
 LAYERS = [

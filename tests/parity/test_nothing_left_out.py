@@ -18,7 +18,7 @@ pytestmark = pytest.mark.parity
 # Names that torch has not, or that cannot be compared: exceptions of ours, switches of the process.
 OURS = {
     "AcceleratorError", "OutOfMemoryError", "SerializationError", "launch", "held_as", "RNNBase",
-    "set_default_device", "is_pinned",
+    "is_pinned",
     "companion",
 }  # fmt: skip
 

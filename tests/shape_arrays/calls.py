@@ -131,6 +131,7 @@ FLAT = len(GENERAL) - 3  # from here on
 OWN: dict[str, Arguments] = {
     "bmm": lambda m: (m.grad(m.side, 3, 4), m.grad(m.side, 4, 2)),
     "einsum": lambda m: ("bij,bjk->ik", m.grad(m.side, 3, 4), m.grad(m.side, 4, 2)),
+    "normal": lambda m: (0.0, 1.0, (m.side, 3)),
     "view_as_complex": lambda m: (m.grad(m.side, 2),),
     "view_as_real": lambda m: (m.grad().to(mtd.complex64),),
     "item": lambda m: (m.grad(1),),

@@ -14,11 +14,11 @@ ROOMS: Final[dict[str, Any]] = {
 # Left out of the walk: the reason, and the names.
 LEFT_OUT: Final = {
     "a switch of the process, which other tests look at": """
-        set_default_device set_default_dtype set_num_threads set_printoptions seed manual_seed
+        set_default_dtype set_num_threads set_printoptions seed manual_seed
         use_deterministic_algorithms set_float32_matmul_precision set_rng_state set_grad_enabled
     """,
     "it tells of the process, and takes no tensor": """
-        get_default_device get_default_dtype get_num_threads get_rng_state
+        get_default_dtype get_num_threads get_rng_state
         initial_seed get_float32_matmul_precision are_deterministic_algorithms_enabled
         is_grad_enabled is_inference_mode_enabled
     """,

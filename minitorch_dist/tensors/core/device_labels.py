@@ -73,5 +73,5 @@ parse: Callable[[object, object], tuple[str, int | None]] = _known_here
 CPU: Final = device("cpu")
 META: Final = device("meta")
 
-# The first entry is what set_default_device chose, the others are the `with` blocks around us.
-defaults: ContextVar[tuple[device | None, ...]] = ContextVar("default device", default=(None,))
+# The CPU, and the `with` blocks around us.
+defaults: ContextVar[tuple[device, ...]] = ContextVar("default device", default=(CPU,))

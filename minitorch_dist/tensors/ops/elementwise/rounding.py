@@ -33,11 +33,6 @@ def ceil(input: T) -> T:
     return _step(np.ceil, input, "CeilBackward0", "ceil_vml_cpu")
 
 
-def trunc(input: T) -> T:
-    """The integer parts: rounded towards zero"""
-    return _step(np.trunc, input, "TruncBackward0", "trunc_vml_cpu")
-
-
 def round(input: T) -> T:
     """The nearest integers, halves to even"""
     return _step(np.rint, input, "RoundBackward0", "round_vml_cpu")

@@ -8,7 +8,4 @@ from minitorch_dist.tensors.ops.elementwise.smooth import of_input, of_result
 
 sin = of_input("SinBackward0", np.sin, lambda g, x: g * np.cos(x), "The sine")
 cos = of_input("CosBackward0", np.cos, lambda g, x: g * -np.sin(x), "The cosine")
-asin = of_input("AsinBackward0", np.arcsin, lambda g, x: g / np.sqrt(1 - x * x), "The arc sine")
-acos = of_input("AcosBackward0", np.arccos, lambda g, x: -g / np.sqrt(1 - x * x), "The arc cosine")
-atan = of_input("AtanBackward0", np.arctan, lambda g, x: g / (1 + x * x), "The arc tangent")
 tanh = of_result("TanhBackward0", np.tanh, lambda g, y: g * (1 - y * y), "The hyperbolic tangent")

@@ -28,8 +28,10 @@ def dropout(input: T, p: float = 0.5, training: bool = True, inplace: bool = Fal
 
 
 def dropout2d(input: T, p: float = 0.5, training: bool = True, inplace: bool = False) -> T:
-    """Set each channel of (N, C, H, W) or (N, C, L) to zero with probability `p`. Of two axes each element is a
-    channel, as in `dropout`, and a warning says so."""
+    """Set each channel of (N, C, H, W) to zero with probability `p`.
+
+    Three axes are read as (N, C, L); of two each element is a channel, as in `dropout`, and a warning says so.
+    """
     dims = input.array.ndim
     if dims not in (3, 4):
         warnings.warn(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors import distributions
-from minitorch_dist.tensors.autograd.overwriting import Change, overwrite
-from minitorch_dist.tensors.core.base import T
-from minitorch_dist.tensors.core.views import check_writable
+from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.core.views import check_writable, write, wrote
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.making.random import bounded, check_floating, check_spread, source
@@ -20,8 +20,20 @@ from minitorch_dist.tensors.promotion import one_number
 
 def _fill(self: T, name: str, of: distributions.Transform, generator: Generator | None) -> T:
     x = self.array
-    drawn = distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of, x)
-    return overwrite(self, Change(name, lambda x: np.copyto(x, drawn), np.zeros_like, told=()))
+    return _store(
+        self,
+        name,
+        distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of, x),
+    )
+
+
+def _store(self: T, name: str, array: Array) -> T:
+    if self._requires_grad:
+        shape, dtype = array.shape, array.dtype
+        return write(self, record(array, name, (self, lambda g: np.zeros(shape, dtype, like=g))))
+    self.array[...] = array
+    wrote(self)
+    return self
 
 
 def uniform_(
