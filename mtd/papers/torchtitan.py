@@ -8,7 +8,7 @@ reserves for the arrays that the ledger enters, as torch's tools tell it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from minitorch_dist.distributed.schedules import choice
@@ -23,23 +23,15 @@ TABLE = {
     (8, "single"): (5762, 82.4), (8, "joined"): (6667, 77.0),
     (128, "single"): (5605, 67.0), (128, "joined"): (6514, 62.0),
 }  # fmt: skip
+CUT = partial(
+    TrainingLayout, 8, 8, shards=8, micro=4, checkpoint="full", reshards=False, ahead=True
+)
+WHOLE = TrainingLayout(8, shards=32, micro=16, checkpoint="full", ahead=True)
 LARGE = {
-    "70B, FSDP 32, TP 8": (
-        "llama3-70b",
-        TrainingLayout(8, shards=32, micro=16, checkpoint="full", ahead=True), 829, 71.9,
-    ),
-    "405B, FSDP 8, TP 8, PP 8, 1F1B": (
-        "llama3-405b",
-        TrainingLayout(8, 8, shards=8, micro=4, checkpoint="full", reshards=False, ahead=True), 100, 82.5,
-    ),
-    "405B, interleaved": (
-        "llama3-405b",
-        TrainingLayout(
-            8, 8, shards=8, micro=4, checkpoint="full", reshards=False, ahead=True, schedule="Interleaved1F1B",
-            stages=2,
-        ), 128, 72.7,
-    ),
-}  # fmt: skip
+    "70B, FSDP 32, TP 8": ("llama3-70b", WHOLE, 829, 71.9),
+    "405B, FSDP 8, TP 8, PP 8, 1F1B": ("llama3-405b", CUT(), 100, 82.5),
+    "405B, interleaved": ("llama3-405b", CUT(schedule="Interleaved1F1B", stages=2), 128, 72.7),
+}
 # Of the peak of bfloat16. Each is fitted on one row, since conversions weigh less where matrices are larger:
 FLOAT8 = 0.604  # 8 GPUs have their 8,532 tokens/s
 FLOAT8_LARGE = 0.747  # the model of 70B has its 829 tokens/s
@@ -71,12 +63,8 @@ def rows() -> Sequence[Row]:
         ours = measured(gpus, kernels)
         compiled = ", compiled" if kernels == "joined" else ""
         is_fitted = key == FITTED
-        found.append(
-            Row(
-                f"{gpus} GPUs{compiled}{' (fitted)' if is_fitted else ''}", tokens, ours[0],
-                0.01 if is_fitted else 0.1, "tokens/s",
-            )
-        )  # fmt: skip
+        what = f"{gpus} GPUs{compiled}{' (fitted)' if is_fitted else ''}"
+        found.append(Row(what, tokens, ours[0], 0.01 if is_fitted else 0.1, "tokens/s"))
         within = 0.08 if is_fitted else 0.07  # see docs/papers.md: 7.9 % below
         found.append(Row(f"{gpus} GPUs{compiled}, memory", memory, ours[1], within, "GiB"))
     return found

@@ -216,12 +216,12 @@ def test_simgrid_stands_beside_us_only_where_it_is(
 ) -> None:
     monkeypatch.setattr(sim, "SYSTEM_PYTHON", str(tmp_path / "none"))
     monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
-    assert sim.beside(4, 3) == []
+    assert list(sim.beside(4, 3)) == []
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho 42.5\n")
     python.chmod(0o700)
     monkeypatch.setattr(sim, "SYSTEM_PYTHON", str(python))
     (line,) = sim.beside(4, 3)
-    assert line().found == 42.5 and line().holds and "4 ranks" in line().what
+    assert line.found == 42.5 and line.holds and "4 ranks" in line.what
     python.write_text("#!/bin/sh\nexit 1\n")
-    assert sim.beside(4, 3) == []
+    assert list(sim.beside(4, 3)) == []

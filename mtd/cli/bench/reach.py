@@ -10,6 +10,7 @@ import multiprocessing
 import resource
 import sys
 import time
+from functools import partial
 from typing import NamedTuple
 
 from rich.console import Console
@@ -29,39 +30,23 @@ class Target(NamedTuple):
     model: str
     batch: int
     layout: TrainingLayout
-    device: str
-    net: str
+    gpus: tuple[str, str]  # their kind, and the network
     seconds: int
     memory: int
 
 
+H100, A100 = ("h100-sxm", "nvlink8+400G"), ("a100-80", "nvlink8+200G")  # on their networks
+INTERLEAVED = partial(
+    TrainingLayout, 8, checkpoint="full", schedule="Interleaved1F1B", stages=2, reshards=False
+)
 TARGETS = {
-    "8b": Target(
-        "llama3-8b", 256, TrainingLayout(shards=128, micro=2, checkpoint="selective"),
-        "h100-sxm", "nvlink8+400G", 30, 1024,
-    ),
-    "70b": Target(
-        "llama3-70b", 512, TrainingLayout(8, shards=32, checkpoint="full"),
-        "h100-sxm", "nvlink8+400G", 60, 4096,
-    ),
-    "175b": Target(
-        "gpt3-175b", 1536,
-        TrainingLayout(
-            8, 16, replicas=12, checkpoint="full", schedule="Interleaved1F1B", stages=2,
-            reshards=False,
-        ), "a100-80", "nvlink8+200G", 60, 4096,
-    ),
-    "1t": Target(
-        "megatron-1t", 3072,
-        TrainingLayout(
-            8, 64, replicas=6, checkpoint="full", schedule="Interleaved1F1B", stages=2,
-            reshards=False,
-        ), "a100-80", "nvlink8+200G", 120, 4096,
-    ),
+    "8b": Target("llama3-8b", 256, TrainingLayout(shards=128, micro=2, checkpoint="selective"), H100, 30, 1024),
+    "70b": Target("llama3-70b", 512, TrainingLayout(8, shards=32, checkpoint="full"), H100, 60, 4096),
+    "175b": Target("gpt3-175b", 1536, INTERLEAVED(16, replicas=12), A100, 60, 4096),
+    "1t": Target("megatron-1t", 3072, INTERLEAVED(64, replicas=6), A100, 120, 4096),
     "405b": Target(
         "llama3-405b", 2048,
-        TrainingLayout(8, 16, shards=2, replicas=64, checkpoint="selective", reshards=False),
-        "h100-sxm", "nvlink8+400G", 120, 4096,
+        TrainingLayout(8, 16, shards=2, replicas=64, checkpoint="selective", reshards=False), H100, 120, 4096,
     ),
 }  # fmt: skip
 
@@ -103,12 +88,12 @@ def reach(name: str) -> Reached:
     """Simulate it, in this process."""
     target = TARGETS[name]
     model = model_files.read(target.model).changed(batch=target.batch)
-    here = clusters.cluster(target.device, target.layout.ranks, target.net)
+    device, net = target.gpus
+    here = clusters.cluster(device, target.layout.ranks, net)
     report = search.whole_step(model, target.layout, here)
     used = resource.getrusage(resource.RUSAGE_SELF)
-    return Reached(
-        report.time / PICO, time.process_time(), used.ru_maxrss * 1024, report.folded.classes
-    )
+    spent, memory = time.process_time(), used.ru_maxrss * 1024
+    return Reached(report.time / PICO, spent, memory, report.folded.classes)
 
 
 if __name__ == "__main__":

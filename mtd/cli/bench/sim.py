@@ -11,8 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -165,58 +164,44 @@ IDLE_RANKS = "sim.run(lambda: sim.compute('1s'), 10_000)"  # all of them sleep a
 BUCKETS = [1000, 400, 2500, 2500, 2500, 2500, 2500, 2500, 1200, 600]  # elements
 
 
-def lines(scale: str) -> list[Callable[[], BenchRow]]:
-    ring = named("all_reduce", "ring")
-    net = uniform("5us", "100Gb/s")
+def rows(is_long: bool) -> Iterator[BenchRow]:
+    """Each is measured when it is asked for."""
+    ring, net = named("all_reduce", "ring"), uniform("5us", "100Gb/s")
     greenlet = "greenlet" if has_greenlets() else "threads"
-    short: list[Callable[[], BenchRow]] = [
-        lambda: BenchRow(
-            "a world of 8 starts and ends",
-            1000 * statistics.median(seconds(lambda: sim.run(nothing, 8)) for _ in range(20)), 3, "ms",
-        ),
-        lambda: BenchRow(
-            "ring all_reduce, 10,000 ranks, lockstep",
-            seconds(lambda: estimates.time_of(ring, 10_000, 40_000_000, net)), 1, "s",
-        ),
-        lambda: BenchRow(f"messages, {greenlet}, 64 ranks", rate(greenlet, 64, 504), 250_000, "/s", True),
-        lambda: BenchRow("messages, threads, 64 ranks", rate("threads", 64, 252), 50_000, "/s", True),
-        lambda: BenchRow(
-            f"messages within all_reduce, {greenlet}, 64 ranks", full_rate(greenlet, 64, 4), 50_000,
-            "/s", True,
-        ),
-        lambda: BenchRow("messages without bytes, 256 ranks", light_rate(256), 300_000, "/s", True),
-        lambda: BenchRow("a deadlock of 64 ranks is told", 1000 * deadlock(64), 50, "ms"),
-        lambda: BenchRow(
-            "ten all_reduces, 1,024 ranks run", seconds(lambda: sim.run(all_reduces, 1024, (BUCKETS,))),
-            1, "s",
-        ),
-    ]  # fmt: skip
-    long: list[Callable[[], BenchRow]] = [
-        lambda: BenchRow(
-            "ten all_reduces, 10,000 ranks run",
-            seconds(lambda: sim.run(all_reduces, 10_000, ([n // 10 for n in BUCKETS],))), 20, "s",
-        ),
-        lambda: BenchRow(
-            "ring all_reduce, 1,024 ranks on threads",
-            seconds(lambda: sim.run(all_reduces, 1024, ([1024], "ring"), engine="threads")), 30, "s",
-        ),
-        lambda: BenchRow("an all_reduce, 100,000 ranks run", in_a_process(MANY_RANKS)[0], 30, "s"),
-        lambda: BenchRow("memory of that", in_a_process(MANY_RANKS)[1], 2000, "MB"),
-        lambda: BenchRow("memory of 10,000 idle ranks", in_a_process(IDLE_RANKS)[1], 600, "MB"),
-    ]  # fmt: skip
-    if scale == "short":
-        return [*short, *beside(64, 126)]
-    far: list[Callable[[], BenchRow]] = [
-        lambda: BenchRow(f"messages, {greenlet}, 1,024 ranks", rate(greenlet, 1024, 64), None, "/s")
-    ]
-    return [*short, *beside(64, 126), *far, *beside(1024, 64), *long]
+    short = statistics.median(seconds(lambda: sim.run(nothing, 8)) for _ in range(20))
+    yield BenchRow("a world of 8 starts and ends", 1000 * short, 3, "ms")
+    paper = seconds(lambda: estimates.time_of(ring, 10_000, 40_000_000, net))
+    yield BenchRow("ring all_reduce, 10,000 ranks, lockstep", paper, 1, "s")
+    for engine, rounds, least in ((greenlet, 504, 250_000), ("threads", 252, 50_000)):
+        what = f"messages, {engine}, 64 ranks"
+        yield BenchRow(what, rate(engine, 64, rounds), least, "/s", True)
+    what = f"messages within all_reduce, {greenlet}, 64 ranks"
+    yield BenchRow(what, full_rate(greenlet, 64, 4), 50_000, "/s", True)
+    yield BenchRow("messages without bytes, 256 ranks", light_rate(256), 300_000, "/s", True)
+    yield BenchRow("a deadlock of 64 ranks is told", 1000 * deadlock(64), 50, "ms")
+    whole = seconds(lambda: sim.run(all_reduces, 1024, (BUCKETS,)))
+    yield BenchRow("ten all_reduces, 1,024 ranks run", whole, 1, "s")
+    yield from beside(64, 126)
+    if not is_long:
+        return
+    yield BenchRow(f"messages, {greenlet}, 1,024 ranks", rate(greenlet, 1024, 64), None, "/s")
+    yield from beside(1024, 64)
+    small = [n // 10 for n in BUCKETS]
+    whole = seconds(lambda: sim.run(all_reduces, 10_000, (small,)))
+    yield BenchRow("ten all_reduces, 10,000 ranks run", whole, 20, "s")
+    whole = seconds(lambda: sim.run(all_reduces, 1024, ([1024], "ring"), engine="threads"))
+    yield BenchRow("ring all_reduce, 1,024 ranks on threads", whole, 30, "s")
+    taken, memory = in_a_process(MANY_RANKS)
+    yield BenchRow("an all_reduce, 100,000 ranks run", taken, 30, "s")
+    yield BenchRow("memory of that", memory, 2000, "MB")
+    yield BenchRow("memory of 10,000 idle ranks", in_a_process(IDLE_RANKS)[1], 600, "MB")
 
 
-def beside(ranks: int, rounds: int) -> list[Callable[[], BenchRow]]:
+def beside(ranks: int, rounds: int) -> Iterator[BenchRow]:
     """The same work in SimGrid, if it is here."""
     found = simgrid_rate(ranks, rounds)
-    what = f"messages, SimGrid's actors (Python), {ranks:,} ranks"
-    return [] if found is None else [lambda: BenchRow(what, found, None, "/s")]
+    if found is not None:
+        yield BenchRow(f"messages, SimGrid's actors (Python), {ranks:,} ranks", found, None, "/s")
 
 
 def simgrid_rate(ranks: int, rounds: int) -> float | None:
@@ -231,7 +216,6 @@ def simgrid_rate(ranks: int, rounds: int) -> float | None:
     return None
 
 
-@cache
 def in_a_process(statement: str) -> tuple[float, float]:
     """Seconds of the processor that a statement takes in a fresh process, and MB at the process's peak."""
     program = (
@@ -242,10 +226,8 @@ def in_a_process(statement: str) -> tuple[float, float]:
         "said = open('/proc/self/status').read();"  # maxrss would count the parent's, too
         "print(taken, int(said.split('VmHWM:')[1].split()[0]) * 1024 / 1e6)"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    taken, memory = map(float, said.stdout.split())
+    said = subprocess.check_output([sys.executable, "-c", program], text=True)
+    taken, memory = map(float, said.split())
     return taken, memory
 
 
@@ -258,8 +240,7 @@ def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
     table = page.table("", "found", "target", "")
     holds = True
-    for line in lines("long" if options.long else "short"):
-        found = line()
+    for found in rows(options.long):
         holds = holds and found.holds
         sign = "≥" if found.is_rate else "≤"
         table.add_row(
