@@ -244,9 +244,9 @@ def _check(
     fits = x.shape[-dims - 1] == inputs
     if not divisible or not fits or (bias is not None and bias.array.shape != (outputs,)):
         raise RuntimeError(
-            f"Given groups={groups}, {name} and weight of size {list(w.shape)}, expected weight to be divisible by "
-            f"{groups} at dimension 0, input{list(x.shape)} to have {inputs} channels, and bias to have {outputs} "
-            f"elements, but got {None if bias is None else list(bias.array.shape)} as bias"
+            f"{name}() does not take input{list(x.shape)} with weight of size {list(w.shape)} and groups={groups}: "
+            f"expected weight to be divisible by {groups} at dimension 0, and input to have {inputs} channels. "
+            f"Expected bias to have {outputs} elements; it has {None if bias is None else list(bias.array.shape)}"
         )
     if bias is not None and bias.array.dtype != x.dtype:
         raise RuntimeError(
