@@ -154,16 +154,12 @@ class Future(Generic[T]):
             try:
                 callback(done)
             except Exception:
-                logging.getLogger(__name__).exception(
-                    "Got the following error when running the callback:"
-                )
+                logging.getLogger(__name__).exception("Got the following error when running the callback:")
 
         self._when_done(run)
 
     def __getstate__(self) -> Any:
-        raise RuntimeError(
-            "Can not pickle torch.futures.Future: its value arrives in this process only"
-        )
+        raise RuntimeError("Can not pickle torch.futures.Future: its value arrives in this process only")
 
     def __repr__(self) -> str:
         if self._state is _ERROR:
@@ -208,6 +204,4 @@ def _check(futures: Any) -> None:
         raise TypeError(f"expected a list of Futures, but got {type(futures).__name__}")
     for number, future in enumerate(futures):
         if not isinstance(future, Future):
-            raise TypeError(
-                f"expected a list of Futures, but entry {number} is a {type(future).__name__}"
-            )
+            raise TypeError(f"expected a list of Futures, but entry {number} is a {type(future).__name__}")

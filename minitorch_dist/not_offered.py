@@ -94,7 +94,7 @@ INSTEAD: Final = {
     "utils.tensorboard": "The package tensorboardX has a SummaryWriter, which takes numbers and arrays.",
     "utils.viz": "Take `profiler.profile` with `profile_memory=True`.",
     "xpu": _DEVICES,
-}  # fmt: skip
+}
 
 
 # The command, the course and the planner stand in a package beside the library. Python asks for the package of a module first.
@@ -195,9 +195,7 @@ class Gone:
         self.name = name
 
     def __get__(self, instance: object, owner: type) -> Any:
-        raise AttributeError(
-            f"{owner.__name__!r} has no attribute {self.name!r}. {LEFT}", name=self.name
-        )
+        raise AttributeError(f"{owner.__name__!r} has no attribute {self.name!r}. {LEFT}", name=self.name)
 
 
 def tells_what_is_gone(cls: type[C]) -> type[C]:
@@ -215,9 +213,7 @@ def no_attribute(self: object, name: str) -> AttributeError:
         return AttributeError(
             f"{type(self).__name__!r} has no attribute {name!r}. {LEFT}", name=name, obj=self
         )
-    return AttributeError(
-        f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
-    )
+    return AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
 
 def guard(namespace: dict[str, Any], opened: Mapping[str, str] | None = None) -> None:

@@ -58,9 +58,7 @@ class Normalize:
             raise TypeError(f"img should be Tensor Image. Got {type(image)}")
         if image.array.dtype.kind in "iub":
             raise TypeError(f"Input tensor should be a float tensor. Got {image.dtype}.")
-        mean, std = (
-            np.asarray(v, image.array.dtype).reshape(-1, 1, 1) for v in (self.mean, self.std)
-        )
+        mean, std = (np.asarray(v, image.array.dtype).reshape(-1, 1, 1) for v in (self.mean, self.std))
         made: Tensor = from_numpy((image.array - mean) / std)
         return made
 

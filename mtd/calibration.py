@@ -120,9 +120,7 @@ class Fit(NamedTuple):
         chance = np.random.default_rng(0)
         centres = [each.time(collective, algorithm, size, nbytes) for each in self.draws]
         spread = np.exp(chance.choice(self.scatter, (len(centres), 20)))
-        low, high = np.quantile(
-            np.array(centres)[:, None] * spread, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-        )
+        low, high = np.quantile(np.array(centres)[:, None] * spread, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         return Interval(round(time), round(min(low, time)), round(max(high, time)))
 
     def about(self) -> dict[str, Any]:
@@ -238,9 +236,7 @@ def fit_all(measured: Measured) -> Fit:
     costs = _costs(measured)
     chance = np.random.default_rng(0)
     draws = tuple(_costs(measured.again(chance)) for _ in range(DRAWS))
-    pairs = [
-        (span, costs.latency + n * costs.per_byte) for n, s in measured.trips.items() for span in s
-    ]
+    pairs = [(span, costs.latency + n * costs.per_byte) for n, s in measured.trips.items() for span in s]
     for (ranks, nbytes), spans in measured.shifts.items():
         expected = (costs.latency + nbytes * costs.per_byte) * max(1.0, ranks / costs.cores)
         pairs += [(span, expected) for span in spans]
@@ -329,9 +325,7 @@ class Check(NamedTuple):
     nbytes: int
     predicted: int
     measured: int
-    low: int | None = (
-        None  # of the interval; None where nothing is known about the network's errors
-    )
+    low: int | None = None  # of the interval; None where nothing is known about the network's errors
     high: int | None = None
 
     @property

@@ -60,9 +60,7 @@ def fit(times: Mapping[int, float], launch: float) -> Curve:
     return Curve(float(1 / height), float(slope / height))
 
 
-def measure(
-    sizes: Sequence[int] = SIZES, repeats: int = REPEATS, copied: int = COPIED
-) -> Device:  # fmt: skip
+def measure(sizes: Sequence[int] = SIZES, repeats: int = REPEATS, copied: int = COPIED) -> Device:
     """This machine, with one thread of its own. It takes some seconds."""
     with grad_modes.no_grad():
         one = torch.ones(1)

@@ -46,9 +46,7 @@ def estimate(
     return Estimate(schedule, bill.rounds, bill.messages, bill.max_sent, time, bound)
 
 
-def least_time(
-    collective: str, size: int, nbytes: int, net: Topology | Network, adding: int = 0
-) -> int:
+def least_time(collective: str, size: int, nbytes: int, net: Topology | Network, adding: int = 0) -> int:
     """The time that no schedule can beat there, in picoseconds."""
     net = network_of(net).topology
     if size > 1 and isinstance(net, TwoLevel) and net.nic == "per_gpu":
@@ -56,9 +54,7 @@ def least_time(
     return bounds.least_time(collective, size, nbytes, fastest(net, size, adding))
 
 
-def time_of(
-    schedule: Schedule, size: int, nbytes: int, net: Topology | Network, adding: int = 0
-) -> int:
+def time_of(schedule: Schedule, size: int, nbytes: int, net: Topology | Network, adding: int = 0) -> int:
     """Picoseconds until the last rank is done."""
     network = network_of(net)
     topologies.check(network.topology, size)
@@ -74,9 +70,7 @@ def time_of(
     return int(lockstep.move(schedule, sizes, wires, zeros, zeros, zeros).clock.max())
 
 
-def message_by_message(
-    schedule: Schedule, size: int, nbytes: int, network: Network, adding: int
-) -> int:
+def message_by_message(schedule: Schedule, size: int, nbytes: int, network: Network, adding: int) -> int:
     """The same where messages meet at ports and links that are shared: each passes the network."""
     medium, times = Medium(VirtualClock(), network), payloadless.Past()
     medium.times = times

@@ -92,8 +92,7 @@ class Agent:
         self.rref, self.options = rpc.RRef(self), options
         shares = [list(range(options.walkers))[o :: len(observers)] for o in range(len(observers))]
         self.observers = [
-            rpc.remote(name, Observer, args=(share,))
-            for name, share in zip(observers, shares, strict=True)
+            rpc.remote(name, Observer, args=(share,)) for name, share in zip(observers, shares, strict=True)
         ]
 
     def select_actions(self, states, draws):

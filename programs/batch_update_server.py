@@ -73,9 +73,7 @@ def train(trainer, trainers, ps_rref, options):
                 parameter.copy_(value)
         some = slice(step * options.batch_size, (step + 1) * options.batch_size)
         model.zero_grad()
-        loss = F.cross_entropy(
-            model(torch.from_numpy(images[some])), torch.from_numpy(labels[some])
-        )
+        loss = F.cross_entropy(model(torch.from_numpy(images[some])), torch.from_numpy(labels[some]))
         loss.backward()
         losses.append(loss.item())
         new = rpc.rpc_sync(

@@ -93,9 +93,7 @@ def parser():
         lambda o: o.batch_size % o.world_size == 0,
         "--batch_size must be a multiple of --world_size, so that all ranks have equal shares",
     )
-    made.demand(
-        lambda o: o.train_size >= o.batch_size, "--train_size must be at least --batch_size"
-    )
+    made.demand(lambda o: o.train_size >= o.batch_size, "--train_size must be at least --batch_size")
     for name, default in (("steps", 300), ("train_size", 2000), ("batch_size", 32), ("width", 16)):
         made.add_argument(f"--{name}", type=count, default=default)
     made.add_argument("--z", type=count, default=16, help="how many random numbers make a picture")

@@ -76,9 +76,7 @@ def demo_basic(rank, world_size, options):
     if rank == 0:
         for step, value in enumerate(losses):
             print(f"step {step} loss {value:.6f}")
-    print(
-        f"rank {rank} of {world_size} on {device}: first weight {model.net1.weight[0, 0].item():.6f}"
-    )
+    print(f"rank {rank} of {world_size} on {device}: first weight {model.net1.weight[0, 0].item():.6f}")
     cleanup()
     return losses
 

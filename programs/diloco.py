@@ -44,9 +44,7 @@ class DiLoCo:
 
 def train(rank, world_size, options):
     dist.init_process_group("gloo", rank=rank, world_size=world_size)
-    images, labels = (
-        torch.from_numpy(a[rank::world_size].copy()) for a in digits(options.train_size)
-    )
+    images, labels = (torch.from_numpy(a[rank::world_size].copy()) for a in digits(options.train_size))
     model = alike(network(options.hidden))
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.lr)
     diloco = DiLoCo(model, options.outer_lr, options.momentum)

@@ -50,9 +50,7 @@ def average_gradients(model):
     size = dist.get_world_size()
     with torch.no_grad():
         for name, param in model.named_parameters():
-            assert param.grad is not None, (
-                f"{name} has no gradient: is it used in the forward pass?"
-            )
+            assert param.grad is not None, f"{name} has no gradient: is it used in the forward pass?"
             dist.all_reduce(param.grad, op=dist.ReduceOp.SUM)
             param.grad /= size
 

@@ -104,9 +104,7 @@ TENSOR_PLAN = {
 def stage_of(mesh, options):
     """The layers of this rank's stage, and of their weights its share."""
     context = mesh.get_group("context")
-    layers = [
-        Block(options.width, options.heads, options.length, context) for _ in range(options.layers)
-    ]
+    layers = [Block(options.width, options.heads, options.length, context) for _ in range(options.layers)]
     whole = alike(
         nn.Sequential(
             nn.Embedding(len(LETTERS), options.width), *layers,
@@ -147,9 +145,7 @@ def train(rank, world_size, options):
     stage, row, column, head = mesh.get_coordinate()
     is_last = stage == options.pipeline - 1
     part = stage_of(mesh, options)
-    pipe = PipelineStage(
-        part, stage, options.pipeline, torch.device("cpu"), group=mesh.get_group("pipeline")
-    )
+    pipe = PipelineStage(part, stage, options.pipeline, torch.device("cpu"), group=mesh.get_group("pipeline"))
     schedule = Schedule1F1B(pipe, options.microbatches, loss_fn=loss_of)
     optimizer = torch.optim.AdamW(part.parameters(), lr=options.lr)
     draw, losses = np.random.default_rng(0), []
@@ -180,9 +176,7 @@ def train(rank, world_size, options):
             print(*curve(losses, "the loss"), sep="\n")
             print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}; letters, and what it took for them:")
             print(*(repr("".join(LETTERS[n] for n in line.tolist())) for line in lines), sep="\n")
-            print(
-                f"{mesh.shape} ranks; one keeps {int(kept.min())} to {int(kept.max())} parameters"
-            )
+            print(f"{mesh.shape} ranks; one keeps {int(kept.min())} to {int(kept.max())} parameters")
     dist.destroy_process_group()
     return losses
 

@@ -239,9 +239,7 @@ def run(rank, world_size, options):
         f"worker{rank}" if rank else "master",
         rank=rank,
         world_size=world_size,
-        rpc_backend_options=rpc.TensorPipeRpcBackendOptions(
-            num_worker_threads=128, rpc_timeout=300
-        ),
+        rpc_backend_options=rpc.TensorPipeRpcBackendOptions(num_worker_threads=128, rpc_timeout=300),
     )
     rows = []
     if rank == 0:

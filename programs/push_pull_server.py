@@ -115,9 +115,7 @@ def train(worker, servers, keys, options):
                     parameters[key].copy_(value)
         some = slice(step * options.batch_size, (step + 1) * options.batch_size)
         model.zero_grad()
-        loss = F.cross_entropy(
-            model(torch.from_numpy(images[some])), torch.from_numpy(labels[some])
-        )
+        loss = F.cross_entropy(model(torch.from_numpy(images[some])), torch.from_numpy(labels[some]))
         loss.backward()
         compute(0.010)
         if worker == 0 and options.straggler:
@@ -152,16 +150,12 @@ def run_master(world_size, options):
     print(f"{options.mode}: {time.time() - begun:.2f} s")
     print("worker   first loss   last loss   done after   waited   lead seen")
     for w, (losses, took, waited, ahead) in enumerate(results):
-        print(
-            f"{w:6}   {losses[0]:10.6f}   {losses[-1]:9.6f}   {took:8.2f} s   {waited:4.2f} s   {ahead:9}"
-        )
+        print(f"{w:6}   {losses[0]:10.6f}   {losses[-1]:9.6f}   {took:8.2f} s   {waited:4.2f} s   {ahead:9}")
     return results
 
 
 def run(rank, world_size, options):
-    role = (
-        f"server_{rank - 1}" if rank <= options.servers else f"worker_{rank - 1 - options.servers}"
-    )
+    role = f"server_{rank - 1}" if rank <= options.servers else f"worker_{rank - 1 - options.servers}"
     rpc.init_rpc(role if rank else "master", rank=rank, world_size=world_size)
     results = run_master(world_size, options) if rank == 0 else None
     rpc.shutdown()

@@ -183,9 +183,7 @@ class TrainerNet(nn.Module):
         return remote_method(ParameterServer.get_param_rrefs, self.param_server_rref)
 
     def forward(self, x):
-        return remote_method(
-            ParameterServer.forward, self.param_server_rref, x, training=self.training
-        )
+        return remote_method(ParameterServer.forward, self.param_server_rref, x, training=self.training)
 
 
 def batches(images, labels, size):
@@ -210,9 +208,7 @@ def run_training_loop(rank, world_size, options):
                 loss = F.nll_loss(net(data), target)
                 dist_autograd.backward(cid, [loss])
                 if i == epoch == 0:
-                    grads = remote_method(
-                        ParameterServer.get_dist_gradients, net.param_server_rref, cid
-                    )
+                    grads = remote_method(ParameterServer.get_dist_gradients, net.param_server_rref, cid)
                     assert grads, "the backward pass left no gradients on the server"
                 opt.step(cid)
             my_turn.rpc_sync().give()

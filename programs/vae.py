@@ -67,9 +67,7 @@ def train(rank, world_size, options):
         losses.append(mean.item())
     if rank == 0:
         print(*curve(losses, "the loss"), sep="\n")
-        print(
-            f"loss {losses[0]:.2f} -> {losses[-1]:.2f}; digits, the same from the decoder, and new ones:"
-        )
+        print(f"loss {losses[0]:.2f} -> {losses[-1]:.2f}; digits, the same from the decoder, and new ones:")
         with torch.no_grad():
             again = model(pixels[:6], torch.zeros(6, options.dimensions))[0]
             new = model.decode(torch.from_numpy(noise(7, 6, options.dimensions)))

@@ -21,9 +21,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-hypothesis.settings.register_profile(
-    "ci", derandomize=True, deadline=None, max_examples=50, print_blob=True
-)
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50, print_blob=True)
 hypothesis.settings.register_profile("deep", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

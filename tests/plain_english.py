@@ -38,7 +38,7 @@ FAULTS = {
         rf"(?! (?:done|not|as|what|so)\b)|here (?:stands?|comes?|lies?|goes|follows?)\b|had (?:it|he|they|the \w+) ",
         re.I,
     ),
-}  # fmt: skip
+}
 ANYWHERE = {
     "has a free who": re.compile(r"\b(?:for|to|by|from|than|with|let|lets|tell|tells|as) who(?:ever)?\b(?! (?:else|is who))", re.I),
     "has a free whom": re.compile(r"\b(?:for|to|by|from|of|with|whose) whom (?:it|they|this|that)\b", re.I),
@@ -101,9 +101,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
             fenced = not fenced
         bare = line.strip()
         is_code = (
-            fenced
-            or bare.startswith("```")
-            or (line.startswith("    ") and after_blank and not in_list)
+            fenced or bare.startswith("```") or (line.startswith("    ") and after_blank and not in_list)
         )
         item = re.match(r"\s*(?:[-*]|\d+\.) ", line)
         cut = not bare or is_code or item or bare.startswith(("#", "|", "!["))
@@ -195,9 +193,7 @@ def comments(text: str) -> Iterator[tuple[int, str]]:
 def in_comments(path: Path) -> Iterator[Finding]:
     """Comments that begin with a free who or what; their other faults are left out."""
     for line, comment in comments(path.read_text("utf-8")):
-        yield from (
-            finding for finding in in_text(path, comment, line) if finding.fault == FREE_BEGINNING
-        )
+        yield from (finding for finding in in_text(path, comment, line) if finding.fault == FREE_BEGINNING)
 
 
 def in_file(path: Path) -> list[Finding]:

@@ -11,9 +11,7 @@ Array = np.ndarray[Any, Any]
 
 
 def shapes(min_dims: int = 0, max_dims: int = 4, min_side: int = 0, max_side: int = 5) -> Any:
-    return st.lists(st.integers(min_side, max_side), min_size=min_dims, max_size=max_dims).map(
-        tuple
-    )
+    return st.lists(st.integers(min_side, max_side), min_size=min_dims, max_size=max_dims).map(tuple)
 
 
 @st.composite
@@ -51,9 +49,7 @@ def arrays(
         if dtype.kind == "b":
             return rng.integers(0, 2, n).astype(bool)
         if dtype.kind in "iu":
-            return rng.integers(max(low, 0) if dtype.kind == "u" else low, high + 1, n).astype(
-                dtype
-            )
+            return rng.integers(max(low, 0) if dtype.kind == "u" else low, high + 1, n).astype(dtype)
         return rng.uniform(low, high, n).astype(dtype)
 
     if layout == "transposed":

@@ -95,17 +95,13 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("value", ["0", "-3", "many"])
-def test_the_demo_refuses_sizes_that_make_no_sense(
-    value: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_refuses_sizes_that_make_no_sense(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["demo", "--size", value])
     assert "--size" in capsys.readouterr().err
 
 
-def test_the_demo_names_a_command_that_a_shell_finds(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_demo_names_a_command_that_a_shell_finds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv" / "bin" / "mtd")])
@@ -135,9 +131,7 @@ def test_the_demo_trains_on_two_wires_and_draws_a_page(
 
 
 @pytest.mark.slow
-def test_the_same_seed_shows_the_same_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_seed_shows_the_same_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pages = []
     for _ in range(2):
         main([*DEMO, "--seed", "3", "--ranks", "2", "--picture", str(tmp_path / "demo.html")])
@@ -223,9 +217,7 @@ def test_what_a_broker_is_called_and_where_ranks_meet() -> None:
     with pytest.raises(ValueError, match="names no broker"):
         comm_brokers.title("mqtt://")
     one, other = (comm_brokers.meeting("mqtt://me:pass@there:99/job?tls=1") for _ in "ab")
-    assert (
-        one != other and one.startswith("mqtt://me:pass@there:99/job-") and one.endswith("?tls=1")
-    )
+    assert one != other and one.startswith("mqtt://me:pass@there:99/job-") and one.endswith("?tls=1")
 
 
 @pytest.mark.slow

@@ -31,9 +31,7 @@ def f(a: int) -> str:
 def test_blank_lines_comments_and_docstrings_do_not_count() -> None:
     # x = 1; def; return (; "a text"; the two lines of the long text; )
     assert code_lines(MODULE) == 7
-    assert (
-        code_lines("") == code_lines("# nothing\n\n") == code_lines('"""Only a docstring."""') == 0
-    )
+    assert code_lines("") == code_lines("# nothing\n\n") == code_lines('"""Only a docstring."""') == 0
 
 
 def test_the_command_adds_all_packages_up(

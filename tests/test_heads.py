@@ -72,9 +72,7 @@ def test_the_tensors_stand_lowest_first() -> None:
             if isinstance(line, ast.ImportFrom) and line.module == "minitorch_dist.tensors":
                 imported = [alias.name for alias in line.names]
             elif isinstance(line, ast.ImportFrom):
-                imported = (
-                    (line.module or "").removeprefix("minitorch_dist.tensors.").split(".")[:1]
-                )
+                imported = (line.module or "").removeprefix("minitorch_dist.tensors.").split(".")[:1]
             else:
                 continue
             above = set(order[number:])

@@ -56,9 +56,7 @@ def test_objects_tell_of_attributes_that_are_gone_and_may_have_them_of_their_own
 def test_a_name_whose_work_another_one_does_names_it(name: str) -> None:
     owner, _, gone = name.rpartition(".")
     instead = not_offered.DONE_BY[name]
-    with pytest.raises(
-        AttributeError, match=rf"no attribute '{gone}'. Take `{re.escape(instead)}`"
-    ):
+    with pytest.raises(AttributeError, match=rf"no attribute '{gone}'. Take `{re.escape(instead)}`"):
         getattr(place(owner), gone)
     module, _, there = instead.rpartition(".")
     assert hasattr(importlib.import_module(module), there)

@@ -98,9 +98,7 @@ def test_pages_name_files_that_are_there() -> None:
 
 
 def test_the_glossary_is_in_order_and_in_plain_sentences() -> None:
-    rows = re.findall(
-        r"^\| ([^|]+) \| ([^|]+) \|$", (DOCS / "glossary.md").read_text("utf-8"), re.M
-    )
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", (DOCS / "glossary.md").read_text("utf-8"), re.M)
     rows = [row for row in rows if row[0] != "word"]
     greek = [word for word, _ in rows if word[0] in "αβγ"]
     words = [word for word, _ in rows[len(greek) :]]
@@ -123,9 +121,7 @@ OTHERWISE = {
 def test_the_course_links_each_word_of_the_glossary_where_it_is_introduced() -> None:
     """A word that a lesson stresses, for the first time in the course, and that the glossary has."""
     heads = re.findall(r"^\| ([^|]+?) \|", (DOCS / "glossary.md").read_text("utf-8"), re.M)
-    known = {
-        word.strip().lower() for head in heads for word in re.sub(r"\(.*?\)", "", head).split(",")
-    }
+    known = {word.strip().lower() for head in heads for word in re.sub(r"\(.*?\)", "", head).split(",")}
     met: set[str] = set()
     for one in all_lessons():
         text = re.sub(r"```.*?```", "", one.text, flags=re.S)

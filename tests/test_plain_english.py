@@ -45,9 +45,7 @@ def test_sentences_are_plain(name: str) -> None:
     paths = [path for path in files([name]) if path not in LEFT_OUT]
     assert paths
     findings = [finding for path in paths for finding in in_file(path)]
-    assert [
-        str(finding) for finding in findings if not finding.sentence.startswith(LEFT_AS_IT_IS)
-    ] == []
+    assert [str(finding) for finding in findings if not finding.sentence.startswith(LEFT_AS_IT_IS)] == []
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,7 @@ def test_the_example_runs_under_torch(tmp_path: Path) -> None:
         said, errors = rank.communicate(timeout=300)
         # torch's gloo aborts now and then when it is taken down, after the work: one run in ten here
         aborted = (
-            rank.returncode == -signal.SIGABRT
-            and "terminate called without an active exception" in errors
+            rank.returncode == -signal.SIGABRT and "terminate called without an active exception" in errors
         )
         assert rank.returncode == 0 or aborted, errors
         loss = re.search(rf"rank {number} of 4: loss (\d\.\d{{4}})", said)

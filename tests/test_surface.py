@@ -98,9 +98,7 @@ def exists(path: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    "table", [TENSOR, NN, VISION, PARALLEL], ids=["tensor", "nn", "vision", "parallel"]
-)
+@pytest.mark.parametrize("table", [TENSOR, NN, VISION, PARALLEL], ids=["tensor", "nn", "vision", "parallel"])
 def test_no_name_of_the_tables_is_missing(table: str) -> None:
     missing = [name for name in table.split() if not exists(name)]
     assert missing == []

@@ -23,9 +23,7 @@ def words(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("columns", [20, 40, 60, 80])
-@pytest.mark.parametrize(
-    "command", ["simulate all_reduce --ranks 3", "papers bounded_delay", "museum 13"]
-)
+@pytest.mark.parametrize("command", ["simulate all_reduce --ranks 3", "papers bounded_delay", "museum 13"])
 def test_a_narrow_terminal_shows_every_figure(
     command: str, columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,9 +53,7 @@ def test_lines_are_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command", ["simulate all_reduce --ranks 3", "museum 13", "game network --par"]
-)
+@pytest.mark.parametrize("command", ["simulate all_reduce --ranks 3", "museum 13", "game network --par"])
 def test_a_terminal_without_letters_is_written_to_in_ascii(command: str, tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "mtd", *command.split()], env={**os.environ, **BARE},

@@ -27,19 +27,13 @@ def test_t1_a_forward_of_one_argument_refuses_two() -> None:
 def test_t3_a_step_between_forward_and_backward_is_an_error_that_says_what_was_written() -> None:
     model = models.ConvNet().eval()
     optimizer = optim.SGD(model.parameters(), lr=0.1)
-    first, second = (
-        F.nll_loss(model(torch.randn(2, 1, 28, 28)), torch.tensor([1, 2])) for _ in "ab"
-    )
+    first, second = (F.nll_loss(model(torch.randn(2, 1, 28, 28)), torch.tensor([1, 2])) for _ in "ab")
     first.backward()
     optimizer.step()
     with pytest.raises(RuntimeError, match="modified by an inplace operation") as caught:
         second.backward()
     text = str(caught.value)
-    assert (
-        "torch.FloatTensor [10, 128]" in text
-        and "is at version" in text
-        and "expected version" in text
-    )
+    assert "torch.FloatTensor [10, 128]" in text and "is at version" in text and "expected version" in text
 
 
 def test_t4_channel_dropout_on_a_matrix_warns_and_drops_elements() -> None:
@@ -63,9 +57,7 @@ def test_t5_split_takes_a_size_and_not_a_number_of_pieces() -> None:
 def test_t8_without_devices_torch_refuses_and_so_do_we(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MINITORCH_DIST_DEVICES", raising=False)
     assert not cuda.is_available() and cuda.device_count() == 0
-    with pytest.raises(
-        RuntimeError, match="Cannot access accelerator device when none is available"
-    ):
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
         nn.Linear(2, 2).to(0)
     with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
         torch.zeros(1).to("cuda:0")

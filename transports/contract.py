@@ -143,9 +143,7 @@ class Transport(ABC):
     under_way: tuple[int, bytes] | None = None
     """The same, as long as that message has not landed, if this can be told."""
 
-    def __init__(
-        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
-    ) -> None:
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         if not 0 <= rank < world_size:
             raise ValueError(f"rank {rank} is not in a world of {world_size}")
         self.rank, self.world_size = rank, world_size
@@ -176,9 +174,7 @@ class Transport(ABC):
         any more. Nobody waits where it says yes.
         """
 
-    def fetch(
-        self, src: int, front: bytes, into: memoryview, is_next: Callable[[], bool]
-    ) -> bytes | None:
+    def fetch(self, src: int, front: bytes, into: memoryview, is_next: Callable[[], bool]) -> bytes | None:
         """Put the next message from `src` straight `into` its place, past the inbox, and return its header.
         The message must be there, or come at once. Its header must begin with `front`, and it must fill the
         place. `is_next`, asked when nothing can arrive unnoticed any more, must say that nobody else is to

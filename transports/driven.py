@@ -102,23 +102,17 @@ class Turn:
 class DrivenTransport(Transport):
     """A transport whose threads take turns as its driver. Only the driver changes `_deliveries`."""
 
-    def __init__(
-        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
-    ) -> None:
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._state: Literal["not connected", "open", "closed"] = "not connected"
         self._turn = Turn(clock)  # to drive
         self._deliveries = self._reported = 0
 
-    def _wait_beside(
-        self, timeout: float | None, seen: int, done: Callable[[], bool] | None
-    ) -> bool:
+    def _wait_beside(self, timeout: float | None, seen: int, done: Callable[[], bool] | None) -> bool:
         """Another thread drives: wait for our turn (True), or for something to be delivered."""
 
         def unless() -> bool:
-            return (
-                self._state != "open" or self._deliveries != seen or (done is not None and done())
-            )
+            return self._state != "open" or self._deliveries != seen or (done is not None and done())
 
         is_ours = self._turn.take(self.clock.deadline(timeout), unless)
         if not is_ours and self._state != "open":

@@ -117,9 +117,7 @@ class FileTransport(PolledTransport):
 
     # -- memory ------------------------------------------------------------------------------
 
-    def fetch(
-        self, src: int, front: bytes, into: memoryview, is_next: Callable[[], bool]
-    ) -> bytes | None:
+    def fetch(self, src: int, front: bytes, into: memoryview, is_next: Callable[[], bool]) -> bytes | None:
         rings = self._rings
         if rings is None or not self._turn.try_take():
             return None

@@ -156,16 +156,14 @@ class JobCard:
         me = f"{rank}process {self.process.pid} of {self.user} on {self.process.host}"
         if launched is None:
             size = f" with a world size of {self.size}" if self.size else ""
-            return clean(
-                f"{self.script or 'Python'}, started by hand{size} ({me}, since {self.since})"
-            )
+            return clean(f"{self.script or 'Python'}, started by hand{size} ({me}, since {self.since})")
         is_launcher = launched.by == self.process  # another program than its ranks
         own = "" if is_launcher else self.script
         name = f" {launched.name!r}" if launched.name else ""
         count = self.size or launched.ranks
         size = f" with {count} rank{'s' * (count != 1)}" if count else ""
         begun = f", launched at {launched.since}" if launched.since else ""
-        by = f" by process {launched.by.pid} of {launched.user} on {launched.by.host}" if launched.by else ""  # fmt: skip
+        by = f" by process {launched.by.pid} of {launched.user} on {launched.by.host}" if launched.by else ""
         script = own or launched.script or "Python"
         here = "" if is_launcher else f" ({me})"
         return clean(f"job {launched.id}{name} of {script}{size}{begun}{by}{here}")
@@ -182,7 +180,7 @@ def draw(ranks: int = 0, script: str = "", name: str = "", id: str = "") -> str:
         id or os.urandom(8).hex(), ranks, name[:40], (script or script_name())[:60], _user(), _now(),
         identity.here(),
     )  # fmt: skip
-    return json.dumps([each.packed() for each in [*read(os.environ.get(VARIABLE, "")), mine][-DEPTH:]])  # fmt: skip
+    return json.dumps([each.packed() for each in [*read(os.environ.get(VARIABLE, "")), mine][-DEPTH:]])
 
 
 def read(value: str) -> list[Launched]:
@@ -245,7 +243,7 @@ def _now() -> str:
 
 def _digest(text: str, length: int = 8) -> bytes:
     """No digest ends with a zero, which fills up what is short."""
-    return hashlib.sha256(text.encode(errors="replace")).digest()[: length - 1] + b"." if text else b""  # fmt: skip
+    return hashlib.sha256(text.encode(errors="replace")).digest()[: length - 1] + b"." if text else b""
 
 
 def _process_mark(process: PeerIdentity | None) -> bytes:

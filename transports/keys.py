@@ -79,7 +79,5 @@ def _read(path: Path) -> bytes:
             f"know it. If they do not, run: chmod 600 {path}; otherwise delete it, {ADVICE}"
         )
     if len(secret) != LENGTH:
-        raise TrustError(
-            f"{path} should hold {LENGTH} random bytes and does not. Delete it, {ADVICE}"
-        )
+        raise TrustError(f"{path} should hold {LENGTH} random bytes and does not. Delete it, {ADVICE}")
     return secret

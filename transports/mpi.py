@@ -67,9 +67,7 @@ class MpiTransport(PolledTransport):
     costs = MessageCosts(3e-6, 5e9)
     _medium: MpiMedium
 
-    def __init__(
-        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
-    ) -> None:
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._peers: list[int] = []
 
@@ -85,9 +83,7 @@ class MpiTransport(PolledTransport):
                 f"MPI knows of {world.size} processes, but this world has {self.world_size} ranks: "
                 f"start them with mpirun -n {self.world_size} python …"
             )
-        tag = 2 * secrets.randbelow(
-            int(world.Get_attr(MPI.TAG_UB) or 32767) // 2
-        )  # rank 0's is everybody's
+        tag = 2 * secrets.randbelow(int(world.Get_attr(MPI.TAG_UB) or 32767) // 2)  # rank 0's is everybody's
         card = f"{world.rank} {tag} {os.getpid()}"
         cards = [
             words.decode().split()

@@ -85,9 +85,7 @@ class MpiMedium:
             outlet.release()
         for inlet in self.inlets:
             inlet.release()
-        _graveyard[:] = [
-            (request, buffer) for request, buffer in _graveyard if not _is_over(request)
-        ]
+        _graveyard[:] = [(request, buffer) for request, buffer in _graveyard if not _is_over(request)]
 
 
 _graveyard: Buffers = []
@@ -226,11 +224,7 @@ class MpiInlet:
         assert self._piece is not None and self._sink is not None, "something is left to come"
         request, room, has_to_be_written = self._piece
         if not self._has_come(request):
-            if (
-                self._frames
-                and self._has_come(self._frames[-1][0])
-                and self._is_end(self._frames[-1][1])
-            ):
+            if self._frames and self._has_come(self._frames[-1][0]) and self._is_end(self._frames[-1][1]):
                 request.Cancel()  # its sender has given the message up
                 self._piece, self.is_ended = None, True
                 return 0

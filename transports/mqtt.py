@@ -48,9 +48,7 @@ class MqttTransport(Transport):
     costs = MessageCosts(800e-6, 150e6)
     usual_delay = 2.0
 
-    def __init__(
-        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
-    ) -> None:
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._place = addresses.parse(self.address if "://" in self.address else "mqtt://")
         self._broker: launch.BrokerProcess | None = None

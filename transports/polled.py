@@ -70,9 +70,7 @@ class PolledTransport(DrivenTransport):
     _medium: PolledMedium
     _process: int
 
-    def __init__(
-        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
-    ) -> None:
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._sending = [Turn(clock) for _ in range(world_size)]  # one message at a time to each
         self._calls = self._vain = 0

@@ -37,18 +37,14 @@ class QueueTransport(ThreadedTransport):
     costs = MessageCosts(8e-6, 8e9)
     usual_delay = 0.0  # a message that was sent is there
 
-    def __init__(
-        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
-    ) -> None:
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._objects: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self._shared: MutableMapping[int, Any] | None = None  # rank 0's objects, for all
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         card = self._appear(inbox).encode()
-        cards = rendezvous.exchange(
-            store, self.scheme, self.rank, self.world_size, card, self.clock, timeout
-        )
+        cards = rendezvous.exchange(store, self.scheme, self.rank, self.world_size, card, self.clock, timeout)
         for peer, name in enumerate(cards):
             end = _ends.get(name.decode())
             if end is not None:
@@ -60,9 +56,7 @@ class QueueTransport(ThreadedTransport):
                 )
         ends = self._peers.values()  # a transport that changes messages has to see all of them
         first = self._peers.get(0)
-        if type(first) is QueueTransport and all(
-            e.uses_board and type(e) is QueueTransport for e in ends
-        ):
+        if type(first) is QueueTransport and all(e.uses_board and type(e) is QueueTransport for e in ends):
             self._shared = first._objects
         self._is_connected = True
 

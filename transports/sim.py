@@ -37,9 +37,7 @@ class SimTransport(WaitingSends):
     needs_virtual_time = True
     last_sent: tuple[int, bytes] | None = None
 
-    def __init__(
-        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
-    ) -> None:
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._latest: SimMessage | None = None  # what was sent last, until it has landed
         # of the message that lands, if its place does not tell (`fault_injector`)

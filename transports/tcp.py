@@ -35,9 +35,7 @@ from transports.sockets.mesh import ConnectionMesh
 SPINS = 40  # looks at the sockets before the system is asked to wake us (but see `clock.ASIDE`)
 JOINED = 1 << 12  # bytes up to which copying a payload behind its header is faster than a list
 _log = logging.getLogger("transports.tcp")
-CUT = (
-    "this rank was interrupted in the middle of receiving from it, and what follows cannot be read"
-)
+CUT = "this rank was interrupted in the middle of receiving from it, and what follows cannot be read"
 
 
 class TcpTransport(DrivenTransport):
@@ -47,9 +45,7 @@ class TcpTransport(DrivenTransport):
     costs = MessageCosts(40e-6, 2e9)  # 10 µs where each rank has a core of its own
     _inbox: Inbox  # once it is open
 
-    def __init__(
-        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
-    ) -> None:
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._tls = tls.find(endpoints.split(self.address)[2])
         self._links: dict[int, PeerConnection] = {}

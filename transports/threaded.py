@@ -24,9 +24,7 @@ HEARTBEAT = 0.25  # seconds between two looks at the peers, while waiting
 class ThreadedTransport(Transport):
     """One rank's end, whose receiving side is called by the threads of all others."""
 
-    def __init__(
-        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM
-    ) -> None:
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._owner: threading.Thread | None = None
         self._peers: dict[int, ThreadedTransport] = {}  # their ends, this rank's own among them

@@ -33,6 +33,4 @@ if TYPE_CHECKING:
         gradcheck as gradcheck,
     )
 
-not_offered.guard(
-    globals(), {"gradcheck": "finite_differences", "GradcheckError": "finite_differences"}
-)
+not_offered.guard(globals(), {"gradcheck": "finite_differences", "GradcheckError": "finite_differences"})

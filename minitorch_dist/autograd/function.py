@@ -156,9 +156,7 @@ class FunctionCtx(TorchNode):
         has = grad.array.shape
         if has != shape:
             padded = (1,) * (len(has) - len(shape)) + shape
-            if len(padded) != len(has) or any(
-                n not in (1, m) for n, m in zip(padded, has, strict=True)
-            ):
+            if len(padded) != len(has) or any(n not in (1, m) for n, m in zip(padded, has, strict=True)):
                 raise RuntimeError(
                     f"Function {self.name_} returned an invalid gradient at index {index} - got "
                     f"{list(has)} but expected shape compatible with {list(shape)}"
@@ -183,9 +181,7 @@ class Function:
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """`forward(ctx, *args)`, or `forward(*args)` beside a `setup_context`."""
-        raise NotImplementedError(
-            "You must implement the forward function for custom autograd.Function."
-        )
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

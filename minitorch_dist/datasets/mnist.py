@@ -129,9 +129,7 @@ def _elements(path: Path, file: BinaryIO) -> Array:
     shape = struct.unpack(f">{dimensions}I", sizes)
     expected = math.prod(shape)
     content = bytearray()
-    while len(content) <= expected and (
-        piece := file.read(min(expected + 1 - len(content), PIECE))
-    ):
+    while len(content) <= expected and (piece := file.read(min(expected + 1 - len(content), PIECE))):
         content += piece
     if len(content) != expected:
         there = len(content) if len(content) < expected else "more"

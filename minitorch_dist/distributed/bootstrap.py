@@ -43,9 +43,7 @@ DEPARTURE: Final = 5.0  # seconds in which the store has to hear that we leave
 MAX_TRACE: Final = 6000  # characters
 
 
-def check_arguments(
-    init_method: str | None, store: Store | None, world_size: int, rank: int
-) -> str | None:
+def check_arguments(init_method: str | None, store: Store | None, world_size: int, rank: int) -> str | None:
     """torch's checks of what must not be given together; the init method that results."""
     if world.is_here() and "fresh" not in world.place().given:
         raise ValueError("trying to initialize the default process group twice!")
@@ -62,9 +60,7 @@ def check_arguments(
 
 def check_timeout(timeout: Any) -> None:
     if not isinstance(timeout, timedelta):
-        raise TypeError(
-            f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
-        )
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
 
 
 def init(
@@ -94,9 +90,7 @@ def init(
     clock = world.place().clock
     deadline = clock.deadline(timeout.total_seconds())
     with slow_start.saying("init_process_group", clock) as word:
-        return _begin(
-            name, init_method, timeout, world_size, rank, store, kind, options, deadline, word
-        )
+        return _begin(name, init_method, timeout, world_size, rank, store, kind, options, deadline, word)
 
 
 def _begin(
@@ -111,14 +105,12 @@ def _begin(
             if found is None:
                 assert init_method is not None
                 word.what = partial(slow_start.of_store, init_method)
-                found, rank_here, size = rendezvous.rendezvous(
-                    init_method, rank, world_size, timeout
-                )
+                found, rank_here, size = rendezvous.rendezvous(init_method, rank, world_size, timeout)
                 found.set_timeout(timeout)
             else:
                 rank_here, size = rank, world_size
             word.what = partial(slow_start.of_ranks, PrefixStore("default_pg", found), size)
-            return _join(name, found, rank_here, size, timeout, deadline, kind, options, found is not store)  # fmt: skip
+            return _join(name, found, rank_here, size, timeout, deadline, kind, options, found is not store)
         except DistNetworkError as error:
             if found is None or found is store:
                 raise
@@ -344,9 +336,7 @@ def _sign_tracebacks(rank: int, is_signed: bool) -> Callable[[], None]:
     """Put `[rank3]:` before each line of an uncaught exception, unless somebody else does. The result takes that back."""
     before = sys.excepthook
 
-    def signed(
-        kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
+    def signed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         traces.shorten(error)
         if is_signed:
             before(kind, error, error.__traceback__)

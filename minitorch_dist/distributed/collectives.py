@@ -32,9 +32,7 @@ from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.work import Work
 
 BARRIER: Final = Fingerprint("barrier")
-TYPICAL: Final = (
-    1 << 12
-)  # bytes of a block in an all_to_all, as far as the choice of a schedule goes
+TYPICAL: Final = 1 << 12  # bytes of a block in an all_to_all, as far as the choice of a schedule goes
 
 
 def _even(count: int, itemsize: int, size: int) -> Callable[[Schedule], Vector]:
@@ -60,17 +58,13 @@ def broadcast(group: Group, array: Array, root: int, how: How = NOW) -> Work | N
     return prepared.run({"work": flat(array)}, how=how)
 
 
-def prepare_broadcast(
-    group: Group, array: Array, root: int, algorithm: Algorithm = None
-) -> PreparedCall:
+def prepare_broadcast(group: Group, array: Array, root: int, algorithm: Algorithm = None) -> PreparedCall:
     said = Fingerprint("broadcast", array.dtype, array.shape, root=group.ranks[root])
     vector = _even(array.size, array.itemsize, group.size())
     return prepare(group, "broadcast", said, array.nbytes, algorithm, vector, root)
 
 
-def reduce(
-    group: Group, array: Array, root: int, op: ReduceStep = SUM, how: How = NOW
-) -> Work | None:
+def reduce(group: Group, array: Array, root: int, op: ReduceStep = SUM, how: How = NOW) -> Work | None:
     """The root's array becomes the sum of all; the others' stay as they are."""
     said = Fingerprint("reduce", array.dtype, array.shape, op.name, group.ranks[root])
     is_root = group.rank() == root
@@ -185,9 +179,7 @@ def prepare_all_gather_into(
     return prepare(group, "all_gather", said, output.nbytes, algorithm, lambda _: vector)
 
 
-def run_all_gather_into(
-    prepared: PreparedCall, array: Array, output: Array, how: How = NOW
-) -> Work | None:
+def run_all_gather_into(prepared: PreparedCall, array: Array, output: Array, how: How = NOW) -> Work | None:
     rank, given, whole = prepared.rank, flat(array), flat(output)
     share = whole[rank * given.size : (rank + 1) * given.size]
     if not np.may_share_memory(whole, given):
@@ -325,7 +317,5 @@ def barrier(group: Group, how: How = NOW, said: Fingerprint = BARRIER) -> Work |
     return prepare_barrier(group, how.algorithm, said).run({}, how=how)
 
 
-def prepare_barrier(
-    group: Group, algorithm: Algorithm = None, said: Fingerprint = BARRIER
-) -> PreparedCall:
+def prepare_barrier(group: Group, algorithm: Algorithm = None, said: Fingerprint = BARRIER) -> PreparedCall:
     return prepare(group, "barrier", said, 0, algorithm, lambda _: Vector((), 1))

@@ -53,8 +53,7 @@ class DeviceMesh:
         world = distributed_c10d.get_world_size()
         if ranks.size > world:
             raise RuntimeError(
-                f"Mesh should not be bigger than default world size {world}, but found "
-                f"{ranks.size} ranks!"
+                f"Mesh should not be bigger than default world size {world}, but found {ranks.size} ranks!"
             )
         self._rank = distributed_c10d.get_rank()
         found = np.argwhere(ranks == self._rank)
@@ -182,8 +181,7 @@ class DeviceMesh:
         axes = [self.mesh_dim_names.index(name) for name in asked]
         if axes != sorted(set(axes)):
             raise KeyError(
-                f"Invalid mesh_dim_names {asked} specified. Mesh dim indices should be in ascending "
-                "order."
+                f"Invalid mesh_dim_names {asked} specified. Mesh dim indices should be in ascending order."
             )
         if len(axes) == self.ndim:
             return self
@@ -235,9 +233,7 @@ class DeviceMesh:
 
     def __repr__(self) -> str:
         if self.mesh_dim_names:
-            sizes = ", ".join(
-                f"{n}={s}" for n, s in zip(self.mesh_dim_names, self.shape, strict=True)
-            )
+            sizes = ", ".join(f"{n}={s}" for n, s in zip(self.mesh_dim_names, self.shape, strict=True))
         else:
             sizes = ", ".join(map(str, self.shape))
         return f"DeviceMesh(({sizes}), '{self.device_type}', ranks={self._ranks.tolist()})"
@@ -246,8 +242,7 @@ class DeviceMesh:
 def _check_names(names: tuple[str, ...], shape: tuple[int, ...]) -> None:
     if len(set(names)) != len(names):
         raise RuntimeError(
-            "Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names "
-            f"{names}"
+            f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {names}"
         )
     if len(names) != len(shape):
         raise RuntimeError(

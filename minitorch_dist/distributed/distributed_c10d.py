@@ -78,9 +78,7 @@ def init_process_group(
             backend, init_method, timeout, world_size, rank, store, ProcessGroup, pg_options
         )
     except ValueError as error:
-        if rendezvous.START in str(
-            error
-        ):  # started alone: our frames would only hide the caller's line
+        if rendezvous.START in str(error):  # started alone: our frames would only hide the caller's line
             raise error.with_traceback(None) from None
         raise
     here.default_group.bound_device_id = device

@@ -54,9 +54,7 @@ class PeerFailed(DistBackendError):
     """Another rank told us that the operation failed there."""
 
 
-NEXT_STEP = (
-    "Look for its first error; if it only had less to do than the others, see algorithms.join.Join"
-)
+NEXT_STEP = "Look for its first error; if it only had less to do than the others, see algorithms.join.Join"
 
 
 LEFT_STEP = (

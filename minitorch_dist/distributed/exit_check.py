@@ -141,9 +141,7 @@ def _left(world: World) -> dict[int, list[GroupChannel]]:
     store = world.store
     while isinstance(store, PrefixStore):
         store = store.underlying_store
-    found: dict[int, list[GroupChannel]] = clock.worlds_left.setdefault(
-        (id(store), world.identity), {}
-    )
+    found: dict[int, list[GroupChannel]] = clock.worlds_left.setdefault((id(store), world.identity), {})
     return found
 
 
@@ -165,9 +163,7 @@ def _ends(channels: Iterable[GroupChannel]) -> dict[int, GroupProgress]:
 
 def end_of(channel: GroupChannel) -> GroupProgress:
     latest = channel.latest(LAST)
-    return GroupProgress(
-        channel.count, {operation.sequence: operation.header() for operation in latest}
-    )
+    return GroupProgress(channel.count, {operation.sequence: operation.header() for operation in latest})
 
 
 def encode(channels: Iterable[GroupChannel]) -> bytes:
@@ -208,9 +204,7 @@ def decode(said: bytes) -> dict[int, GroupProgress]:
 # --------------------------------------------------------------------------------------- comparing
 
 
-def _difference(
-    channel: GroupChannel, peer: int, theirs: GroupProgress | None
-) -> DistMismatch | None:
+def _difference(channel: GroupChannel, peer: int, theirs: GroupProgress | None) -> DistMismatch | None:
     """The operations that a peer and this rank did differently in a group."""
     if theirs is None or not channel.is_sound or not channel.has(peer):
         return None
@@ -228,9 +222,7 @@ def _difference(
         more, less, did, had = mailbox.rank, peer, own, said
     else:
         more, less, did, had = peer, mailbox.rank, said, own
-    first = min(
-        (number for number in did if number >= min(channel.count, theirs.begun)), default=None
-    )
+    first = min((number for number in did if number >= min(channel.count, theirs.begun)), default=None)
     after = f"after {had[max(had)]}" if had else f"without any operation of group {channel.name!r}"
     called = f"an operation of group {channel.name!r}" if first is None else did[first]
     return DistMismatch(

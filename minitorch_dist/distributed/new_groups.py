@@ -64,8 +64,7 @@ def _checked(ranks: Sequence[int] | None, world_size: int, is_to_sort: bool) -> 
         raise ValueError(f"ranks list must not contain duplicate entries, got {list(ranks)}")
     if len(ranks) > world_size:
         raise ValueError(
-            "the new group's world size should be less or equal to the world size set by "
-            "init_process_group"
+            "the new group's world size should be less or equal to the world size set by init_process_group"
         )
     for rank in ranks:
         if rank < 0 or rank >= world_size:

@@ -53,9 +53,7 @@ def in_one_piece(own: Array) -> Array:
 def overlaps_itself(array: Array) -> bool:
     """Whether two of its elements are one."""
     reach = array.itemsize
-    for stride, length in sorted(
-        (abs(s), n) for s, n in zip(array.strides, array.shape, strict=True)
-    ):
+    for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True)):
         if length > 1 and stride < reach:
             return len(np.unique(_addresses(array))) < array.size
         reach += stride * (length - 1)
@@ -67,9 +65,7 @@ def _touching(some: Sequence[Array], others: Sequence[Array]) -> Iterator[tuple[
     each = [*some] if others is some else [*some, *others]
     if all(array.flags.owndata for array in each) and len({*map(id, each)}) == len(each):
         return  # the usual case: each has memory of its own
-    bounds = sorted(
-        (*_bounds(array), place) for place, array in enumerate(each) if _has_memory(array)
-    )
+    bounds = sorted((*_bounds(array), place) for place, array in enumerate(each) if _has_memory(array))
     open_ones: list[tuple[int, int, int]] = []
     for start, stop, place in bounds:
         open_ones = [one for one in open_ones if one[1] > start]

@@ -104,9 +104,7 @@ class Reception(PointToPointCall):
 
     __slots__ = ("expects", "receive")
 
-    def __init__(
-        self, group: Group, fingerprint: Fingerprint, tag: int, site: str, expects: bytes
-    ) -> None:
+    def __init__(self, group: Group, fingerprint: Fingerprint, tag: int, site: str, expects: bytes) -> None:
         super().__init__(group, fingerprint, tag, site)
         self.expects = expects
         self.receive: PostedReceive | None = None

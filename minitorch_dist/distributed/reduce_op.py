@@ -72,8 +72,7 @@ class _OldName(type):
 
     def __getattr__(cls, name: str) -> RedOpType:
         warnings.warn(
-            "`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` "
-            "instead",
+            "`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead",
             FutureWarning,
             stacklevel=2,
         )

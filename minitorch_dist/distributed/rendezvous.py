@@ -34,9 +34,7 @@ START: Final = (
 )
 
 
-def rendezvous(
-    url: str, rank: int = -1, world_size: int = -1, timeout: timedelta = TIMEOUT
-) -> Found:
+def rendezvous(url: str, rank: int = -1, world_size: int = -1, timeout: timedelta = TIMEOUT) -> Found:
     """The store that an address means, our rank and the number of ranks."""
     if not isinstance(url, str):
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
@@ -49,9 +47,7 @@ def rendezvous(
     given = {"rank": rank, "world_size": world_size}
     given = {name: value for name, value in given.items() if value != -1}
     if given and ("rank" in query or "world_size" in query):
-        raise AssertionError(
-            f"The url: {url} has node-specific arguments(rank, world_size) already."
-        )
+        raise AssertionError(f"The url: {url} has node-specific arguments(rank, world_size) already.")
     if parts.scheme not in HANDLERS:
         raise RuntimeError(f"No rendezvous handler for {parts.scheme}://")
     words = query | {name: str(value) for name, value in given.items()}

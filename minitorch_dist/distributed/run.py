@@ -55,7 +55,7 @@ OPTIONS: list[tuple[str, str, type, Any, str]] = [
     ("redirects", "r", int, 0, "what goes to files instead: 0 nothing, 1 stdout, 2 stderr, 3 both"),
     ("tee", "t", int, 0, "what goes to files as well"),
     ("transport", "", str, "", "what `gloo`, `nccl` or no backend at all means: tcp, file, mqtt://…"),
-]  # fmt: skip
+]
 CHOICES = {"redirects": range(4), "tee": range(4)}
 
 
@@ -137,9 +137,7 @@ def parse_conf(text: str) -> dict[str, str]:
     pairs = [pair.strip().partition("=") for pair in text.split(",") if pair.strip()]
     for key, _, value in pairs:
         if not key or not value:
-            raise ValueError(
-                f"--rdzv-conf is <key1>=<value1>,…, but {key + value!r} is no such pair"
-            )
+            raise ValueError(f"--rdzv-conf is <key1>=<value1>,…, but {key + value!r} is no such pair")
     return {key: value for key, _, value in pairs}
 
 
@@ -155,9 +153,7 @@ def patience_of(conf: dict[str, str]) -> Patience:
     return Patience(**found)
 
 
-def place_of(
-    args: argparse.Namespace, most: int, conf: dict[str, str]
-) -> tuple[StorePlace, str, int]:
+def place_of(args: argparse.Namespace, most: int, conf: dict[str, str]) -> tuple[StorePlace, str, int]:
     """Where the nodes meet, the job's name, and this node's given place (-1: none)."""
     is_static = args.rdzv_backend == "static"
     alone = is_static and not args.rdzv_endpoint and args.master_port is None and most == 1
@@ -169,9 +165,9 @@ def place_of(
         )
     if is_static:
         if not 0 <= args.node_rank < most:
-            raise ValueError(f"--node-rank is {args.node_rank}, but there are {most} nodes: 0 to {most - 1}")  # fmt: skip
+            raise ValueError(f"--node-rank is {args.node_rank}, but there are {most} nodes: 0 to {most - 1}")
         endpoint = args.rdzv_endpoint or f"[{args.master_addr.strip('[]')}]"
-        host, port = places.parsed(endpoint, 29500 if args.master_port is None else args.master_port)  # fmt: skip
+        host, port = places.parsed(endpoint, 29500 if args.master_port is None else args.master_port)
         if args.node_rank == 0 and not places.is_here(host):
             say(
                 f"this is node 0, which keeps the store, but {host} is no address of this machine. If node 0 is another "
@@ -188,9 +184,7 @@ def place_of(
 
 def program_of(args: argparse.Namespace) -> WorkerProgram:
     if args.no_python and args.module:
-        raise ValueError(
-            "Don't use both the '--no-python' flag and the '--module' flag at the same time."
-        )
+        raise ValueError("Don't use both the '--no-python' flag and the '--module' flag at the same time.")
     kind = "command" if args.no_python else "module" if args.module else "script"
     own = [] if getattr(args, "use_env", True) else [f"--local-rank={LOCAL_RANK}"]
     return WorkerProgram(kind, args.training_script, [*own, *args.training_script_args])

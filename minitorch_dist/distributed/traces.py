@@ -60,6 +60,5 @@ def shorten(error: BaseException) -> None:
         error.__cause__, error.__suppress_context__ = None, True
     if kept:
         error.add_note(
-            f"({len(frames) - kept} frames within minitorch_dist are left out; "
-            f"{VARIABLE}=DETAIL shows them)"
+            f"({len(frames) - kept} frames within minitorch_dist are left out; {VARIABLE}=DETAIL shows them)"
         )

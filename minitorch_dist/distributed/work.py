@@ -193,9 +193,7 @@ class Described(Protocol):
 class WorkerTask(Work):
     """Something that a worker does, for an operation or a message."""
 
-    def __init__(
-        self, world: World, function: Callable[[], Any], doing: Described, output: Any
-    ) -> None:
+    def __init__(self, world: World, function: Callable[[], Any], doing: Described, output: Any) -> None:
         super().__init__(world, output)
         self._function, self._doing = function, doing
         self._changed = world.clock.condition(doing.describe)

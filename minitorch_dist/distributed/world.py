@@ -20,9 +20,7 @@ from transports.contract import Transport
 from transports.stores.store import Store
 
 REMEMBERED = 64  # channels of a world
-NO_WORLD = (
-    "Default process group has not been initialized, please make sure to call init_process_group."
-)
+NO_WORLD = "Default process group has not been initialized, please make sure to call init_process_group."
 
 
 class World:
@@ -49,9 +47,7 @@ class World:
         self.engine: Any = None  # carries out collectives instead of the transport (see `prepared`)
         self.groups_meet = True  # the ranks that make a group wait for each other
         self.extras: dict[str, Any] = {}
-        self.trace: Any = (
-            None  # notes what this rank begins, instead of doing it (see `mtd.planning.fold`)
-        )
+        self.trace: Any = None  # notes what this rank begins, instead of doing it (see `mtd.planning.fold`)
 
     def remember(self, channel: GroupChannel) -> None:
         """A new group's; the oldest is forgotten where there are too many."""
@@ -79,9 +75,7 @@ class WorldScope:
         self.given = given  # what a launcher has decided for this rank
         self.rpc_agent: Any = None  # RPC needs no world
         self.at_end: list[Callable[[], None]] = []  # to call when this rank is over, last first
-        self.interrupts: list[
-            Callable[[], None]
-        ] = []  # so that a thread that waits here notices an end
+        self.interrupts: list[Callable[[], None]] = []  # so that a thread that waits here notices an end
 
     def __repr__(self) -> str:
         return f"<Place of {self.world}>"

@@ -25,9 +25,7 @@ def is_calling() -> bool:
         code = frame.f_code
         if code.co_argcount and code.co_name in ENTRANCES:
             own = frame.f_locals.get(code.co_varnames[0])
-            if own is not None and (
-                isinstance(own, KINDS) or own is sys.stdout or own is sys.stderr
-            ):
+            if own is not None and (isinstance(own, KINDS) or own is sys.stdout or own is sys.stderr):
                 return True
         frame = frame.f_back
     return False

@@ -68,9 +68,7 @@ def run(
     try:
         state = generator.current()
         orders = [
-            LaunchOrder(
-                rank, world_size, transport, store.port, timeout, state, where, limit, begun, call
-            )
+            LaunchOrder(rank, world_size, transport, store.port, timeout, state, where, limit, begun, call)
             for rank in range(world_size)
         ]
         pool = ProcessPool(
@@ -108,14 +106,12 @@ def _collect(pool: ProcessPool, size: int, transport: str, limit: float | None) 
         for rank in pool.news(None if first is None else first.left()):
             if rank not in waiting:
                 continue  # it had reported, and has ended now
-            report, where = pool.reports.get(rank), f"(in rank {rank} of {size}, a process over {transport})"  # fmt: skip
+            report, where = pool.reports.get(rank), f"(in rank {rank} of {size}, a process over {transport})"
             if report is None:
                 if pool.exitcode(rank) is None:
                     continue  # its pipe has ended, and it will in a moment
                 how = ending.words(pool.exitcode(rank))
-                failures.append(
-                    ranks.RankFailed(f"the process {how} before it had a result {where}")
-                )
+                failures.append(ranks.RankFailed(f"the process {how} before it had a result {where}"))
             elif report.result is None:
                 failure = _failure(report, where)
                 failures.append(failure)

@@ -38,9 +38,7 @@ def run(
     """In the rank's own thread: what `fn` returns there. The world is left by `end`."""
     generator.install(random_state)
     given = place.given
-    bootstrap.init(
-        None, None, timeout, given["world_size"], given["rank"], given["store"], ProcessGroup
-    )
+    bootstrap.init(None, None, timeout, given["world_size"], given["rank"], given["store"], ProcessGroup)
     recorder = world.current().mailbox.recorder
     if recorder is not None:
         recorder.gauge = held

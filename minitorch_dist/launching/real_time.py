@@ -62,9 +62,7 @@ def _is_loaders(file: str, args: tuple[Any, ...]) -> bool:
 
 def refused() -> Iterator[RefusedCall]:
     """The calls that are an error for simulated ranks."""
-    yield RefusedCall(
-        BaseProcess, "start", "multiprocessing.Process.start()", _PROCESS, _is_loaders
-    )
+    yield RefusedCall(BaseProcess, "start", "multiprocessing.Process.start()", _PROCESS, _is_loaders)
     yield RefusedCall(_thread, "start_new_thread", "_thread.start_new_thread()", THREAD)
     yield RefusedCall(asyncio, "run", "asyncio.run()", _LOOP)
     for name in ("__enter__", "run", "get_loop"):

@@ -33,7 +33,7 @@ KINDS = frozenset({LOCK, RLOCK, LOCAL, threading.Condition})
 _MAKERS = {id(getattr(threading, name)): name for name in ("Lock", "RLock", "local")}
 _HERE = __file__.rpartition("standard_locks")[0]
 MOST = 1000  # entries of a list or a dictionary that are looked through
-_PLAIN = (str, bytes, int, float, complex, type(None), types.ModuleType, types.BuiltinFunctionType)  # fmt: skip
+_PLAIN = (str, bytes, int, float, complex, type(None), types.ModuleType, types.BuiltinFunctionType)
 _LEADING = (
     types.MethodType, functools.partial, staticmethod, classmethod, property, tuple, set, frozenset,
 )  # fmt: skip

@@ -52,10 +52,7 @@ def _run(
     sheet: files.Sheet | None, limit: float | None,
 ) -> list[Any]:  # fmt: skip
     store = HashStore(clock, timeout)
-    places = [
-        ranks.place_for(rank, world_size, transport, store, clock, sheet)
-        for rank in range(world_size)
-    ]
+    places = [ranks.place_for(rank, world_size, transport, store, clock, sheet) for rank in range(world_size)]
     results: list[Any] = [None] * world_size
     failures: list[tuple[int, BaseException]] = []
     random_state = generator.current()
@@ -64,9 +61,7 @@ def _run(
         place = places[rank]
         with world.StandingIn(place):
             try:
-                begin = (
-                    random_state.clone_state() if clock is SYSTEM else chance.stream(random_state)
-                )
+                begin = random_state.clone_state() if clock is SYSTEM else chance.stream(random_state)
                 results[rank] = ranks.run(place, begin, timeout, called)
             except BaseException as error:
                 failures.append((rank, error))

@@ -29,9 +29,7 @@ from minitorch_dist.tensors.tensor import Tensor
 Norm = Callable[[int], Module]
 
 
-def conv3x3(
-    in_planes: int, out_planes: int, stride: int = 1, groups: int = 1, dilation: int = 1
-) -> Conv2d:
+def conv3x3(in_planes: int, out_planes: int, stride: int = 1, groups: int = 1, dilation: int = 1) -> Conv2d:
     """3×3 with a border, so that stride 1 keeps the size."""
     return Conv2d(in_planes, out_planes, kernel_size=3, stride=stride, padding=dilation,
                   groups=groups, bias=False, dilation=dilation)  # fmt: skip

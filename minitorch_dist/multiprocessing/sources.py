@@ -121,9 +121,7 @@ def _shell(code: bytes, module: str, cells: int) -> FunctionType:
 
 
 def _fill(function: FunctionType, state: tuple[Any, ...]) -> None:
-    name, function.__qualname__, function.__defaults__, function.__kwdefaults__, contents, named = (
-        state
-    )
+    name, function.__qualname__, function.__defaults__, function.__kwdefaults__, contents, named = state
     function.__name__ = name
     for cell, content in zip(function.__closure__ or (), contents, strict=True):
         cell.cell_contents = content

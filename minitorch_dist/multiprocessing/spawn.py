@@ -169,7 +169,5 @@ def spawn(
 ) -> ProcessContext | None:
     """`start_processes` with fresh interpreters (always the start method `spawn`)."""
     if start_method != "spawn":
-        raise ValueError(
-            f"spawn() has one start method; for {start_method!r} take start_processes()"
-        )
+        raise ValueError(f"spawn() has one start method; for {start_method!r} take start_processes()")
     return start_processes(fn, args, nprocs, join, daemon)

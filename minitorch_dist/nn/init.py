@@ -47,9 +47,7 @@ def uniform_(tensor: V, a: float = 0.0, b: float = 1.0, generator: Generator | N
         return tensor.uniform_(a, b, generator=generator)  # type: ignore[attr-defined, no-any-return]
 
 
-def normal_(
-    tensor: V, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
-) -> V:
+def normal_(tensor: V, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> V:
     with grad_modes.no_grad():
         return tensor.normal_(mean, std, generator=generator)  # type: ignore[attr-defined, no-any-return]
 
@@ -117,9 +115,7 @@ def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
     """How many values enter one output of this weight, and how many outputs one input feeds."""
     shape = tuple(tensor.shape)
     if len(shape) < 2:
-        raise ValueError(
-            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
-        )
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field
 

@@ -12,9 +12,7 @@ from minitorch_dist.tensors.core.base import T
 from minitorch_dist.tensors.ops.layers import softmaxes
 
 
-def softmax(
-    input: T, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
-) -> T:
+def softmax(input: T, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None) -> T:
     """exp(input) / sum(exp(input)) along `dim`."""
     return softmaxes.softmax(input, _chosen(input, dim, "softmax"), dtype)
 

@@ -69,8 +69,7 @@ class Adagrad(Elementwise):
         require(number(lr) >= 0, "learning rate", lr)
         require(lr_decay >= 0, "lr_decay value", lr_decay)
         require(weight_decay >= 0, "weight_decay value", weight_decay)
-        require(initial_accumulator_value >= 0,
-                "initial_accumulator_value value", initial_accumulator_value)  # fmt: skip
+        require(initial_accumulator_value >= 0, "initial_accumulator_value value", initial_accumulator_value)
         require(eps >= 0, "epsilon value", eps)
         super().__init__(params, {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,

@@ -105,8 +105,7 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(
-                    "optimizer can only optimize Tensors, but one of the params is "
-                    + type(p).__name__
+                    "optimizer can only optimize Tensors, but one of the params is " + type(p).__name__
                 )
             if not (p.is_leaf or p._retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
@@ -182,9 +181,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     return stepped
 
 
-def _step_with_hooks(
-    step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def _step_with_hooks(step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     self: Optimizer = args[0]
     for hook in (*_before_every_step.values(), *self._step_pre.values()):
         changed = hook(self, args, kwargs)

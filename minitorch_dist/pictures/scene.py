@@ -138,14 +138,10 @@ class Scene:
             moments=[m for m in self.moments if m.at <= at],
         )
 
-    def only(
-        self, lanes: Iterable[int] | None = None, groups: Iterable[str] | None = None
-    ) -> Scene:
+    def only(self, lanes: Iterable[int] | None = None, groups: Iterable[str] | None = None) -> Scene:
         """Only these lanes, in this order, and what happened between them; only these groups."""
         kept: Sequence[int] = range(len(self.lanes)) if lanes is None else list(lanes)
-        wrong = (
-            [lane for lane in kept if not 0 <= lane < len(self.lanes)] if lanes is not None else []
-        )
+        wrong = [lane for lane in kept if not 0 <= lane < len(self.lanes)] if lanes is not None else []
         if wrong:
             raise ValueError(f"there is no lane {wrong[0]}; there are 0 to {len(self.lanes) - 1}")
         named = set(self.groups if groups is None else groups)
@@ -186,7 +182,7 @@ class Scene:
             **{name: [list(one) for one in getattr(self, name)] for name in ("spans", "arrows", "moments")},
             "memory": [[lane, [list(one) for one in held]] for lane, held in self.memory.items()],
             "memory_is": self.memory_is,
-        }  # fmt: skip
+        }
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Scene:

@@ -56,9 +56,7 @@ def draw(
         name = scene.lanes[row // (gap + 1)] if row % (gap + 1) == 0 else ""
         front = name + " " * (margin - cell_len(name))
         lines.append(front + "".join(cells))
-        paint += [
-            (row + 2, len(front) + column, what) for column, what in canvas.paint[row].items()
-        ]
+        paint += [(row + 2, len(front) + column, what) for column, what in canvas.paint[row].items()]
     lines += ["", *_ruler((start - scene.start, end - scene.start), margin, canvas.width)]
     hidden = len(scene.lanes) - shown
     if hidden > 0:
@@ -69,9 +67,7 @@ def draw(
 
 
 class _Canvas:
-    def __init__(
-        self, window: tuple[int, int], width: int, lanes: int, gap: int, now: int | None
-    ) -> None:
+    def __init__(self, window: tuple[int, int], width: int, lanes: int, gap: int, now: int | None) -> None:
         self.start, self.end = window
         self.length = max(self.end - self.start, 1)
         self.width, self.lanes, self.pitch = width, lanes, gap + 1

@@ -68,9 +68,7 @@ def thickness(nbytes: int) -> float:
 class _Plan:
     """Where things are."""
 
-    def __init__(
-        self, scene: Scene, width: int, shown: int, pitch: int, by: str, names: list[str]
-    ) -> None:
+    def __init__(self, scene: Scene, width: int, shown: int, pitch: int, by: str, names: list[str]) -> None:
         self.scene, self.width, self.shown, self.pitch, self.by = scene, width, shown, pitch, by
         self.colours = colours_of(names)
         self.names = names
@@ -155,9 +153,7 @@ class _Plan:
             lost = "" if arrow.is_received else ' class="gone"'
             took = words.span(arrow.arrived - arrow.departed)
             said = (
-                f"{arrow.text}, {took} on its way"
-                if arrow.is_received
-                else f"{arrow.text}: never received"
+                f"{arrow.text}, {took} on its way" if arrow.is_received else f"{arrow.text}: never received"
             )
             parts.append(
                 f'<g><title>{escape(said)}</title><path d="{path}" fill="none" stroke="{colour}" '

@@ -67,18 +67,14 @@ class Averages(list[Average]):
         if sort_by is not None:
             column = sort_by.replace("cuda", "cpu")
             if column not in SORTABLE:
-                raise AttributeError(
-                    f"there is no column {sort_by!r} to sort by; take one of {SORTABLE}"
-                )
+                raise AttributeError(f"there is no column {sort_by!r} to sort by; take one of {SORTABLE}")
             rows.sort(key=lambda row: -getattr(row, column))
         total = sum(row.self_cpu_time_total for row in rows)
         shown = rows if row_limit < 0 else rows[:row_limit]
         lines = [COLUMNS, *(row.cells(total) for row in shown)]
         widths = [max(len(line[number]) for line in lines) for number in range(len(COLUMNS))]
         rule = "  ".join("-" * width for width in widths)
-        texts = [
-            "  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines
-        ]
+        texts = ["  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines]
         last = f"Self CPU time total: {spell(total)}"
         return "\n".join([rule, texts[0], rule, *texts[1:], rule, last, ""])
 

@@ -128,9 +128,7 @@ def _without_devices(original: Callable[..., None]) -> Callable[..., None]:
         **kw: Any,
     ) -> None:
         labels = "cuda mode" in world.place().given
-        original(
-            self, module, *((None, None) if labels else (device_ids, output_device)), *args, **kw
-        )
+        original(self, module, *((None, None) if labels else (device_ids, output_device)), *args, **kw)
 
     return init
 
@@ -140,8 +138,7 @@ def _module_to(original: Callable[..., Any]) -> Callable[..., Any]:
         if "cuda mode" in world.place().given:
             args = tuple(map(_cpu_or_index, args))
             kwargs = {
-                name: _cpu_or_index(value) if name == "device" else value
-                for name, value in kwargs.items()
+                name: _cpu_or_index(value) if name == "device" else value for name, value in kwargs.items()
             }
         return original(self, *args, **kwargs)
 

@@ -27,9 +27,7 @@ def _both(kind: type[BaseException]) -> type[BaseException]:
     theirs = next(getattr(torch_dist, name) for mine, name in _PAIRS if issubclass(kind, mine))
     if issubclass(kind, theirs):
         return kind
-    return type(
-        kind.__name__, (kind, theirs), {"__module__": kind.__module__, "__doc__": kind.__doc__}
-    )
+    return type(kind.__name__, (kind, theirs), {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
 def as_torch(error: Any) -> Any:

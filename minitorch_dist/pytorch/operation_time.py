@@ -43,9 +43,7 @@ class TimedOperations(TorchDispatchMode):
             self._compute(func, args, kwargs, result)
         return result
 
-    def _compute(
-        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
-    ) -> None:
+    def _compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         packet = func._overloadpacket
         reads, writes = list(_tensors((args, kwargs))), list(_tensors(result))
         nbytes = 0 if func.is_view else _traffic(packet, func._schema.is_mutable, reads, writes)
@@ -69,9 +67,7 @@ def _bytes(tensor: torch.Tensor) -> int:
     return int(tensor.numel() * tensor.element_size())
 
 
-def _traffic(
-    packet: Any, is_mutable: bool, reads: list[torch.Tensor], writes: list[torch.Tensor]
-) -> int:
+def _traffic(packet: Any, is_mutable: bool, reads: list[torch.Tensor], writes: list[torch.Tensor]) -> int:
     """The bytes that an operation reads and writes; 0 for one that only looks at memory in another way."""
     own = {tensor._cdata for tensor in (each.untyped_storage() for each in reads)}
     made = [each for each in writes if is_mutable or each.untyped_storage()._cdata not in own]

@@ -162,9 +162,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         act = partial(collectives.scatter, self.ours, array, given or None, opts.rootRank)
         return self._run("scatter", opts, outputs, act, written)
 
-    def _parts_at_root(
-        self, lists: list[Tensors], own: torch.Tensor, root: int, what: str
-    ) -> Tensors:
+    def _parts_at_root(self, lists: list[Tensors], own: torch.Tensor, root: int, what: str) -> Tensors:
         """The root's list of a tensor for each rank; the others have none."""
         parts = lists[0] if lists else []
         if (self.rank() == root) != bool(parts):
@@ -202,9 +200,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         act = partial(collectives.all_reduce, self.ours, array, op)
         return self._run("all_reduce", opts, tensors, act, written)
 
-    def allgather(
-        self, outputs: list[Tensors], inputs: Tensors, opts: Any = _ALL_GATHER
-    ) -> DoneWork:
+    def allgather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _ALL_GATHER) -> DoneWork:
         (parts,), (tensor,) = outputs, inputs
         self._check_count(parts, "output")
         arrays, written = all_to_write(parts)
@@ -274,9 +270,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     def barrier(self, opts: Any = _BARRIER) -> DoneWork:
         return self._run("barrier", opts, [], partial(collectives.barrier, self.ours))
 
-    def monitored_barrier(
-        self, timeout: timedelta | None = None, wait_all_ranks: bool = False
-    ) -> None:
+    def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
         """A barrier in which rank 0 names who did not come; the others are told, in torch's words."""
         with torch_errors():
             try:
@@ -352,9 +346,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         """Carry a collective out, at once or beside the caller."""
         beside, timeout = getattr(opts, "asyncOp", True), seconds_of(opts.timeout)
         if beside or timeout is not None or written is not None:
-            return self._begin(
-                name, tensors, partial(act, how=How(None, beside, None, written, timeout))
-            )
+            return self._begin(name, tensors, partial(act, how=How(None, beside, None, written, timeout)))
         return self._begin(name, tensors, partial(act, how=NOW))
 
     def _begin(self, name: str, tensors: Tensors, act: Act) -> DoneWork:
@@ -388,9 +380,7 @@ def _step(op: Any, tensor: torch.Tensor, array: Any, what: str) -> ReduceStep:
 def _check_pair(whole: torch.Tensor, part: torch.Tensor, size: int, what: str) -> None:
     """One of two tensors has a part for each rank, of the other's size."""
     if whole.dtype != part.dtype:
-        raise TypeError(
-            f"the two tensors must have one dtype, and have {whole.dtype} and {part.dtype}"
-        )
+        raise TypeError(f"the two tensors must have one dtype, and have {whole.dtype} and {part.dtype}")
     if whole.numel() != part.numel() * size:
         raise ValueError(
             f"the {what} must have {part.numel()} elements for each of the {size} ranks, and has {whole.numel()}"

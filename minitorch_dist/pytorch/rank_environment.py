@@ -45,9 +45,7 @@ class RankEnvironment(MutableMapping[Any, Any]):
             return None
         if "environment in bytes" not in given:
             encode = os.environ.encodekey
-            given["environment in bytes"] = {
-                encode(key): encode(value) for key, value in found.items()
-            }
+            given["environment in bytes"] = {encode(key): encode(value) for key, value in found.items()}
         return given["environment in bytes"]  # type: ignore[no-any-return]
 
     def __getitem__(self, key: Any) -> Any:

@@ -41,9 +41,7 @@ class Ranks:
                 msg=lambda said, rank=rank: f"rank {rank} of {self.world_size} differs from one rank alone: {said}",
             )  # fmt: skip
 
-    def _on(
-        self, count: int, fn: Callable[..., Any], args: Any, kwargs: Any, options: Any
-    ) -> list[Any]:
+    def _on(self, count: int, fn: Callable[..., Any], args: Any, kwargs: Any, options: Any) -> list[Any]:
         def live() -> Any:
             if not self.group:
                 return fn(*args, **kwargs)

@@ -17,6 +17,4 @@ if TYPE_CHECKING:
     from minitorch_dist.serialization.loading import load as load
     from minitorch_dist.serialization.saving import save as save
 
-not_offered.guard(
-    globals(), {"SerializationError": "container", "load": "loading", "save": "saving"}
-)
+not_offered.guard(globals(), {"SerializationError": "container", "load": "loading", "save": "saving"})

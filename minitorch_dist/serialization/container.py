@@ -82,9 +82,7 @@ def is_name(name: str) -> bool:
     return name != _METADATA and not any(0xD800 <= ord(c) < 0xE000 for c in name)
 
 
-def write(
-    file: BinaryIO, arrays: Mapping[str, Array], metadata: Mapping[str, str]
-) -> dict[str, int]:
+def write(file: BinaryIO, arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> dict[str, int]:
     """Write a whole file. Wide types go first, so that every array is aligned. Returns the checksums."""
     order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
     checks = {name: checksum(np.ascontiguousarray(arrays[name])) for name in order}
@@ -98,8 +96,7 @@ def write(
         array = arrays[name]
         start, offset = offset, offset + array.nbytes
         shape = [*array.shape, *((2,) if array.dtype == np.complex128 else ())]
-        header[name] = {"dtype": NAMES[array.dtype], "shape": shape,
-                        "data_offsets": [start, offset]}  # fmt: skip
+        header[name] = {"dtype": NAMES[array.dtype], "shape": shape, "data_offsets": [start, offset]}
     header[_METADATA] = {**metadata, SEAL: str(strict_json.checksum(header))}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
@@ -165,9 +162,7 @@ def read_header(
         _fail("its __metadata__ is not a table of texts")
     flaw = _flaw(header, metadata)
     checks = _checks(header, metadata)
-    entries = [
-        _entry(name, about)._replace(check=checks.get(name)) for name, about in header.items()
-    ]
+    entries = [_entry(name, about)._replace(check=checks.get(name)) for name, about in header.items()]
     entries.sort(key=lambda e: (e.start, e.stop))
     end = 0
     for entry in entries:
@@ -275,9 +270,7 @@ def _entry(name: str, about: Any) -> Entry:
         _fail(f"entry '{name}' should have dtype, shape and data_offsets, and nothing else")
     dtype = DTYPES.get(about["dtype"]) if isinstance(about["dtype"], str) else None
     if dtype is None:
-        _fail(
-            f"entry '{name}' has the unknown dtype {about['dtype']!r}; known are {', '.join(DTYPES)}"
-        )
+        _fail(f"entry '{name}' has the unknown dtype {about['dtype']!r}; known are {', '.join(DTYPES)}")
     shape, offsets = about["shape"], about["data_offsets"]
     if not are_sizes(shape) or len(shape) > _MOST_DIMS:
         _fail(f"the shape of '{name}' is not a list of at most {_MOST_DIMS} sizes")

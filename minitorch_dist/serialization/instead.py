@@ -11,7 +11,5 @@ def advice(thing: Any, name: str) -> str:
     if callable(thing) and hasattr(thing, "__qualname__"):
         return "Save its name instead, and look that up in a dict of your own after load()."
     if hasattr(thing, "state_dict"):
-        return (
-            f"Save its state_dict() instead, and load it into a new {kind} with load_state_dict()."
-        )
+        return f"Save its state_dict() instead, and load it into a new {kind} with load_state_dict()."
     return f"Save vars({name}) or a dict of the values that it was made of instead, and call {kind}(**…) with it after load()."

@@ -42,11 +42,7 @@ def arrange(
         first = group[0]
         lone = arrays[first] if len(group) == 1 else None
         carrier = _carrier(arrays, [n for n in group if bounds[n] == (low, high)])
-        if (
-            lone is not None
-            and carrier is None
-            and _is_worth(lone, high - low, names[first] in keys)
-        ):
+        if lone is not None and carrier is None and _is_worth(lone, high - low, names[first] in keys):
             carrier = first
         if carrier is not None:
             name, stored = names[carrier], arrays[carrier]

@@ -147,8 +147,7 @@ def _make_leaves(
             storages[name] = locations.place(memory, _label(leaf), map_location)
         storage = storages[name]
         if storage.array is not memory:  # a function took it elsewhere
-            array = np.ndarray(array.shape, array.dtype, container.as_bytes(storage.array),
-                               0, array.strides)  # fmt: skip
+            array = np.ndarray(array.shape, array.dtype, container.as_bytes(storage.array), 0, array.strides)
         made.append(_tensor(leaf, _array(leaf, storage.array, array), storage))
     return made
 
@@ -183,6 +182,4 @@ def _tensor(leaf: Leaf, array: Array, storage: Storage) -> Tensor:
 
 
 def _damaged(error: object) -> SerializationError:
-    return SerializationError(
-        f"The file cannot be loaded: its description of a tensor is damaged ({error})."
-    )
+    return SerializationError(f"The file cannot be loaded: its description of a tensor is damaged ({error}).")

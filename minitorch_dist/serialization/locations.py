@@ -10,7 +10,9 @@ from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import Storage
 from minitorch_dist.tensors.storages import UntypedStorage
 
-MapLocation: TypeAlias = "str | devices.device | Mapping[str, str] | Callable[[UntypedStorage, str], UntypedStorage | None] | None"
+MapLocation: TypeAlias = (
+    "str | devices.device | Mapping[str, str] | Callable[[UntypedStorage, str], UntypedStorage | None] | None"
+)
 
 
 def place(memory: Array, label: str, map_location: MapLocation) -> Storage:

@@ -32,8 +32,7 @@ _FACTORIES: Final[dict[str, Any]] = {
     "None": None, "int": int, "float": float, "str": str, "list": list, "dict": dict, "set": set,
     "tuple": tuple,
 }  # fmt: skip
-_SEQUENCES: Final[dict[str, Any]] = {"list": list, "tuple": tuple, "set": set,
-                                     "frozenset": frozenset}  # fmt: skip
+_SEQUENCES: Final[dict[str, Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 _SEQUENCE_TAGS: Final = {kind: tag for tag, kind in _SEQUENCES.items()}
 
 Path = tuple[Any, ...]
@@ -108,9 +107,7 @@ class Encoder:
         tag = _SEQUENCE_TAGS.get(type(thing))
         if tag is not None:
             return [tag, [self.encode(item, (*path, i)) for i, item in enumerate(thing)]]
-        pairs = [
-            [self.encode(k, (*path, _KEY)), self.encode(v, (*path, k))] for k, v in thing.items()
-        ]
+        pairs = [[self.encode(k, (*path, _KEY)), self.encode(v, (*path, k))] for k, v in thing.items()]
         if type(thing) is OrderedDict:
             # a module's state_dict carries the versions of its layers in an attribute
             about = getattr(thing, "_metadata", None)
@@ -237,6 +234,4 @@ def _describe(thing: Any) -> str:
 
 
 def _hint(thing: Any, spelled: str) -> str:
-    return (
-        f"A file holds values and no code. {instead.advice(thing, spelled)} Possible are: {KINDS}."
-    )
+    return f"A file holds values and no code. {instead.advice(thing, spelled)} Possible are: {KINDS}."

@@ -43,9 +43,7 @@ class ArrivalOrder:
             return ""
         before = self._count - len(self._latest)
         rest = [f"  … {before} before these"] if before else []
-        return "\n".join(
-            ["what came first, where the program leaves it to times", *rest, *self._latest]
-        )
+        return "\n".join(["what came first, where the program leaves it to times", *rest, *self._latest])
 
     def __repr__(self) -> str:
         return f"<ArrivalOrder, {self._count} so far>"
@@ -56,9 +54,7 @@ class ArrivalsOfRank:
 
     __slots__ = ("answer", "order", "rank")
 
-    def __init__(
-        self, order: ArrivalOrder, rank: int, answer: Callable[[Callable[[], bool]], bool]
-    ) -> None:
+    def __init__(self, order: ArrivalOrder, rank: int, answer: Callable[[Callable[[], bool]], bool]) -> None:
         self.order, self.rank, self.answer = order, rank, answer
 
     def taken(self, source: int, receive: PostedReceive | None, there: Sequence[int]) -> None:

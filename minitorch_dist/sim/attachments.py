@@ -104,9 +104,7 @@ def demand_one_of_each(attachments: Sequence[Attachment]) -> None:
                     f"{other} does not go with {each.kind}: it is made for this library's tensors"  # type: ignore[union-attr]
                 )
     if found["timelines"] and found["journal"]:
-        raise ValueError(
-            "timelines and a journal are two ways to write a run down; say one of them"
-        )
+        raise ValueError("timelines and a journal are two ways to write a run down; say one of them")
     if twice := [name for name, count in found.items() if count > 1]:
         raise ValueError(
             f"one {twice[0]} attaches to a run, but {found[twice[0]]} were given, in with_= or by a keyword"

@@ -41,9 +41,7 @@ class Choice(NamedTuple):
     def __str__(self) -> str:
         if self.kind == "takes":
             return f"rank {self.rank} takes what came from rank {self.value}"
-        return (
-            f"rank {self.rank} is told {'no' if self.value == NO else 'the truth'} by is_completed"
-        )
+        return f"rank {self.rank} is told {'no' if self.value == NO else 'the truth'} by is_completed"
 
 
 class Decider(Protocol):

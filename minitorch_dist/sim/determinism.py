@@ -151,13 +151,7 @@ def _without_addresses(said: str) -> str:
 
 def _alike(one: TraceEntry | None, other: TraceEntry | None) -> str:
     """Advice where both events look the same."""
-    if (
-        one
-        and other
-        and one.what[0] == "send"
-        and one.what[:4] == other.what[:4]
-        and one.at == other.at
-    ):
+    if one and other and one.what[0] == "send" and one.what[:4] == other.what[:4] and one.at == other.at:
         return "The contents of the message differ: a value that is not the same"
     return "Look for what decides it there: a set, a global counter, a file, an address, a process number"
 

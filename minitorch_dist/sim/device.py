@@ -75,9 +75,7 @@ class Device:
             if isinstance(value, int | float) and not _is_number(value):
                 raise ValueError(f"a device's {name} is at most 1e30, not {value!r:.40}")
         if not isinstance(self.peak, Mapping):
-            raise TypeError(
-                f'a device\'s peak is by dtype, like {{"float32": "20T"}}, not {self.peak!r}'
-            )
+            raise TypeError(f'a device\'s peak is by dtype, like {{"float32": "20T"}}, not {self.peak!r}')
         peak = {dtype: _flops(given, dtype) for dtype, given in self.peak.items()}
         rate = self.bandwidth
         if isinstance(rate, str):
@@ -148,18 +146,14 @@ CHANGED: Final = sorted(each.name for each in fields(Device) if each.init and ea
 def _is_number(value: object) -> bool:
     """Neither a truth value nor infinite, nor larger than anything that there is."""
     return (
-        isinstance(value, int | float | Fraction)
-        and not isinstance(value, bool)
-        and -1e30 <= value <= 1e30
+        isinstance(value, int | float | Fraction) and not isinstance(value, bool) and -1e30 <= value <= 1e30
     )
 
 
 def _flops(given: Any, dtype: str) -> int:
     found = amount(given) if isinstance(given, str) else int(given) if _is_number(given) else 0
     if found <= 0:
-        raise ValueError(
-            f"a peak is above 0 and at most 1e30, but that of {dtype} is {given!r:.40}"
-        )
+        raise ValueError(f"a peak is above 0 and at most 1e30, but that of {dtype} is {given!r:.40}")
     return found
 
 
@@ -221,9 +215,7 @@ def _in_file(path: Path) -> tuple[str, dict[str, Any]]:
         raise ValueError(f"{path} is no file of one device; mtd calibrate cpu writes one")
     name, row = rows[0]
     if unknown := set(row) - {*CHANGED}:
-        raise ValueError(
-            f"{path}: a device has no {', '.join(sorted(unknown))}; it has {', '.join(CHANGED)}"
-        )
+        raise ValueError(f"{path}: a device has no {', '.join(sorted(unknown))}; it has {', '.join(CHANGED)}")
     if "bandwidth" not in row:
         raise ValueError(f"{path}: the bandwidth of {name} is missing")
     return clean(name, lines=False), row

@@ -48,7 +48,7 @@ IN_PLACE: Final = ("AccumulateGrad", "InPlace")  # operations that write to what
 FEWEST: Final = 256  # spans that are joined with others at once
 GATHERS: Final = frozenset(
     ("EmbeddingBackward0", "GatherBackward0", "IndexBackward0", "IndexSelectBackward0", "TakeBackward0")
-)  # fmt: skip
+)
 _SUFFIX: Final = re.compile(r"Backward\d+")  # of the names of nodes
 Devices = Device | str | Sequence[Device] | Callable[[int], Device]
 
@@ -183,12 +183,8 @@ class DeviceTime:
 
     def __init__(self, clock: VirtualClock, devices: Devices, ranks: int) -> None:
         self.clock = clock
-        self.streams = [
-            ComputeStream(each, rank, clock) for rank, each in enumerate(spread(devices, ranks))
-        ]
-        self._products: dict[
-            SimThread, list[Product]
-        ] = {}  # that no operation has been told for yet
+        self.streams = [ComputeStream(each, rank, clock) for rank, each in enumerate(spread(devices, ranks))]
+        self._products: dict[SimThread, list[Product]] = {}  # that no operation has been told for yet
         self._told: dict[SimThread, int] = {}  # operations of each thread
         self._before: dict[SimThread, int] = {}  # operations told before the optimizer's step
         self._within: dict[SimThread, int] = {}  # how many nodes' gradients each thread is in
@@ -241,9 +237,7 @@ class DeviceTime:
         stream = self.stream()
         return execute if stream is None else self._timed(stream, node, execute)
 
-    def _timed(
-        self, stream: ComputeStream, node: Any, execute: observers.Execute
-    ) -> observers.Execute:
+    def _timed(self, stream: ComputeStream, node: Any, execute: observers.Execute) -> observers.Execute:
         def run(grads: Sequence[Any]) -> Sequence[Any]:
             me = self.clock.me()
             reads = [*grads, *(read[2] for read in node.reads or ())]
@@ -253,12 +247,8 @@ class DeviceTime:
                 results = execute(grads)
             finally:
                 self._within[me] -= 1
-            if (
-                self._told.get(me, 0) == told
-            ):  # else it was made of operations, which have told of themselves
-                self._compute(
-                    stream, me, f"{node.name_} (backward)", reads, results, self.names.of(node)
-                )
+            if self._told.get(me, 0) == told:  # else it was made of operations, which have told of themselves
+                self._compute(stream, me, f"{node.name_} (backward)", reads, results, self.names.of(node))
             return results
 
         return run
@@ -282,9 +272,7 @@ class DeviceTime:
                 if p._grad is not None:
                     state = optimizer.state.get(p) or {}
                     kept = [each.array for each in state.values() if isinstance(each, TensorBase)]
-                    nbytes += p._grad.array.nbytes + 2 * (
-                        p.array.nbytes + sum(a.nbytes for a in kept)
-                    )
+                    nbytes += p._grad.array.nbytes + 2 * (p.array.nbytes + sum(a.nbytes for a in kept))
             if nbytes:
                 stream.compute(f"{type(optimizer).__name__}.step", stream.device.time(nbytes))
 
@@ -330,11 +318,7 @@ def traffic(name: str, reads: Sequence[Any], writes: Sequence[Any]) -> int:
     if not written:
         return 0
     read = [int(each.nbytes) for each in sources.values()]
-    return (
-        written + sum(min(each, written) for each in read)
-        if name in GATHERS
-        else written + sum(read)
-    )
+    return written + sum(min(each, written) for each in read) if name in GATHERS else written + sum(read)
 
 
 def dtype_of(reads: Sequence[Any], writes: Sequence[Any]) -> str:
@@ -356,9 +340,7 @@ def spread(devices: Devices, ranks: int) -> list[Device]:
         return [devices] * ranks
     if not callable(devices) and not isinstance(devices, Sequence):
         raise TypeError(f"{devices!r} is no device; a device is sim.gpu(name) or sim.Device(…)")
-    found: list[Any] = (
-        [devices(rank) for rank in range(ranks)] if callable(devices) else list(devices)
-    )
+    found: list[Any] = [devices(rank) for rank in range(ranks)] if callable(devices) else list(devices)
     if len(found) != ranks:
         raise ValueError(f"{len(found)} devices were given for {ranks} ranks")
     for rank, each in enumerate(found):

@@ -119,9 +119,7 @@ class Exhaustion:
     failure: Failure | None  # the one with the fewest choices
     is_complete: bool
     results: list[Any]  # the different results, of all ranks, in the order in which they were found
-    buffering: Failure | None = (
-        None  # where nothing fails: the run in which each send waits for its receive
-    )
+    buffering: Failure | None = None  # where nothing fails: the run in which each send waits for its receive
 
     def __str__(self) -> str:
         more = "all there are" if self.is_complete else "and there are more"

@@ -55,18 +55,14 @@ class Survey:
     failure: Failure | None
     sometimes: Counter[str]
     hits: Counter[str]  # by kind of fault: how many messages were struck
-    buffering: Failure | None = (
-        None  # where nothing fails: the run in which each send waits for its receive
-    )
+    buffering: Failure | None = None  # where nothing fails: the run in which each send waits for its receive
 
     def never(self) -> list[str]:
         return [name for name, count in self.sometimes.items() if not count]
 
     def __str__(self) -> str:
         lines = [f"{self.runs} runs, {'no failure' if self.failure is None else self.failure}"]
-        lines += [
-            f"  {name}: true in {n} of {self.runs} runs" for name, n in self.sometimes.items()
-        ]
+        lines += [f"  {name}: true in {n} of {self.runs} runs" for name, n in self.sometimes.items()]
         lines += [f"  {kind}: {n} messages" for kind, n in self.hits.items()]
         if self.buffering is not None:
             lines.append(f"  it leans on sends that are buffered: {self.buffering}")

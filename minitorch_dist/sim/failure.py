@@ -70,9 +70,7 @@ class ProgramSetup:
         if isinstance(error, self.tolerate):
             error = None
         hits = [] if stage.injector is None else stage.injector.hits
-        words = (
-            "" if error is None else f"{stage.fall.scene if stage.fall else scene.describe(stage)}"
-        )
+        words = "" if error is None else f"{stage.fall.scene if stage.fall else scene.describe(stage)}"
         return RunOutcome(
             case, report, error, stage.fall, hits, dict(stage.sometimes), words,
             [] if choices is None else choices.story(),
@@ -134,9 +132,7 @@ class Failure:
     def explain(self) -> str:
         """The failure in words: the error, its place, the faults, and what all ranks were doing."""
         fall = self.outcome.fall
-        lines = [
-            f"seed {self.seed}: {fall or f'{type(self.error).__name__} after all had returned'}"
-        ]
+        lines = [f"seed {self.seed}: {fall or f'{type(self.error).__name__} after all had returned'}"]
         lines += [f"  {line}" for line in str(self.error).splitlines()]
         lines += [f"  {line}" for note in _notes(self.error) for line in note.splitlines()]
         if self.faults:
@@ -205,9 +201,7 @@ class _Search:
             while is_better:
                 faults = self._best.case.faults
                 others = [*self._best.case.hardships, *faults[:at]], faults[at + 1 :]
-                is_better = any(
-                    self._fails([*others[0], other, *others[1]]) for other in simpler(faults[at])
-                )
+                is_better = any(self._fails([*others[0], other, *others[1]]) for other in simpler(faults[at]))
                 was_any |= is_better
         return was_any
 

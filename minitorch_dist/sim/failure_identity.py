@@ -40,9 +40,7 @@ def identity(error: BaseException) -> FailureIdentity:
     said = str(error).splitlines() or [""]
     if isinstance(error, Deadlock):
         waits = (_WAITS.match(line) for line in said)
-        return FailureIdentity(
-            kind, frozenset(_wait(found["what"]) for found in waits if found), ""
-        )
+        return FailureIdentity(kind, frozenset(_wait(found["what"]) for found in waits if found), "")
     place = innermost(error.__traceback__)
     return FailureIdentity(kind, frozenset([place] if place else []), plain(said[0]))
 

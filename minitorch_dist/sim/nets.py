@@ -41,8 +41,7 @@ def LogGP(L: str | int, o: str | int, g: str | int, G: str | int | Fraction) -> 
     wire = span(L) + 2 * span(o) - port
     if wire < 0:
         raise ValueError(
-            f"LogGP with a gap g={g} longer than L + 2o: a port would be busy for longer than a "
-            "message takes"
+            f"LogGP with a gap g={g} longer than L + 2o: a port would be busy for longer than a message takes"
         )
     return topology.uniform(port, G, wire)
 
@@ -59,11 +58,7 @@ def read(text: str) -> Network:
         return Network.parse(text)
     path = Path(text)
     if not _is_file(path):
-        what = (
-            "there is no file"
-            if path.suffix == ".json" or len(path.parts) > 1
-            else "no network is called"
-        )
+        what = "there is no file" if path.suffix == ".json" or len(path.parts) > 1 else "no network is called"
         near = difflib.get_close_matches(kind.lower(), [*NAMED, "sim"], 1)
         said = f" (perhaps {near[0]}?)" if near else ""
         raise ValueError(
@@ -163,7 +158,5 @@ def load(path: str | Path) -> Network:
         above, below = words["ps_per_byte"]
         link = Link(int(words["latency_ps"]), Fraction(int(above), int(below)))
     except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(
-            f"{path} holds no network ({clean(str(error))}); mtd calibrate writes one"
-        ) from None
+        raise ValueError(f"{path} holds no network ({clean(str(error))}); mtd calibrate writes one") from None
     return Network(Uniform(link))

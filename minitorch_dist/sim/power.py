@@ -13,9 +13,7 @@ class Power:
     """`flops`: operations a second ("10T" are 10¹³); `speeds`: factors of single ranks."""
 
     def __init__(self, flops: float | str | None, speeds: Mapping[int, float]) -> None:
-        self.flops = (
-            None if flops is None else float(amount(flops) if isinstance(flops, str) else flops)
-        )
+        self.flops = None if flops is None else float(amount(flops) if isinstance(flops, str) else flops)
         self.speeds = dict(speeds)
         wrong = {rank: speed for rank, speed in self.speeds.items() if not speed > 0}
         if wrong or (self.flops is not None and not self.flops > 0):

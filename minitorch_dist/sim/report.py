@@ -45,9 +45,7 @@ class Report(Generic[T]):
     digest: str  # of every departure and landing: equal digests, equal runs
     switches: int  # from rank to rank
     engine_used: str = ""  # "greenlet", or "greenlet, closed" where collectives were done together
-    crossings: int = (
-        0  # messages beside a collective done together; those times are near, not exact
-    )
+    crossings: int = 0  # messages beside a collective done together; those times are near, not exact
 
     recorded: Path | None = field(default=None, compare=False)  # where its journal is
     folded: Any = field(default=None, compare=False)  # how, if it was (see `mtd.planning.fold`)
@@ -107,9 +105,7 @@ class Report(Generic[T]):
         for rank in self.ranks[:ROWS]:
             spans = [in_words(span) for span in (rank.time, rank.idle, rank.busy)]
             peak = self._peak(rank.peak_bytes)
-            lines.append(
-                _row(rank.rank, spans[0], rank.messages, rank.bytes_sent, *spans[1:], *peak)
-            )
+            lines.append(_row(rank.rank, spans[0], rank.messages, rank.bytes_sent, *spans[1:], *peak))
         if len(self.ranks) > ROWS:
             lines.append(f"… and {len(self.ranks) - ROWS} more")
         lines += self._devices()
@@ -148,9 +144,7 @@ class Report(Generic[T]):
         return [] if all(rank.peak_bytes is None for rank in self.ranks) else [cell]
 
     def __repr__(self) -> str:
-        return (
-            f"<Report of {len(self.ranks)} ranks: {in_words(self.time)}, {self.messages} messages>"
-        )
+        return f"<Report of {len(self.ranks)} ranks: {in_words(self.time)}, {self.messages} messages>"
 
 
 ROWS = 16

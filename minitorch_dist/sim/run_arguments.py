@@ -40,7 +40,7 @@ def check(fn: Callable[..., Any], given: Mapping[str, Any]) -> None:
         if isinstance(value, bool) or not isinstance(value, kinds):
             raise TypeError(f"sim.run's {name} is {words}, not {value!r}")
         if name in ("endless", "limit") and value is not None and not 0 <= value < math.inf:
-            raise ValueError(f"sim.run's {name} is at least 0 seconds, or None for no end, not {value!r}")  # fmt: skip
+            raise ValueError(f"sim.run's {name} is at least 0 seconds, or None for no end, not {value!r}")
     for rank, speed in (given["speeds"] or {}).items():
         if isinstance(speed, bool) or not isinstance(speed, Real):
             raise TypeError(

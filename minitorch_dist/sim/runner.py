@@ -101,9 +101,7 @@ def run(
         },
     )  # fmt: skip
     if strangers := sorted(rank for rank in speeds or {} if rank not in range(world_size)):
-        raise ValueError(
-            f"speeds= names rank {strangers[0]}, but the ranks are 0 to {world_size - 1}"
-        )
+        raise ValueError(f"speeds= names rank {strangers[0]}, but the ranks are 0 to {world_size - 1}")
     attached: list[Any] = [*with_]
     if faults or not any(isinstance(each, WithFaults) for each in with_):
         attached.append(WithFaults(faults))  # also without any: hardships bring their own

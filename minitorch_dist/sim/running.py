@@ -49,9 +49,7 @@ def run_all(
     sim_threads = engine if engine in ("threads", "greenlet") else own
     gamma = 0 if adding is None else math.ceil(byte_time(adding))
     hardship = Hardship(hardships, seed or 0)
-    clock = VirtualClock(
-        hardship.order_seed() if hardships else seed, endless, limit, sim_threads, events
-    )
+    clock = VirtualClock(hardship.order_seed() if hardships else seed, endless, limit, sim_threads, events)
     given = nets.read(net) if isinstance(net, str) else net
     network = hardship.narrowed(given if isinstance(given, Network) else Network(given))
     topologies.check(network.topology, world_size)
@@ -111,9 +109,7 @@ def run_all(
             raise
         if found := stage.overwritten():
             raise found
-        ranks = [
-            _report_of(stage, rank, ends.get(rank, (0, 0, 0)), parts) for rank in range(world_size)
-        ]
+        ranks = [_report_of(stage, rank, ends.get(rank, (0, 0, 0)), parts) for rank in range(world_size)]
         used = ", ".join([clock.engine, *together.used()])
         report = Report(results, ranks, moving.digest, clock.switches, used, moving.crossings)
         fields: dict[str, Any] = {"recorded": files.wanted(stage.journal)}
@@ -136,9 +132,7 @@ def _report_of(
     )  # fmt: skip
 
 
-def bound_to(
-    fn: Callable[..., T], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Callable[[], T]:
+def bound_to(fn: Callable[..., T], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[], T]:
     """`fn` with these arguments. A single one is bound as a method's `self` is, since Python calls methods without
     C's stack. Each waiting rank keeps its own part of that stack."""
     if kwargs or len(args) != 1 or args[0] is None:  # a method's `self` may not be None

@@ -54,9 +54,7 @@ class GroupCall(NamedTuple):
         for rank, op in sorted(self.calls.items()):
             if op is not None:
                 said = str(op.fingerprint)
-                found.setdefault(said if len(names) == 1 else said.partition(" ")[0], []).append(
-                    rank
-                )
+                found.setdefault(said if len(names) == 1 else said.partition(" ")[0], []).append(rank)
         return found
 
     def sites(self) -> set[str]:

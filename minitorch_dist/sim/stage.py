@@ -73,18 +73,14 @@ class PlaceAtBegin(NamedTuple):
 class SimulationStage:
     """Of one run. `injector` is None where nothing was planned."""
 
-    def __init__(
-        self, clock: VirtualClock, medium: Medium, world_size: int, hardship: Hardship
-    ) -> None:
+    def __init__(self, clock: VirtualClock, medium: Medium, world_size: int, hardship: Hardship) -> None:
         self.clock, self.medium, self.world_size = clock, medium, world_size
         self.hardship = hardship
         self.entered: list[Callable[[World], None]] = [hardship.visit]  # called with each new world
         self.injector: FaultInjector | None = None
         self.memory: Callable[[int], int | str | None] | None = None  # of each rank's accelerator
         self.has_shapes = False  # tensors have a shape and no numbers
-        self.journal: str | os.PathLike[str] | None = (
-            None  # where the ranks write down what they do
-        )
+        self.journal: str | os.PathLike[str] | None = None  # where the ranks write down what they do
         self.worlds: dict[int, World] = {}  # of each rank, the latest
         self.returned: dict[int, int] = {}  # when
         self.raised: dict[int, BaseException] = {}
@@ -181,9 +177,7 @@ class SimulationStage:
         return scene.cause(self)
 
     def __repr__(self) -> str:
-        return (
-            f"<Stage of {self.world_size} ranks, {len(self.returned)} returned, fall: {self.fall}>"
-        )
+        return f"<Stage of {self.world_size} ranks, {len(self.returned)} returned, fall: {self.fall}>"
 
 
 def here() -> SimulationStage | None:

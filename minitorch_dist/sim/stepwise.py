@@ -140,9 +140,7 @@ class Stepwise:
         if self.failure is not None:
             raise self.failure
 
-    def run_by_itself(
-        self, busy: AdvanceClock, gamma: int, plan: ExecutionPlan | None = None
-    ) -> None:
+    def run_by_itself(self, busy: AdvanceClock, gamma: int, plan: ExecutionPlan | None = None) -> None:
         """Go through all steps in the caller's own simulated thread. `gamma`: ps to add one byte; `plan`:
         where somebody writes a journal, what needs what."""
         if plan is not None:

@@ -22,9 +22,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Accepted; float32 products are computed in float32."""
     global _precision
     if precision not in PRECISIONS:
-        raise RuntimeError(
-            f"the precision is one of {', '.join(PRECISIONS)}, and not {precision!r}"
-        )
+        raise RuntimeError(f"the precision is one of {', '.join(PRECISIONS)}, and not {precision!r}")
     _precision = precision
 
 

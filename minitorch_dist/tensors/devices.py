@@ -43,9 +43,7 @@ NO_CUDA: Final = f"Torch not compiled with CUDA enabled. {_HOW}"
 
 def parse(spec: object, index: object) -> tuple[str, int | None]:
     if index is not None and (not isinstance(index, int) or isinstance(index, bool)):
-        raise TypeError(
-            f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}"
-        )
+        raise TypeError(f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}")
     if isinstance(spec, int) and not isinstance(spec, bool) and index is None:
         if count() == 0 and spec >= 0:
             raise RuntimeError(NO_ACCELERATOR)

@@ -21,8 +21,7 @@ BOOL, INTEGRAL, FLOATING, COMPLEX = 0, 1, 2, 3  # categories, lowest first
 class dtype:
     """An element type. There is one object per type, so compare with `is` or `==`."""
 
-    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name",
-                 "numpy")  # fmt: skip
+    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy")
 
     def __init__(self, name: str, numpy_dtype: Any, category: int) -> None:
         self.name = name

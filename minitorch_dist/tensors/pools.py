@@ -42,9 +42,7 @@ def parse_bytes(size: int | str) -> int:
         number, unit = match.group(1), match.group(2).upper()
         unit += "" if unit.endswith("B") or not unit else "B"
         if unit in _UNITS and float(number) > 0:
-            return (
-                int(float(number) * _UNITS[unit]) if "." in number else int(number) * _UNITS[unit]
-            )
+            return int(float(number) * _UNITS[unit]) if "." in number else int(number) * _UNITS[unit]
     raise ValueError(
         f"a device's memory cannot be {size!r}; expected a positive number of bytes "
         "with an optional unit, for example 80GB, 512MiB or 4096"
@@ -113,9 +111,7 @@ def set_current(index: int) -> None:
 
 
 @contextmanager
-def simulated(
-    devices: int | str | DevicePool, memory: int | str = DEFAULT_MEMORY
-) -> Iterator[DevicePool]:
+def simulated(devices: int | str | DevicePool, memory: int | str = DEFAULT_MEMORY) -> Iterator[DevicePool]:
     """Simulated accelerators for the length of a block, in this thread.
 
     `simulated(2, "16GB")` or `simulated("2x16GB")` makes new ones; with a pool that exists

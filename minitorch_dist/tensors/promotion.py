@@ -130,9 +130,7 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
     category = result_type(input, other).category
     kind = dtypes.of_scalar(alpha).category
     if kind > max(category, dtypes.INTEGRAL) or (kind == dtypes.BOOL and category != dtypes.BOOL):
-        raise RuntimeError(
-            f"alpha = {alpha!r} does not fit the result's type: it would change that type"
-        )
+        raise RuntimeError(f"alpha = {alpha!r} does not fit the result's type: it would change that type")
     return other * alpha
 
 
@@ -194,9 +192,7 @@ def sum_as(dtype: dtypes.dtype | None, input: T, dim: operations.Dims, keepdim: 
     if dtype.category >= dtypes.FLOATING:
         return operations.sum(cast(input, dtype), dim, keepdim)
     x = input.array.astype(dtype.numpy)
-    return result(
-        input, operations.add_up(x, operations.axes(dim, x.ndim), x.dtype, keepdims=keepdim)
-    )
+    return result(input, operations.add_up(x, operations.axes(dim, x.ndim), x.dtype, keepdims=keepdim))
 
 
 rare_cases.sum_as, rare_cases.taken_in = sum_as, taken_in
@@ -206,9 +202,7 @@ rare_cases.scaled, rare_cases.misfit = scaled, misfit
 
 def one_number(function: str, argument: str, value: object, kind: str = "float") -> None:
     """Refuse a list, and a tensor of several elements or of none, where a number is meant."""
-    is_several = (
-        value.array.size != 1 if isinstance(value, TensorBase) else isinstance(value, (tuple, list))
-    )
+    is_several = value.array.size != 1 if isinstance(value, TensorBase) else isinstance(value, (tuple, list))
     if is_several:
         given = "Tensor" if isinstance(value, TensorBase) else type(value).__name__
         raise TypeError(f"{function}(): argument '{argument}' must be {kind}, not {given}")

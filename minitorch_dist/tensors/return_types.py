@@ -16,9 +16,7 @@ _tuple_of: Final[Any] = collections.namedtuple  # whose fields mypy does not hav
 
 def _kind(name: str, parts: str) -> Any:
     """A class of tuples whose parts have these names."""
-    return type(
-        name, (_tuple_of(name, parts, module=__name__),), {"__slots__": (), "__repr__": _show}
-    )
+    return type(name, (_tuple_of(name, parts, module=__name__),), {"__slots__": (), "__repr__": _show})
 
 
 max = _kind("max", "values indices")

@@ -108,9 +108,7 @@ def _local_parts(actual: Any, expected: Any) -> tuple[Any, Any]:
     if not isinstance(actual, DTensor):
         return actual, expected
     if actual.placements != expected.placements:
-        raise AssertionError(
-            f"DTensor placements do not match: {actual.placements} != {expected.placements}"
-        )
+        raise AssertionError(f"DTensor placements do not match: {actual.placements} != {expected.placements}")
     if actual.device_mesh != expected.device_mesh:
         raise AssertionError(
             f"DTensor device meshes do not match: {actual.device_mesh} != {expected.device_mesh}"
@@ -121,9 +119,7 @@ def _local_parts(actual: Any, expected: Any) -> tuple[Any, Any]:
 # ------------------------------------------------------------------------------------------ structure
 
 
-def _pairs(
-    actual: Any, expected: Any, path: tuple[Any, ...], how: Closeness
-) -> Iterator[ComparedPair]:
+def _pairs(actual: Any, expected: Any, path: tuple[Any, ...], how: Closeness) -> Iterator[ComparedPair]:
     """The pairs of leaves, in order. It raises where the structures differ."""
     if _both(Sequence, actual, expected) and not _either(str, actual, expected):
         if len(actual) != len(expected):
@@ -141,9 +137,7 @@ def _pairs(
             raise type(error)(_located(str(error), path)) from None
 
 
-def _common_keys(
-    actual: Mapping[Any, Any], expected: Mapping[Any, Any], path: tuple[Any, ...]
-) -> list[Any]:
+def _common_keys(actual: Mapping[Any, Any], expected: Mapping[Any, Any], path: tuple[Any, ...]) -> list[Any]:
     keys, wanted = set(actual), set(expected)
     if keys != wanted:
         text = (
@@ -218,9 +212,7 @@ def _compare_bools(actual: bool, expected: bool) -> None:
         raise AssertionError(f"Booleans mismatch: {actual} is not {expected}")
 
 
-def _compare_numbers(
-    actual: Number, expected: Number, rtol: float, atol: float, how: Closeness
-) -> None:
+def _compare_numbers(actual: Number, expected: Number, rtol: float, atol: float, how: Closeness) -> None:
     if how.check_dtype and type(actual) is not type(expected):
         raise AssertionError(f"The (d)types do not match: {type(actual)} != {type(expected)}.")
     is_nan = cmath.isnan(actual) and cmath.isnan(expected)
@@ -231,9 +223,7 @@ def _compare_numbers(
         raise AssertionError(_scalars_differ(actual, expected, rtol, atol))
 
 
-def _compare_tensors(
-    actual: Tensor, expected: Tensor, rtol: float, atol: float, how: Closeness
-) -> None:
+def _compare_tensors(actual: Tensor, expected: Tensor, rtol: float, atol: float, how: Closeness) -> None:
     attributes = [
         ("shape", True, actual.shape, expected.shape),
         ("stride()", how.check_stride, actual.stride(), expected.stride()),
@@ -269,9 +259,7 @@ def _scalars_differ(actual: Number, expected: Number, rtol: float, atol: float) 
     )
 
 
-def _tensors_differ(
-    actual: Tensor, expected: Tensor, matches: Tensor, rtol: float, atol: float
-) -> str:
+def _tensors_differ(actual: Tensor, expected: Tensor, matches: Tensor, rtol: float, atol: float) -> str:
     if not actual.is_floating_point():
         actual, expected = actual.to(dtypes.int64), expected.to(dtypes.int64)
     absolute = (actual - expected).abs().masked_fill(matches, 0)

@@ -65,9 +65,7 @@ def check_collective(
     if isinstance(subject, Schedule):
         return of_schedule(subject, sizes, bytes_limit, rounds_limit)
     if collective not in FUNCTIONS:
-        raise ValueError(
-            f"no function of {collective!r} can be checked; {', '.join(FUNCTIONS)} can"
-        )
+        raise ValueError(f"no function of {collective!r} can be checked; {', '.join(FUNCTIONS)} can")
     verdict = Verdict(getattr(subject, "__name__", repr(subject)), dict.fromkeys(LAMPS, True))
     replayed = _replayed.get()
     if replayed is not None:
@@ -100,9 +98,7 @@ def parse(token: str) -> ReplayCase:
     if version != "mtc1" or len(words) != 5:
         raise ValueError(f"{token!r} is no token of check_collective: it begins with mtc1:")
     numbers = dict(word.split("=") for word in words[1:4])
-    return ReplayCase(
-        words[0], int(numbers["ranks"]), int(numbers["count"]), numbers["op"], words[4]
-    )
+    return ReplayCase(words[0], int(numbers["ranks"]), int(numbers["count"]), numbers["op"], words[4])
 
 
 @contextmanager
@@ -169,9 +165,7 @@ def _run(
 
     def play() -> list[Any]:
         net = how.pop("net", MODES[case.mode])
-        return sim.run(
-            program, case.size, (subject, case, given), net=net, events=EVENTS, **how
-        ).results
+        return sim.run(program, case.size, (subject, case, given), net=net, events=EVENTS, **how).results
 
     where = case.where
     try:
@@ -248,9 +242,7 @@ def _label(verdict: Verdict, subject: Callable[..., Any], case: ReplayCase) -> N
 def _in_words(
     subject: Callable[..., Any], case: ReplayCase, rank: int, element: int, read: Sequence[Any]
 ) -> str:
-    digits, due, length = (
-        read  # the label that each rank should have in it, of one of so many elements
-    )
+    digits, due, length = read  # the label that each rank should have in it, of one of so many elements
     said = []
     for other, digit in enumerate(digits):
         times, rest = divmod(digit, due)

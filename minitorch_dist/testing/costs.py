@@ -26,9 +26,7 @@ ROUNDS = Network(Uniform(Link(1, Fraction(0), 0)))  # time is then the number of
 
 def metered(sizes: Sequence[int]) -> Sequence[int]:
     """Where costs are measured: a subject that is for other numbers of ranks is not run with these."""
-    return [size for size in METERED if size in sizes] or [
-        n for n in [max(sizes, default=1)] if n > 1
-    ]
+    return [size for size in METERED if size in sizes] or [n for n in [max(sizes, default=1)] if n > 1]
 
 
 def measure(
@@ -71,9 +69,7 @@ def _watched(subject: Callable[..., Any], case: ReplayCase, given: Array, pool: 
     return int(seen.peak) - int(given[0].nbytes) - int(outputs)
 
 
-def of_schedule(
-    schedule: Schedule, sizes: Sequence[int], bytes_limit: float, rounds_limit: float
-) -> Verdict:
+def of_schedule(schedule: Schedule, sizes: Sequence[int], bytes_limit: float, rounds_limit: float) -> Verdict:
     """By proof, for every size: what holds of labels holds of all values, types and operations."""
     verdict = Verdict(str(schedule), {"exactly once": True, "never stuck": True, "cheap": True})
     for size in sizes:

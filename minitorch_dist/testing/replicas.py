@@ -126,9 +126,7 @@ def _watched(
     return [array.copy() for _, array in _named(found)], seen
 
 
-def unlike_steps(
-    names: Sequence[str], alone: Steps, ranks: Sequence[Steps], is_whole: bool = True
-) -> str:
+def unlike_steps(names: Sequence[str], alone: Steps, ranks: Sequence[Steps], is_whole: bool = True) -> str:
     """How the weights that ranks had before each rounding differ from those of one rank; "" where they do not.
 
     A rank that has the whole model takes the steps of one rank; without `is_whole` (machines come and go) some

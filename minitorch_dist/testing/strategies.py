@@ -61,15 +61,11 @@ def networks(size: int = 8) -> SearchStrategy[Network]:
             shapes.append(st.builds(topology.two_level, st.just(nodes), st.just(per), links, links))
             shapes.append(st.builds(topologies.mesh, st.just((nodes, per)), links))
     limits = st.sampled_from([None, 0, 64, 4096])
-    return st.builds(
-        Network, st.one_of(shapes), eager=limits, window=st.sampled_from([None, 1, 64])
-    )
+    return st.builds(Network, st.one_of(shapes), eager=limits, window=st.sampled_from([None, 1, 64]))
 
 
 @st.composite
-def worlds(
-    draw: Any, largest: int = 9, transports: Sequence[str] = ("sim://", "queue://")
-) -> WorldCase:
+def worlds(draw: Any, largest: int = 9, transports: Sequence[str] = ("sim://", "queue://")) -> WorldCase:
     size = draw(sizes(largest))
     return WorldCase(size, draw(st.sampled_from(list(transports))), draw(networks(size)))
 
@@ -193,8 +189,6 @@ def _partition(split: int, size: int, heal: str) -> Fault:
     return plans.partition(set(range(split)), set(range(split, size)), heal=heal)
 
 
-def fault_plans(
-    size: int, max_faults: int = 3, crashes: bool = False
-) -> SearchStrategy[list[Fault]]:
+def fault_plans(size: int, max_faults: int = 3, crashes: bool = False) -> SearchStrategy[list[Fault]]:
     """Faults for `sim.run(…, faults=plan)`; the plainest plan is none."""
     return st.lists(faults(size, crashes), max_size=max_faults)

@@ -47,9 +47,7 @@ class Frozen(Work):
     def __init__(self, parts: Sequence[Work], group: Group, array: Array, dst: int) -> None:
         super().__init__(group.world, parts[0]._output)
         self._parts, self._array, self._before = parts, array, array.copy()
-        self._never = (
-            f"rank {group.rank()} never waits for its isend to rank {dst}, at {callsite()}"
-        )
+        self._never = f"rank {group.rank()} never waits for its isend to rank {dst}, at {callsite()}"
         self._what = f"rank {group.rank()} wrote to the tensor of its isend to rank {dst}"
         self._site = callsite()
 

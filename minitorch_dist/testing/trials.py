@@ -37,9 +37,7 @@ def program(subject: Callable[..., Any], case: ReplayCase, given: Array, device:
     if case.collective in ("all_reduce", "broadcast", "reduce"):
         result = subject(tensor, **arguments)
         return _numbers(tensor if result is None else result)
-    length = {"all_gather": case.size, "reduce_scatter": 1, "all_to_all": case.size}[
-        case.collective
-    ]
+    length = {"all_gather": case.size, "reduce_scatter": 1, "all_to_all": case.size}[case.collective]
     output = _tensor(np.zeros(length * case.count, given.dtype), device, rank)
     result = subject(output, tensor, **arguments)
     return _numbers(output if result is None else result)
@@ -47,9 +45,7 @@ def program(subject: Callable[..., Any], case: ReplayCase, given: Array, device:
 
 def _numbers(result: Any) -> Array:
     if not isinstance(result, Tensor):
-        raise TypeError(
-            f"it returned {result!r}, which is no tensor; what works in place returns nothing"
-        )
+        raise TypeError(f"it returned {result!r}, which is no tensor; what works in place returns nothing")
     copied: Array = result.array.copy()
     return copied
 

@@ -23,9 +23,7 @@ class ReplayCase:
         return f"{ranks}, {self.count} element{'' if self.count == 1 else 's'}"
 
     def __str__(self) -> str:
-        return (
-            f"mtc1:{self.collective};ranks={self.size};count={self.count};op={self.op};{self.mode}"
-        )
+        return f"mtc1:{self.collective};ranks={self.size};count={self.count};op={self.op};{self.mode}"
 
 
 @dataclass

@@ -37,9 +37,7 @@ class CheckpointSegment:
     def __init__(self, again: Callable[[], Any], inputs: Sequence[Any]) -> None:
         self._again = again
         self.depth = len(observers.nodes.here())
-        self._inputs = [
-            (t.storage, t.storage.version, t.array) for t in inputs if isinstance(t, TensorBase)
-        ]
+        self._inputs = [(t.storage, t.storage.version, t.array) for t in inputs if isinstance(t, TensorBase)]
         self._nodes: list[weakref.ref[TorchNode]] = []
         self._kept: list[Metadata] = []
 
@@ -124,6 +122,5 @@ def _refill(old: TorchNode, new: TorchNode) -> None:
 def metadata(node: TorchNode) -> Metadata:
     """The data that the determinism check compares: the operation, and shape and type of the arrays it keeps."""
     return [
-        {"operation": node.name_, "shape": array.shape, "dtype": str(array.dtype)}
-        for array in node.kept()
+        {"operation": node.name_, "shape": array.shape, "dtype": str(array.dtype)} for array in node.kept()
     ]

@@ -90,9 +90,7 @@ def _is_own(module: Any, name: str) -> bool:
         return False
     home = str(getattr(value, "__module__", None) or "")
     package = getattr(module, "__name__", "torch").partition(".")[0]
-    return (
-        not inspect.ismodule(module) or not home or home.partition(".")[0] in (package, "builtins")
-    )
+    return not inspect.ismodule(module) or not home or home.partition(".")[0] in (package, "builtins")
 
 
 def parameters(value: Any) -> set[str] | None:

@@ -34,9 +34,7 @@ def configure(parser: Parser) -> None:
         --network NET...    ethernet, cluster, nodes, or as mtd simulate --net takes it (may be given again)
         --size BYTES...     of the vector (1KB and 16MB; may be given again)
     """)
-    parser.set_defaults(
-        run=run, epilog="mtd contest mine.py --ranks 12 --network nodes --size 64KB"
-    )
+    parser.set_defaults(run=run, epilog="mtd contest mine.py --ranks 12 --network nodes --size 64KB")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -100,9 +98,8 @@ def interrupted(file: Path, stopped: KeyboardInterrupt) -> int:
     """Ctrl-C: where in the file it was."""
     frames = traceback.extract_tb(stopped.__traceback__)
     lines = [
-        f"{file}:{one.lineno}: {one.line}"
-        for one in frames if Path(one.filename).resolve() == file.resolve()
-    ]  # fmt: skip
+        f"{file}:{one.lineno}: {one.line}" for one in frames if Path(one.filename).resolve() == file.resolve()
+    ]
     place = f" at {lines[-1]}" if lines else ""
     print(f"\nmtd contest: interrupted{place}", file=sys.stderr)
     return 130

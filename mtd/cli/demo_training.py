@@ -83,9 +83,7 @@ def train(plan: DemoPlan) -> DemoResult | None:
                 progress.update(task, advance=1, loss=sum(losses[-20:]) / len(losses[-20:]))
     if rank:
         return None
-    return DemoResult(
-        losses, {name: p.detach().array.copy() for name, p in model.module.named_parameters()}
-    )
+    return DemoResult(losses, {name: p.detach().array.copy() for name, p in model.module.named_parameters()})
 
 
 def examine(weights: dict[str, Array], data: SyntheticDigits) -> list[tuple[int, int]]:

@@ -82,9 +82,7 @@ def _python() -> Iterator[Finding]:
     yield judged("packages", not missing, found, f"pip install {missing}")
     pins = {name: os.environ[name] for name in PINS if name in os.environ}
     said = ", ".join(f"{name}={value}" for name, value in pins.items()) or "not pinned"
-    alone = (
-        "with several ranks as processes OMP_NUM_THREADS=1 keeps them from disturbing each other"
-    )
+    alone = "with several ranks as processes OMP_NUM_THREADS=1 keeps them from disturbing each other"
     many = pins.keys().isdisjoint(THREADS)
     yield Finding(WELL, "BLAS", f"{_blas()}, {said}", alone if many else "")
 
@@ -150,13 +148,9 @@ def _files() -> Iterator[Finding]:
         with tempfile.NamedTemporaryFile() as file:
             free = shutil.disk_usage(Path(file.name).parent).free
         room = f"in {tempfile.gettempdir()}, {free / 2**30:.1f} GiB free"
-        yield judged(
-            "temporary files", free > 100 << 20, room, "free some space there, or set TMPDIR"
-        )
+        yield judged("temporary files", free > 100 << 20, room, "free some space there, or set TMPDIR")
     except OSError as error:
-        yield Finding(
-            BAD, "temporary files", str(error), "set TMPDIR to a folder that can be written to"
-        )
+        yield Finding(BAD, "temporary files", str(error), "set TMPDIR to a folder that can be written to")
     yield _key()
 
 
@@ -206,6 +200,4 @@ def _course() -> Iterator[Finding]:
     )  # fmt: skip
     lacking = sum(not here.file(one).exists() for one in lessons)
     if lacking:
-        yield Finding(
-            OPEN, "new lessons", f"{lacking} are not in it yet", f"mtd init {here.folder}"
-        )
+        yield Finding(OPEN, "new lessons", f"{lacking} are not in it yet", f"mtd init {here.folder}")

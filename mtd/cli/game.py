@@ -117,9 +117,7 @@ def be_the_network(page: Page, level: Level) -> int:
         if state.broken:
             return won(page, level, state, moves)
         if state.is_over:
-            page.say(
-                "It has come to its end, and nothing is broken. u undo, r again, p it cannot be broken"
-            )
+            page.say("It has come to its end, and nothing is broken. u undo, r again, p it cannot be broken")
     return 1
 
 

@@ -29,7 +29,7 @@ Without the course
   mtd doctor            what this machine has and lacks
 
 """
-SHOWN = {"init", "list", "text", "check", "hint", "solution", "assemble", "demo", "plan", "run", "doctor"}  # fmt: skip
+SHOWN = {"init", "list", "text", "check", "hint", "solution", "assemble", "demo", "plan", "run", "doctor"}
 LAST = "mtd help NAME says more about a command, mtd help all about each of them."
 WIDTH = 79
 

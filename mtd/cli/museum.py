@@ -45,9 +45,7 @@ def run(options: argparse.Namespace) -> int:
     if options.find:
         seed = int.from_bytes(os.urandom(2)) if options.seed is None else options.seed
         everything = museum.exhibits()
-        chosen = (
-            museum.exhibit(options.name) if options.name else everything[seed % len(everything)]
-        )
+        chosen = museum.exhibit(options.name) if options.name else everything[seed % len(everything)]
         return find(page, chosen, seed)
     if options.name is None:
         return rooms(page)

@@ -31,9 +31,7 @@ def chosen(wanted: str) -> tuple[Chapter, Path] | None:
 def _place(chapter: Chapter) -> Path:
     """In the lesson's folder of the learner's; without a learner's folder where one is."""
     workspace = found_or_none()
-    found = (
-        Path(chapter.file) if workspace is None else workspace.place(chapter.lesson) / chapter.file
-    )
+    found = Path(chapter.file) if workspace is None else workspace.place(chapter.lesson) / chapter.file
     return _nearer(found)
 
 

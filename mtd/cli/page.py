@@ -31,7 +31,7 @@ class Page:
 
     def __init__(
         self, console: Console | None = None, write: Callable[[str], Any] | None = None, keys: bool = False
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.console = console or Console(highlight=False)
         if self.console.width > WIDEST:
             self.console.width = WIDEST

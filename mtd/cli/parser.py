@@ -110,9 +110,7 @@ class Parser(argparse.ArgumentParser):
             self._refuse(
                 f"there is no {kind} {value!r}{near(str(value), known)}; {self.prog} --help lists what there is"
             )
-        self._refuse(
-            f"{name} is not {value!r}{near(str(value), known)}; it is one of {', '.join(known)}"
-        )
+        self._refuse(f"{name} is not {value!r}{near(str(value), known)}; it is one of {', '.join(known)}")
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         found, rest = self.parse_known_args(args, namespace)
@@ -123,9 +121,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if message.startswith(MISSING):
             self._explain(message.removeprefix(MISSING).split(", "))
-        said = message.removeprefix("argument ").replace(
-            "expected one argument", "it takes a value"
-        )
+        said = message.removeprefix("argument ").replace("expected one argument", "it takes a value")
         number = re.fullmatch(r"(.+): invalid (int|float) value: (.+)", said)
         if number:
             kind = {"int": "a whole number", "float": "a number"}[number[2]]

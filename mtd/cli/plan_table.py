@@ -91,9 +91,7 @@ def _show_first(say: Page, row: PlanRow) -> None:
     say.say(f"The fastest: {shares} of the step.")
     bubble = f"; the bubble of equal stages is {row.bubble:.1%}" if row.layout.pipeline > 1 else ""
     say.say(f"For {row.idle:.1%} of it a GPU is idle, on average{bubble}.")
-    memory = ", ".join(
-        f"{name} {nbytes / GIB:.1f}" for name, nbytes in row.memory.items() if nbytes
-    )
+    memory = ", ".join(f"{name} {nbytes / GIB:.1f}" for name, nbytes in row.memory.items() if nbytes)
     say.say(f"GiB of its fullest GPU at the peak: {memory}.")
     layout = row.layout
     if layout.shards > 1 < layout.replicas:
@@ -102,9 +100,7 @@ def _show_first(say: Page, row: PlanRow) -> None:
             "gradients."
         )
     links = " and ".join(f"{readable(nbytes)} {kind}" for kind, nbytes in row.links.items())
-    say.say(
-        f"In a step all its GPUs send {links}; the one that sends most sends {readable(row.sent)}."
-    )
+    say.say(f"In a step all its GPUs send {links}; the one that sends most sends {readable(row.sent)}.")
 
 
 def show_failures(say: Page, found: reasons.Failures) -> None:

@@ -139,9 +139,7 @@ def _run_trace(arguments: argparse.Namespace) -> int:
         with refusing():
             for word in OF_PROGRAMS:
                 if getattr(arguments, word):
-                    raise ValueError(
-                        f"--{word} goes with a script, and {arguments.script} is a trace"
-                    )
+                    raise ValueError(f"--{word} goes with a script, and {arguments.script} is a trace")
             arguments.net = address_of(arguments.net)
             _device_of(arguments)
             nodes = traces.read_chakra(re.sub(r"\.\d+\.et$", "", arguments.script))
@@ -170,9 +168,7 @@ def _device_of(arguments: argparse.Namespace) -> sim.Device | None:
         raise ValueError("--fold needs --shapes: ranks with numbers have other ones each")
     if arguments.page is not None:
         if arguments.journal is not None:
-            raise ValueError(
-                "--page and --journal are two ways to write a run down; say one of them"
-            )
+            raise ValueError("--page and --journal are two ways to write a run down; say one of them")
         whole_files.check(arguments.page, whole_files.PAGE, "page")
     if arguments.chakra is not None:
         whole_files.check(f"{arguments.chakra}.0.et")
@@ -187,9 +183,7 @@ def address_of(text: str) -> str:
         registry.find(text)
     elif text.isalpha():
         known = [*registry.known(), "two_level"]
-        raise ValueError(
-            f"no network is called {text!r}{near(text, known)}; there are {', '.join(known)}"
-        )
+        raise ValueError(f"no network is called {text!r}{near(text, known)}; there are {', '.join(known)}")
     else:
         nets.read(text)
     return text

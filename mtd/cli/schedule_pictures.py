@@ -70,9 +70,7 @@ class _History(Labels):
         for at, rank, chunk, text in self.changes:
             if at <= time:
                 found[rank, chunk] = text
-        return [
-            " ".join(found[rank, chunk] for chunk in range(self.total)) for rank in range(self.size)
-        ]
+        return [" ".join(found[rank, chunk] for chunk in range(self.total)) for rank in range(self.size)]
 
     def _text(self, rank: int, chunk: int) -> str:
         counts = self.held[rank].get(chunk)

@@ -24,9 +24,7 @@ from transports.quantities import amount, byte_time, in_words
 
 
 def configure(parser: Parser) -> None:
-    parser.add_argument(
-        "collective", choices=COLLECTIVES, metavar="COLLECTIVE", help=", ".join(COLLECTIVES)
-    )
+    parser.add_argument("collective", choices=COLLECTIVES, metavar="COLLECTIVE", help=", ".join(COLLECTIVES))
     parser.takes("""
         --ranks RANKS: int = 8       how many (%(default)s)
         --bytes BYTES = 1MB          of the whole vector, like 64KB (%(default)s)
@@ -54,9 +52,7 @@ def run(options: argparse.Namespace) -> int:
         net, nbytes = nets.read(options.net), amount(options.bytes)
         gamma = math.ceil(byte_time(options.adding)) if options.adding else 0
         topologies.check(net.topology, options.ranks)
-        found = estimates.compare(
-            options.collective, options.ranks, nbytes, net, options.algorithm, gamma
-        )
+        found = estimates.compare(options.collective, options.ranks, nbytes, net, options.algorithm, gamma)
     table = Table(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("algorithm", "rounds", "messages", "most sent", "time", "bound"):
         table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)

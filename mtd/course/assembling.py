@@ -111,9 +111,7 @@ def assemble(folder: Path, workspace: Workspace | None, room: Path = ROOM) -> As
         for name, text in texts.items():
             _write(folder / name, text)
     except OSError as error:
-        raise AssembleError(
-            f"{error.filename or folder} cannot be written: {error.strerror}"
-        ) from error
+        raise AssembleError(f"{error.filename or folder} cannot be written: {error.strerror}") from error
     given = [name for name in texts if name.startswith(f"{FACE}/") and name.endswith(".py")]
     return Assembled(folder, parts, sum(code_lines(texts[name]) for name in given))
 
@@ -239,9 +237,7 @@ def tests_of(tree: ast.Module) -> list[ast.stmt]:
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             places = (
-                [node.module or ""]
-                if isinstance(node, ast.ImportFrom)
-                else [one.name for one in node.names]
+                [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
             )
             if any(map(_is_for_tests, places)):
                 known |= names_of(node)
@@ -256,7 +252,7 @@ def tests_of(tree: ast.Module) -> list[ast.stmt]:
 def left_out(tree: ast.Module, lesson: Lesson) -> list[ast.stmt]:
     """The statements that are no part of what runs, and whose names nothing else in the module uses."""
     names, tests = LEFT_OUT.get(lesson.module, frozenset()), tests_of(tree)
-    gone = [node for node in tree.body if names_of(node) and names_of(node) <= names and node not in tests]  # fmt: skip
+    gone = [node for node in tree.body if names_of(node) and names_of(node) <= names and node not in tests]
     while True:
         stays = [node for node in tree.body if node not in gone and node not in tests]
         used = set[str]().union(*map(words_of, stays))
@@ -293,9 +289,7 @@ def _without(gone: set[str], text: str) -> list[str]:
 def _with_marks(node: ast.stmt, lines: list[str]) -> tuple[int, int]:
     """The first and the last line of it, with the comments above and the mark that ends a blank."""
     first, last = _lines(node)
-    while (
-        first > 1 and lines[first - 2].startswith("#") and not lines[first - 2].startswith("# ---")
-    ):
+    while first > 1 and lines[first - 2].startswith("#") and not lines[first - 2].startswith("# ---"):
         first -= 1
     behind = next((at for at in range(last, len(lines)) if lines[at].strip()), last)
     return first, behind + 1 if lines[behind : behind + 1] == [END] else last
@@ -346,9 +340,7 @@ def _parsed(text: str, lesson: Lesson) -> ast.Module:
             f"mtd check {lesson.number} shows it; mtd use reference {lesson.number} takes ours meanwhile"
         ) from error
     except ValueError as error:  # a null byte
-        raise AssembleError(
-            f"lesson {lesson.label}, {lesson.file} is not Python: {error}"
-        ) from error
+        raise AssembleError(f"lesson {lesson.label}, {lesson.file} is not Python: {error}") from error
 
 
 def _said(
@@ -356,11 +348,7 @@ def _said(
 ) -> list[str]:
     """The import's lines in the stack. `used`: other names are not imported."""
     lines = []
-    names = [
-        one
-        for one in node.names
-        if used is None or (one.asname or one.name.partition(".")[0]) in used
-    ]
+    names = [one for one in node.names if used is None or (one.asname or one.name.partition(".")[0]) in used]
     for one in names:
         if _is_for_tests(one.name if isinstance(node, ast.Import) else node.module or ""):
             continue
@@ -372,9 +360,7 @@ def _said(
         inner = f"{place}.{one.name}"
         if inner in FACES:  # from minitorch_dist import nn
             folder, _, module = FACES[inner].rpartition(".")
-            lines.append(
-                f"from .{folder} import {module}{asked or f' as {one.name}' * (module != one.name)}"
-            )
+            lines.append(f"from .{folder} import {module}{asked or f' as {one.name}' * (module != one.name)}")
         elif place in FACES and place != "minitorch_dist":
             lines.append(f"from .{FACES[place]} import {one.name}{asked}")
         elif place in modules:

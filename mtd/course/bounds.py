@@ -107,11 +107,7 @@ def of_lesson(lesson: Lesson) -> dict[str, tuple[str, int | None]]:
         if not isinstance(function, ast.FunctionDef):
             continue
         for mark in function.decorator_list:
-            if (
-                isinstance(mark, ast.Call)
-                and isinstance(mark.func, ast.Name)
-                and mark.func.id == "lamp"
-            ):
+            if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Name) and mark.func.id == "lamp":
                 words = [word.value for word in mark.args if isinstance(word, ast.Constant)]
                 stars = [
                     key.value.value for key in mark.keywords

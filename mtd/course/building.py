@@ -56,9 +56,7 @@ def tour() -> str:
 
 def which_layout() -> str:
     """The notebook about layouts of a large model."""
-    return notebooks.book(
-        "which_layout", notebooks.cells_in((ROOM / "which_layout.py").read_text("utf-8"))
-    )
+    return notebooks.book("which_layout", notebooks.cells_in((ROOM / "which_layout.py").read_text("utf-8")))
 
 
 def stray() -> list[Path]:
@@ -112,15 +110,12 @@ def museum_page() -> str:
     for one in everything:
         if one.room != room:
             room = one.room
-            parts.append(
-                f"\n## {f'{one.lesson.number}. {one.lesson.title}' if one.lesson else 'Hangs'}\n"
-            )
+            parts.append(f"\n## {f'{one.lesson.number}. {one.lesson.title}' if one.lesson else 'Hangs'}\n")
         folder = f"lessons/{one.lesson.folder.name}/mutants" if one.lesson else "mtd/zoo"
         story = "\n\n".join(" ".join(text.split()) for text in one.story.split("\n\n"))
         seen = ", ".join(f"<{address}>" for address in one.seen)
         parts.append(
-            f"\n### [{one.name}](../{folder}/{one.short}.py)\n\n**{one.title}** {story}".rstrip()
-            + "\n"
+            f"\n### [{one.name}](../{folder}/{one.short}.py)\n\n**{one.title}** {story}".rstrip() + "\n"
         )
         parts.append(f"\nCaught by *{', '.join(one.caught_by)}*. Seen: {seen}\n")
     return "".join(parts)

@@ -107,7 +107,7 @@ def main(arguments: list[str]) -> int:
 
 def _draw(
     lesson: Lesson, own: Path, solved: dict[float, Path], room: Path, say: Say, verdict: CheckVerdict | None
-) -> None:  # fmt: skip
+) -> None:
     """Draw the code as the lesson does. After a check that it did not pass, draw the run that failed, if one did."""
     lamp = "" if verdict is None else next(iter(verdict.said), "")
     if lamp == "runs":  # nothing could run
@@ -130,7 +130,7 @@ def _draw(
 
 def _picture(
     lesson: Lesson, own: Path, solved: dict[float, Path], room: Path, verdict: CheckVerdict | None, lamp: str
-) -> tuple[str, Any]:  # fmt: skip
+) -> tuple[str, Any]:
     """Which run it is of, and what is drawn; None where there is nothing to draw."""
     with searched(folders(lesson, own, solved, room), room):
         if verdict is None:

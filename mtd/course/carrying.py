@@ -233,8 +233,6 @@ def _into_a_file(mine: LessonText, lesson: Lesson, states: dict[str, str]) -> Ca
         kinds = ast.Import | ast.ImportFrom
         last = max((each.end for each in new.pieces if isinstance(each.node, kinds)), default=0)
         lines[last:last] = imports
-    kept = tuple(
-        name for name, state in states.items() if state == OWN and name.partition(".")[0] in own
-    )
+    kept = tuple(name for name, state in states.items() if state == OWN and name.partition(".")[0] in own)
     dropped = tuple(name for name, state in states.items() if state == OWN and name not in kept)
     return CarriedText("\n".join([*lines, *behind]) + "\n", kept, dropped)

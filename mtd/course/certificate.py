@@ -80,9 +80,7 @@ def judge(found: Sequence[Lived]) -> Judged:
             if first is not None and first.journal is not None and lived is not first:
                 parting = journal.diff(first.journal, lived.journal)
                 if parting is not None:
-                    line.complaints.append(
-                        f"its journal is another than the simulator's; {parting}"
-                    )
+                    line.complaints.append(f"its journal is another than the simulator's; {parting}")
                 if lived.bytes_sent != first.bytes_sent:
                     line.complaints.append(
                         f"its ranks sent {lived.bytes_sent} bytes, in the simulator {first.bytes_sent}"
@@ -132,9 +130,7 @@ def order_of(run: Journal) -> str:
 # ------------------------------------------------------------------------------------------- the page
 
 
-def facts(
-    setting: TrainingSetup, judged: Judged, proof: StackProof | None = None
-) -> dict[str, Any]:
+def facts(setting: TrainingSetup, judged: Judged, proof: StackProof | None = None) -> dict[str, Any]:
     """All that the certificate says, so that another one can be compared with it."""
     return {
         "stack": proof.facts() if proof is not None else None,
@@ -192,7 +188,9 @@ def page(setting: TrainingSetup, judged: Judged, proof: StackProof | None = None
     lived = [line for line in judged.lines if not line.lived.skipped]
     digests = {line.weights for line in lived if line.lived.name != TORCH}
     if judged.is_met and len(digests) == 1:
-        verdict = f"The same {len(lived[0].lived.weights)} weights in {many(len(lived), 'world')}, bit for bit."
+        verdict = (
+            f"The same {len(lived[0].lived.weights)} weights in {many(len(lived), 'world')}, bit for bit."
+        )
     else:
         verdict = "These worlds differ."
     rows = "".join(map(_row, judged.lines))

@@ -177,9 +177,7 @@ def _take(verdict: CheckVerdict, asked: Asked, found: Found) -> None:
             verdict.tokens[name] = found.tokens[name]
 
 
-def picture(
-    lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM
-) -> Any:
+def picture(lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM) -> Any:
     """The picture that the lesson's `picture()` draws of this file: a Scene, or text."""
     with searched(folders(lesson, own, solved or {}, room), room):
         return load(lesson).picture()

@@ -42,9 +42,7 @@ class Trouble:
         when = f"machine {self.rank} before its action {self.action}"
         if self.still is not None:
             return f"{when} stands still for {self.still:g} s"
-        back = (
-            "does not come back" if self.restart is None else f"comes back after {self.restart:g} s"
-        )
+        back = "does not come back" if self.restart is None else f"comes back after {self.restart:g} s"
         return f"{when} dies and {back}"
 
 
@@ -79,9 +77,7 @@ class Machine:
         with there._changed:
             is_last = self.rank == len(there.cluster.machines) - 1
             travel = SLOW if self.rank > dst == 0 and is_last else TRAVEL
-            insort(
-                there._box, (self.cluster.clock.now() + travel, next(self.cluster.numbers), letter)
-            )
+            insort(there._box, (self.cluster.clock.now() + travel, next(self.cluster.numbers), letter))
             there._changed.notify_all()
 
     def receive(self, timeout: float) -> Any:

@@ -180,9 +180,7 @@ class Contest:
         if math.isclose(mine.score, above.score):
             return f"{said}it must take less {self.column}: {mine.memory:g} against {above.memory:g} {self.unit}."
         said += f"it must take {100 * (1 - above.score / mine.score):.2g}% less time, on average. "
-        worst = max(
-            range(len(self.races)), key=lambda race: mine.legs[race].time / above.legs[race].time
-        )
+        worst = max(range(len(self.races)), key=lambda race: mine.legs[race].time / above.legs[race].time)
         here, there = mine.legs[worst], above.legs[worst]
         said += f"It loses most at {self.races[worst]}: {here.said} against {there.said}"
         if here.rounds:
@@ -193,7 +191,7 @@ class Contest:
 
 def held(
     entered: Schedule | Make, ranks: int = 8, networks_given: Sequence[str] = (), sizes: Sequence[str] = SIZES
-) -> Contest:  # fmt: skip
+) -> Contest:
     """Prove it, let it run, rank it. NotAdmitted says what is wrong with it."""
     if ranks < 2:
         raise NotAdmitted(f"a contest takes at least 2 ranks, not {ranks}")
@@ -204,17 +202,13 @@ def held(
 
 
 def ranked(entries: list[ContestEntry]) -> tuple[ContestEntry, ...]:
-    return tuple(
-        sorted(entries, key=lambda one: (round(one.score, 9), one.memory, not one.is_mine))
-    )
+    return tuple(sorted(entries, key=lambda one: (round(one.score, 9), one.memory, not one.is_mine)))
 
 
 # ------------------------------------------------------------------------------------ schedules
 
 
-def _of_schedules(
-    mine: Schedule, ranks: int, given: Sequence[str], sizes: Sequence[str]
-) -> Contest:
+def _of_schedules(mine: Schedule, ranks: int, given: Sequence[str], sizes: Sequence[str]) -> Contest:
     for size in sorted({*PROVED, ranks}):
         for root in range(size) if mine.collective in ROOTED else [None]:
             try:

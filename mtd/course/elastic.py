@@ -114,4 +114,4 @@ def lanes(cluster: Cluster) -> str:
     ruler = "".join(f"{second} s".ljust(10) for second in range(columns // 10 + 1))
     return "\n".join(
         [*lines, f"{'':11}{ruler}".rstrip(), "", "digits: generation   ·: joins   ✗: dies   ~: stands still"]
-    )  # fmt: skip
+    )

@@ -90,9 +90,7 @@ class Examination:
             )  # fmt: skip
         except OSError as error:
             self._close()
-            raise LessonError(
-                f"no process can be started for {own / lesson.file}: {error}"
-            ) from error
+            raise LessonError(f"no process can be started for {own / lesson.file}: {error}") from error
 
     @classmethod
     def of(
@@ -125,7 +123,9 @@ class Examination:
             self._process.wait(timeout)
         ended = self._process.returncode is not None
         if not ended and self._deadline.is_over():  # not even the watchman could run
-            self.stopped = "it does not come to an end, and lets nobody look where it is: one call that never returns?"
+            self.stopped = (
+                "it does not come to an end, and lets nobody look where it is: one call that never returns?"
+            )
             self._kill()
             self._process.wait()
             ended = True
@@ -189,9 +189,7 @@ class Examination:
             verdict.lamps[name], verdict.worth[name] = None, 1
         verdict.lamps[lamps[0]] = False
         where = "".join(f"\n    {place}" for place in self.where)
-        verdict.said[lamps[0]] = (
-            f"your code was stopped: {self.stopped or 'nobody knows why'}{where}"
-        )
+        verdict.said[lamps[0]] = f"your code was stopped: {self.stopped or 'nobody knows why'}{where}"
         return verdict
 
     # ------------------------------------------------------------------------------- the end

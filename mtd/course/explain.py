@@ -150,8 +150,7 @@ def remarks(said: str, text: str, ours: Source, file: str) -> list[str]:
         found += [
             f"blank {blank.number} is to set {unset[1]}: {blank.task}"
             for blank in ours.blanks
-            if "\n".join(blank.head) in text
-            and unset[1] in _set_by("\n".join(blank.solution), is_member)
+            if "\n".join(blank.head) in text and unset[1] in _set_by("\n".join(blank.solution), is_member)
         ]
     return found
 

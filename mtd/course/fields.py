@@ -50,9 +50,7 @@ class Titled:
         return (self.folder / "text.md").read_text("utf-8")
 
 
-def read_fields(
-    path: Path, needed: frozenset[str], more: frozenset[str] = frozenset()
-) -> dict[str, Any]:
+def read_fields(path: Path, needed: frozenset[str], more: frozenset[str] = frozenset()) -> dict[str, Any]:
     """The fields in a file. LessonError names those that it lacks, and those that nobody knows."""
     name = f"{path.parent.name}/{path.name}"
     try:

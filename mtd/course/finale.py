@@ -41,9 +41,7 @@ def script_of(workspace: Workspace | None) -> Path:
     return own if own.is_file() else SCRIPT
 
 
-def setup(
-    ranks: int, folder: Path, parts: Parts, seed: int = 0, script: Path = SCRIPT
-) -> TrainingSetup:
+def setup(ranks: int, folder: Path, parts: Parts, seed: int = 0, script: Path = SCRIPT) -> TrainingSetup:
     memory: int = constant(script, "MEMORY")
     return TrainingSetup(script, ARGUMENTS, ranks, folder, seed, memory, parts)
 

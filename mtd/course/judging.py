@@ -50,9 +50,7 @@ def steps(lesson: Lesson, room: Path = ROOM) -> Iterator[Step]:
         concerned = {*mutant.caught_by, *mutant.passes}
         yield Step(
             f"mutant {mutant.name}",
-            lambda mutant=mutant, concerned=concerned: killed(
-                lesson, mutant, judge(mutant.text, concerned)
-            ),  # type: ignore[misc]
+            lambda mutant=mutant, concerned=concerned: killed(lesson, mutant, judge(mutant.text, concerned)),  # type: ignore[misc]
         )
     for question in lesson.questions:
         yield Step(

@@ -137,9 +137,7 @@ class Lesson(Titled):
         """Three, each says more than the one before."""
         written = (self.folder / "hints.md").read_text("utf-8")
         parts = re.split(r"^# (.+)$", written, flags=re.MULTILINE)
-        found = {
-            name.strip(): text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)
-        }
+        found = {name.strip(): text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
         if tuple(found) != HINTS:
             raise LessonError(f"{self}: hints.md has {list(found)}, expected {list(HINTS)}")
         return [found[name] for name in HINTS]
@@ -179,9 +177,7 @@ def read(folder: Path) -> Lesson:
 
 def all_lessons(room: Path = ROOM) -> list[Lesson]:
     """In their order."""
-    folders = (
-        [path for path in room.iterdir() if FOLDER.fullmatch(path.name)] if room.is_dir() else []
-    )
+    folders = [path for path in room.iterdir() if FOLDER.fullmatch(path.name)] if room.is_dir() else []
     return sorted(map(read, folders), key=lambda lesson: lesson.number)
 
 
@@ -237,24 +233,18 @@ def read_mutant(lesson: Lesson, path: Path) -> Mutant:
     text = path.read_text("utf-8")
     found = re.match(r'"""(.*?)"""', text, re.DOTALL)
     if found is None:
-        raise LessonError(
-            f"{lesson.folder.name}/mutants/{path.name} does not begin with a docstring"
-        )
+        raise LessonError(f"{lesson.folder.name}/mutants/{path.name} does not begin with a docstring")
     title, _, rest = found[1].strip().partition("\n")
     said: dict[str, list[str]] = {"Caught by": [], "Passes": [], "Seen": []}
     story: list[str] = []
     for line in rest.split("\n"):
         key, colon, value = line.partition(": ")
         if colon and key in said:
-            said[key] += (
-                [value.strip()] if key == "Seen" else [word.strip() for word in value.split(",")]
-            )
+            said[key] += [value.strip()] if key == "Seen" else [word.strip() for word in value.split(",")]
         else:
             story.append(line)
     if not said["Caught by"]:
-        raise LessonError(
-            f"{lesson.folder.name}/mutants/{path.name} does not say what it is 'Caught by:'"
-        )
+        raise LessonError(f"{lesson.folder.name}/mutants/{path.name} does not say what it is 'Caught by:'")
     if "# BLANK" in text:
         wrong = parse(text, path.name, some=True)
         text = lesson.source.filled({blank.number: blank.solution for blank in wrong.blanks})

@@ -32,9 +32,7 @@ from transports.mqtt_protocol import address as addresses
 from transports.mqtt_protocol.connection import Connection, Publication
 from transports.virtual.clock import VirtualClock
 
-HEAD = struct.Struct(
-    "<BIIII"
-)  # kind, sender, number, expected of the other direction, length of the header
+HEAD = struct.Struct("<BIIII")  # kind, sender, number, expected of the other direction, length of the header
 LETTER, AGAIN, WORD, BYE = range(4)  # WORD only acknowledges
 PAUSE = 0.0005
 
@@ -53,9 +51,7 @@ class StrangeTransport(Transport):
 
     scheme = "strange"
 
-    def __init__(
-        self, rank: int, world_size: int, wire: Wire, rules: Any, clock: Clock = SYSTEM
-    ) -> None:
+    def __init__(self, rank: int, world_size: int, wire: Wire, rules: Any, clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, "", clock)
         self._wire = wire
         self._inbox: Inbox | None = None
@@ -70,9 +66,7 @@ class StrangeTransport(Transport):
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         self._inbox = inbox
-        rendezvous.exchange(
-            store, self.scheme, self.rank, self.world_size, b"", self.clock, timeout
-        )
+        rendezvous.exchange(store, self.scheme, self.rank, self.world_size, b"", self.clock, timeout)
         self._state = "open"
         self._helper = self.clock.start(self._go_on, f"strange {self.rank}")
 

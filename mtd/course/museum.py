@@ -116,9 +116,7 @@ def _of_the_zoo(name: str) -> MuseumBug:
     bare = re.sub(r"  # .*the bug.*", "", text)
     lines = bare.split("\n")
     right = "\n".join([*lines[: place - 1], "", *lines[place:]])
-    return MuseumBug(
-        HANGS, name, title, story.strip(), (found.ADDRESS,), ("never stuck",), bare, right, None
-    )
+    return MuseumBug(HANGS, name, title, story.strip(), (found.ADDRESS,), ("never stuck",), bare, right, None)
 
 
 def _changed(right: str, wrong: str) -> set[int]:
@@ -179,9 +177,7 @@ def anonymous(scene: Scene) -> Scene:
 
     def bare(text: str) -> str:
         text = re.sub(r" (at|in) [\w./<>-]+\.py:\d+", "", text)
-        return re.sub(r": [A-Z]\w+: .*", "", text, flags=re.DOTALL).replace(
-            " of group 'default_pg'", ""
-        )
+        return re.sub(r": [A-Z]\w+: .*", "", text, flags=re.DOTALL).replace(" of group 'default_pg'", "")
 
     return replace(
         scene,

@@ -104,9 +104,7 @@ def _level(name: str, module: Any) -> Level:
     may = Counter(getattr(module, "MAY", {}))
     unknown = set(may) - set(KINDS[1:])
     if unknown:
-        raise NoLevel(
-            f"the level {name} says MAY {sorted(unknown)}; there are {', '.join(KINDS[1:])}"
-        )
+        raise NoLevel(f"the level {name} says MAY {sorted(unknown)}; there are {', '.join(KINDS[1:])}")
     source = inspect.getsource(module)
     paragraphs = [" ".join(lines.split()) for lines in story.strip().split("\n\n")]
     return Level(

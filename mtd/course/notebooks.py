@@ -147,8 +147,7 @@ def pieces_of(text: str) -> tuple[str, list[str]]:
         last += 1
     ends = [*cuts[1:], last + 1]
     pieces = [
-        "\n".join(lines[start - 1 : end - 1]).strip("\n")
-        for start, end in zip(cuts, ends, strict=True)
+        "\n".join(lines[start - 1 : end - 1]).strip("\n") for start, end in zip(cuts, ends, strict=True)
     ]
     return about, pieces
 
@@ -160,9 +159,7 @@ def _is_main(node: ast.stmt) -> bool:
 def _first_line(node: ast.stmt, lines: list[str]) -> int:
     """With the decorators and comments above it."""
     first = first_line(node)
-    while (
-        first > 1 and lines[first - 2].startswith("#") and not lines[first - 2].startswith("# END")
-    ):
+    while first > 1 and lines[first - 2].startswith("#") and not lines[first - 2].startswith("# END"):
         first -= 1
     return first
 

@@ -16,9 +16,7 @@ from pathlib import Path
 from mtd.course.lesson import ROOM, Lesson, all_lessons
 
 
-def folders(
-    lesson: Lesson, own: Path, solved: Mapping[float, Path], room: Path = ROOM
-) -> list[Path]:
+def folders(lesson: Lesson, own: Path, solved: Mapping[float, Path], room: Path = ROOM) -> list[Path]:
     """Where modules are looked for: `own` for this lesson's, then those before it, the nearest first."""
     earlier = [one for one in all_lessons(room) if one.number < lesson.number]
     return [own, *(solved.get(one.number, one.folder) for one in reversed(earlier))]

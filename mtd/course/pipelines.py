@@ -316,9 +316,7 @@ def timed(stage: Any, make: orders.Make, pipe: orders.Pipe) -> TimedOrder:
 
         def note(self, kind: orders.ActionKind, k: int) -> None:
             end = round(sim.now() * 1000)
-            self.measured.spans.append(
-                ActionSpan(orders.Action(self.rank, kind, k), end - LONG[kind], end)
-            )
+            self.measured.spans.append(ActionSpan(orders.Action(self.rank, kind, k), end - LONG[kind], end))
             self.measured.held.append(self.layers.in_memory())
 
     def program() -> MeasuredStep:
@@ -343,9 +341,7 @@ def silhouettes(found: TimedOrder, most: int) -> list[str]:
             last = span.action.kind is orders.B  # what a backward frees it holds until its end
             begin = span.end if last else span.begin
             held[begin:] = [count] * (found.total - begin)
-        rows.append(
-            "".join(3 * (LEVELS[count * 8 // most - 1] if count else " ") for count in held)
-        )
+        rows.append("".join(3 * (LEVELS[count * 8 // most - 1] if count else " ") for count in held))
     return rows
 
 

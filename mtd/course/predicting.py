@@ -56,15 +56,11 @@ def summary(found: Sequence[Prediction]) -> list[str]:
     lines = [f"{_share(found)}."]
     if len(found) >= 6:
         half = len(found) // 2
-        lines.append(
-            f"The first {half}: {_share(found[:half])}. The last {half}: {_share(found[-half:])}."
-        )
+        lines.append(f"The first {half}: {_share(found[:half])}. The last {half}: {_share(found[-half:])}.")
     return lines
 
 
-def by_part(
-    found: Sequence[Prediction], parts: Mapping[float, str]
-) -> list[tuple[str, float, int]]:
+def by_part(found: Sequence[Prediction], parts: Mapping[float, str]) -> list[tuple[str, float, int]]:
     """Each part of the course, in order: how many times too much or too little in the middle, and of how many guesses."""
     shares: dict[str, list[float]] = {}
     for one in sorted(found, key=lambda one: one.lesson):

@@ -60,9 +60,7 @@ class Progress:
     size: str = GAP  # of the blanks, where `sizes` says nothing else (see `sizes`)
     sizes: dict[float, str] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)  # by file: the digest of what we wrote
-    rooms: dict[str, dict[str, BestResult]] = field(
-        default_factory=dict
-    )  # museum, game, contest, capstone
+    rooms: dict[str, dict[str, BestResult]] = field(default_factory=dict)  # museum, game, contest, capstone
     notice: str = ""  # what was wrong with the file; not kept
 
     def size_of(self, lesson: float) -> str:
@@ -102,15 +100,10 @@ class Progress:
             raise ValueError(f"a size is {', '.join(SIZES)}")
         return cls(
             None if present is None else number_of(present),
-            {
-                number_of(n): Passed(int(p["stars"]), str(p["digest"]))
-                for n, p in found["passed"].items()
-            },
+            {number_of(n): Passed(int(p["stars"]), str(p["digest"])) for n, p in found["passed"].items()},
             {number_of(n): int(seen) for n, seen in found["hints"].items()},
             [
-                Prediction(
-                    number_of(p["lesson"]), str(p["ask"]), float(p["given"]), float(p["truth"])
-                )
+                Prediction(number_of(p["lesson"]), str(p["ask"]), float(p["given"]), float(p["truth"]))
                 for p in found["predictions"]
             ],
             {number_of(n) for n in found["reference"]},

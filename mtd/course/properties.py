@@ -53,9 +53,7 @@ def judged(file: Path) -> Score:
 def read(file: Path) -> Callable[[Any], object]:
     """The function `property` of a file."""
     if not file.is_file():
-        raise NoProperty(
-            f"there is no file {file} (mtd museum --property --begin {file} makes one)"
-        )
+        raise NoProperty(f"there is no file {file} (mtd museum --property --begin {file} makes one)")
     try:
         module = load(file, "mtd_property")
     except (Exception, SystemExit) as error:

@@ -261,9 +261,7 @@ def _in_words(error: Exception) -> str:
         return f"your property returns {returned[1]}. A property says no by an assert that fails"
     if isinstance(error, InvalidArgument | HypothesisException):
         return f"Hypothesis stops with {kind}: {said}"
-    head = (
-        (said or _failing_line(error)) if isinstance(error, AssertionError) else f"{kind}: {said}"
-    )
+    head = (said or _failing_line(error)) if isinstance(error, AssertionError) else f"{kind}: {said}"
     notes = "\n".join(getattr(error, "__notes__", []))
     found = re.search(r"^[A-Z][\w ]*: \w+\((.*?)^\)", notes, re.DOTALL | re.MULTILINE)
     if found is None:

@@ -71,9 +71,7 @@ class Game:
     def _take(self, rank: int, chunk: int, count: Count) -> None:
         mine = self.holds[rank][chunk]
         is_added = self.received[rank] < HALF
-        self.holds[rank][chunk] = (
-            [a + b for a, b in zip(mine, count, strict=True)] if is_added else count
-        )
+        self.holds[rank][chunk] = [a + b for a, b in zip(mine, count, strict=True)] if is_added else count
         self.received[rank] += 1
         if rank == ME:
             self.came = chunk

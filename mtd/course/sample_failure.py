@@ -63,9 +63,7 @@ class SampleFailure:
             for piece in textwrap.wrap(line, COLUMNS, subsequent_indent="  ") or [""]
         ]
         block = "\n".join(lines)
-        return (
-            f"## {HEADING}\n\n{self.wrote} The check says:\n\n```\n{block}\n```\n\n{self.reading}\n"
-        )
+        return f"## {HEADING}\n\n{self.wrote} The check says:\n\n```\n{block}\n```\n\n{self.reading}\n"
 
 
 def _line(text: str) -> str:

@@ -65,9 +65,7 @@ def score(
     """Try `check` on all of them."""
     found = Score()
     with _unexplained(check):
-        for told, each in [(found.right, one) for one in right] + [
-            (found.wrong, one) for one in wrong
-        ]:
+        for told, each in [(found.right, one) for one in right] + [(found.wrong, one) for one in wrong]:
             told[each.__name__] = _said(check, each)
             found.stories[each.__name__] = (each.__doc__ or "").strip().split("\n")[0]
     return found

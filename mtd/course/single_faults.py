@@ -34,9 +34,7 @@ def single_faults(
         if message.send.rank != message.send.peer
     )
     return [
-        Strike(
-            kind, span=instant(late) if kind == "reorder" else 0, src=src, dst=dst, number=number
-        )
+        Strike(kind, span=instant(late) if kind == "reorder" else 0, src=src, dst=dst, number=number)
         for (src, dst), count in sorted(ways.items())
         for number in range(count)
         for kind in kinds

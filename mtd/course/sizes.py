@@ -135,9 +135,7 @@ def _of_functions(source: Source, whole: tuple[str, ...]) -> Source:
         end, blank = regions[begin]
         parts += lines[at:begin]
         number = 1 + sum(isinstance(part, Blank) for part in parts)
-        parts.append(
-            Blank(number, blank.task, blank.indent, blank.more, blank.solution, blank.instead)
-        )
+        parts.append(Blank(number, blank.task, blank.indent, blank.more, blank.solution, blank.instead))
         at = end
     return Source((*parts, *lines[at:]))
 
@@ -173,17 +171,13 @@ def _folded(comment: str) -> list[str]:
 # ----------------------------------------------------------------------------------------- hints
 
 
-def hints(
-    source: Source, size: str, whole: Sequence[str], given: Sequence[str], lesson: float
-) -> list[str]:
+def hints(source: Source, size: str, whole: Sequence[str], given: Sequence[str], lesson: float) -> list[str]:
     """The three hints of a lesson, with what they lack where more is blank than gaps."""
     if size == GAP:
         return [*given]
     nudge, plan, near = given
     if size == FILE:
-        nudge += (
-            f"\n\nThe size *function* gives all the rest of the file: `mtd size {lesson} function`."
-        )
+        nudge += f"\n\nThe size *function* gives all the rest of the file: `mtd size {lesson} function`."
     grown = _grown(source, whole)
     if grown:
         plan += "\n\n" + "\n".join(f"- {_outline(name, node)}" for name, node, _ in grown)
@@ -274,7 +268,7 @@ def given_nodes(tree: ast.Module) -> list[ast.stmt]:
             pass
         elif isinstance(node, ast.Assign | ast.AnnAssign) or (
             isinstance(node, ast.ClassDef) and not any(isinstance(one, Function) for one in ast.walk(node))
-        ):  # fmt: skip
+        ):
             if words_of(node, ast.Load) - known - words_of(node, ast.Store):
                 continue
         else:
@@ -463,9 +457,7 @@ def _attributes(init: Function, text: str) -> list[str]:
             isinstance(target, ast.Attribute) and target.attr and ast.unparse(target).startswith("self.")
             for each in targets if each is not None for target in ast.walk(each)
         ):  # fmt: skip
-            found += textwrap.dedent(
-                "\n".join(text.split("\n")[one.lineno - 1 : one.end_lineno])
-            ).split("\n")
+            found += textwrap.dedent("\n".join(text.split("\n")[one.lineno - 1 : one.end_lineno])).split("\n")
     return found
 
 

@@ -171,16 +171,13 @@ DELETE = "Your code is there, and so is this line, which begins with raise: dele
 def unwritten(text: str, lesson: float) -> list[str]:
     """The blanks of a learner's file that are still blank, in words."""
     return [
-        f"{said}. {DELETE}" if has_code_beside(text, line) else said
-        for line, said in missing(text, lesson)
+        f"{said}. {DELETE}" if has_code_beside(text, line) else said for line, said in missing(text, lesson)
     ]
 
 
 def missing(text: str, lesson: float) -> list[tuple[int, str]]:
     """The same, with their lines. (In skeletons of old the line that raises has the task, too.)"""
-    raising = re.compile(
-        rf'\s*raise NotImplementedError\("lesson {lesson}, blank (\d+)(?:: (.*))?"\)\s*'
-    )
+    raising = re.compile(rf'\s*raise NotImplementedError\("lesson {lesson}, blank (\d+)(?:: (.*))?"\)\s*')
     lines = text.split("\n")
     found = [(number, raising.fullmatch(line)) for number, line in enumerate(lines, 1)]
     return [

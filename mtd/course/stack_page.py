@@ -58,9 +58,7 @@ def stack_page() -> str:
     parts.append(GIVEN.format(lines=face))
     for name, text in given.items():
         said = (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
-        parts.append(
-            f"| [{name}](../lessons/{FACE}/{name}) | {said.replace('|', chr(92) + '|')} |\n"
-        )
+        parts.append(f"| [{name}](../lessons/{FACE}/{name}) | {said.replace('|', chr(92) + '|')} |\n")
     text = "".join(parts)
     page = text.count("\n")
     facts = {"lines": sum(one.lines for one in modules), "given": face, "page": page}

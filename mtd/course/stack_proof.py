@@ -127,7 +127,7 @@ def _broker(wire: str) -> Iterator[list[str]]:
         yield []
         return
     with launch.start() as broker:
-        yield ["--broker", broker.address.replace("//", "//{}:{}@".format(*credentials.credentials()))]  # fmt: skip
+        yield ["--broker", broker.address.replace("//", "//{}:{}@".format(*credentials.credentials()))]
 
 
 def examined(folder: Path, ranks: int) -> str:

@@ -62,9 +62,7 @@ def _band(lived: Lived, top: int) -> list[str]:
 def _steps(lived: Lived, top: int) -> list[str]:
     """Nothing was recorded: a mark for each step, or why there is none."""
     if lived.skipped:
-        return [
-            f'<text class="soft" x="{LEFT}" y="{top + 12}">not tried: {escape(lived.skipped)}</text>'
-        ]
+        return [f'<text class="soft" x="{LEFT}" y="{top + 12}">not tried: {escape(lived.skipped)}</text>']
     steps = max(len(lived.losses), 1)
     wide = (WIDTH - RIGHT - LEFT) / steps
     marks = [
@@ -73,9 +71,7 @@ def _steps(lived: Lived, top: int) -> list[str]:
         for lane in range(lived.ranks)
         for step in range(steps)
     ]
-    said = f"{steps} steps" + (
-        ", no messages" if lived.ranks == 1 else "; its messages are its own"
-    )
+    said = f"{steps} steps" + (", no messages" if lived.ranks == 1 else "; its messages are its own")
     y = top + lived.ranks * PITCH + 8
     return [*marks, f'<text class="soft" x="{LEFT}" y="{y}">{said}</text>']
 

@@ -188,9 +188,7 @@ class Workspace:
         """Blanks of another size for one lesson. A copy is kept of a file that the learner changed."""
         progress = self.progress()
         before, file = progress.size_of(lesson.number), self.file(lesson)
-        text = (
-            self.text_of(lesson) if file.exists() else lesson.sized(before).skeleton(lesson.number)
-        )
+        text = self.text_of(lesson) if file.exists() else lesson.sized(before).skeleton(lesson.number)
         found = carry(text, lesson, before, size)
         copy = None
         try:
@@ -239,9 +237,7 @@ class Workspace:
         """Where the learner is: the lesson last looked at, else the first that has not passed."""
         lessons = self.lessons()
         if not lessons:
-            raise WorkspaceError(
-                f"there are no lessons in {self.room}: is the package installed whole?"
-            )
+            raise WorkspaceError(f"there are no lessons in {self.room}: is the package installed whole?")
         for lesson in lessons:
             if lesson.number == progress.present:
                 return lesson

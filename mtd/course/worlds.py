@@ -158,9 +158,7 @@ def under_a_cap(setting: TrainingSetup, path: Path) -> Lived:
     """Each rank has an accelerator of so many bytes; and would one rank alone fit into it?"""
     words, cap = (str(setting.script), setting.arguments), setting.memory
     with redirect_stdout(StringIO()):
-        report = sim.run(
-            play, setting.ranks, words, net=NET, seed=setting.seed, journal=path, memory=cap
-        )
+        report = sim.run(play, setting.ranks, words, net=NET, seed=setting.seed, journal=path, memory=cap)
         try:
             sim.run(play, 1, words, net=NET, memory=cap)
             alone = "one rank alone would fit, too"
@@ -238,9 +236,7 @@ def befallen(setting: TrainingSetup) -> Lived:
 
 def told(faults: Sequence[sim.Fault]) -> list[str]:
     """The weather in a sentence, and the death with its place and times."""
-    ways = (
-        "2% of the packets are lost, 2% come twice, and rank 0 has a third of the network's speed"
-    )
+    ways = "2% of the packets are lost, 2% come twice, and rank 0 has a third of the network's speed"
     deaths = [
         f"rank {one.rank} dies at {in_words(one.at)} and comes back at {in_words(one.restart)}"
         for one in faults
@@ -268,9 +264,7 @@ def under_torch(setting: TrainingSetup) -> Lived:
         words = [sys.executable, "-c", UNDER_TORCH, str(changed), *setting.arguments]
         variables = {**os.environ, **{name: str(value) for name, value in own.items()}}
         processes.append(
-            subprocess.Popen(
-                words, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
+            subprocess.Popen(words, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         )
     try:
         found = []
@@ -303,9 +297,7 @@ print(json.dumps([losses, weights[-1]]))
 
 def with_torch(text: str) -> str:
     """The script, with torch for minitorch_dist in the lines that import."""
-    return re.sub(
-        r"^(\s*(?:import|from)\s+)minitorch_dist\b(.*)$", _changed, text, flags=re.MULTILINE
-    )
+    return re.sub(r"^(\s*(?:import|from)\s+)minitorch_dist\b(.*)$", _changed, text, flags=re.MULTILINE)
 
 
 def _changed(line: re.Match[str]) -> str:

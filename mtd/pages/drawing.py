@@ -43,9 +43,7 @@ def page(
     more = len(lines.roles) - len(lanes)
     left_out = [f"{more} more roles are not shown."] if more > 0 else []
     end = max(line.end for line in lines.ranks)
-    return step_page.StepPage(
-        title, said, end, lanes, chain, words.told(path), tables, [*notes, *left_out]
-    )  # fmt: skip
+    return step_page.StepPage(title, said, end, lanes, chain, words.told(path), tables, [*notes, *left_out])
 
 
 def _name(role: Sequence[int]) -> str:
@@ -61,16 +59,12 @@ def _program(
     for span in line.spans():
         if isinstance(span, ComputedSpan):
             within = f" in {span.module}" if span.module else ""
-            yield step_page.StepSpan(
-                span.start, span.end, step_page.COMPUTING, f"{span.name}{within}"
-            )
+            yield step_page.StepSpan(span.start, span.end, step_page.COMPUTING, f"{span.name}{within}")
             continue
         began, text = _awaited(span, line, by_rank, moving)
         middle = min(max(began, span.start), span.end)
         if middle > span.start:
-            yield step_page.StepSpan(
-                span.start, middle, step_page.WAITING, f"until others come to {text}"
-            )
+            yield step_page.StepSpan(span.start, middle, step_page.WAITING, f"until others come to {text}")
         if span.end > middle:
             yield step_page.StepSpan(middle, span.end, step_page.EXPOSED, text)
 
@@ -102,9 +96,7 @@ def _beside(line: RankTimeline, moving: Moving) -> Iterator[step_page.StepSpan]:
         start = max(moving[key], span.began, latest)
         if span.issued is not None and span.ended > start:
             latest = span.ended
-            yield step_page.StepSpan(
-                start, span.ended, step_page.HIDDEN, _named(span.name, span.owner)
-            )
+            yield step_page.StepSpan(start, span.ended, step_page.HIDDEN, _named(span.name, span.owner))
 
 
 def _chain_part(part: critical_path.PathPart) -> step_page.ChainPart:

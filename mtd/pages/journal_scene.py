@@ -138,7 +138,7 @@ def _memory(journal: Journal, start: int) -> tuple[dict[int, list[tuple[int, int
                 (message.arrived - start, message.send.nbytes),
                 (receive.until - start, -message.send.nbytes),
             ]
-    return {rank: _added_up(own) for rank, own in changes.items()}, "bytes that had come and nobody had taken"  # fmt: skip
+    return {rank: _added_up(own) for rank, own in changes.items()}, "bytes that had come and nobody had taken"
 
 
 def _added_up(changes: list[tuple[int, int]]) -> list[tuple[int, int]]:

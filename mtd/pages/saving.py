@@ -48,9 +48,7 @@ def sentences(report: Report[Any]) -> list[str]:
     """The whole run in sentences, for its page."""
     last = max(report.ranks, key=lambda rank: rank.time)
     leaving = "" if report.between_nodes is None else f" ({report.between_nodes:,} between nodes)"
-    found = [
-        f"The ranks send {report.messages:,} messages with {report.bytes_sent:,} bytes{leaving}."
-    ]
+    found = [f"The ranks send {report.messages:,} messages with {report.bytes_sent:,} bytes{leaving}."]
     use = last.device
     if use is not None and last.time:
         found.append(

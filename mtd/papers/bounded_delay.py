@@ -61,9 +61,7 @@ def serve(delay: int) -> list[float]:
         clocks[worker] += 1
         held[worker] = came.clone()
         waiting.add(worker)
-        if (
-            delay > 0 or len(held) == WORKERS
-        ):  # without delay a step is all workers', in their order
+        if delay > 0 or len(held) == WORKERS:  # without delay a step is all workers', in their order
             for one in sorted(held):
                 weights -= RATE * held.pop(one)
         for one in sorted(waiting):

@@ -20,9 +20,7 @@ NET = "nvlink8+250G"  # eight GPUs in a host, and 2 Tb/s between hosts
 @cache
 def teraflops(gpus: int, micro: int) -> float:
     """Of each GPU, with the layers' forward pass computed twice, as Megatron-LM counts."""
-    model = model_files.read("gpt3-175b").changed(
-        batch=gpus * micro, attention="whole", dropout=0.1
-    )
+    model = model_files.read("gpt3-175b").changed(batch=gpus * micro, attention="whole", dropout=0.1)
     layout = TrainingLayout(shards=gpus, micro=micro, checkpoint="full", ahead=True)
     report = search.whole_step(model, layout, clusters.cluster(DEVICE, gpus, NET))
     return operations(model) * PICO / report.time / gpus / 1e12

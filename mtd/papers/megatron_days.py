@@ -23,7 +23,7 @@ TRAINED = (  # model, billions of tokens, GPUs, TFLOP/s of each, days
     *(("ZeRO-3, 529.6B", LARGE, 300, *row) for row in ((640, 138, 169), (1120, 98, 137), (2240, 48, 140))),
     *(("PTD-P, 174.6B", GPT3, 300, *row) for row in ((384, 153, 84), (768, 149, 43), (1536, 141, 23))),
     *(("PTD-P, 529.6B", LARGE, 300, *row) for row in ((560, 171, 156), (1120, 167, 80), (2240, 159, 42))),
-)  # fmt: skip
+)
 ROUGHLY = (("175B", GPT3, 300, 1024, 140, 34), ("1T", TRILLION, 450, 3072, 163, 84))
 
 
@@ -65,7 +65,7 @@ def rows() -> Sequence[Row]:
         Row("96 Bsh²", 96, float(a)),
         Row("96 Bsh² · s/6h", 96 / 6, float(c)),
         Row("96 Bslh² · V/16lh", 96 / 16, float(logits)),
-    ]  # fmt: skip
+    ]
     for what, (layers, width), billions, gpus, each, days in TRAINED:
         operations = layers * (a * width**2 + c * SEQUENCE * width) + logits * width * WORDS
         ours = _days(float(operations), billions, gpus, each)

@@ -33,9 +33,7 @@ def rows() -> Sequence[Row]:
         nbytes = 40_000_000
         ratio = estimates.estimate(ring, size, nbytes, NET).time
         ratio_two = estimates.estimate(ring, 2, nbytes, NET).time
-        found.append(
-            Row(f"T({size}) / T(2), lockstep", 2 * (size - 1) / size, ratio / ratio_two, 1e-12)
-        )
+        found.append(Row(f"T({size}) / T(2), lockstep", 2 * (size - 1) / size, ratio / ratio_two, 1e-12))
     return found
 
 

@@ -23,9 +23,7 @@ def rows() -> Sequence[Row]:
     for devices, published in PUBLISHED.items():
         for name, printed, nbytes in zip(NAMES, published, each, strict=True):
             near = 0.01 if printed < 1000 else 0.025  # printed as 1T and 2T
-            found.append(
-                Row(f"{name}, MP={devices}", printed, MEMORY * devices / nbytes, near, "B")
-            )
+            found.append(Row(f"{name}, MP={devices}", printed, MEMORY * devices / nbytes, near, "B"))
     return found
 
 

@@ -75,9 +75,7 @@ def rows() -> Sequence[Row]:
     for size, published in PUBLISHED.items():
         for stage, (name, printed) in enumerate(zip(STAGES, published, strict=True), 1):
             ours = max(run(held, size, (stage,)).results)
-            digits = (
-                0.06 if printed >= 1 else 0.006
-            )  # half of the last digit, or all where it was cut
+            digits = 0.06 if printed >= 1 else 0.006  # half of the last digit, or all where it was cut
             what = f"7.5B, {name}, N={size}"
             found.append(Row(what, printed, 7.5 * ours, digits / printed, "GB"))
             for (billions, n), larger in LARGER.items():

@@ -55,9 +55,7 @@ class MicroBatchTimes(NamedTuple):
     ends: tuple[float, float]  # logits and loss, and the embedding where there is no pipeline
 
     def of(self, layers: int, micro: int) -> float:
-        first, further = (
-            layers * layer + ends for layer, ends in zip(self.layer, self.ends, strict=True)
-        )
+        first, further = (layers * layer + ends for layer, ends in zip(self.layer, self.ends, strict=True))
         return first + (micro - 1) * further
 
     @property
@@ -72,7 +70,7 @@ class MicroBatchTimes(NamedTuple):
 
 def bounded(
     model: ModelSizes, layouts: Sequence[TrainingLayout], cluster: GpuCluster, known: Known = measure_anew
-) -> Iterator[float]:  # fmt: skip
+) -> Iterator[float]:
     """The least time of each layout, without what is sent. Layouts that cut and compute a layer alike are measured once,
     and `known` may have it from before."""
     once = remembered(known)
@@ -86,9 +84,7 @@ def of_a_layer(
 ) -> MicroBatchTimes:
     alone, is_last = _layer_of(layout)
     named = alone.as_dict(), is_last
-    return MicroBatchTimes.of_numbers(
-        known(named, lambda: measured(model, alone, is_last, cluster).numbers)
-    )
+    return MicroBatchTimes.of_numbers(known(named, lambda: measured(model, alone, is_last, cluster).numbers))
 
 
 def count(layouts: Sequence[TrainingLayout]) -> int:
@@ -98,15 +94,11 @@ def count(layouts: Sequence[TrainingLayout]) -> int:
 
 def _layer_of(layout: TrainingLayout) -> tuple[TrainingLayout, bool]:
     """All that decides what its layers take."""
-    alone = replace(
-        layout, pipeline=1, shards=1, replicas=1, schedule="1F1B", stages=1, reshards=True
-    )
+    alone = replace(layout, pipeline=1, shards=1, replicas=1, schedule="1F1B", stages=1, reshards=True)
     return alone, layout.pipeline > 1
 
 
-def measured(
-    model: ModelSizes, alone: TrainingLayout, is_last: bool, cluster: GpuCluster
-) -> MicroBatchTimes:
+def measured(model: ModelSizes, alone: TrainingLayout, is_last: bool, cluster: GpuCluster) -> MicroBatchTimes:
     """Runs of one and of two layers, with two micro-batches each. The difference is what a layer takes."""
     fold: Fold = False if alone.ranks == 1 else lambda rank: 0
     ends: list[tuple[float, float]] = []  # of the micro-batches, by the number of layers

@@ -76,9 +76,7 @@ def cluster(
         raise ValueError(f"a slower link is slower by a factor of 1 or more, not {slower:g}")
     for rank, speed in (speeds or {}).items():
         if not 0 <= rank < gpus or not 0 < speed < math.inf:
-            raise ValueError(
-                f"straggler {rank}:{speed:g}: ranks are 0 to {gpus - 1}, speeds above 0"
-            )
+            raise ValueError(f"straggler {rank}:{speed:g}: ranks are 0 to {gpus - 1}, speeds above 0")
     found = gpu(device, **changes)
     network = _network(net, found, gpus, slower)
     topologies.check(network.topology, gpus)
@@ -102,7 +100,7 @@ def _network(net: str, device: Device, gpus: int, slower: float) -> Network:
         raise ValueError(f"{net}: a node has at least one GPU, as in nvlink8+400G")
     topology = two_level(
         -(-gpus // size), size, link(INSIDE, NVLINK[generation]), link(OUTSIDE, f"{words[2]}Gb/s"), "beside"
-    )  # fmt: skip
+    )
     return _slower(Network(topology), slower)
 
 

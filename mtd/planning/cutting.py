@@ -66,18 +66,12 @@ def cut(part: TransformerPart, mesh: DeviceMesh, model: ModelSizes, sequence: bo
         ends["begin.words"] = Columns()
         if part.begin.places is not None:
             ends["begin.places"] = Columns()
-        ends["begin"] = parallel.PrepareModuleOutput(
-            output_layouts=Shard(-1), desired_output_layouts=between
-        )
+        ends["begin"] = parallel.PrepareModuleOutput(output_layouts=Shard(-1), desired_output_layouts=between)
     elif not sequence:
-        ends[""] = parallel.PrepareModuleInput(
-            input_layouts=Shard(1), desired_input_layouts=Replicate()
-        )
+        ends[""] = parallel.PrepareModuleInput(input_layouts=Shard(1), desired_input_layouts=Replicate())
     if part.logits is None:
         if not sequence:
-            given = parallel.PrepareModuleOutput(
-                output_layouts=Replicate(), desired_output_layouts=Shard(1)
-            )
+            given = parallel.PrepareModuleOutput(output_layouts=Replicate(), desired_output_layouts=Shard(1))
             given._apply(part, mesh)
     else:
         if sequence:

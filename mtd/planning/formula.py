@@ -120,9 +120,7 @@ def message(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> f
     return cluster.message(layout.ranks <= cluster.per_node, HALF * int(tokens) * model.width)
 
 
-def _with_messages(
-    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, computing: float
-) -> float:
+def _with_messages(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, computing: float) -> float:
     """The first micro-batch waits for its messages over all stages, and the last one back. With 1F1B, P micro-batches are
     under way in between: they go over all stages and back together. Other schedules have more of them, and hide messages.
     But a rank's port sends one message at a time: forwards and backwards, for each of its stages."""

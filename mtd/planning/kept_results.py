@@ -60,9 +60,7 @@ class KeptProduct(Function):
     """A linear layer whose result was kept, or is to be."""
 
     @staticmethod
-    def forward(
-        ctx: Any, keeper: KeptResults, x: Tensor, weight: Tensor, bias: Tensor | None
-    ) -> Any:
+    def forward(ctx: Any, keeper: KeptResults, x: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         ctx.save_for_backward(x, weight)
         array = keeper.take()
         if array is not None:

@@ -44,9 +44,7 @@ def turned_at_once(x: Any, cosine: Any, sine: Any) -> Any:
     def backward(grad: Array) -> list[Any]:
         return [_turn(grad, c, -s), None, None]
 
-    return record_joint(
-        _turn(x.array, c, s), "TurnBackward0", [x, cosine.detach(), sine.detach()], backward
-    )
+    return record_joint(_turn(x.array, c, s), "TurnBackward0", [x, cosine.detach(), sine.detach()], backward)
 
 
 def _turn(x: Array, c: Array, s: Array) -> Array:

@@ -31,11 +31,15 @@ class TrainingLayout:
     schedule: str = "1F1B"
     stages: int = 1  # of each rank
     reshards: bool = True  # whether gathered parameters are given back after forward
-    ahead: bool = False  # whether the next layer is gathered while this one computes, as where a host runs ahead; in
+    ahead: bool = (
+        False  # whether the next layer is gathered while this one computes, as where a host runs ahead; in
+    )
     # a pipeline all stages of a rank are gathered at once, and no stage waits for the sums of another one
     context: int = 1  # ranks that a sequence is cut over; they are shards, too
     sequence: bool = True  # whether tensor parallelism cuts the sequence between layers
-    light_ends: bool = False  # whether the first and the last stage have a layer fewer, beside the words and the logits
+    light_ends: bool = (
+        False  # whether the first and the last stage have a layer fewer, beside the words and the logits
+    )
 
     @property
     def ranks(self) -> int:
@@ -77,9 +81,7 @@ class TrainingLayout:
         words = [f"{name}{n}" for name, n in (("fsdp", self.shards), ("dp", self.replicas), ("tp", self.tensor))
                  if n > 1]  # fmt: skip
         if self.pipeline > 1:
-            words.append(
-                f"pp{self.pipeline}" + (f"×{self.stages}" if self.schedule != "1F1B" else "")
-            )
+            words.append(f"pp{self.pipeline}" + (f"×{self.stages}" if self.schedule != "1F1B" else ""))
         if self.context > 1:
             words.append(f"cp{self.context}")
         words.append(f"micro{self.micro}")

@@ -64,23 +64,17 @@ class ModelSizes:
             said = nearest(str(self.kind).lower(), KINDS)
             raise ValueError(f"{self.name}: kind is {' or '.join(KINDS)}, not {self.kind!r}{said}")
         if self.attention not in ATTENTION:
-            raise ValueError(
-                f"{self.name}: attention is {' or '.join(ATTENTION)}, not {self.attention!r}"
-            )
+            raise ValueError(f"{self.name}: attention is {' or '.join(ATTENTION)}, not {self.attention!r}")
         if self.attention == "whole" and self.kv_heads != self.heads:
             raise ValueError(f'{self.name}: attention = "whole" has as many kv_heads as heads')
         if not isinstance(self.dropout, (int, float)) or not 0 <= self.dropout < 1:
-            raise ValueError(
-                f"{self.name}: dropout is at least 0 and below 1, not {self.dropout!r}"
-            )
+            raise ValueError(f"{self.name}: dropout is at least 0 and below 1, not {self.dropout!r}")
         if self.dropout and self.attention == "tiles":
             raise ValueError(f'{self.name}: dropout needs attention = "whole"')
         if self.kernels not in KERNELS:
             raise ValueError(f"{self.name}: kernels are {', '.join(KERNELS)}, not {self.kernels!r}")
         if self.gradients not in tuple(NUMBERS):
-            raise ValueError(
-                f"{self.name}: gradients are {' or '.join(NUMBERS)}, not {self.gradients!r}"
-            )
+            raise ValueError(f"{self.name}: gradients are {' or '.join(NUMBERS)}, not {self.gradients!r}")
         if not isinstance(self.source, str):
             raise ValueError(f"{self.name}: source is a text, not {self.source!r}")
         for whole, part in (("width", "heads"), ("heads", "kv_heads")):
@@ -190,7 +184,5 @@ def _is_file(path: Path) -> bool:
 def nearest(word: str, known: Iterable[str]) -> str:
     """` (perhaps llama3-8b?)`, or nothing."""
     names = sorted(known)
-    found = difflib.get_close_matches(word, names, 2, 0.5) or [
-        n for n in names if word and word in n
-    ]
+    found = difflib.get_close_matches(word, names, 2, 0.5) or [n for n in names if word and word in n]
     return f" (perhaps {' or '.join(found[:3])}?)" if found else ""

@@ -76,16 +76,12 @@ class LossParallel(Function):
         return (right + found.exp()) * (grad / found.shape[0]), None, None
 
 
-def cross_entropy(
-    logits: Any, targets: Any, group: ProcessGroup | None, kernels: str = "usual"
-) -> Any:
+def cross_entropy(logits: Any, targets: Any, group: ProcessGroup | None, kernels: str = "usual") -> Any:
     """Mean over (sequences, positions). `group`: the ranks that the words are cut over, if they are. `kernels`: as in a
     model's file."""
     rows, wanted = logits.flatten(0, 1), targets.flatten()
     if group is None or group.size() == 1:
-        return F.nll_loss(
-            F.log_softmax(rows.float(), -1), wanted
-        )  # two operations, as torch has it
+        return F.nll_loss(F.log_softmax(rows.float(), -1), wanted)  # two operations, as torch has it
     if kernels == "usual":
         return ParallelCrossEntropy.apply(rows, wanted, group)
     return LossParallel.apply(rows.float(), wanted, group)

@@ -45,7 +45,7 @@ class PlanCache:
                 return {}, {}
             seconds = {key: [*map(float, each)] for key, each in kept.get("seconds", {}).items()}
             return dict(kept["rows"]), seconds
-        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:  # fmt: skip
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise ValueError(
                 f"{self.path} is damaged ({clean(str(error))}): delete it, or name another file with --cache"
             ) from None

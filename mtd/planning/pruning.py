@@ -46,8 +46,7 @@ def candidates(
     layouts = [row.layout for row in rows]
     least = list(bounds.bounded(model, layouts, cluster, once))
     coming = [
-        (max(s, row.seconds), row.seconds, n)
-        for n, (s, row) in enumerate(zip(least, rows, strict=True))
+        (max(s, row.seconds), row.seconds, n) for n, (s, row) in enumerate(zip(least, rows, strict=True))
     ]
     heapq.heapify(coming)
     order: list[int] = []
@@ -66,9 +65,7 @@ def candidates(
     return [Candidate(layouts[number], least[number]) for number in order]
 
 
-def standing(
-    every: Sequence[Candidate], found: Mapping[TrainingLayout, PlanRow], most: int
-) -> Standing:
+def standing(every: Sequence[Candidate], found: Mapping[TrainingLayout, PlanRow], most: int) -> Standing:
     """At most `most` are simulated. Others may be `found`, too, where several run at once. They do not count, so the
     answer is that of one after the other."""
     done: list[PlanRow] = []

@@ -37,9 +37,7 @@ class PlanRow:
     seconds: float
     memory: dict[str, float]
     is_simulated: bool
-    shares: dict[str, float] = field(
-        default_factory=dict
-    )  # of the step: computing, sending, waiting
+    shares: dict[str, float] = field(default_factory=dict)  # of the step: computing, sending, waiting
     sent: float = 0.0  # bytes, by the rank that sends most
     links: dict[str, float] = field(default_factory=dict)  # bytes of all GPUs, by kind of link
     fits: bool = True
@@ -187,9 +185,7 @@ def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple
         each = -(-length // layout.shards)
         return min(each, max(0, length - shard * each))
 
-    kinds = [
-        tuple(rows(length, shard) for length in sorted(lengths)) for shard in range(layout.shards)
-    ]
+    kinds = [tuple(rows(length, shard) for length in sorted(lengths)) for shard in range(layout.shards)]
     return lambda rank: (rank // in_stage, *kinds[rank // layout.tensor % layout.shards])
 
 

@@ -58,9 +58,7 @@ class ShortRuns:
         """First along the layers, then along the micro-batches."""
         layers, micro = self.whole
         counts = self.micro[-1:] if self.fills and word.startswith(MEMORY) else self.micro
-        by_micro = [
-            _line(self.layers, [runs[n, m][word] for n in self.layers], layers) for m in counts
-        ]
+        by_micro = [_line(self.layers, [runs[n, m][word] for n in self.layers], layers) for m in counts]
         return _line(counts, by_micro, micro)
 
 

@@ -66,9 +66,7 @@ def train(
     return {"losses": losses, "peak": peak, "reserved": reserved}
 
 
-def pass_through(
-    model: ModelSizes, layout: TrainingLayout, is_last: bool, dtype: str = "bfloat16"
-) -> None:
+def pass_through(model: ModelSizes, layout: TrainingLayout, is_last: bool, dtype: str = "bfloat16") -> None:
     """Two micro-batches of all layers, or of the last stage of a pipeline with as many (`is_last`). Nothing is reduced
     after them, and the end of each is marked."""
     mesh = _mesh(layout)
@@ -82,9 +80,7 @@ def pass_through(
     size = layout.micro, model.sequence // (layout.tensor * layout.context), model.width
     for number in range(2):
         if is_last:
-            given = torch.empty(
-                *size, dtype=getattr(torch, dtype), device="cuda", requires_grad=True
-            )
+            given = torch.empty(*size, dtype=getattr(torch, dtype), device="cuda", requires_grad=True)
         loss = cross_entropy(part(given), words, mesh["tp"].get_group(), model.kernels) / 2
         loss.backward()
         program_calls.mark(f"micro-batch {number}")

@@ -54,8 +54,7 @@ class SelfAttention(nn.Module):
     def forward(self, x: Any, turn: Any) -> Any:
         rows, length, _ = x.shape
         q, k, v = (
-            matrix(x).reshape(rows, length, -1, self.size)
-            for matrix in (self.query, self.key, self.value)
+            matrix(x).reshape(rows, length, -1, self.size) for matrix in (self.query, self.key, self.value)
         )
         if turn is not None:
             q, k = self.turned(q, *turn), self.turned(k, *turn)

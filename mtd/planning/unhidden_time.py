@@ -33,9 +33,7 @@ from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 from transports.clock import PICO
 
-ADAM: Final = (
-    SINGLE + 2 * 3 * SINGLE
-)  # bytes for each number: its gradient is read, the rest written, too
+ADAM: Final = SINGLE + 2 * 3 * SINGLE  # bytes for each number: its gradient is read, the rest written, too
 
 
 def unhidden(
@@ -66,9 +64,7 @@ class ShardTimes:
     """The collectives of a layout's shards and replicas. `layer` and `table` are the numbers of a unit on each rank of
     tensor parallelism: of a layer, and of the words or the logits."""
 
-    def __init__(
-        self, model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known
-    ) -> None:
+    def __init__(self, model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known) -> None:
         self.model, self.layout, self.cluster, self.known = model, layout, cluster, known
         self.layer = model.layer_parameters // layout.tensor
         self.table = model.words * model.width // layout.tensor
@@ -144,13 +140,11 @@ def one_way(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> f
     ways = [
         sum(route(rank, rank + apart).alone(nbytes) for rank in range(first, layout.ranks - apart, apart))
         for first in range(apart)
-    ]  # fmt: skip
+    ]
     return max(ways) / PICO
 
 
-def _of_messages(
-    model: ModelSizes, layout: TrainingLayout, times: MicroBatchTimes, messages: float
-) -> float:
+def _of_messages(model: ModelSizes, layout: TrainingLayout, times: MicroBatchTimes, messages: float) -> float:
     """The first micro-batch comes, and the last one goes back. With 1F1B the first rank may set the pace instead of the
     last one: then every P-th micro-batch goes there and back, and the last rank waits."""
     pipeline, micro = layout.pipeline, layout.micro_batches(model)

@@ -90,9 +90,7 @@ class _Walk:
         key: Key | None = None  # of a collective that ended at `at`
         while at > 0:
             part, rank, key = self._part_until(rank, at, key)
-            assert 0 <= part.start < part.end == at, (
-                f"a path has to fall in time: {part} ends at {at}"
-            )
+            assert 0 <= part.start < part.end == at, f"a path has to fall in time: {part} ends at {at}"
             yield part
             at = part.start
 

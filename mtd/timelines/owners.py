@@ -48,9 +48,8 @@ def _unit(unit: Gathered, devices: DeviceTime | None) -> str:
     if devices is not None:
         known = (devices.names.known(shared[0].module) for shared in unit.places)
         names = [
-            f"{whole}.{shared[0].name}"
-            for whole, shared in zip(known, unit.places, strict=True) if whole
-        ] or names  # fmt: skip
+            f"{whole}.{shared[0].name}" for whole, shared in zip(known, unit.places, strict=True) if whole
+        ] or names
     return common(names) or "the outermost unit"
 
 

@@ -28,9 +28,7 @@ class TimelineRecorder:
     ) -> None:
         self.line, self.now, self.devices = line, now, devices
         self.gauge: Callable[[], int] = lambda: -1
-        self.owner: str | None = (
-            None  # of what comes next, where it is known; else it is looked for
-        )
+        self.owner: str | None = None  # of what comes next, where it is known; else it is looked for
         self.records_memory = True  # False where somebody else knows what the rank holds
         self._issued: dict[DoingLike, tuple[int, str]] = {}
         self._open: dict[DoingLike, tuple[int, str]] = {}  # operations: began, owner

@@ -60,7 +60,9 @@ def _sentence(kind: str, parts: Sequence[critical_path.PathPart], whole: int) ->
         if len(owners) == 1:
             of = f" of {owner}" if owner else ""
             return f"{share} {name}{of} that nothing hides ({len(parts)} calls)."
-        many = f"{len(owners)} of them, the longest that of {owner or 'the program'} with {longest / whole:.1%}"
+        many = (
+            f"{len(owners)} of them, the longest that of {owner or 'the program'} with {longest / whole:.1%}"
+        )
         return f"{share} {name} that nothing hides: {many}."
     return f"{share} computing: {_places(parts, whole)}."
 

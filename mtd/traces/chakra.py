@@ -78,9 +78,7 @@ def read_chakra(name: str | PathLike[str]) -> list[list[TraceNode]]:
     further = _ranks_beside(Path(name))
     if not found or max(further, default=0) > len(found):
         there = f", but there is one of rank {max(further)}" if further else ""
-        raise TraceError(
-            f"there is no file {path}{there}; a trace has one for each rank, from 0 on"
-        )
+        raise TraceError(f"there is no file {path}{there}; a trace has one for each rank, from 0 on")
     return found
 
 

@@ -30,9 +30,7 @@ def read_chrome(path: str | PathLike[str]) -> Scene:
         if data[:2] == b"\x1f\x8b":
             with gzip.open(path) as file:
                 found = bytearray()
-                while len(found) <= LARGEST and (
-                    piece := file.read(PIECE)
-                ):  # it takes the memory first
+                while len(found) <= LARGEST and (piece := file.read(PIECE)):  # it takes the memory first
                     found += piece
                 data = bytes(found)
         if len(data) > LARGEST:
@@ -90,16 +88,10 @@ def _picos(event: dict[str, Any], word: str, number: int) -> int:
             value = float(value)
         except ValueError:
             value = None
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not -LONGEST <= value <= LONGEST
-    ):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -LONGEST <= value <= LONGEST:
         raise TraceError(f"event {number}: {word}={event.get(word)!r:.40} is no time")
     return round(value * PER_MICROSECOND)
 
 
 def _by_number(where: Sequence[str]) -> tuple[Any, ...]:
-    return tuple(
-        (not part.isdecimal(), int(part[:18]) if part.isdecimal() else 0, part) for part in where
-    )
+    return tuple((not part.isdecimal(), int(part[:18]) if part.isdecimal() else 0, part) for part in where)

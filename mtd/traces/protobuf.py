@@ -76,9 +76,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             if length is None:
                 raise TraceError(f"a field at byte {at} has the unknown kind {kind}")
             if at + length > len(data):
-                raise TraceError(
-                    f"{length} bytes are promised at byte {at}, but {len(data) - at} are there"
-                )
+                raise TraceError(f"{length} bytes are promised at byte {at}, but {len(data) - at} are there")
             value, at = data[at : at + length], at + length
             if kind != BYTES:
                 value = int.from_bytes(value, "little")

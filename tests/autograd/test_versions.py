@@ -13,9 +13,7 @@ Tensor = mtd.Tensor
 NOT_WRITES = {"requires_grad_", "detach_", "retain_grad_",
               "resize_"}  # fmt: skip  # this changes the window, not the bytes
 WRITES = sorted(
-    name
-    for name in dir(Tensor)
-    if name.endswith("_") and not name.startswith("_") and name not in NOT_WRITES
+    name for name in dir(Tensor) if name.endswith("_") and not name.startswith("_") and name not in NOT_WRITES
 )
 
 
@@ -92,9 +90,7 @@ def test_an_update_between_forward_and_backward() -> None:
     first.backward()
     with mtd.no_grad():
         w.add_(w.grad, alpha=-0.1)
-    with pytest.raises(
-        RuntimeError, match=r"\[torch.FloatTensor \[3\]\].*version 1; expected version 0"
-    ):
+    with pytest.raises(RuntimeError, match=r"\[torch.FloatTensor \[3\]\].*version 1; expected version 0"):
         second.backward()
 
 

@@ -30,9 +30,7 @@ def room(folder: Path, numbers: tuple[int, ...] = (1, 2, 5)) -> Path:
         )
         (place / f"{name}.py").write_text(source)
         (place / "text.md").write_text(f"Add. This is *{name}*.\n")
-        (place / "hints.md").write_text(
-            "# Nudge\nThink.\n\n# Plan\nCount.\n\n# Near code\nx + y.\n"
-        )
+        (place / "hints.md").write_text("# Nudge\nThink.\n\n# Plan\nCount.\n\n# Near code\nx + y.\n")
         (place / "plot.py").write_text("print(1)\n")
         (place / "check.py").write_text(
             f"from {name} import {name}\n\nfrom mtd.course import MeasuredCost, lamp\n\n\n"

@@ -20,9 +20,7 @@ from types import TracebackType
 
 HERE = Path(__file__).parents[2]
 PATIENCE = 300.0  # seconds, on a loaded machine
-ESCAPE = re.compile(
-    r"\x1b\[(\??)([0-9;]*)([A-Za-z])|\x1b[()=>][0-9A-Z]?|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
-)
+ESCAPE = re.compile(r"\x1b\[(\??)([0-9;]*)([A-Za-z])|\x1b[()=>][0-9A-Z]?|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 
 class Screen:
@@ -103,16 +101,14 @@ class Terminal:
 
     def __init__(
         self, *words: str, cwd: Path, columns: int = 80, rows: int = 24, env: Mapping[str, str] | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.screen = Screen(columns, rows)
         self.said = ""  # everything
         self._ours, theirs = pty.openpty()
         self.resize(columns, rows, tell=False)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         found = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in ("COLUMNS", "LINES", "NO_COLOR")
+            name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")
         }
         self.process = subprocess.Popen(
             [sys.executable, "-m", "mtd", *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd,
@@ -176,7 +172,7 @@ class Terminal:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
+    ) -> None:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()

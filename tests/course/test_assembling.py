@@ -97,8 +97,7 @@ def test_lessons_are_word_for_word_but_for_their_imports(stack: Path) -> None:
             for text in (one.source.solution(), (stack / one.file).read_text("utf-8"))
         )  # fmt: skip
         gone = assembling.LEFT_OUT.get(one.module, frozenset()) | {
-            getattr(node, "name", "")
-            for node in assembling.tests_of(ast.parse(one.source.solution()))
+            getattr(node, "name", "") for node in assembling.tests_of(ast.parse(one.source.solution()))
         }
         assert after == {name: text for name, text in before.items() if name not in gone}
 
@@ -109,7 +108,7 @@ def test_a_name_that_the_stack_does_not_need_stays_where_the_learner_uses_it() -
     mine = ours + "\n\ndef mine():\n    raise Deadlock(in_words([]))\n"
     kept = ("class Deadlock", "def in_words", "class World", "def spawn")
     assert [word in assembling.rewritten(ours, one, modules) for word in kept] == [False] * 4
-    assert [word in assembling.rewritten(mine, one, modules) for word in kept] == [True, True, False, False]  # fmt: skip
+    assert [word in assembling.rewritten(mine, one, modules) for word in kept] == [True, True, False, False]
     assert assembling.added(one, ours, "gap") == assembling.added(one, mine, "gap") - 2
 
 
@@ -187,9 +186,7 @@ def test_two_machines_train_an_odd_number_of_ranks_though_one_is_killed(stack: P
             *STEPS,
         ]
         with start(stack, first, *train) as here:
-            assert (
-                here.stdout is not None and "3 of 5 ranks will run here" in here.stdout.readline()
-            )
+            assert here.stdout is not None and "3 of 5 ranks will run here" in here.stdout.readline()
             typed = here.stdout.readline().split("mystack ")[1].split()
             with start(stack, second, *typed) as there:
                 assert there.communicate(timeout=300)[0].count("2 of 5 ranks start here") == 2
@@ -274,10 +271,7 @@ def test_it_says_whose_lessons_these_are(tmp_path: Path) -> None:
     assert [part.written for part in made.parts if part.whose == "yours"] == [4, 29]
     assert [part.size for part in made.parts if part.whose == "yours"] == ["gap", "gap"]
     done = run(tmp_path / "mystack", "lessons")
-    assert (
-        "lesson 13 (ring.py, yours)" in done.stdout
-        and "lesson 14 (doubling.py, ours)" in done.stdout
-    )
+    assert "lesson 13 (ring.py, yours)" in done.stdout and "lesson 14 (doubling.py, ours)" in done.stdout
     assembling.assemble(tmp_path / "mystack", mine)  # again, over what it wrote
 
 
@@ -320,9 +314,7 @@ def test_a_wrong_answer_is_named_with_its_lesson(
     assert right in text
     mine.file(one).write_text(text.replace(right, wrong), "utf-8")
     assembling.assemble(tmp_path / "mystack", mine)
-    done = run(
-        tmp_path / "mystack", "train", "--ranks", "3", *how, "--steps", "3", "--patience", "2"
-    )
+    done = run(tmp_path / "mystack", "train", "--ranks", "3", *how, "--steps", "3", "--patience", "2")
     assert done.returncode == 1
     assert f"✘ lesson {number:02} ({one.file}, yours)" in done.stdout, done.stdout + done.stderr
 

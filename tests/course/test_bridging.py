@@ -24,12 +24,8 @@ def name(one: Lesson) -> str:
 @pytest.mark.parametrize("one", BRIDGES, ids=name)
 def test_a_bridge_is_short_and_leads_somewhere(one: Lesson) -> None:
     said, code = bridging.parts(bridging.text_of(one))
-    assert said.startswith(
-        "The same in PyTorch, on three ranks: torchrun --nproc-per-node 3 torch_bridge.py"
-    )
-    assert re.search(
-        r"^Leads to: .+, https://pytorch\.org/tutorials/\S+\.html$", said, re.MULTILINE
-    )
+    assert said.startswith("The same in PyTorch, on three ranks: torchrun --nproc-per-node 3 torch_bridge.py")
+    assert re.search(r"^Leads to: .+, https://pytorch\.org/tutorials/\S+\.html$", said, re.MULTILINE)
     place = re.search(r"^Here: (\S+)$", said, re.MULTILINE)
     assert place is not None and (ROOT / place[1]).is_file()
     lines = [line for line in code.split("\n") if line.strip()]

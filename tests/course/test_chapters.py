@@ -21,7 +21,7 @@ from minitorch_dist.distributed.pipelining.orders import (
     W,
     everyones,
     one_forward_one_backward,
-)  # fmt: skip
+)
 from minitorch_dist.distributed.schedules.choice import known
 from minitorch_dist.distributed.schedules.links import Links
 from mtd import cli
@@ -44,13 +44,11 @@ def test_which_there_are() -> None:
     assert [*CHAPTERS] == NUMBERS
     assert chapter.named("slow_links") == CHAPTERS[19] == chapter.named("19_overlap")
     assert chapter.named("mine.py") is None and chapter.named("nothing") is None
-    with pytest.raises(
-        LessonError, match="lesson 13 has no open chapter; lessons 15, 19, 21, 27, 30"
-    ):
+    with pytest.raises(LessonError, match="lesson 13 has no open chapter; lessons 15, 19, 21, 27, 30"):
         chapter.named("13")
 
 
-STEPS = [(number, step) for number, one in CHAPTERS.items() for step in lesson_judging.chapter_steps(one)]  # fmt: skip
+STEPS = [(number, step) for number, one in CHAPTERS.items() for step in lesson_judging.chapter_steps(one)]
 
 
 @pytest.mark.slow
@@ -71,9 +69,7 @@ def test_a_chapter_that_is_not_as_it_should_be(tmp_path: Path) -> None:
     (folder / "text.md").write_text("A task.")
     assert steps["chapter whole"].run() == "text.md does not say mtd contest 15 --begin"
     (folder / "start.py").write_text("")
-    assert (
-        steps["chapter begun"].run().startswith("start.py is refused: unknown_network.py is empty")
-    )
+    assert steps["chapter begun"].run().startswith("start.py is refused: unknown_network.py is empty")
     (folder / "start.py").write_text(ours.start)
     (folder / "best.py").write_text(ours.start)
     assert "start.py" in steps["chapter begun"].run() or "best.py" in steps["chapter begun"].run()
@@ -111,7 +107,7 @@ def test_our_answer_with_other_comments_is_no_answer(number: int) -> None:
         ("def buckets(task):\n    return [(range(11), 'ring')]", "there is no layer 10"),
         ("def buckets(task):\n    return [(range(10), 'ring'), ([], 'ring')]", "a bucket is empty"),
     ],
-)  # fmt: skip
+)
 def test_wrong_files_are_refused_in_words(text: str, said: str) -> None:
     with pytest.raises(NotAdmitted) as refused:
         judging.held(CHAPTERS[19], text)
@@ -124,9 +120,7 @@ def test_wrong_files_are_refused_in_words(text: str, said: str) -> None:
 def test_no_all_reduce_and_no_reservation_is_below_the_floor() -> None:
     judge = judge_of(15)
     nets = (Links(1_000_000, 100), Links(10, 1000), Links(10**9, 1))
-    for ranks, nbytes, links in itertools.product(
-        (1, 2, 3, 5, 8, 13), (0, 1, 7, 1000, 10**6), nets
-    ):
+    for ranks, nbytes, links in itertools.product((1, 2, 3, 5, 8, 13), (0, 1, 7, 1000, 10**6), nets):
         floor = judge.floor(judge.Job(ranks, nbytes), links) / judge.SECOND * 1000
         for name in known("all_reduce"):
             takes = judge.takes(name, ranks, nbytes, links)
@@ -151,9 +145,7 @@ def test_measuring_never_takes_less_than_the_link_and_counts() -> None:
 
 
 def test_a_network_of_ones_own(tmp_path: Path) -> None:
-    found = judging.held(
-        CHAPTERS[15], CHAPTERS[15].start, networks=["sim://?latency=9us&rate=1GB/s"]
-    )
+    found = judging.held(CHAPTERS[15], CHAPTERS[15].start, networks=["sim://?latency=9us&rate=1GB/s"])
     assert len(found.races) == 1 and found.mine.score > 1
     with pytest.raises(NotAdmitted, match="have networks of their own"):
         judging.held(CHAPTERS[19], CHAPTERS[19].start, networks=["sim://"])
@@ -347,7 +339,7 @@ def test_our_answer_takes_the_fastest_layouts_that_we_know() -> None:
         ("{'fsdp': 8, 'micro': 8}", "is no multiple of 8 ranks with data"),
         ("{'fsdp': 8, 'stages': 2}", "several stages of a rank need a pipeline"),
     ],
-)  # fmt: skip
+)
 def test_a_layout_that_cannot_be_is_refused(answer: str, said: str) -> None:
     with pytest.raises(NotAdmitted) as refused:
         judging.held(CHAPTERS[30], f"def layout(task):\n    return {answer}")
@@ -358,9 +350,7 @@ def test_a_layout_that_does_not_fit_says_what_holds_the_memory() -> None:
     judge = judge_of(30)
     for task, answer in layouts_of_a_small_model():
         tight = dataclasses.replace(task, memory=1 << 20)
-        with pytest.raises(
-            NotAdmitted, match=r"does not fit: .* GiB \(parameter .*, and a GPU has"
-        ):
+        with pytest.raises(NotAdmitted, match=r"does not fit: .* GiB \(parameter .*, and a GPU has"):
             judge.play(lambda _, answer=answer: answer, tight)
         break
 
@@ -376,9 +366,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made.folder
 
 
-def test_the_command_begins_judges_and_remembers(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_begins_judges_and_remembers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def said(*words: str) -> str:
         status = cli.main(["contest", *words])
         captured = capsys.readouterr()

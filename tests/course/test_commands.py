@@ -63,9 +63,7 @@ def test_init_says_what_to_do_next(home: Path, capsys: pytest.CaptureFixture[str
     assert "mtd init course" in out(capsys, "init", ".", status=2)
 
 
-def test_without_a_folder_one_is_told_how_to_make_one(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_folder_one_is_told_how_to_make_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "mtd init course" in out(capsys, "check", "1", status=2)
     listing = out(capsys, "list")
     assert "Lesson plus" in listing and "What is plus?" in listing and "mtd init course" in listing
@@ -133,9 +131,7 @@ def test_failing_and_passing(course: Path, capsys: pytest.CaptureFixture[str]) -
     assert "01 Lesson plus  ✘ right" in said and "02 Lesson twice  ✔ ★★★" in said
 
 
-def test_hints_come_one_by_one_and_are_remembered(
-    course: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hints_come_one_by_one_and_are_remembered(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seen = [out(capsys, "hint", "1") for _ in range(4)]
     assert "Think." in seen[0] and "Count." not in seen[0]
     assert "Count." in seen[1] and "x + y." not in seen[1]
@@ -217,9 +213,7 @@ def test_texts_and_lamps(course: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_every_lamp_of_every_lesson_is_explained() -> None:
     for one in lesson.all_lessons():
         for name, (said, _) in bounds.of_lesson(one).items():
-            assert said or name in bounds.BOUNDS, (
-                f"{one}: the function of the lamp {name!r} has no docstring"
-            )
+            assert said or name in bounds.BOUNDS, f"{one}: the function of the lamp {name!r} has no docstring"
 
 
 @pytest.mark.slow
@@ -294,9 +288,7 @@ def test_a_failing_run_is_drawn_and_made_again(
     token = said.partition('--replay "')[2].partition('"')[0]
     again = out(capsys, "check", "13", "--replay", token, status=1)
     assert "✘ right: 3 ranks, 1 element" in again and "trains" not in again
-    assert "does not fail" in out(
-        capsys, "check", "13", "--replay", token.replace("ranks=3", "ranks=2")
-    )
+    assert "does not fail" in out(capsys, "check", "13", "--replay", token.replace("ranks=3", "ranks=2"))
     assert "is no token" in out(capsys, "check", "13", "--replay", "mtd1:seed=3", status=2)
     assert 13 not in where.progress().passed
 
@@ -324,15 +316,10 @@ def test_what_is_skipped_is_not_wrong_and_what_differs_is_told(
     file = course / "01_plus" / "plus.py"
     file.write_text(SOLVED[1])
     said = out(capsys, "check", "1")
-    assert (
-        "– torch: skipped, torch is not here" in said
-        and "✔ right  ✔ again  – torch (extra)  ★★★" in said
-    )
+    assert "– torch: skipped, torch is not here" in said and "✔ right  ✔ again  – torch (extra)  ★★★" in said
     file.write_text(SOLVED[1].replace("+", "-"))
     said = out(capsys, "check", "1", status=1)
-    assert (
-        "✘ again: says <Book: 4 pages>" in said and "the same" not in said and "✘ torch" not in said
-    )
+    assert "✘ again: says <Book: 4 pages>" in said and "the same" not in said and "✘ torch" not in said
     file.write_text(SOLVED[1].replace("x + y", "x / 0"))
     assert "✘ again: the same" in out(capsys, "check", "1", status=1)
 
@@ -398,9 +385,7 @@ def test_where_no_keys_can_be_read_it_is_told_what_to_do(
     assert "In their place mtd check 1 --watch checks whenever you save." in said
 
 
-def test_the_verdict_stands_where_the_eye_is(
-    course: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_verdict_stands_where_the_eye_is(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """From the complaint to the end it is a screen of 24 lines, however much was printed before it."""
     file = course / "01_plus" / "plus.py"
     file.write_text(SOLVED[1].replace("+", "-") + "\nfor line in range(100):\n    print(line)\n")
@@ -420,9 +405,7 @@ def test_a_quiet_check_says_two_lines(course: Path, capsys: pytest.CaptureFixtur
     assert out(capsys, "check", "-q", "1").splitlines()[0].endswith("★★★")
 
 
-def test_sizes_are_chosen_and_changed(
-    course: Path, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sizes_are_chosen_and_changed(course: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = course / "01_plus" / "plus.py"
     said = out(capsys, "size", "1")
     assert "▶  gap" in said and "function" in said and "mtd size 1 function" in said
@@ -444,9 +427,7 @@ def test_sizes_are_chosen_and_changed(
     assert "kept/plus-2.py" in said and "What you wrote stays: minus" in said
     assert "def minus" in file.read_text() and "blank 1" in file.read_text()
     assert "has this size: gap" in " ".join(out(capsys, "size", "1", "gap").split())
-    assert "no size 'huge'; there are gap, function and file" in out(
-        capsys, "size", "1", "huge", status=2
-    )
+    assert "no size 'huge'; there are gap, function and file" in out(capsys, "size", "1", "huge", status=2)
     assert "no lesson '9'" in " ".join(out(capsys, "size", "9", "gap", status=2).split())
 
 

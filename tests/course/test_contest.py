@@ -61,9 +61,7 @@ def test_a_ring_to_the_left_takes_what_the_ring_takes(tmp_path: Path, text: str)
     assert all(leg.ratio >= 1 for entry in found.entries for leg in entry.legs)
     scores = [entry.score for entry in found.entries]
     assert scores == sorted(scores) and f"For place {found.place - 1}" in found.next_place()
-    assert ("all_reduce", "leftwards") not in {
-        ("all_reduce", n) for n in choice.known("all_reduce")
-    }
+    assert ("all_reduce", "leftwards") not in {("all_reduce", n) for n in choice.known("all_reduce")}
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,7 @@ def test_right_and_wrong(where: Workspace) -> None:
     assert CheckVerdict.from_json(exam.lesson, exam.verdict.to_json()) == exam.verdict
     exam = examined(where, 1, SOLVED[1].replace("x + y", "x - y") + "\nprint('here')\n")
     assert said(exam) == "the sum of 2 and 3"
-    assert (
-        exam.text == "" and "no run of ranks failed" in exam.no_picture and exam.printed == "here"
-    )
+    assert exam.text == "" and "no run of ranks failed" in exam.no_picture and exam.printed == "here"
 
 
 @pytest.mark.slow
@@ -134,9 +132,7 @@ def test_what_was_known_before_it_was_stopped_stays_known(where: Workspace) -> N
 def test_a_call_that_holds_the_interpreter(where: Workspace) -> None:
     """Nobody can look in, so it is ended from outside when its time is over."""
     one = lesson.find(1, where.room)
-    where.file(one).write_text(
-        SOLVED[1].replace("    return", "    sum(range(10**14))\n    return")
-    )
+    where.file(one).write_text(SOLVED[1].replace("    return", "    sum(range(10**14))\n    return"))
     with Examination.of(where, one) as exam:
         while not exam.asks:
             assert not exam.poll(0.05)
@@ -196,9 +192,7 @@ def test_stopped_by_its_owner_it_says_where_it_was(where: Workspace, tmp_path: P
 
 
 @pytest.mark.slow
-def test_stopped_before_it_could_say_where_it_was(
-    where: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopped_before_it_could_say_where_it_was(where: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a loaded machine its process may need longer than the learner who pressed Ctrl-C waits."""
     monkeypatch.setattr(examination, "GRACE", 0)
     one = lesson.find(1, where.room)
@@ -229,7 +223,9 @@ def test_later_lessons_stand_on_what_passed(where: Workspace) -> None:
 def test_memory_of_who_started_it_does_not_count() -> None:
     """ru_maxrss would: a check started by something large was stopped for its memory."""
     child = "from mtd.course import candidate; print(candidate.held())"
-    parent = f"import subprocess, sys; x = b'x' * (1 << 29); subprocess.run([sys.executable, '-c', {child!r}])"
+    parent = (
+        f"import subprocess, sys; x = b'x' * (1 << 29); subprocess.run([sys.executable, '-c', {child!r}])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", parent], capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},

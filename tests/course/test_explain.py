@@ -79,10 +79,7 @@ def test_what_the_check_cannot_use(tmp_path: Path) -> None:
     with pytest.raises(AttributeError) as caught:
         check.look(None)  # type: ignore[attr-defined]
     said = in_words(caught.value, tmp_path / "other.py", place).split("\n")[1].strip()
-    assert (
-        said
-        == "in the check, with what your code gave: mine.py:2: assert x.shape == (2,), where x = None"
-    )
+    assert said == "in the check, with what your code gave: mine.py:2: assert x.shape == (2,), where x = None"
 
 
 @pytest.mark.parametrize(

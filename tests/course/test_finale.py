@@ -25,9 +25,7 @@ def lived(ranks: int, *names: str, by: str = "lessons") -> tuple[Lived, ...]:
 
 
 @pytest.mark.parametrize("ranks", [1, 5, 7])
-def test_ranks_that_form_no_stages_are_refused(
-    ranks: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ranks_that_form_no_stages_are_refused(ranks: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["capstone", "--finale", "--ranks", str(ranks)]) == 2
     assert f"--ranks {ranks} forms no stages" in capsys.readouterr().err
 

@@ -21,10 +21,7 @@ SIZES = (1, 2, 3, 5, 8)
 def modules() -> Iterator[Any]:
     one = lesson.find(20)
     with searched(folders(one, one.folder, {})):
-        yield {
-            name: importlib.import_module(name)
-            for name in ("replicas", "buckets", "overlap", "zero")
-        }
+        yield {name: importlib.import_module(name) for name in ("replicas", "buckets", "overlap", "zero")}
 
 
 def net() -> Any:
@@ -69,9 +66,7 @@ def test_buckets_refuse_what_changed_since(modules: Any, name: str, before: bool
 
 @pytest.mark.parametrize("name", ["replicas", "buckets", "overlap"])
 @pytest.mark.parametrize("size", SIZES)
-def test_backwards_add_up_and_a_frozen_parameter_has_none(
-    modules: Any, name: str, size: int
-) -> None:
+def test_backwards_add_up_and_a_frozen_parameter_has_none(modules: Any, name: str, size: int) -> None:
     def program() -> list[float | None]:
         module = net()
         module[1].weight.requires_grad_(False)
@@ -86,9 +81,7 @@ def test_backwards_add_up_and_a_frozen_parameter_has_none(
 @pytest.mark.parametrize("stage", [1, 2])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("norm_type", [2.0, 1.0, float("inf"), 3.0])
-def test_the_norm_is_that_of_one_rank(
-    modules: Any, stage: int, size: int, norm_type: float
-) -> None:
+def test_the_norm_is_that_of_one_rank(modules: Any, stage: int, size: int, norm_type: float) -> None:
     """Uneven parts, a parameter without numbers, one without a gradient, and ranks that own nothing."""
     zero = modules["zero"]
     shapes = [(7,), (2, 3), (0,), (), (5,), (1, 1)]

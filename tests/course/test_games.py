@@ -66,9 +66,7 @@ def test_moves() -> None:
         network_game.play(network_game.load("lease"), ["wait"])
     calm = network_game.play(level, ["deliver 0", "deliver 1"])
     assert calm.is_over and not calm.broken and calm.results[0] == 5
-    assert (
-        network_game.play(level, ["drop 0"]).flight[0].number == 1
-    )  # time has passed: it is asked again
+    assert network_game.play(level, ["drop 0"]).flight[0].number == 1  # time has passed: it is asked again
 
 
 @pytest.mark.parametrize(
@@ -90,9 +88,7 @@ def test_a_rank_that_raises_and_ranks_that_wait_for_ever_are_broken(tmp_path: Pa
     file.write_text(
         '"""T."""\nRANKS = 2\ndef run(post, seen):\n    if post.rank: post.send(0, "a")\n    else: 1 / (post.receive()[1] != "a")\n'
     )
-    assert (
-        "ZeroDivisionError" in network_game.play(network_game.load(str(file)), ["deliver 0"]).broken
-    )
+    assert "ZeroDivisionError" in network_game.play(network_game.load(str(file)), ["deliver 0"]).broken
     file.write_text(
         '"""T."""\nRANKS = 2\nMAY = {"drop": 1}\ndef run(post, seen):\n    if post.rank: post.send(0, "a")\n    else: post.receive()\n'
     )
@@ -117,20 +113,14 @@ def played(monkeypatch: pytest.MonkeyPatch, lines: str, *arguments: str) -> int:
     return cli.main(["game", *arguments])
 
 
-def test_the_network_by_lines(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_network_by_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert played(monkeypatch, "2\n1\n", "network", "1") == 0
     said = capsys.readouterr().out
     assert "Solved in 2 moves; par is 2.  ★★★" in said and "the sentence is 'ape cow bee'" in said
     assert max(map(len, said.split("\n"))) <= 80
     assert played(monkeypatch, "1\nu\n9\ns\n?\nzz\nt\n2\n1\n", "network", "first_come") == 0
     said = capsys.readouterr().out
-    assert (
-        "there is no letter 9" in said
-        and "def run(post, seen):" in said
-        and "you may not wait" in said
-    )
+    assert "there is no letter 9" in said and "def run(post, seen):" in said and "you may not wait" in said
     assert played(monkeypatch, "d1\n1\n", "network", "heard_twice") == 0
     assert played(monkeypatch, "1\n1\n", "network", "first_come") == 1  # it ends, unbroken
     assert "nothing is broken" in capsys.readouterr().out

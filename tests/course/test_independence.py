@@ -47,9 +47,7 @@ def test_another_right_solution_is_right(number: float, tmp_path: Path) -> None:
     assert verdict.stars == 3, str(verdict)
 
 
-LATER = [
-    (one, number) for one in lesson.all_lessons() for number in OTHERWISE if number in one.requires
-]
+LATER = [(one, number) for one in lesson.all_lessons() for number in OTHERWISE if number in one.requires]
 
 
 @pytest.mark.slow

@@ -40,9 +40,7 @@ def test_no_cost_at_all_is_the_least() -> None:
 def test_a_lamp_is_lit_by_one_function() -> None:
     """Of two, the later would speak for both."""
     check = ModuleType("check")
-    check.__dict__.update(
-        first=lamp("right")(lambda: None), second=lamp("right", "bytes")(lambda: None)
-    )
+    check.__dict__.update(first=lamp("right")(lambda: None), second=lamp("right", "bytes")(lambda: None))
     with pytest.raises(ValueError, match="two functions light the lamp 'right'"):
         asked_by(check)
 

@@ -23,9 +23,7 @@ def stages() -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", ["gpipe", "1f1b"])
 @pytest.mark.parametrize("pipe", [Pipe(1, 3), Pipe(2, 1), Pipe(3, 5), Pipe(5, 4)])
-def test_what_is_measured_is_what_the_order_takes_on_paper(
-    stages: Any, name: str, pipe: Pipe
-) -> None:
+def test_what_is_measured_is_what_the_order_takes_on_paper(stages: Any, name: str, pipe: Pipe) -> None:
     make = orders.ORDERS[name]
     found, planned = (
         pipelines.timed(stages.Stage, make, pipe),

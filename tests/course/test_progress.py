@@ -45,9 +45,7 @@ def test_a_damaged_file_is_set_aside_with_words(text: str, tmp_path: Path) -> No
         (tmp_path / progress.FILE).write_bytes(text.encode("latin-1"))
         found = progress.read(tmp_path)
         aside = tmp_path / f"progress.damaged-{number}.json"
-        assert (
-            found.passed == {} and aside.name in found.notice and "mtd check --all" in found.notice
-        )
+        assert found.passed == {} and aside.name in found.notice and "mtd check --all" in found.notice
         assert aside.read_bytes() == text.encode("latin-1")
         with progress.changing(tmp_path) as found:
             found.hints[1] = 2

@@ -123,9 +123,7 @@ def test_it_cannot_fail() -> None:
         sort(numbers)
 
     said = complaint(looks_at_nothing)
-    assert (
-        "passes for all 2 wrong programs: can it fail at all?\n    unsorted: Returns them" in said
-    )
+    assert "passes for all 2 wrong programs: can it fail at all?\n    unsorted: Returns them" in said
 
 
 def test_it_always_fails() -> None:
@@ -152,8 +150,7 @@ def test_a_survivor_is_named_with_its_story() -> None:
 
     said = complaint(in_order)
     assert (
-        said
-        == "this wrong program passes your property:\n    without_copies: Loses numbers that occur twice"
+        said == "this wrong program passes your property:\n    without_copies: Loses numbers that occur twice"
     )
 
 

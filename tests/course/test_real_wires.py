@@ -26,9 +26,7 @@ LESSONS = (5, 9, 13, 17, 21, 22, 28)
 LOOP = "    for step in range(size - 1):\n        # BLANK 1"
 
 
-def over(
-    folder: Path, number: int, text: str, *wires: str, patience: float = 120.0
-) -> list[WireRun]:
+def over(folder: Path, number: int, text: str, *wires: str, patience: float = 120.0) -> list[WireRun]:
     one = lesson.find(number)
     (folder / one.file).write_text(text, encoding="utf-8")
     with searched(folders(one, folder, {})):
@@ -63,7 +61,9 @@ def test_one_wire_after_the_simulator(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_rank_that_counts_others_in_a_variable_hangs(tmp_path: Path) -> None:
     """In the simulator all have entered themselves in SEEN when the barrier is over; of processes each sees itself."""
-    waits = "    SEEN.add(rank)\n    dist.barrier()\n    if len(SEEN) < size:\n        dist.recv(tensor, left)\n"
+    waits = (
+        "    SEEN.add(rank)\n    dist.barrier()\n    if len(SEEN) < size:\n        dist.recv(tensor, left)\n"
+    )
     text = ring((LOOP, waits + LOOP), ("COMBINE =", "SEEN = set()\n\nCOMBINE ="))
     *_, simulated, real = over(tmp_path, 13, text, TCP, FILE, patience=4.0)
     assert simulated.wire == SIM and not simulated.wrong
@@ -71,9 +71,7 @@ def test_a_rank_that_counts_others_in_a_variable_hangs(tmp_path: Path) -> None:
     waiting = [
         rank
         for rank in range(3)  # each waits for its left neighbour
-        if re.search(
-            rf"rank {rank}:? wait(s|ed 4\.0 s) for rank {(rank - 1) % 3} in recv", real.wrong
-        )
+        if re.search(rf"rank {rank}:? wait(s|ed 4\.0 s) for rank {(rank - 1) % 3} in recv", real.wrong)
     ]
     assert waiting  # one that ran out of time at the same moment says nothing any more
     assert re.search(r"SEEN \(ring\.py:\d+\): in the simulator all ranks share it", real.wrong)
@@ -94,9 +92,7 @@ def test_a_sum_in_a_variable_is_wrong_and_the_place_is_told(tmp_path: Path) -> N
     )
     simulated, real = over(tmp_path, 17, text, TCP)
     assert not simulated.wrong and simulated.digest != real.digest
-    assert re.match(
-        r"over tcp rank 0 has another result than in the simulator\. In run 1 \[\d\]", real.wrong
-    )
+    assert re.match(r"over tcp rank 0 has another result than in the simulator\. In run 1 \[\d\]", real.wrong)
     assert "RANKS (replicas.py:" in real.wrong
 
 
@@ -144,10 +140,7 @@ def test_a_lamp_with_processes_is_asked_when_all_others_burn(tmp_path: Path) -> 
 
     right, wrong = "def plus(x, y):\n    return x + y\n", "def plus(x, y):\n    return 7\n"
     assert judged(right).lamps["real wire"] is True and judged(right).is_passed
-    assert (
-        judged(wrong).lamps["real wire"] is None
-        and "other lamps burn" in judged(wrong).said["real wire"]
-    )
+    assert judged(wrong).lamps["real wire"] is None and "other lamps burn" in judged(wrong).said["real wire"]
     assert "real wire" not in judged(right, processes=False).lamps
     assert Asked(("a",), None, False, lambda: None).has_processes is False
 
@@ -156,9 +149,7 @@ def test_a_lamp_with_processes_is_asked_when_all_others_burn(tmp_path: Path) -> 
 
 
 @pytest.fixture
-def course(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Path:
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)
@@ -176,9 +167,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str, status: int) -> str:
 
 
 def test_the_command_refuses_in_words(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "lesson 14 has no program for real wires; there are 5, 9, 13" in said(
-        capsys, "14", status=2
-    )
+    assert "lesson 14 has no program for real wires; there are 5, 9, 13" in said(capsys, "14", status=2)
     assert "4 to be written" not in said(capsys, "13", status=2)
     assert "the first is blank 1" in said(capsys, "13", status=2)
     solved(lesson.find(13), course)
@@ -190,18 +179,14 @@ def test_the_command_refuses_in_words(course: Path, capsys: pytest.CaptureFixtur
 
 
 def solved(one: Lesson, course: Path) -> None:
-    (course / one.folder.name / one.file).write_text(
-        one.source.solution(marks=True), encoding="utf-8"
-    )
+    (course / one.folder.name / one.file).write_text(one.source.solution(marks=True), encoding="utf-8")
 
 
 @pytest.mark.slow
 def test_the_screen(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     solved(lesson.find(13), course)
     shown = said(capsys, "13", "--over", "tcp", status=0)
-    assert (
-        "wire result virtual measured" in shown and "All results are equal, bit for bit." in shown
-    )
+    assert "wire result virtual measured" in shown and "All results are equal, bit for bit." in shown
     assert re.search(r"tcp ✔ ([0-9a-f]{8}) [\d.]+ µs [\d.]+ m?s", shown)
     assert "Virtual time counts messages" in shown and "mtdrun --nnodes 2" in shown
     mutant = next(one for one in lesson.find(13).mutants if one.name == "shares_a_variable")

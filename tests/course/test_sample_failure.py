@@ -33,9 +33,7 @@ def test_what_is_left_out(said: str, complaint: str, same: bool) -> None:
 
 def test_its_page_fits_a_terminal() -> None:
     page = failure("right: " + "a sum of all ranks " * 9 + "\n    rank 0: 3").page
-    assert page.startswith(
-        f"## {HEADING}\n\nSomebody adds twice. The check says:\n\n```\n✘ right: "
-    )
+    assert page.startswith(f"## {HEADING}\n\nSomebody adds twice. The check says:\n\n```\n✘ right: ")
     assert "\n    rank 0: 3\n```\n" in page and page.endswith("Rank 0 is in it twice.\n")
     assert all(len(line) <= 78 for line in page.split("\n"))
 

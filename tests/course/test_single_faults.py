@@ -34,7 +34,7 @@ def test_arrows_are_what_the_wire_did() -> None:
     faults = [sim.parse("duplicate=0>1#0"), sim.parse("drop=1>0#0")]
     drawn = letters_scene(there_and_back, 2, faults)
     seen = [(a.source, a.to, a.text, a.is_received) for a in drawn.arrows if a.source != a.to]
-    assert seen == [(0, 1, "ask", True), (0, 1, "ask", True), (1, 0, "reply", False), (1, 0, "reply", True)]  # fmt: skip
+    assert seen == [(0, 1, "ask", True), (0, 1, "ask", True), (1, 0, "reply", False), (1, 0, "reply", True)]
     assert drawn.moments[-2].text == "reply, to rank 0: lost"
 
 

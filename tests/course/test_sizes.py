@@ -59,16 +59,12 @@ def test_all_sizes_have_the_same_solution(one: Lesson) -> None:
 
 
 @pytest.mark.parametrize(("one", "size"), LARGER, ids=named)
-def test_a_larger_size_unsolved_says_what_is_missing(
-    one: Lesson, size: str, tmp_path: Path
-) -> None:
+def test_a_larger_size_unsolved_says_what_is_missing(one: Lesson, size: str, tmp_path: Path) -> None:
     sized = one.sized(size)
     skeleton = sized.skeleton(one.number)
     verdict = checking.check(one, written(tmp_path, one, skeleton))
     assert not verdict.is_passed and not verdict.lamps
-    open_blanks = [
-        blank for blank in sized.blanks if not blank.instead
-    ]  # the others hold an example
+    open_blanks = [blank for blank in sized.blanks if not blank.instead]  # the others hold an example
     assert len(verdict.unwritten) == len(open_blanks) == len(source.missing(skeleton, one.number))
     assert str(verdict).startswith(f"NotImplemented: blank {open_blanks[0].number}: ")
     assert [blank.number for blank in sized.blanks] == list(range(1, len(sized.blanks) + 1))
@@ -113,9 +109,7 @@ def test_a_file_asks_for_each_name_that_others_use(one: Lesson) -> None:
         assert any(name in line for line in blank.more), name
     for node in nodes:
         if isinstance(node, sizes.Function | ast.ClassDef) and node.name in asked.keys() - given:
-            assert ast.get_docstring(node), (
-                f"{node.name} has no docstring, which the file size shows"
-            )
+            assert ast.get_docstring(node), f"{node.name} has no docstring, which the file size shows"
 
 
 def used_by_others(one: Lesson) -> set[str]:
@@ -188,9 +182,7 @@ def test_a_filled_function_stays_filled_and_comes_back(one: Lesson) -> None:
         first = sized.blanks[0]
         if len(sized.blanks) < 2 or first.instead:
             continue
-        text = sized.skeleton(one.number).replace(
-            first.missing(one.number), "\n".join(first.solution)
-        )
+        text = sized.skeleton(one.number).replace(first.missing(one.number), "\n".join(first.solution))
         found = carry(text, one, before, after)
         ast.parse(found.text)
         for name in found.kept:
@@ -201,9 +193,7 @@ def test_a_filled_function_stays_filled_and_comes_back(one: Lesson) -> None:
 
 def body(text: str, name: str) -> str:
     everything = dict(sizes.functions(ast.parse(text)))
-    everything |= {
-        node.name: node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)
-    }  # type: ignore[misc]
+    everything |= {node.name: node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)}  # type: ignore[misc]
     return ast.dump(everything[name])
 
 
@@ -249,9 +239,7 @@ def test_methods_helpers_and_arguments_that_differ_are_told() -> None:
     ours, text = lesson.find(28).source, "class Once:\n    pass\n\n\ndef records(data): ...\n"
     error = "AttributeError: 'Once' object has no attribute 'take'"
     (said,) = remarks(error, text, ours, "wires.py")
-    assert said.startswith(
-        "Once is to have a method take(number, letter, again=False): Message `number`"
-    )
+    assert said.startswith("Once is to have a method take(number, letter, again=False): Message `number`")
     (said,) = remarks("NameError: name 'checksum' is not defined", text, ours, "wires.py")
     assert said == "our file has a function for this, checksum(body), and yours has none"
     error = "TypeError: records() takes 1 positional argument but 2 were given"
@@ -336,9 +324,7 @@ def test_a_mutant_dies_in_all_sizes(one: Lesson, mutant: Mutant, tmp_path: Path)
 def test_a_whole_file_of_a_mutant_gets_the_names_that_it_lacks(tmp_path: Path) -> None:
     one = lesson.find(28)
     path = tmp_path / "lazy.py"
-    path.write_text(
-        '"""Lazy.\n\nCaught by: right\n"""\n\n\ndef records(data, start=0):\n    return [], 0\n'
-    )
+    path.write_text('"""Lazy.\n\nCaught by: right\n"""\n\n\ndef records(data, start=0):\n    return [], 0\n')
     text = lesson.read_mutant(one, path).text
     assert not sizes.absent(text, one.source, one.exports)
     assert text.count("def records(") == 1 and "import zlib" in text
@@ -354,6 +340,4 @@ def test_a_whole_function_shows_the_wrong_lines_that_its_task_speaks_of(number: 
     for blank in one.source.blanks:
         for line in blank.instead:
             assert f"#     {line[len(blank.indent) :]}" in skeleton
-    assert skeleton.count("#   Not like this:") == sum(
-        bool(blank.instead) for blank in one.source.blanks
-    )
+    assert skeleton.count("#   Not like this:") == sum(bool(blank.instead) for blank in one.source.blanks)

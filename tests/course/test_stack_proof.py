@@ -50,13 +50,13 @@ def test_lines_are_counted_and_a_rank_is_killed_over_tcp(
     proof = stack_proof.prove(tmp_path, mine, 3, ["tcp", "file"], telling=heard.append)
     assert proof.is_met and (tmp_path / "mystack" / "ring.py").is_file()
     assert proof.sentence.startswith("29 lines of yours trained over tcp and file: the weights")
-    assert [words[-2:] for words in asked] == [["--ranks", "3"], ["--kill", "2@12"], ["--every", "24"]]  # fmt: skip
+    assert [words[-2:] for words in asked] == [["--ranks", "3"], ["--kill", "2@12"], ["--every", "24"]]
     assert heard == ["your stack, lesson by lesson", "your stack, tcp", "your stack, file"]
     said = proof.facts()
     assert (said["written"], said["yours"]) == (29, ["13"]) and said["runs"][0]["killed"]
 
 
-def test_one_rank_cannot_be_killed(mine: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_one_rank_cannot_be_killed(mine: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answering(monkeypatch, examine=done(), train=done(SAME))
     assert stack_proof.prove(tmp_path, mine, 1, ["tcp"]).runs == [WireTraining("tcp", "0123456789abcdef", False)]  # fmt: skip
     assert not any("--kill" in words for words in asked)

@@ -95,9 +95,7 @@ def test_no_mutant_lives(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
         (29, "does_not_wait", "right", "was told the members [0], another one [0, 1]"),
     ],
 )
-def test_a_complaint_names_its_cause(
-    number: int, mutant: str, lamp: str, said: str, tmp_path: Path
-) -> None:
+def test_a_complaint_names_its_cause(number: int, mutant: str, lamp: str, said: str, tmp_path: Path) -> None:
     one = lesson.find(number)
     (wrong,) = (each for each in one.mutants if each.name == mutant)
     verdict = checking.check(one, written(tmp_path, one, wrong.text), only={lamp})

@@ -135,9 +135,7 @@ def test_going_about(course: Path, env: Mapping[str, str]) -> None:
         assert terminal.is_cooked()
 
 
-def test_a_loop_is_stopped_by_ctrl_c_and_by_the_next_save(
-    course: Path, env: Mapping[str, str]
-) -> None:
+def test_a_loop_is_stopped_by_ctrl_c_and_by_the_next_save(course: Path, env: Mapping[str, str]) -> None:
     file = course / "01_plus" / "plus.py"
     looping = SOLVED[1].replace("    return", "    while True: x += 0\n    return")
     with Terminal(cwd=course, env=env) as terminal:

@@ -64,9 +64,7 @@ def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
     make(tmp_path / "home", lessons)
 
 
-def test_it_is_found_upward_and_else_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_found_upward_and_else_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lessons = room(tmp_path / "room")
     with pytest.raises(WorkspaceError, match="mtd init course"):
         workspace.find(tmp_path, lessons)

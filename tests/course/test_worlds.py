@@ -43,21 +43,15 @@ def setting(tmp_path: Path) -> TrainingSetup:
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
-def test_train_py_alone_in_the_simulator_and_with_all_that_may_befall_it(
-    ranks: int, tmp_path: Path
-) -> None:
+def test_train_py_alone_in_the_simulator_and_with_all_that_may_befall_it(ranks: int, tmp_path: Path) -> None:
     """After a death it goes on from its checkpoint: fewer losses, the same weights."""
     heard: list[str] = []
     names = ["alone", "simulator", "faults"]
-    found = worlds.live(
-        TrainingSetup(TRAIN, ("--steps", "12"), ranks, tmp_path), names, heard.append
-    )
+    found = worlds.live(TrainingSetup(TRAIN, ("--steps", "12"), ranks, tmp_path), names, heard.append)
     assert certificate.judge(found).complaints == [] and heard == names
     assert [len(lived.losses) for lived in found[:2]] == [12, 12]
     story = " ".join(found[2].story)
-    assert "2% of the packets are lost" in story and ("came back and trained on" in story) == (
-        ranks > 1
-    )
+    assert "2% of the packets are lost" in story and ("came back and trained on" in story) == (ranks > 1)
     assert found[2].journal is not None and found[2].journal.is_virtual
 
 
@@ -122,9 +116,7 @@ def test_torch_may_round_otherwise_and_no_more() -> None:
     far = Lived("torch", 2, [3.0, 2.0 * (1 + 1e-11)], [1.0])
     assert certificate.judge([alone, near]).is_met
     assert "that is more than rounding" in certificate.judge([alone, far]).complaints[0]
-    skipped = certificate.judge(
-        [alone, Lived("torch", 0, [], [], skipped="torch is not installed")]
-    )
+    skipped = certificate.judge([alone, Lived("torch", 0, [], [], skipped="torch is not installed")])
     assert skipped.is_met
 
 
@@ -136,9 +128,7 @@ def test_the_page_needs_nothing_else_and_says_the_same_each_time(setting: Traini
     assert "One script, three worlds" in text and "not tried: torch is not installed" in text
     loaded = re.findall(r"(?:src|href)=|url\(|@import|https?://(?!www\.w3\.org)", text)
     assert not loaded and "default-src 'none'" in text
-    inside = re.search(
-        r'<script type="application/json" id="facts">(.*?)</script>', text, re.DOTALL
-    )
+    inside = re.search(r'<script type="application/json" id="facts">(.*?)</script>', text, re.DOTALL)
     assert inside is not None
     said = json.loads(inside[1])
     assert said["ranks"] == 3 and [one["name"] for one in said["worlds"]] == [
@@ -164,9 +154,7 @@ def test_timelines_in_the_terminal(setting: TrainingSetup) -> None:
     assert "of virtual time" in text and text.count("rank ") == 4
 
 
-def test_the_command(
-    setting: TrainingSetup, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(setting: TrainingSetup, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
     words = ["capstone", "--worlds", "alone,simulator,faults", "--ranks", "2", "--out", str(page)]
     assert cli.main([*words, str(TRAIN), "--steps", "8"]) == 0

@@ -138,9 +138,7 @@ def test_a_loader_is_handed_to_a_spawned_process() -> None:
     """T19: under spawn the loader, with its dataset, is pickled."""
     context = multiprocessing.get_context("spawn")
     ours, its = context.Pipe(duplex=False)
-    process = context.Process(
-        target=_load_inside, args=(DataLoader(Numbers(5), 2, num_workers=2), its)
-    )
+    process = context.Process(target=_load_inside, args=(DataLoader(Numbers(5), 2, num_workers=2), its))
     process.start()
     its.close()
     assert ours.recv() == [[0, 1], [2, 3], [4]]

@@ -74,9 +74,7 @@ IMAGE = b"\0\0\x08\x01" + struct.pack(">I", 2000) + bytes(range(250)) * 8
 
 
 @pytest.mark.parametrize("at", range(0, len(gzip.compress(IMAGE)), 7))
-def test_a_packed_file_that_is_damaged_anywhere_is_refused_or_right(
-    tmp_path: Path, at: int
-) -> None:
+def test_a_packed_file_that_is_damaged_anywhere_is_refused_or_right(tmp_path: Path, at: int) -> None:
     path, whole = tmp_path / "file.gz", gzip.compress(IMAGE)
     for spoilt in (
         whole[:at],

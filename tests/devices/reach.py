@@ -34,9 +34,7 @@ def reachable(start: Any) -> dict[str, int]:
         seen.add(id(thing))
         if isinstance(thing, (TensorBase, Node, Storage)):
             where = str(thing.device)
-        children = (
-            thing.__closure__ or () if isinstance(thing, FunctionType) else gc.get_referents(thing)
-        )
+        children = thing.__closure__ or () if isinstance(thing, FunctionType) else gc.get_referents(thing)
         todo.extend((child, where) for child in children)
     totals = {"cuda:0": 0, "cuda:1": 0}
     for where, nbytes in found.values():

@@ -101,9 +101,7 @@ def test_other_accelerators_are_names_only() -> None:
         ("0", 0, 80 * 10**9),
     ],
 )
-def test_pools_are_read(
-    text: str, count: int, capacity: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pools_are_read(text: str, count: int, capacity: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINITORCH_DIST_DEVICES", text)
     assert mtd.cuda.device_count() == count
     assert mtd.cuda.is_available() == (count > 0)
@@ -126,9 +124,7 @@ def test_pools_are_read(
         ("129x1GB", "at most 128 can exist"),
     ],
 )
-def test_what_is_not_understood_is_named(
-    text: str, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_understood_is_named(text: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINITORCH_DIST_DEVICES", text)
     with pytest.raises(ValueError, match=says) as error:
         mtd.cuda.device_count()

@@ -351,9 +351,7 @@ def test_what_cuda_says() -> None:
     assert mtd.accelerator.memory_allocated() == mtd.accelerator.max_memory_allocated() - 1000
     mtd.accelerator.reset_peak_memory_stats()
     assert mtd.accelerator.memory_stats()["allocated_bytes.all.peak"] == 4000
-    assert repr(ledger.of(0)) == (
-        "<Ledger of cuda:0: 4 KB live in 1 array (other 4 KB), peak 4 KB of 1 MB>"
-    )
+    assert repr(ledger.of(0)) == ("<Ledger of cuda:0: 4 KB live in 1 array (other 4 KB), peak 4 KB of 1 MB>")
     del x
 
 

@@ -55,9 +55,7 @@ class Net(nn.Module):
     def __init__(self, num_gpus: int = 0) -> None:
         super(Net, self).__init__()  # noqa: UP008
         self.num_gpus = num_gpus
-        device = torch.device(
-            "cuda:0" if torch.cuda.is_available() and self.num_gpus > 0 else "cpu"
-        )
+        device = torch.device("cuda:0" if torch.cuda.is_available() and self.num_gpus > 0 else "cpu")
         self.conv1 = nn.Conv2d(1, 32, 3, 1).to(device)
         self.conv2 = nn.Conv2d(32, 64, 3, 1).to(device)
         if "cuda" in str(device) and num_gpus > 1:
@@ -91,9 +89,7 @@ class ParameterServer(nn.Module):
         super().__init__()
         model = Net(num_gpus=num_gpus)
         self.model = model
-        self.input_device = torch.device(
-            "cuda:0" if torch.cuda.is_available() and num_gpus > 0 else "cpu"
-        )
+        self.input_device = torch.device("cuda:0" if torch.cuda.is_available() and num_gpus > 0 else "cpu")
 
     def forward(self, inp: Any) -> Any:
         inp = inp.to(self.input_device)

@@ -194,7 +194,7 @@ def test_conversions() -> None:
     assert a.cuda().get_device() == 0 and a.to(mtd.device("cuda")).get_device() == 0
     assert mtd.zeros_like(a).get_device() == a.new_zeros(3).get_device() == 1
     assert mtd.tensor([1.0], device=1).is_cuda and a.is_cuda and not a.is_cpu
-    with pytest.raises(TypeError, match=r"can't convert cuda:1 device type tensor to numpy. Use Tensor.cpu"):  # fmt: skip
+    with pytest.raises(TypeError, match=r"can't convert cuda:1 device type tensor to numpy. Use Tensor.cpu"):
         a.numpy()
     with pytest.raises(TypeError, match=r"can't convert cuda:1 device type tensor to numpy"):
         import numpy as np

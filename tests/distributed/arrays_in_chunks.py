@@ -37,9 +37,7 @@ class Values:
         first = proof.starts(schedule.collective, self.size, self.total, root)
         self.held: list[dict[int, Array]] = [
             {
-                int(chunk): vector[
-                    ends[chunk % len(self.sizes)] : ends[chunk % len(self.sizes) + 1]
-                ]
+                int(chunk): vector[ends[chunk % len(self.sizes)] : ends[chunk % len(self.sizes) + 1]]
                 for chunk in np.flatnonzero(first[rank])
             }
             for rank, vector in enumerate(vectors)
@@ -48,9 +46,7 @@ class Values:
     def take(self, rank: int, chunks: list[int]) -> list[Array]:
         return [self.held[rank][chunk].copy() for chunk in chunks]
 
-    def put(
-        self, rank: int, chunks: list[int], message: list[Array], source: int, reduce: bool
-    ) -> None:
+    def put(self, rank: int, chunks: list[int], message: list[Array], source: int, reduce: bool) -> None:
         for chunk, theirs in zip(chunks, message, strict=True):
             if reduce:
                 mine = self.held[rank][chunk]

@@ -73,9 +73,7 @@ def _bear(world: World, rank: int, meeting: str) -> tuple[int, int]:
         return process, reading
     try:
         os.close(reading)
-        dist.init_process_group(
-            world.address, f"file://{meeting}", rank=rank, world_size=world.size
-        )
+        dist.init_process_group(world.address, f"file://{meeting}", rank=rank, world_size=world.size)
         result = world.act(rank, *world.given)
         dist.destroy_process_group()
     except BaseException:

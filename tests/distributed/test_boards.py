@@ -83,8 +83,7 @@ def test_what_all_look_at_is_put_up_once() -> None:
 def test_the_cheapest_on_a_board() -> None:
     """Few events for little, few bytes for much; and a ring never."""
     found = {
-        nbytes: choice.choose("all_reduce", 8, nbytes, LINKS, on_board=True).name
-        for nbytes in (8, 1 << 26)
+        nbytes: choice.choose("all_reduce", 8, nbytes, LINKS, on_board=True).name for nbytes in (8, 1 << 26)
     }
     assert found == {8: "recursive_doubling", 1 << 26: "two_shot"}
 
@@ -147,9 +146,7 @@ def test_slots_of_any_size_give_the_bits_of_the_schedule(
     """Without a board, in many rounds, or in one; by the simple form and by the fast one."""
     counts = (0, 1, size + 1, 601)
     asked = "" if slot is None else f"?board={slot}"
-    found = launch(
-        bits_of, size, f"file://{tmp_path}/ranks{asked}", args=(counts, is_fast), timeout=100
-    )
+    found = launch(bits_of, size, f"file://{tmp_path}/ranks{asked}", args=(counts, is_fast), timeout=100)
     for kind, name, count in found[0]:
         wanted = expected(BUILT_IN[kind, name], size, count)
         assert [results[kind, name, count] for results in found] == wanted, (kind, name, count)
@@ -300,9 +297,7 @@ def differ(first: str, second: str) -> str:
         elif what == "large":
             collectives.all_reduce(group, np.zeros(1 << 20, np.float32))
         elif what == "messages":
-            collectives.all_to_all(
-                group, list(x.reshape(-1, 6)), list(x.reshape(-1, 6)), How("bruck")
-            )
+            collectives.all_to_all(group, list(x.reshape(-1, 6)), list(x.reshape(-1, 6)), How("bruck"))
         else:
             collectives.all_reduce(group, x)
         collectives.barrier(group)
@@ -366,9 +361,7 @@ def test_who_leaves_first_is_not_lost(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_late_rank_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        DistTimeout, match=r"waited .* for rank 1 in all_reduce #0 .*nothing was heard"
-    ):
+    with pytest.raises(DistTimeout, match=r"waited .* for rank 1 in all_reduce #0 .*nothing was heard"):
         launch(first_only, 2, f"file://{tmp_path}/ranks", timeout=300)
 
 

@@ -120,9 +120,7 @@ def test_a_rank_that_is_taken() -> None:
     give_up = {"timeout": SECOND / 2}
     said = in_threads(
         [
-            lambda me=me: dist.init_process_group(
-                "queue", store=store, rank=me, world_size=3, **give_up
-            )
+            lambda me=me: dist.init_process_group("queue", store=store, rank=me, world_size=3, **give_up)
             for me in (0, 1, 1)
         ]
     )
@@ -147,9 +145,7 @@ def test_a_master_that_is_not_there() -> None:
     with contextlib.closing(dist.TCPStore("localhost", 0, is_master=True)) as free:
         port = free.port
     with pytest.raises(dist.DistNetworkError, match=str(port)):
-        dist.init_process_group(
-            "tcp", f"tcp://localhost:{port}", rank=1, world_size=3, timeout=SECOND / 4
-        )
+        dist.init_process_group("tcp", f"tcp://localhost:{port}", rank=1, world_size=3, timeout=SECOND / 4)
 
 
 def test_a_path_with_two_slashes_is_explained() -> None:

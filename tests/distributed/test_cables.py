@@ -43,9 +43,7 @@ class CutOff:
         self.expected = {place for row in places for place in row}
         command = [sys.executable, "-m", cut_off.__name__, f"{folder}"]
         self.processes = [
-            subprocess.Popen(
-                ["ip", "netns", "exec", name, *command, *row], stdout=subprocess.PIPE, bufsize=0
-            )
+            subprocess.Popen(["ip", "netns", "exec", name, *command, *row], stdout=subprocess.PIPE, bufsize=0)
             for name, row in zip(pair.names, places, strict=True)
         ]
         self.ready, self.ended = set[str](), dict[str, str]()
@@ -85,9 +83,7 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
 
         def start(name: str) -> None:
             words = [sys.executable, "-m", "transports.broker", "--host", cut_off.MASTER, "--port", f"{BROKER}"]  # fmt: skip
-            process = subprocess.Popen(
-                ["ip", "netns", "exec", name, *words], stdout=subprocess.PIPE
-            )
+            process = subprocess.Popen(["ip", "netns", "exec", name, *words], stdout=subprocess.PIPE)
             at_end.callback(process.stdout.close)  # type: ignore[union-attr]
             at_end.callback(process.wait)
             at_end.callback(process.kill)

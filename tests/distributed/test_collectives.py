@@ -101,9 +101,7 @@ def test_those_that_only_move(size: int) -> None:
                     assert x.tobytes() == own[root].tobytes(), (algorithm, count, root)
                 for algorithm in algorithms("scatter"):
                     x = np.zeros(count, np.float32)
-                    collectives.scatter(
-                        group, x, own if rank == root else None, root, How(algorithm)
-                    )
+                    collectives.scatter(group, x, own if rank == root else None, root, How(algorithm))
                     assert x.tobytes() == own[rank].tobytes(), (algorithm, count, root)
                 for algorithm in algorithms("gather"):
                     outputs = [np.zeros(count, np.float32) for _ in own] if rank == root else None
@@ -143,9 +141,7 @@ def test_every_dtype_and_op(dtype: np.dtype[Any], size: int) -> None:
         rank, count = group.rank(), 2 * size + 1
         for op in ops_of(dtype):
             low = 0 if dtype in (np.dtype(bool), np.dtype("uint8")) else -2
-            own = [
-                np.random.default_rng(r).integers(low, 3, count).astype(dtype) for r in range(size)
-            ]
+            own = [np.random.default_rng(r).integers(low, 3, count).astype(dtype) for r in range(size)]
             scaled = [x * dtype.type(2) for x in own] if op == "premul_sum" else own
             expected = folded(op, scaled)
             if op == "avg":

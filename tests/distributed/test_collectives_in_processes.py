@@ -78,9 +78,7 @@ def expected(schedule: Schedule, size: int, count: int) -> list[bytes]:
         vectors = whole
     root = size - 1
     values = Values(schedule, vectors, np.maximum if kind == "reduce" else np.add, root)
-    Replay(
-        schedule, size, vectors[0].nbytes, itemsize=4, contents=values, root=root
-    ).run()  # fmt: skip
+    Replay(schedule, size, vectors[0].nbytes, itemsize=4, contents=values, root=root).run()
     if kind == "reduce":
         return [values.result(r).tobytes() if r == root else b"" for r in range(size)]
     return [values.result(rank).tobytes() for rank in range(size)]
@@ -88,9 +86,7 @@ def expected(schedule: Schedule, size: int, count: int) -> list[bytes]:
 
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("transport", ["queue", "tcp", "file"])
-def test_every_transport_gives_the_bits_of_the_schedule(
-    transport: str, size: int, tmp_path: Path
-) -> None:
+def test_every_transport_gives_the_bits_of_the_schedule(transport: str, size: int, tmp_path: Path) -> None:
     address = f"file://{tmp_path}/ranks" if transport == "file" else f"{transport}://"
     found = launch(on_each_rank, size, address, timeout=300)
     for kind, name, count in found[0]:
@@ -98,8 +94,7 @@ def test_every_transport_gives_the_bits_of_the_schedule(
         if kind == "all_to_all":
             wanted = [
                 b"".join(
-                    rough(source, count * size).reshape(size, count)[rank].tobytes()
-                    for source in range(size)
+                    rough(source, count * size).reshape(size, count)[rank].tobytes() for source in range(size)
                 )
                 for rank in range(size)
             ]

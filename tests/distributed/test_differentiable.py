@@ -64,9 +64,7 @@ def test_gradients(name: str, size: int) -> None:
 
     x = inputs(size).requires_grad_()
     expected = results(name, x, size)
-    sum(
-        (out * w[me, k]).sum() for me, row in enumerate(expected) for k, out in enumerate(row)
-    ).backward()
+    sum((out * w[me, k]).sum() for me, row in enumerate(expected) for k, out in enumerate(row)).backward()
     for me, (grad, outs) in enumerate(launch(rank, size)):
         np.testing.assert_allclose(grad, x.grad.numpy()[me], atol=1e-12)
         for mine, theirs in zip(outs, expected[me], strict=False):

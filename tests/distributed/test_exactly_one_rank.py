@@ -94,9 +94,7 @@ def in_order(weights: list[Any]) -> list[Any]:
 def test_tensor_parallel(size: int) -> None:
     def rank() -> list[Any]:
         mesh = init_device_mesh("cpu", (size,))
-        net = parallelize_module(
-            of_linears(), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()}
-        )
+        net = parallelize_module(of_linears(), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
         train(net, exact.data(SAMPLES), 1)
         return [
             (p.full_tensor() if isinstance(p, DTensor) else p).detach().numpy().copy()

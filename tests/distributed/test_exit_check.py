@@ -351,9 +351,7 @@ def test_under_mtdrun_the_job_fails(backend: str, end: str, tmp_path: Path) -> N
     script.write_text(SCRIPT.format(backend=backend, end=end))
     run = [sys.executable, "-m", "minitorch_dist.run", "--nproc-per-node=2", str(script)]
     environment = os.environ | {"PYTHONPATH": str(Path.cwd()), "OMP_NUM_THREADS": "1"}
-    ended = subprocess.run(
-        run, capture_output=True, text=True, timeout=300, check=False, env=environment
-    )
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert ended.returncode == 1
     assert "DistMismatch: these ranks should do the same: rank 0" in ended.stderr
     assert ended.stderr.count("at train.py:7") >= 2

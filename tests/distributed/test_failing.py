@@ -48,9 +48,7 @@ def test_everybody_hears_what_it_raised(transport: str, tmp_path: Path) -> None:
         launch(train, 3, transport, args=(str(tmp_path), 1))
     for rank in (0, 2):
         kind, text = (tmp_path / f"{rank}").read_text().split("\n", 1)
-        assert kind == "PeerFailed" and text.startswith("rank 1 raised KeyError: 'a key that is"), (
-            text
-        )
+        assert kind == "PeerFailed" and text.startswith("rank 1 raised KeyError: 'a key that is"), text
         assert "Traceback (most recent call last)" in text and "test_failing.py" in text
         assert 'raise KeyError("a key that is not there")' in text
         later = (tmp_path / f"later-{rank}").read_text()

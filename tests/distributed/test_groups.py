@@ -22,9 +22,7 @@ def test_ranks_are_translated() -> None:
         if me not in (1, 3, 4):
             assert group == dist.GroupMember.NON_GROUP_MEMBER
             assert dist.get_rank(group) == dist.get_world_size(group) == -1
-            with pytest.warns(
-                UserWarning, match=f"Running isend on global rank {me} which does not"
-            ):
+            with pytest.warns(UserWarning, match=f"Running isend on global rank {me} which does not"):
                 assert dist.isend(torch.zeros(1), 1, group) is None
             with pytest.raises(ValueError, match="Invalid process group specified"):
                 dist.get_backend(group)
@@ -163,8 +161,7 @@ def test_who_does_not_come_is_named() -> None:
 
     said = launch(rank, 3, "sim://")
     assert any(
-        re.search(r"waited 0\.2 s of virtual time for rank [12] in new_group #0", text)
-        for text in said
+        re.search(r"waited 0\.2 s of virtual time for rank [12] in new_group #0", text) for text in said
     ), said
     assert any("rank 1: nothing was heard of rank 1 since the start" in text for text in said), said
 

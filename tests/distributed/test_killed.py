@@ -159,9 +159,7 @@ def test_everybody_is_told(address: str, turn: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_everybody_is_told_over_mqtt(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_everybody_is_told_over_mqtt(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """12 s are promised and about 3 are taken: the last will, and time to come back. Each broker
     gets every second collective."""
     monkeypatch.setenv(keys.VARIABLE, KEY)

@@ -38,9 +38,7 @@ def test_every_dtype_and_op_reduces_on_arrival_however_it_is_cut(data: st.DataOb
     op = data.draw(st.sampled_from(ops))
     size = data.draw(st.integers(0, 9))
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    mine, theirs = (
-        rng.integers(0, 2 if dtype.kind == "b" else 50, size).astype(dtype) for _ in "ab"
-    )
+    mine, theirs = (rng.integers(0, 2 if dtype.kind == "b" else 50, size).astype(dtype) for _ in "ab")
     operand = rng.integers(0, 2, size).astype(dtype) if data.draw(st.booleans()) else None
     wires = Wires(3)
     operations = begun(wires, fingerprint(mine))
@@ -175,9 +173,7 @@ def test_a_mismatch_with_what_came_before_we_began() -> None:
     a, b, _ = wires.channels()
     b.begin(Fingerprint("barrier"), "early.py:1").send(0, b"")
     wires.deliver_all()
-    with pytest.raises(
-        DistMismatch, match=r"all_reduce #0 .*at late.py:2.*barrier #0 at early.py:1"
-    ):
+    with pytest.raises(DistMismatch, match=r"all_reduce #0 .*at late.py:2.*barrier #0 at early.py:1"):
         run(a.begin(Fingerprint("all_reduce", FLOAT, (2,), "sum"), "late.py:2"), 2)
 
 
@@ -218,9 +214,7 @@ def test_a_timeout_says_who_waits_for_whom_and_what_that_one_did_last() -> None:
         "rank 0 waited N s for rank 1 in all_reduce #1 (float32[2], SUM) at train.py:8 of group "
         "'default_pg'; rank 1 was last heard in barrier #0 at train.py:5 of group 'default_pg'"
     ) in said
-    assert re.search(
-        r"Timed out waiting \d+ms for recv operation to complete", said
-    )  # torch's words
+    assert re.search(r"Timed out waiting \d+ms for recv operation to complete", said)  # torch's words
     with pytest.raises(PeerFailed, match=r"rank 0 has failed in all_reduce #1.*waited"):
         run(b.begin(Fingerprint("all_reduce", FLOAT, (2,), "sum"), "train.py:8"), 2)
 
@@ -247,9 +241,7 @@ def test_a_lost_peer_is_named_with_what_needed_it(when: str) -> None:
     for said in ("rank 3 is lost (it was killed", "rank 0", "all_reduce #0 (float32[2])", "train.py:8",
                  "'default_pg'"):  # fmt: skip
         assert said in str(caught.value)
-    with pytest.raises(
-        PeerLost, match=r"rank 3 is lost.*rank 0 needs|rank 3 is lost.*rank 0 sends"
-    ):
+    with pytest.raises(PeerLost, match=r"rank 3 is lost.*rank 0 needs|rank 3 is lost.*rank 0 sends"):
         run(operations[1], 4)  # it does not need rank 3 itself, but the operation does
 
 
@@ -316,9 +308,7 @@ def test_what_happens_can_be_written_down() -> None:
         def now(self) -> int:
             return 7
 
-        def arriving(
-            self, target: PostedReceive, sink: PostedReceive, *rest: object
-        ) -> PostedReceive:
+        def arriving(self, target: PostedReceive, sink: PostedReceive, *rest: object) -> PostedReceive:
             events.append(("arriving", *rest[::2]))
             return sink
 
@@ -357,8 +347,6 @@ def test_what_came_before_the_failed_operation_may_still_be_begun() -> None:
     for channel in (first, first):
         channel.begin(Fingerprint("all_reduce", FLOAT, (3,), "sum"))
     second.noticed(0, b"1\nfailed\n-1\nall_reduce #1\nits inputs were wrong")
-    second.begin(
-        Fingerprint("all_reduce", FLOAT, (3,), "sum")
-    )  # number 0, in which rank 0 took part
+    second.begin(Fingerprint("all_reduce", FLOAT, (3,), "sum"))  # number 0, in which rank 0 took part
     with pytest.raises(PeerFailed, match="its inputs were wrong"):
         second.begin(Fingerprint("all_reduce", FLOAT, (3,), "sum"))

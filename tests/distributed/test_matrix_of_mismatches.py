@@ -71,9 +71,7 @@ def all_gather(rank: int, size: int, say: Say) -> None:
 
 
 def all_gather_single(rank: int, size: int, say: Say) -> None:
-    dist.all_gather_single(
-        ones(say.count * size, say), ones(say.count, say), algorithm=say.algorithm
-    )
+    dist.all_gather_single(ones(say.count * size, say), ones(say.count, say), algorithm=say.algorithm)
 
 
 def gather(rank: int, size: int, say: Say) -> None:
@@ -98,9 +96,7 @@ def reduce_scatter_single(rank: int, size: int, say: Say) -> None:
 
 def all_to_all(rank: int, size: int, say: Say) -> None:
     own = parts(size, say)[rank]
-    dist.all_to_all(
-        [ones(own, say) for _ in range(size)], lists(size, say), algorithm=say.algorithm
-    )
+    dist.all_to_all([ones(own, say) for _ in range(size)], lists(size, say), algorithm=say.algorithm)
 
 
 def all_to_all_single(rank: int, size: int, say: Say) -> None:

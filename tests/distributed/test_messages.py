@@ -252,9 +252,7 @@ def test_lists_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
             got: list[Any] = [None] * 4
             assert dist.recv_object_list(got) == 0
             assert got[:3] == sent[:3] and got[3].tolist() == [0, 1, 2]
-            with pytest.raises(
-                dist.DistMismatch, match=r"a list of 2 objects, but .* of 4 to fill"
-            ):
+            with pytest.raises(dist.DistMismatch, match=r"a list of 2 objects, but .* of 4 to fill"):
                 dist.recv_object_list(got, 0)
             with pytest.raises(
                 dist.DistMismatch, match=r"recv_object_list \(uint8\) at test_messages.*send \("
@@ -282,9 +280,7 @@ def test_who_waits_long_says_so_and_again(
 
     torch.launch(rank, 3)
     for message, seconds in zip(caplog.messages, ("0.1", "0.1", "0.2"), strict=False):
-        assert message.startswith(
-            f"still waiting: rank 1 waited {seconds} s for rank 2 in recv (float32"
-        )
+        assert message.startswith(f"still waiting: rank 1 waited {seconds} s for rank 2 in recv (float32")
 
 
 def test_a_receive_whose_time_is_over_takes_no_later_message() -> None:

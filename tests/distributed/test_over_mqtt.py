@@ -69,9 +69,7 @@ class Killed:
         self.address = address
 
     def __call__(self, end: End) -> str:
-        dist.init_process_group(
-            self.address, store=end.store, rank=end.rank, world_size=end.world_size
-        )
+        dist.init_process_group(self.address, store=end.store, rank=end.rank, world_size=end.world_size)
         dist.all_reduce(torch.ones(3))
         end.store.set(f"came/{end.rank}", "")
         if end.rank == 1:  # what it has not yet written when it dies is lost with it

@@ -191,7 +191,7 @@ def refusals() -> list[str]:
         lambda: dist.batch_isend_irecv([dist.P2POp(dist.irecv, x, peer) for peer in range(size)]),
         lambda: dist.all_gather([new(1).expand(4) for _ in range(size)], x),
         lambda: dist.all_reduce(new(1, 4).expand(3, 4)),
-    ]  # fmt: skip
+    ]
     found = []
     for number, call in enumerate(calls):
         try:

@@ -25,9 +25,7 @@ def kinds(made: ExecutionPlan) -> str:
 def test_a_ring_posts_its_receives_before_it_sends() -> None:
     made = plan(ring.reduce_scatter, 0, 4, None, vector(4, 400))
     assert kinds(made) == "pppsss"
-    assert [action.needs for action in made.actions if isinstance(action, SendSegment)] == [
-        (), (0,), (1,)
-    ]  # fmt: skip
+    assert [action.needs for action in made.actions if isinstance(action, SendSegment)] == [(), (0,), (1,)]
 
 
 def test_scratch_is_used_again() -> None:

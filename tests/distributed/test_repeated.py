@@ -44,9 +44,7 @@ def calls(rank: int, size: int, dtype: Any, count: int) -> Calls:
             x(size), lambda t: dist.all_gather_single(t, t[t.numel() - count :], algorithm=a)
         ),
         "scatter": lambda a: on(x(), lambda t: dist.reduce_scatter_single(t, x(size), algorithm=a)),
-        "within": lambda a: on(
-            x(size), lambda t: dist.reduce_scatter_single(t[:count], t, algorithm=a)
-        ),
+        "within": lambda a: on(x(size), lambda t: dist.reduce_scatter_single(t[:count], t, algorithm=a)),
         "across": lambda a: on(x(size), lambda t: dist.all_to_all_single(t, x(size), algorithm=a)),
         "stepped": lambda a: on(x(2), lambda t: dist.all_reduce(t[::2], algorithm=a)),
         "barrier": lambda a: dist.barrier(algorithm=a),

@@ -55,9 +55,7 @@ def test_what_is_said(what: str) -> None:
     assert re.match(begins.format(1) + place, said), said
     assert "Connection refused. Was rank 0 started, and with this address and port?" in said
     said = line_of(0, "Were they started?")
-    assert re.fullmatch(
-        begins.format(0) + r"ranks 1, 2 of a world of 3\. Were they started\?\n", said
-    ), said
+    assert re.fullmatch(begins.format(0) + r"ranks 1, 2 of a world of 3\. Were they started\?\n", said), said
 
 
 def test_words() -> None:

@@ -65,9 +65,7 @@ def piped(name: str) -> list[float]:
     count = 2 * size if twice else size
     torch.manual_seed(0)
     layers = [nn.Linear(4, 4) for _ in range(count)]
-    stages = [
-        pipelining.PipelineStage(layers[one], one, count, torch.device("cpu")) for one in mine
-    ]
+    stages = [pipelining.PipelineStage(layers[one], one, count, torch.device("cpu")) for one in mine]
     schedule: Any = getattr(pipelining, name)(
         stages if twice else stages[0], n_microbatches=2 * size, loss_fn=nn.MSELoss()
     )

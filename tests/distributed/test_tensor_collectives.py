@@ -260,9 +260,7 @@ def test_monitored_barrier_takes_timedeltas_and_as_torch_seconds_with_a_warning(
         with pytest.warns(UserWarning, match=r"Converting current value of 2\.5 assuming"):
             dist.monitored_barrier(timeout=2.5)
         for wrong in (3, "3"):
-            with pytest.raises(
-                TypeError, match="Expected timeout argument to be of type"
-            ) as caught:
+            with pytest.raises(TypeError, match="Expected timeout argument to be of type") as caught:
                 dist.monitored_barrier(timeout=wrong)  # type: ignore[arg-type]
             said.append(str(caught.value))
         part = dist.new_group([0])

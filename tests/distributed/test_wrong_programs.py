@@ -115,7 +115,7 @@ SAID: dict[Callable[[int], Any], str] = {
     lists_of_other_lengths: r"rank 0 broadcast a list of 2 objects, but rank 1 has a list of 1 to fill: pass one with as many",
     larger_than_asked_for: rf"rank 0 sent 32 bytes, but rank 1 expects 16: rank 1 is in recv \(float32\[4\]\) {LINE}.*rank 0 is in send "
     rf"\(float32\[8\]\) {LINE}",
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
@@ -131,9 +131,7 @@ def test_over_tcp_and_file(tmp_path: Path) -> None:
         assert any(re.search(pattern, text) for text in texts), (made.address, pattern, texts)
 
 
-@pytest.mark.parametrize(
-    "what", [what for what in SAID if what not in (both_receive, a_state_of_rank_0)]
-)
+@pytest.mark.parametrize("what", [what for what in SAID if what not in (both_receive, a_state_of_rank_0)])
 def test_over_queue(what: Callable[[int], Any]) -> None:
     with pytest.raises(Exception) as caught:
         launch(lambda: what(dist.get_rank()), 2)

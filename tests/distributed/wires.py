@@ -85,9 +85,6 @@ class HandTransport(Transport):
         if not self.batch:
             return self.wires.deliver_all(self.rank)
         senders = [src for src, to in self.wires.pending if to == self.rank]
-        return (
-            sum(self.wires.deliver(src, self.rank) for src in senders for _ in range(self.batch))
-            > 0
-        )
+        return sum(self.wires.deliver(src, self.rank) for src in senders for _ in range(self.batch)) > 0
 
     def close(self) -> None: ...

@@ -118,13 +118,7 @@ def odd(random: Random) -> Any:
 def places_of(tree: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The paths to everything in a tree of lists and dicts; only some of a very large one."""
     found = [above]
-    items = (
-        tree.items()
-        if isinstance(tree, dict)
-        else enumerate(tree)
-        if isinstance(tree, list)
-        else ()
-    )
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for number, (key, value) in enumerate(items):
         if number > 40:
             break
@@ -215,6 +209,4 @@ def bend_text(random: Random, text: str, pool: Sequence[str]) -> str:
             other = random.choice(pool)
             return text[:at] + other[random.randrange(len(other) + 1) :]
         case _:
-            return (
-                text[:at] + chr(random.choice((0x80, 0xFFFF, 0x10FFFF, 0x2028, 0x660))) + text[to:]
-            )
+            return text[:at] + chr(random.choice((0x80, 0xFFFF, 0x10FFFF, 0x2028, 0x660))) + text[to:]

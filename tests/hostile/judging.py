@@ -90,9 +90,7 @@ class Judge:
         signal.signal(signal.SIGPROF, self._too_long)
         signal.signal(signal.SIGALRM, self._stands_still)
 
-    def judge(
-        self, door: Door, given: Input, is_measured: bool, is_watched: bool = True
-    ) -> Verdict:
+    def judge(self, door: Door, given: Input, is_measured: bool, is_watched: bool = True) -> Verdict:
         """Knock once. Where it is not watched, it may import what it needs."""
         size = door.size_of(given.given)
         self._deeds.clear()

@@ -146,9 +146,7 @@ def _work(
 
 def _kind_of(verdict: Verdict) -> str:
     """Falls of one kind have the same cause, most likely: where it was raised, and what."""
-    lines = [
-        line.strip() for line in verdict.trace.splitlines() if line.strip().startswith("File ")
-    ]
+    lines = [line.strip() for line in verdict.trace.splitlines() if line.strip().startswith("File ")]
     return f"{lines[-1] if lines else ''} {verdict.why.partition(':')[0]} {verdict.why[:30]}"
 
 
@@ -279,7 +277,9 @@ def _end(child: Child) -> None:
 
 def table(rows: Sequence[Row]) -> str:
     """What was tried, and what came of it."""
-    head = f"{'what':22} {'kind':6} {'attempts':>10} {'accepted':>9} {'refused':>9} {'fallen':>6} {'seconds':>7}"
+    head = (
+        f"{'what':22} {'kind':6} {'attempts':>10} {'accepted':>9} {'refused':>9} {'fallen':>6} {'seconds':>7}"
+    )
     lines = [head, "-" * len(head)]
     lines += [
         f"{row.name:22} {row.kind:6} {row.attempts:>10,} {row.accepted:>9,} {row.refused:>9,} "

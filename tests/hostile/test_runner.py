@@ -77,7 +77,7 @@ BREAKS: dict[str, tuple[Callable[[bytes], Any], str]] = {
     "connects": (lambda data: __import__("socket").create_connection(("::1", 9)), "ran something: socket"),
     "swallows": (swallow, "ran something: open '/etc/hostname'"),
     "dies": (lambda data: os._exit(7), "its process died"),
-}  # fmt: skip
+}
 
 
 def door(read: Callable[[bytes], Any], **more: Any) -> Door:
@@ -87,9 +87,7 @@ def door(read: Callable[[bytes], Any], **more: Any) -> Door:
 
 
 def rows(*doors: Door, count: int = 60, **more: Any) -> list[Row]:
-    runner = Runner(
-        [parts.part_of(one) for one in doors], 1, 60.0, 1, count, say=lambda text: None, **more
-    )
+    runner = Runner([parts.part_of(one) for one in doors], 1, 60.0, 1, count, say=lambda text: None, **more)
     return runner.run()
 
 
@@ -193,9 +191,7 @@ def test_what_is_bent_differs_and_stays_of_its_kind(seed: int) -> None:
         texts.add(bend_text(random, "a=1,b=2", ["c"]))
         octets.add(bend_plainly(random, bytes(range(20)), [b"other"]))
     assert min(len(trees), len(texts), len(octets)) > 15
-    assert tree == {"a": [1, {"b": "text"}], "c": None, "d": 10**400}, (
-        "the tree itself is not changed"
-    )
+    assert tree == {"a": [1, {"b": "text"}], "c": None, "d": 10**400}, "the tree itself is not changed"
 
 
 # ------------------------------------------------------------------------------------------- faults

@@ -50,9 +50,7 @@ def played(script: str, folder: Path) -> Outcome:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_what_a_job_does_wrong_is_found(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_job_does_wrong_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "AFTER", 0.5)
     monkeypatch.setattr(rounds, "SECONDS", 2.0 if name == "hanging" else 120.0)
     found = played(JOBS[name], tmp_path)
@@ -60,9 +58,7 @@ def test_what_a_job_does_wrong_is_found(
     assert f"{found.wire:22} {found.program:12}      1" in soak.table([found])
 
 
-@pytest.mark.skipif(
-    not rounds.apart(Path("/")), reason="its own shared memory needs root and unshare"
-)
+@pytest.mark.skipif(not rounds.apart(Path("/")), reason="its own shared memory needs root and unshare")
 def test_shared_memory_of_the_round_is_its_own(tmp_path: Path) -> None:
     found = played("open('/dev/shm/mtd-soak-test', 'w'); print('right')", tmp_path)
     assert [kind for kind, _ in found.faults] == ["memory"]

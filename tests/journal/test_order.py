@@ -47,9 +47,7 @@ def test_real_and_virtual_threads_agree(size: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", BUILT_IN, ids=" ".join)
-def test_every_schedule_is_the_same_over_every_transport(
-    key: tuple[str, str], tmp_path: Path
-) -> None:
+def test_every_schedule_is_the_same_over_every_transport(key: tuple[str, str], tmp_path: Path) -> None:
     for size in (1, 2, 3, 5):
         run = recorded(collective, size, tmp_path, *key, 24)
         for transport in ("queue://", "sim://"):

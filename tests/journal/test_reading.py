@@ -15,8 +15,7 @@ from minitorch_dist.distributed.journal import JournalError, from_lines
 from minitorch_dist.launching import launch
 
 FIRST = '{"journal":1,"of":"minitorch_dist"}\n'
-SEND = {"what": "send", "rank": 0, "group": "g", "seq": 0, "step": 1, "nth": 0, "to": 1, "bytes": 8,
-        "at": 5}  # fmt: skip
+SEND = {"what": "send", "rank": 0, "group": "g", "seq": 0, "step": 1, "nth": 0, "to": 1, "bytes": 8, "at": 5}
 
 
 def lines(*more: object) -> list[str]:

@@ -25,9 +25,7 @@ def test_nobody_records_unless_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("said", ["run.mtd", "new/deeper/run.mtd", "folder/", "there"])
-def test_an_argument_or_a_variable(
-    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_argument_or_a_variable(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "there").mkdir()
     wanted = f"{tmp_path}/{said}"
     launch(ring, 2, journal=wanted)
@@ -66,9 +64,7 @@ def test_times_are_those_of_the_network(tmp_path: Path) -> None:
     report = sim.run(ring, 3, (1,), net=net, journal=tmp_path / "run.mtd")
     run = journal.read(tmp_path / "run.mtd")
     hop = 5_000_000 + 80 * 16
-    assert [(m.departed, m.arrived) for m in run.messages] == [
-        (0, hop), (hop, 2 * hop), (2 * hop, 3 * hop)
-    ]  # fmt: skip
+    assert [(m.departed, m.arrived) for m in run.messages] == [(0, hop), (hop, 2 * hop), (2 * hop, 3 * hop)]
     assert run.start == 0 and run.end == report.time == 3 * hop
     assert run.is_virtual and run.transport == "sim"
     assert repr(run) == "<Journal of 3 ranks over sim: 12 events, 3 messages, 15.0038 µs>"
@@ -98,13 +94,9 @@ def test_what_waits_for_ever_is_written_down(tmp_path: Path) -> None:
         sim.run(program, 2, journal=tmp_path / "run.mtd")
     run = journal.read(tmp_path / "run.mtd")
     waits = [str(event) for event in run.events if event.what == "wait"]
-    assert all(
-        said.startswith(f"rank {r} waits for rank {1 - r} of") for r, said in enumerate(waits)
-    )
+    assert all(said.startswith(f"rank {r} waits for rank {1 - r} of") for r, said in enumerate(waits))
     assert len(waits) == 2 and all(": Deadlock: " in said for said in waits)
-    assert [(span.lane, span.kind) for span in run.scene().spans if span.failed] == [
-        (0, "wait"), (1, "wait")
-    ]  # fmt: skip
+    assert [(span.lane, span.kind) for span in run.scene().spans if span.failed] == [(0, "wait"), (1, "wait")]
 
 
 def test_memory_is_that_of_the_rank_s_device(tmp_path: Path) -> None:
@@ -152,9 +144,7 @@ def test_a_second_world_adds_to_the_first(transport: str, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_a_killed_rank_leaves_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        processes, "NOTICE", 60.0
-    )  # both others are to notice, however slow they are
+    monkeypatch.setattr(processes, "NOTICE", 60.0)  # both others are to notice, however slow they are
     with pytest.raises(RankFailed):
         launch(one_is_killed, 3, "tcp://", journal=tmp_path / "run.mtd")
     run = journal.read(tmp_path / "run.mtd")
@@ -207,9 +197,7 @@ FOREIGN = (
 )
 
 
-@pytest.mark.parametrize(
-    "place", ["run.mtd", "run.mtd.0", "run.mtd.1", "run.mtd.7", "run.mtd.20260101"]
-)
+@pytest.mark.parametrize("place", ["run.mtd", "run.mtd.0", "run.mtd.1", "run.mtd.7", "run.mtd.20260101"])
 @pytest.mark.parametrize("content", FOREIGN, ids=lambda content: f"{len(content)} {content[:9]!r}")
 @pytest.mark.parametrize("transport", ["queue://", "sim://"])
 def test_a_journal_replaces_and_deletes_nothing_of_others(
@@ -225,9 +213,7 @@ def test_a_journal_replaces_and_deletes_nothing_of_others(
 
 @pytest.mark.parametrize("kind", ["link", "folder", "fifo"])
 @pytest.mark.parametrize("place", ["run.mtd", "run.mtd.0"])
-def test_a_journal_follows_no_links_and_waits_for_no_fifo(
-    tmp_path: Path, kind: str, place: str
-) -> None:
+def test_a_journal_follows_no_links_and_waits_for_no_fifo(tmp_path: Path, kind: str, place: str) -> None:
     there, path = tmp_path / "there", tmp_path / place
     launch(ring, 2, journal=there)
     content = there.read_bytes()

@@ -37,9 +37,7 @@ def letters(received: int) -> list[int]:
         ([sim.reorder(1.0, "2.5ms", src=0, number=1)], [0, 2, 3, 1, 4, 5]),
     ],
 )
-def test_which_message_was_received(
-    faults: list[Fault], received: list[int], tmp_path: Path
-) -> None:
+def test_which_message_was_received(faults: list[Fault], received: list[int], tmp_path: Path) -> None:
     plan = sim.Plan(tuple(faults), reliable=False)
     run = sim.run(letters, 2, (len(received),), faults=plan, journal=tmp_path / "run.mtd")
     assert run.results[1] == received

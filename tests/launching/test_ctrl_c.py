@@ -73,9 +73,7 @@ def test_children_say_nothing(how: str, instant: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("instant", ["imp", "run"])
 def test_the_agent_says_one_line(instant: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
-    program.write_text(
-        SCRIPT.replace("try:", "if True:").replace("except KeyboardInterrupt", "if 0")
-    )
+    program.write_text(SCRIPT.replace("try:", "if True:").replace("except KeyboardInterrupt", "if 0"))
     done = interrupted(
         tmp_path, instant, "-m", "minitorch_dist.distributed.run", "--standalone",
         "--nproc-per-node", 2, program, tmp_path,

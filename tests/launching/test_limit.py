@@ -75,9 +75,7 @@ def test_ranks_that_had_ended_are_not_named() -> None:
 
 @pytest.mark.parametrize("engine", ["threads", "auto"])
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_a_launchers_timeout_holds_in_a_script_that_begins_as_all_do(
-    size: int, engine: str
-) -> None:
+def test_a_launchers_timeout_holds_in_a_script_that_begins_as_all_do(size: int, engine: str) -> None:
     """And spans of a simulation are said to be of virtual time."""
     with pytest.raises(dist.DistError, match=r"waited 7.0 s of virtual time for rank"):
         sim.run(nothing_comes, size, timeout=7, endless=None, engine=engine)
@@ -113,7 +111,7 @@ time.sleep(1000)
         (["mtd", "run", "--ranks", "2", "--net", "queue", "--timeout", "1"], "the 1 s that"),
         (["mtd", "run", "--ranks", "2", "--net", "tcp", "--timeout", "1"], "the 1 s that"),
     ],
-)  # fmt: skip
+)
 def test_commands_end_a_script_that_sleeps(command: list[str], words: str, tmp_path: Path) -> None:
     script = tmp_path / "sleeps.py"
     script.write_text(SCRIPT)

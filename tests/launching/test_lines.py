@@ -88,9 +88,7 @@ def expected(size: int) -> list[str]:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("transport", ["queue://", "sim://"])
-def test_ranks_that_are_threads(
-    transport: str, size: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ranks_that_are_threads(transport: str, size: int, capsys: pytest.CaptureFixture[str]) -> None:
     torch.launch(apart, size, transport)
     print("report")
     *lines, last = capsys.readouterr().out.splitlines()

@@ -96,9 +96,7 @@ def test_ranks_print_and_log() -> None:
         text=True, check=True,
     )  # fmt: skip
     for way, said in zip(WAYS, json.loads(done.stdout)[1:], strict=True):
-        assert (
-            "Logging error" not in said and "DistError" not in said and "rank 0 called" not in said
-        ), said
+        assert "Logging error" not in said and "DistError" not in said and "rank 0 called" not in said, said
         for rank in range(3):
             for words in ("print", "error", "log", "warning", "bar", "rich", "logged"):
                 assert f"{words} {rank}" in said, (way, words, said)

@@ -35,7 +35,7 @@ if __name__ == "__main__":
 STARTS = {
     "run": ["-m", "minitorch_dist.distributed.run", "--standalone", "--nproc-per-node=2", "job.py", "run"],
     "launch": ["job.py", "launch"],
-}  # fmt: skip
+}
 
 
 SHORT = "?mode=append&segment=100000"
@@ -77,9 +77,7 @@ def left_by(tmp_path: Path, how: str, options: str, blow: str) -> list[str]:
         ("run", SHORT, "SIGTERM"), ("launch", SHORT, "SIGKILL"), ("run", SHORT, "SIGKILL"), ("launch", "", "rank"),
     ],
 )  # fmt: skip
-def test_a_job_that_is_ended_leaves_nothing(
-    tmp_path: Path, how: str, options: str, blow: str
-) -> None:
+def test_a_job_that_is_ended_leaves_nothing(tmp_path: Path, how: str, options: str, blow: str) -> None:
     assert left_by(tmp_path, how, options, blow) == []
 
 
@@ -87,9 +85,7 @@ def test_the_next_launcher_takes_away_what_killed_ones_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    dead, alive, kept = (
-        LogFolder(wishes, "id") for wishes in (Wishes(), Wishes(), Wishes(redirects=3))
-    )  # type: ignore[arg-type]
+    dead, alive, kept = (LogFolder(wishes, "id") for wishes in (Wishes(), Wishes(), Wishes(redirects=3)))  # type: ignore[arg-type]
     (dead.of_worker(0, 0) / "error.json").write_text("{}")
     theirs = [tmp_path / f"{PREFIX}results", tmp_path / f"{PREFIX}0123456789abcdef-00000000"]
     for folder in theirs:
@@ -98,12 +94,7 @@ def test_the_next_launcher_takes_away_what_killed_ones_left(
     assert dead._held is not None
     dead._held.close()  # as the end of its process would
     fresh = LogFolder(Wishes(), "id")
-    assert (
-        not dead.path.exists()
-        and alive.path.exists()
-        and kept.path.exists()
-        and fresh.path.exists()
-    )
+    assert not dead.path.exists() and alive.path.exists() and kept.path.exists() and fresh.path.exists()
     for folder in (alive, fresh, kept):
         folder.close()
     assert sorted(tmp_path.iterdir()) == sorted([kept.path, *theirs])

@@ -127,7 +127,7 @@ def test_a_failure_costs_a_restart_and_coming_or_going_does_not() -> None:
     state = states.changed(states.join(state, JobNode("c")), 1)
     assert (state.phase, state.restarts) == (states.GATHERING, 1)
     state = states.gone(states.join(state, JobNode("b")), "a")
-    assert (state.phase, state.generation, state.ids(), state.restarts) == (states.WORKING, 2, ("b", "c"), 1)  # fmt: skip
+    assert (state.phase, state.generation, state.ids(), state.restarts) == (states.WORKING, 2, ("b", "c"), 1)
     assert states.failed(state, 2, "again").phase == states.CLOSED
 
 

@@ -52,11 +52,7 @@ def test_an_error_that_the_report_tells_is_a_line(monkeypatch: pytest.MonkeyPatc
     assert "Traceback" in traces.shown(mismatch)  # nobody else reports it
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", "/there")
     said = traces.shown(mismatch)
-    assert (
-        said.startswith("DistMismatch at test_reports.py:")
-        and said.count("\n") == 0
-        and len(said) < 150
-    )
+    assert said.startswith("DistMismatch at test_reports.py:") and said.count("\n") == 0 and len(said) < 150
     assert traces.shown(raised(PeerFailed(1, "it raised", "here"))).count("\n") == 0
     assert "Traceback" in traces.shown(raised(ValueError("bad batch")))
     monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "DETAIL")

@@ -46,9 +46,7 @@ def test_every_variable_is_there(workers: int, tmp_path: Path) -> None:
         assert (argv, file, name, path) == (["--x", "y"], str(script), "__main__", str(tmp_path))
         assert set(SEED) <= set(env)
         assert env["RANK"] == env["LOCAL_RANK"] == env["ROLE_RANK"] == str(rank)
-        assert (
-            env["WORLD_SIZE"] == env["LOCAL_WORLD_SIZE"] == env["ROLE_WORLD_SIZE"] == str(workers)
-        )
+        assert env["WORLD_SIZE"] == env["LOCAL_WORLD_SIZE"] == env["ROLE_WORLD_SIZE"] == str(workers)
         assert (env["GROUP_RANK"], env["GROUP_WORLD_SIZE"], env["ROLE_NAME"]) == (
             "0",
             "1",
@@ -184,9 +182,7 @@ dist.barrier()
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGTERM"])
 def test_a_signal_is_named(name: str, tmp_path: Path) -> None:
-    script = written(
-        tmp_path, "dies.py", f"import os, signal\nos.kill(os.getpid(), signal.{name})\n"
-    )
+    script = written(tmp_path, "dies.py", f"import os, signal\nos.kill(os.getpid(), signal.{name})\n")
     done = run("--standalone", script)
     assert done.returncode == 1
     assert f"({name})" in done.stderr and f"exitcode  : -{int(signal.Signals[name])}" in done.stderr
@@ -205,9 +201,7 @@ print(f"rank {parser.parse_args().local_rank}\\n", end="")  # in one piece: two 
     done = run("--nproc_per_node", 2, script, module=module)
     assert done.returncode == 1 and "FutureWarning" in done.stderr
     assert "unrecognized arguments: --local-rank=" in done.stderr
-    script.write_text(
-        script.read_text().replace('"--local_rank"', '"--local_rank", "--local-rank"')
-    )
+    script.write_text(script.read_text().replace('"--local_rank"', '"--local_rank", "--local-rank"'))
     done = run("--nproc_per_node", 2, script, module=module)
     assert sorted(done.stdout.split("\n")) == ["", "rank 0", "rank 1"]
     done = run("--use-env", script, module=module)
@@ -222,9 +216,7 @@ sys.stderr.write(f"err {os.environ['RANK']}\\n")
 sys.stdout.write("no newline")
 """)  # fmt: skip
     logs = tmp_path / "logs"
-    done = run(
-        "--standalone", "--nproc-per-node", 3, "--log-dir", logs, "-r", 2, "-t", 1, script
-    )  # fmt: skip
+    done = run("--standalone", "--nproc-per-node", 3, "--log-dir", logs, "-r", 2, "-t", 1, script)
     assert done.returncode == 0, done.stderr
     found = {str(p.relative_to(next(logs.iterdir()))): p.read_text() for p in logs.rglob("*.log")}
     assert found == {
@@ -254,9 +246,7 @@ def test_record_writes_the_error_file(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(ValueError, match="recorded"):
         main(None)
     said = json.loads(path.read_text())["message"]
-    assert (
-        said["message"] == "ValueError: recorded" and "in main" in said["extraInfo"]["py_callstack"]
-    )
+    assert said["message"] == "ValueError: recorded" and "in main" in said["extraInfo"]["py_callstack"]
     assert re.fullmatch(r"\d+", said["extraInfo"]["timestamp"])
     assert main(0) is None
     with pytest.raises(SystemExit):
@@ -308,9 +298,7 @@ time.sleep(1000)
 
 
 def pids(folder: Path) -> list[int]:
-    return [
-        int(pid) for file in folder.glob("pids*") for pid in file.read_text().rstrip(".").split()
-    ]
+    return [int(pid) for file in folder.glob("pids*") for pid in file.read_text().rstrip(".").split()]
 
 
 def are_ready(folder: Path, workers: int) -> bool:
@@ -379,9 +367,7 @@ dist.destroy_process_group()
 """
 
 
-PLAIN = HARD_CODED.replace('os.environ["MASTER_ADDR"]', "_").replace(
-    'os.environ["MASTER_PORT"]', "_"
-)
+PLAIN = HARD_CODED.replace('os.environ["MASTER_ADDR"]', "_").replace('os.environ["MASTER_PORT"]', "_")
 PLAIN = PLAIN.replace("sys.argv[1]", "0")
 
 
@@ -413,11 +399,9 @@ def test_a_hard_coded_loopback_on_several_nodes_is_told_at_once(
         dist.init_process_group("gloo")
 
 
-@pytest.mark.parametrize(
-    "transport, scheme", [("tcp", "tcp"), ("file", "file"), ("mqtt://", "mqtt")]
-)
+@pytest.mark.parametrize("transport, scheme", [("tcp", "tcp"), ("file", "file"), ("mqtt://", "mqtt")])
 def test_the_transport_of_an_unchanged_script(transport: str, scheme: str, tmp_path: Path) -> None:
-    script = written(tmp_path, "plain.py", PLAIN)  # fmt: skip
+    script = written(tmp_path, "plain.py", PLAIN)
     done = run("--standalone", "--nproc-per-node", 2, "--transport", transport, script)
     assert done.stdout == f"2.0 {scheme}\n" * 2, done.stderr
 

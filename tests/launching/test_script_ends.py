@@ -31,9 +31,7 @@ else:
 """
 
 
-@pytest.mark.parametrize(
-    "address", ["tcp://", "file://", "file://{}/medium?mode=append", "mqtt://"]
-)
+@pytest.mark.parametrize("address", ["tcp://", "file://", "file://{}/medium?mode=append", "mqtt://"])
 def test_what_was_said_last_arrives(address: str, tmp_path: Path) -> None:
     (tmp_path / "last.py").write_text(SCRIPT)
     where = address.format(tmp_path)

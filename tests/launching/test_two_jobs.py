@@ -147,7 +147,7 @@ def test_two_mtdruns_on_one_port(tmp_path: Path) -> None:
     one = written(tmp_path, "one.py", TRAIN)
     other = written(tmp_path, "other.py", TRAIN)
     static = "--nproc-per-node", 2, "--master-port", free_port()
-    meeting = "--nproc-per-node", 2, "--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{free_port()}"  # fmt: skip
+    meeting = "--nproc-per-node", 2, "--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{free_port()}"
     with agents() as start:
         for options, value in ((static, 1), (meeting, 3)):
             first = start(*options, one, value, tmp_path)
@@ -177,7 +177,7 @@ def test_two_programs_that_spawn_on_one_port(tmp_path: Path) -> None:
     port = str(free_port())
     programs = []
     for name, value in (("one.py", 1), ("two.py", 100)):
-        command = [sys.executable, str(written(tmp_path, name, SPAWN)), str(value), str(tmp_path), port]  # fmt: skip
+        command = [sys.executable, str(written(tmp_path, name, SPAWN)), str(value), str(tmp_path), port]
         programs.append(subprocess.Popen(command, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))  # fmt: skip
     until(lambda: len(list(tmp_path.glob("1*-*"))) == 2 and any(p.poll() for p in programs))
     (tmp_path / "done").touch()
@@ -186,7 +186,7 @@ def test_two_programs_that_spawn_on_one_port(tmp_path: Path) -> None:
     assert codes == [0, 1], said
     right, wrong = sorted(said, key=lambda text: "OtherJob" in text)
     assert right.count("sum 2.0") == 2 or right.count("sum 200.0") == 2, right
-    assert "sum" not in wrong and "OtherJob" in wrong and names_both(wrong, "one.py", "two.py"), wrong  # fmt: skip
+    assert "sum" not in wrong and "OtherJob" in wrong and names_both(wrong, "one.py", "two.py"), wrong
 
 
 ID = """

@@ -73,9 +73,7 @@ def parameters_are_averaged_instead_of_gradients() -> Any:
 def sum_for_mean() -> Any:
     """Every rank more makes the learning rate larger."""
     put = buckets.put
-    return mock.patch.object(
-        buckets, "put", lambda p, view, divisor, as_views: put(p, view, 1, as_views)
-    )
+    return mock.patch.object(buckets, "put", lambda p, view, divisor, as_views: put(p, view, 1, as_views))
 
 
 @killed_by(CONTRACT + "test_gradients_are_the_average")

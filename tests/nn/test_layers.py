@@ -139,9 +139,7 @@ def test_a_state_comes_back(name: str) -> None:
 
 
 BATCHES = [
-    name
-    for name, (_, shape, _) in LAYERS.items()
-    if len(shape) > 1 and name not in ("RNN", "LSTM", "GRU")
+    name for name, (_, shape, _) in LAYERS.items() if len(shape) > 1 and name not in ("RNN", "LSTM", "GRU")
 ]
 
 

@@ -45,10 +45,7 @@ def test_fast_and_simple_agree(
     simple = recurrent.layer.simple(mode, data, sizes, h, c, weights, reverse)  # type: ignore[attr-defined]
     gradients = []
     for results in (fast, simple):
-        losses = [
-            (t * torch.cos(torch.arange(t.numel()).double()).reshape(t.shape)).sum()
-            for t in results
-        ]
+        losses = [(t * torch.cos(torch.arange(t.numel()).double()).reshape(t.shape)).sum() for t in results]
         gradients.append(torch.autograd.grad(sum(losses), leaves))
     for mine, theirs in ((fast, simple), gradients):
         for a, b in zip(mine, theirs, strict=True):

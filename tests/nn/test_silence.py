@@ -39,9 +39,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "dropout": lambda: F.dropout(tensor(5, 3)),
     "dropout2d": lambda: F.dropout2d(tensor(2, 3, 2, 2)),
     "embedding": lambda: F.embedding(mtd.tensor([0, 1, 1]), tensor(3, 4)),
-    "attention": lambda: F.scaled_dot_product_attention(
-        tensor(2, 3, 4), tensor(2, 3, 4), tensor(2, 3, 4)
-    ),
+    "attention": lambda: F.scaled_dot_product_attention(tensor(2, 3, 4), tensor(2, 3, 4), tensor(2, 3, 4)),
     "LSTM": lambda: mtd.nn.LSTM(3, 4)(tensor(5, 2, 3))[0],
     "GRU": lambda: mtd.nn.GRU(3, 4)(tensor(5, 2, 3))[0],
     "RNN": lambda: mtd.nn.RNN(3, 4, nonlinearity="relu")(tensor(5, 2, 3))[0],

@@ -113,14 +113,10 @@ json.dump([cell.outputs for cell in book.cells if cell.cell_type == "code"], sys
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not all(map(find_spec, ("nbclient", "ipykernel", "matplotlib"))), reason="needs a kernel"
-)
+@pytest.mark.skipif(not all(map(find_spec, ("nbclient", "ipykernel", "matplotlib"))), reason="needs a kernel")
 def test_one_runs_in_a_real_kernel() -> None:
     path = notebooks.path_of(lesson.find(13))
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, str(path)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", RUN, str(path)], capture_output=True, text=True, check=True)
     outputs = json.loads(done.stdout)
     assert "★★★" in str(outputs)
     assert any("<svg" in "".join(o.get("data", {}).get("text/html", "")) for o in sum(outputs, []))

@@ -106,7 +106,7 @@ def test_a_hook_of_ones_own_is_handed_what_torch_hands() -> None:
     first, second = on_ranks(2, act)
     assert first == second
     assert first[1] == [[1.5, 1.5]] * 3
-    assert [(index, last, count) for index, last, count, *_ in first[0]] == [(0, False, 3), (1, True, 6)]  # fmt: skip
+    assert [(index, last, count) for index, last, count, *_ in first[0]] == [(0, False, 3), (1, True, 6)]
 
 
 @pytest.mark.parametrize(

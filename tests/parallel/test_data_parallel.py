@@ -42,9 +42,7 @@ def test_many_devices_are_one(samples: int, devices: int) -> None:
         assert str(out.device) == "cuda:0"
         for ours, p in zip(module.parameters(), plain.parameters(), strict=True):
             assert str(ours.grad.device) == "cuda:0"
-            np.testing.assert_allclose(
-                ours.grad.cpu().numpy(), p.grad.numpy(), rtol=1e-4, atol=1e-6
-            )
+            np.testing.assert_allclose(ours.grad.cpu().numpy(), p.grad.numpy(), rtol=1e-4, atol=1e-6)
 
 
 def test_without_devices_the_module_is_called() -> None:
@@ -154,7 +152,7 @@ def test_the_functions() -> None:
     with cuda.simulated(3):
         x = mtd.arange(7.0)
         parts = scatter(x, [0, 1, 2])
-        assert [(str(p.device), len(p)) for p in parts] == [("cuda:0", 3), ("cuda:1", 3), ("cuda:2", 1)]  # fmt: skip
+        assert [(str(p.device), len(p)) for p in parts] == [("cuda:0", 3), ("cuda:1", 3), ("cuda:2", 1)]
         assert gather(parts, "cpu").tolist() == x.tolist()
         outs = parallel_apply([nn.Tanh(), nn.ReLU()], [parts[0], (parts[1],)])
         assert [str(out.device) for out in outs] == ["cuda:0", "cuda:1"]

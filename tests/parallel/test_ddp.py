@@ -77,11 +77,7 @@ def test_in_processes(transport: str, tmp_path: Any) -> None:
     address = f"file://{tmp_path}/ranks" if transport == "file" else f"{transport}://"
     there = launch(train, 2, address, kwargs={"bucket_cap_mb": 1e-4})
     here = launch(train, 2, kwargs={"bucket_cap_mb": 1e-4})
-    assert all(
-        np.array_equal(a, b)
-        for rank in (0, 1)
-        for a, b in zip(there[rank], here[rank], strict=True)
-    )
+    assert all(np.array_equal(a, b) for rank in (0, 1) for a, b in zip(there[rank], here[rank], strict=True))
 
 
 def test_in_virtual_time() -> None:

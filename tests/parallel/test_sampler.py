@@ -22,9 +22,7 @@ def test_ranks_share_all_samples(size: int, drop_last: bool) -> None:
         return epochs, len(sampler)
 
     found, lengths = zip(*on_ranks(size, act), strict=True)
-    assert all(
-        len(epoch) == n for epochs, n in zip(found, lengths, strict=True) for epoch in epochs
-    )
+    assert all(len(epoch) == n for epochs, n in zip(found, lengths, strict=True) for epoch in epochs)
     for epoch in range(2):
         seen = [number for epochs in found for number in epochs[epoch]]
         if drop_last:

@@ -29,7 +29,7 @@ def main(library: str, rank: str, folder: str, *wanted: str) -> int:
     own.mkdir()
     os.environ.update(
         RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=str(SIZE), MASTER_ADDR="127.0.0.1", TMPDIR=folder
-    )  # fmt: skip
+    )
     for part in PARTS:
         importlib.import_module(f"{library}.{part}")
     for one in wanted:

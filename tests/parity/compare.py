@@ -49,9 +49,7 @@ def flatten(value: Any) -> list[Any]:
     return [value]
 
 
-def run(
-    t: ModuleType, expression: Expression, args: tuple[Any, ...], grad: bool, kwargs: Any
-) -> Any:
+def run(t: ModuleType, expression: Expression, args: tuple[Any, ...], grad: bool, kwargs: Any) -> Any:
     """Outputs and gradients of one side, or the error it raised."""
     inputs = [tensor(t, a.copy(order="K") if a.flags.owndata else a, grad) if isinstance(a, np.ndarray) else a
               for a in args]  # fmt: skip
@@ -71,9 +69,7 @@ def gradients(t: ModuleType, outputs: list[Any], inputs: list[Any]) -> list[Any]
     for number, out in enumerate(outputs):
         if hasattr(out, "requires_grad") and out.requires_grad:
             weight = np.cos(np.arange(out.numel()) + number).reshape(tuple(out.shape))
-            if (
-                out.dtype.is_complex
-            ):  # the gradient of `out` is then this weight, turned by one radian
+            if out.dtype.is_complex:  # the gradient of `out` is then this weight, turned by one radian
                 turned = t.from_numpy(np.asarray(weight * np.exp(-1j))).to(out.dtype)
                 term = (out * turned).sum().real
             else:
@@ -144,8 +140,6 @@ def close(a: Any, b: Any, rtol: float, atol: float, what: str, values: bool = Tr
         return
     assert isinstance(b, mtd.Tensor), f"{what}: a tensor in torch, here {b!r}"
     assert str(a.dtype) == str(b.dtype), f"{what}: {a.dtype} in torch, {b.dtype} here"
-    assert tuple(a.shape) == tuple(b.shape), (
-        f"{what}: {tuple(a.shape)} in torch, {tuple(b.shape)} here"
-    )
+    assert tuple(a.shape) == tuple(b.shape), f"{what}: {tuple(a.shape)} in torch, {tuple(b.shape)} here"
     if values:
         np.testing.assert_allclose(to_numpy(b), to_numpy(a), rtol=rtol, atol=atol, err_msg=what)

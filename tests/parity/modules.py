@@ -70,9 +70,7 @@ def equal(theirs: Any, ours: Any, where: str = "result", rtol: float = 1e-5) -> 
         assert str(theirs.dtype) == str(ours.dtype), where
         assert tuple(theirs.shape) == tuple(ours.shape), where
         assert theirs.requires_grad == ours.requires_grad, f"{where}: requires_grad"
-        np.testing.assert_allclose(
-            to_numpy(ours), to_numpy(theirs), rtol=rtol, atol=rtol / 10, err_msg=where
-        )
+        np.testing.assert_allclose(to_numpy(ours), to_numpy(theirs), rtol=rtol, atol=rtol / 10, err_msg=where)
     elif isinstance(theirs, dict) and isinstance(ours, dict):
         assert list(theirs) == list(ours), f"{where}: keys"
         for key in theirs:
@@ -93,9 +91,7 @@ def agree(program: Program, *args: Any, rtol: float = 1e-5) -> None:
             warnings.simplefilter("always")
             results.append((plain(program(t, *args)), [w.category.__name__ for w in warned]))
     equal(results[0][0], results[1][0], rtol=rtol)
-    assert results[0][1] == results[1][1], (
-        f"warnings: {results[0][1]} in torch, {results[1][1]} here"
-    )
+    assert results[0][1] == results[1][1], f"warnings: {results[0][1]} in torch, {results[1][1]} here"
 
 
 # ------------------------------------------------------------------------------------------ layers

@@ -170,16 +170,14 @@ def lines() -> dict[str, Callable[[], Any]]:
         "nested contexts": nested,
         "unknown context": lambda: autograd.backward(12345, [x.sum()]),
         "again": lambda: rpc.init_rpc("w0", rank=0, world_size=3),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
     rpc.init_rpc(f"w{rank}", rank=int(rank), world_size=3)
     if rank == "0":
-        print(
-            "found", json.dumps({name: outcome(line) for name, line in lines().items()}), flush=True
-        )
+        print("found", json.dumps({name: outcome(line) for name, line in lines().items()}), flush=True)
     rpc.shutdown()
     if rank == "0":
         print("after", json.dumps(outcome(rpc.shutdown)), flush=True)

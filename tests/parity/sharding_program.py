@@ -50,7 +50,7 @@ def transformer(f: Any, layers: int = 2) -> Any:
     class FeedForward(nn.Module):  # type: ignore[name-defined, misc]
         def __init__(self, dim: int) -> None:
             super().__init__()
-            self.w1, self.gelu, self.w2 = nn.Linear(dim, 4 * dim), nn.GELU(), nn.Linear(4 * dim, dim)  # fmt: skip
+            self.w1, self.gelu, self.w2 = nn.Linear(dim, 4 * dim), nn.GELU(), nn.Linear(4 * dim, dim)
 
         def forward(self, x: Any) -> Any:
             return self.w2(self.gelu(self.w1(x)))
@@ -76,7 +76,7 @@ def transformer(f: Any, layers: int = 2) -> Any:
     class Transformer(nn.Module):  # type: ignore[name-defined, misc]
         def __init__(self, dim: int = 16, heads: int = 2) -> None:
             super().__init__()
-            self.tok_embeddings, self.pos_embeddings = nn.Embedding(WORDS, dim), nn.Embedding(LENGTH, dim)  # fmt: skip
+            self.tok_embeddings, self.pos_embeddings = nn.Embedding(WORDS, dim), nn.Embedding(LENGTH, dim)
             self.layers = nn.ModuleList(Block(dim, heads) for _ in range(layers))
             self.norm, self.output = nn.LayerNorm(dim), nn.Linear(dim, WORDS, bias=False)
 
@@ -111,9 +111,7 @@ def numbers(model: Any) -> dict[str, Any]:
     found = {}
     for place, (name, p) in enumerate(model.named_parameters()):
         count = p.numel()
-        values = 0.3 * np.cos(np.arange(count) * 0.7 + place) + (
-            0.7 if "norm.weight" in name else 0
-        )
+        values = 0.3 * np.cos(np.arange(count) * 0.7 + place) + (0.7 if "norm.weight" in name else 0)
         found[name] = values.reshape(tuple(p.shape)).astype("float32")
     return found
 
@@ -203,9 +201,7 @@ def run(f: Any, rank: int, folder: str, by_hand: bool) -> dict[str, Any]:
     with torch.no_grad():
         for name, value in numbers(model).items():
             p = model.get_parameter(name)
-            p.copy_(
-                f.tensor.distribute_tensor(torch.from_numpy(value), p.device_mesh, p.placements)
-            )
+            p.copy_(f.tensor.distribute_tensor(torch.from_numpy(value), p.device_mesh, p.placements))
     optim = torch.optim.Adam(model.parameters(), lr=1e-2)
     found: dict[str, Any] = {"begin": train(f, model, optim, 0, 3, rank)}
     states = full_states(f, model, optim, by_hand, rank)
@@ -216,9 +212,7 @@ def run(f: Any, rank: int, folder: str, by_hand: bool) -> dict[str, Any]:
     found["on"] = train(f, model, optim, 3, 2, rank)
 
     model = sharded(f)
-    full, optimal = (
-        torch.load(f"{folder}/{name}.pt", weights_only=True) for name in ("model", "optim")
-    )
+    full, optimal = (torch.load(f"{folder}/{name}.pt", weights_only=True) for name in ("model", "optim"))
     load_model(f, model, full, by_hand)
     optim = torch.optim.Adam(model.parameters(), lr=1e-2)
     load_optim(f, model, optim, optimal, by_hand)

@@ -95,9 +95,7 @@ def test_softmax(name: str, dtype: str) -> None:
             continue  # torch refuses integers, unless there are none
         for dim in (0, -1, 1):
             agree(lambda t, x: getattr(t, name)(x, dim), x, dtype=dtype)
-            agree(
-                lambda t, x: getattr(x.T, name)(dim=dim), x[..., ::2] if shape else x, dtype=dtype
-            )
+            agree(lambda t, x: getattr(x.T, name)(dim=dim), x[..., ::2] if shape else x, dtype=dtype)
 
 
 def test_softmax_forms() -> None:

@@ -13,9 +13,7 @@ from tests.parity.compare import mtd, same, torch
 pytestmark = pytest.mark.parity
 
 
-@pytest.mark.parametrize(
-    "path", ["distributed._tensor.device_mesh", "distributed.tensor.device_mesh"]
-)
+@pytest.mark.parametrize("path", ["distributed._tensor.device_mesh", "distributed.tensor.device_mesh"])
 @pytest.mark.parametrize("name", ["DeviceMesh", "init_device_mesh"])
 def test_meshes_have_three_addresses(path: str, name: str) -> None:
     for t in (torch, mtd):

@@ -27,12 +27,9 @@ CASES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "outer": lambda t, a, h: t.outer(a(v), a(v)),
     "bmm": lambda t, a, h: a(batches).bmm(a(batches)),
     "einsum": lambda t, a, h: t.einsum("ij,jk->ik", a(x), a(x)),
-
-
     "linear": lambda t, a, h: t.nn.functional.linear(a(x), a(x), a(v)),
     "conv1d": lambda t, a, h: t.nn.functional.conv1d(a(images[:, :, 0]), a(kernels[:, :, 0])),
     "conv2d": lambda t, a, h: t.nn.functional.conv2d(a(images), a(kernels), a(v[:1]).expand(5)),
-
     "attention": lambda t, a, h: t.nn.functional.scaled_dot_product_attention(*[a(batches)] * 3),
     "softmax": lambda t, a, h: h(x).softmax(1),
     "layer_norm": lambda t, a, h: t.nn.functional.layer_norm(h(x), (4,), a(v), a(v)),
@@ -52,14 +49,11 @@ CASES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "bce": lambda t, a, h: t.nn.functional.binary_cross_entropy(h(chances), h(chances)),
     "bce with logits": lambda t, a, h: t.nn.functional.binary_cross_entropy_with_logits(h(x), h(x)),
     "huber": lambda t, a, h: t.nn.functional.huber_loss(h(x), h(x)),
-
-
-
     "doubles": lambda t, a, h: a(x).double() @ a(x).double(),
     "other half": lambda t, a, h: a(x).half() @ a(x),
     "max_pool2d": lambda t, a, h: t.nn.functional.max_pool2d(h(images), 2),
     "embedding": lambda t, a, h: t.nn.functional.embedding(a(np.array([1, 2])), a(x)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -86,7 +80,7 @@ def trained(t: Any, uses_cache: bool) -> list[Any]:
     for n, p in enumerate(model.parameters()):
         with t.no_grad():
             p.copy_(((t.arange(p.numel()).reshape(p.shape) * 5 + n) % 7 - 3) / 8.0)
-    optimizer, scaler = t.optim.SGD(model.parameters(), lr=0.125), t.amp.GradScaler("cpu", growth_interval=2)  # fmt: skip
+    optimizer, scaler = t.optim.SGD(model.parameters(), lr=0.125), t.amp.GradScaler("cpu", growth_interval=2)
     data = (t.arange(24).reshape(6, 4) % 5 - 2) / 4.0
     said: list[Any] = []
     for step in range(5):
@@ -143,7 +137,7 @@ def blocks(t: Any) -> list[Any]:
         with pytest.raises((ValueError, RuntimeError)) as caught:
             t.autocast(wrong)
         said.append(type(caught.value).__name__)
-    for odd in (lambda: t.autocast("cpu", dtype=t.float32), lambda: t.amp.GradScaler()):  # fmt: skip
+    for odd in (lambda: t.autocast("cpu", dtype=t.float32), lambda: t.amp.GradScaler()):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             odd()
@@ -179,9 +173,7 @@ def wrong_turns(t: Any) -> list[Any]:
     half.grad = t.ones(1, dtype=t.float16)
     attempt(lambda: scaler.unscale_(t.optim.SGD([half], lr=1.0)))
     off = t.amp.GradScaler("cpu", enabled=False)
-    attempt(
-        lambda: [off.scale(3), off.get_scale(), off.state_dict(), off.is_enabled(), off.update()]
-    )
+    attempt(lambda: [off.scale(3), off.get_scale(), off.state_dict(), off.is_enabled(), off.update()])
     again = t.amp.GradScaler("cpu")
     again.load_state_dict({**scaler.state_dict(), "scale": 8.0})
     attempt(again.get_scale)
@@ -211,11 +203,7 @@ def test_a_checkpoint_runs_again_as_it_ran(reentrant: bool) -> None:
     """Backward is outside of the block; the second run of the function is inside of it again."""
     found = []
     for t in BOTH:
-        run = (
-            t.utils.checkpoint.checkpoint
-            if t is minitorch_dist
-            else torch.utils.checkpoint.checkpoint
-        )
+        run = t.utils.checkpoint.checkpoint if t is minitorch_dist else torch.utils.checkpoint.checkpoint
         weight = t.tensor([[0.3, 0.7], [1.1, -0.9]], requires_grad=True)
         x = t.tensor([[0.21, 0.43]], requires_grad=True)
         with t.autocast("cpu"):

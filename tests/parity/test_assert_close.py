@@ -111,7 +111,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "msg": lambda t: closeness(t, [1.0], [2.0], msg="mine"),
     "msg of the text": lambda t: closeness(t, [1.0], [2.0], msg=lambda text: f"Mine\n{text}"),
     "msg of the structure": lambda t: closeness(t, [1.0], [], msg="mine"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -17,9 +17,7 @@ def draw(*shape: int, seed: int = 0, dtype: Any = np.float64) -> Any:
     return np.random.default_rng(seed).normal(size=shape).astype(dtype)
 
 
-def three(
-    lead: tuple[int, ...], steps: int, sources: int, size: int, dtype: Any = np.float64
-) -> Any:
+def three(lead: tuple[int, ...], steps: int, sources: int, size: int, dtype: Any = np.float64) -> Any:
     return (
         draw(*lead, steps, size, seed=1, dtype=dtype),
         draw(*lead, sources, size, seed=2, dtype=dtype),
@@ -33,9 +31,7 @@ def three(
 def test_the_operation(lead: Any, steps: int, sources: int, size: int, causal: bool) -> None:
     for dtype in (np.float64, np.float32):
         same(
-            lambda t, q, k, v: t.nn.functional.scaled_dot_product_attention(
-                q, k, v, is_causal=causal
-            ),
+            lambda t, q, k, v: t.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal),
             *three(lead, steps, sources, size, dtype),
         )
 
@@ -51,12 +47,8 @@ def test_masks_scale_and_shared_heads() -> None:
     same(lambda t, q, k, v, m: attend(t, q, k, v, m), q, k, v, seen)
     same(lambda t, q, k, v, m: attend(t, q, k, v, m), q, k, v, draw(3, 5))
     same(lambda t, q, k, v, m: attend(t, q, k, v, m, scale=0.3), q, k, v, draw(2, 1, 3, 5))
-    same(
-        lambda t, q, k, v: attend(t, q, k, v, enable_gqa=True), q, k[:, :2].copy(), v[:, :2].copy()
-    )
-    same(
-        lambda t, q, k, v: attend(t, q, k, v), q.swapaxes(1, 2), k.swapaxes(1, 2), v.swapaxes(1, 2)
-    )
+    same(lambda t, q, k, v: attend(t, q, k, v, enable_gqa=True), q, k[:, :2].copy(), v[:, :2].copy())
+    same(lambda t, q, k, v: attend(t, q, k, v), q.swapaxes(1, 2), k.swapaxes(1, 2), v.swapaxes(1, 2))
     same(lambda t, q, k, v: attend(t, q, k, v), q, k[:1].copy(), v[:1].copy())
 
 
@@ -153,9 +145,7 @@ def test_masks_of_the_module(need: bool) -> None:
 def test_transformer_layers(options: dict[str, Any]) -> None:
     x, memory = draw(4, 3, 6, dtype=np.float32), draw(4, 3, 6, seed=1, dtype=np.float32)
     same_layer(lambda nn: nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0, **options), x, rtol=1e-4)
-    same_layer(
-        lambda nn: nn.TransformerDecoderLayer(6, 2, 8, dropout=0.0, **options), x, memory, rtol=1e-4
-    )
+    same_layer(lambda nn: nn.TransformerDecoderLayer(6, 2, 8, dropout=0.0, **options), x, memory, rtol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # torch speaks of its fast path

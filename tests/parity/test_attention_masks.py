@@ -49,9 +49,7 @@ def masks(lead: tuple[int, ...], steps: int, sources: int) -> list[tuple[int, ..
 
 
 @pytest.mark.parametrize("lead", LEADS)
-@pytest.mark.parametrize(
-    ("steps", "sources"), [(3, 5), (4, 4), (4, 1), (1, 1), (0, 3), (3, 0), (0, 0)]
-)
+@pytest.mark.parametrize(("steps", "sources"), [(3, 5), (4, 4), (4, 1), (1, 1), (0, 3), (3, 0), (0, 0)])
 def test_masks_of_every_shape(lead: tuple[int, ...], steps: int, sources: int) -> None:
     q, k, v = three(lead, steps, sources)
     for shape in masks(lead, steps, sources):
@@ -107,8 +105,7 @@ def test_scales(scale: Any) -> None:
 @pytest.mark.parametrize("lead", [(), (2,), (2, 2)])
 def test_heads_that_share_keys_or_values(heads: tuple[int, ...], lead: tuple[int, ...]) -> None:
     q, k, v = (
-        draw(*lead, count, length, 4, seed=length)
-        for count, length in zip(heads, (3, 5, 5), strict=True)
+        draw(*lead, count, length, 4, seed=length) for count, length in zip(heads, (3, 5, 5), strict=True)
     )
     for mask in ([], [draw(3, 5)], [draw(*lead, heads[0], 3, 5)], [draw(*lead, 1, 3, 5) > 0]):
         same_attention(q, k, v, *mask, enable_gqa=True)
@@ -151,9 +148,7 @@ REFUSED: dict[str, Any] = {
     "lengths that differ": lambda t, q, k, v: attend(t, q, k, v[:, :4]),
     "batches that differ": lambda t, q, k, v: attend(t, q, t.cat([k, k]), t.cat([v, v])),
     "values of other batches": lambda t, q, k, v: attend(t, q, k, t.cat([v, v])),
-    "shared heads without heads": lambda t, *given: attend(
-        t, *(x[0] for x in given), enable_gqa=True
-    ),
+    "shared heads without heads": lambda t, *given: attend(t, *(x[0] for x in given), enable_gqa=True),
     "heads without sharing": lambda t, q, k, v: attend(t, t.cat([q, q]), k, v),
     "a scale in words": lambda t, q, k, v: attend(t, q, k, v, scale="half"),
     "too much dropout": lambda t, q, k, v: attend(t, q, k, v, dropout_p=1.5),

@@ -33,8 +33,7 @@ def printed(library: str, folder: Path) -> list[dict[str, str]]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": ROOT}
     command = [sys.executable, "-W", "ignore", "-m", "tests.parity.bridge_program", library]
     workers = [
-        subprocess.Popen([*command, str(rank), there, *words], env=environment)
-        for rank in range(SIZE)
+        subprocess.Popen([*command, str(rank), there, *words], env=environment) for rank in range(SIZE)
     ]
     try:
         until(

@@ -156,7 +156,7 @@ def keyword(t: Any, **how: Any) -> Any:
 PROGRAMS = [gradients, closure, selected, twice(False), twice(True), written_between, hooks, nested,
             several, custom_function, in_place_inside, without_grad, keyword]  # fmt: skip
 CHECKED = [other_shape, fewer]
-WHERE_TORCHS_OLDER_FORM_WORKS = [gradients, twice(True), nested, several, custom_function, in_place_inside]  # fmt: skip
+WHERE_TORCHS_OLDER_FORM_WORKS = [gradients, twice(True), nested, several, custom_function, in_place_inside]
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))

@@ -16,9 +16,7 @@ pytestmark = pytest.mark.parity
 
 @pytest.mark.parametrize("name", ["compile", "disable", "is_compiling", "reset"])
 def test_the_arguments_are_among_those_of_torch(name: str) -> None:
-    theirs = inspect.signature(
-        torch.compile if name == "compile" else getattr(torch.compiler, name)
-    )
+    theirs = inspect.signature(torch.compile if name == "compile" else getattr(torch.compiler, name))
     ours = inspect.signature(getattr(mtd.compiler, name))
     given = [(p.name, p.kind) for p in theirs.parameters.values() if p.name in ours.parameters]
     assert [(p.name, p.kind) for p in ours.parameters.values()] == given

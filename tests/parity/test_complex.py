@@ -18,9 +18,7 @@ Z, W = X[..., 0] + 1j * X[..., 1], Y[..., 0] - 1j * Y[..., 1]
 
 OF_PARTS: dict[str, Callable[..., Any]] = {
     "polar": lambda t, x, y: t.view_as_real(t.polar(x.abs(), y)),
-    "turned": lambda t, x, y: t.view_as_real(
-        t.view_as_complex(x) * t.polar(t.ones(3, 4), y[..., 0])
-    ),
+    "turned": lambda t, x, y: t.view_as_real(t.view_as_complex(x) * t.polar(t.ones(3, 4), y[..., 0])),
     "abs": lambda t, x, y: t.view_as_complex(x).abs(),
     "quotient": lambda t, x, y: (t.view_as_complex(x) / t.view_as_complex(y)).abs(),
 }

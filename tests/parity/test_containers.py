@@ -115,8 +115,4 @@ PARAMETERS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("case", PARAMETERS)
 def test_parameter_list(case: str) -> None:
-    agree(
-        lambda t: PARAMETERS[case](
-            t, t.nn.ParameterList([t.nn.Parameter(t.ones(2)), t.zeros(1), "text"])
-        )
-    )
+    agree(lambda t: PARAMETERS[case](t, t.nn.ParameterList([t.nn.Parameter(t.ones(2)), t.zeros(1), "text"])))

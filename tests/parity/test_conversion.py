@@ -16,7 +16,7 @@ from tests.strategies import arrays
 
 pytestmark = pytest.mark.parity
 
-DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]  # fmt: skip
+DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
 SHORT = ["half", "bfloat16", "float", "double", "char", "byte", "short", "int", "long", "bool"]
 LEGACY = ["FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "LongTensor", "IntTensor",   "ByteTensor", "BoolTensor"]  # fmt: skip
 

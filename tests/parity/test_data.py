@@ -130,7 +130,7 @@ BATCHES: dict[str, Callable[[Any], Any]] = {
     "ragged tensors": lambda s: [s.t.zeros(2), s.t.zeros(3)],
     "one": lambda s: [s.t.zeros(2)],
     "nothing": lambda s: [],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", list(BATCHES))
@@ -160,18 +160,16 @@ DATASETS: dict[str, Callable[[Any], Any]] = {
     "concat none": lambda s: s.d.ConcatDataset([]),
     "concat stream": lambda s: s.d.ConcatDataset([s.Stream(3)]),
     "subset": lambda s: [s.d.Subset(s.Squares(9), [8, 1, 3])[i] for i in range(3)],
-    "subset list": lambda s: s.d.Subset(
-        s.d.TensorDataset(s.t.arange(5) * 2), [4, 2, 0])[[0, 2]],
+    "subset list": lambda s: s.d.Subset(s.d.TensorDataset(s.t.arange(5) * 2), [4, 2, 0])[[0, 2]],
     "subset many": lambda s: s.d.Subset(s.d.Subset(s.Squares(9), [8, 1, 3]), [2, 0]).__getitems__([0, 1]),
     "subset len": lambda s: len(s.d.Subset(s.Squares(9), [1, 2])),
-    "split": lambda s: sorted(
-        x for part in s.d.random_split(s.Squares(10), [3, 7]) for x in part.indices),
+    "split": lambda s: sorted(x for part in s.d.random_split(s.Squares(10), [3, 7]) for x in part.indices),
     "split sizes": lambda s: [len(p) for p in s.d.random_split(s.Squares(10), [3, 0, 7])],
     "split fractions": lambda s: [len(p) for p in s.d.random_split(s.Squares(11), [0.3, 0.3, 0.4])],
     "split thirds": lambda s: [len(p) for p in s.d.random_split(s.Squares(10), [1 / 3] * 3)],
     "split wrong": lambda s: s.d.random_split(s.Squares(10), [3, 3]),
     "split fraction": lambda s: s.d.random_split(s.Squares(10), [1.5, -0.5]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", list(DATASETS))
@@ -243,24 +241,22 @@ LOADERS: dict[str, Callable[[Any], Any]] = {
     "batches": lambda s: s.d.DataLoader(s.Squares(7), 3),
     "drop": lambda s: s.d.DataLoader(s.Squares(7), 3, drop_last=True),
     "unbatched": lambda s: s.d.DataLoader(s.Squares(3), batch_size=None),
-    "unbatched tensors": lambda s: s.d.DataLoader(
-        [np.ones(2), {"a": (np.zeros(1), "x")}], batch_size=None),
+    "unbatched tensors": lambda s: s.d.DataLoader([np.ones(2), {"a": (np.zeros(1), "x")}], batch_size=None),
     "whole batches": lambda s: s.d.DataLoader(
-        s.d.TensorDataset(s.t.arange(10)), batch_size=None,
-        sampler=s.d.BatchSampler(range(10), 4, False)),
+        s.d.TensorDataset(s.t.arange(10)), batch_size=None, sampler=s.d.BatchSampler(range(10), 4, False)
+    ),
     "sampler": lambda s: s.d.DataLoader(s.Squares(9), 2, sampler=[8, 1, 3]),
     "batch sampler": lambda s: s.d.DataLoader(s.Squares(9), batch_sampler=[[8, 1], [3]]),
     "collate": lambda s: s.d.DataLoader(s.Squares(5), 2, collate_fn=lambda x: ("mine", x)),
     "subset": lambda s: s.d.DataLoader(s.d.Subset(s.Squares(9), [3, 5, 7]), 2),
-    "tuples": lambda s: s.d.DataLoader(
-        s.d.TensorDataset(s.t.arange(8.0).reshape(4, 2), s.t.arange(4)), 3),
+    "tuples": lambda s: s.d.DataLoader(s.d.TensorDataset(s.t.arange(8.0).reshape(4, 2), s.t.arange(4)), 3),
     "list": lambda s: s.d.DataLoader([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}], 2),
     "stream": lambda s: s.d.DataLoader(s.Stream(7), 3),
     "stream drop": lambda s: s.d.DataLoader(s.Stream(7), 3, drop_last=True),
     "stream unbatched": lambda s: s.d.DataLoader(s.Stream(3), batch_size=None),
     "empty": lambda s: s.d.DataLoader(s.Squares(0), 3),
     "pinned": lambda s: s.d.DataLoader(s.Squares(3), pin_memory=False, timeout=0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", list(LOADERS))
@@ -289,9 +285,7 @@ def test_shuffling_is_a_permutation_and_follows_the_generator() -> None:
         a, b = (to_numpy_list(loader) for _ in range(2))
         seeded = [
             to_numpy_list(
-                s.d.DataLoader(
-                    s.Squares(40), 7, shuffle=True, generator=s.t.Generator().manual_seed(3)
-                )
+                s.d.DataLoader(s.Squares(40), 7, shuffle=True, generator=s.t.Generator().manual_seed(3))
             )
             for _ in range(2)
         ]

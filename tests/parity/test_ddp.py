@@ -57,7 +57,7 @@ def batch(f: Any, step: int, rank: int, *shape: int) -> Any:
 
 def network(f: Any) -> Any:
     nn = f.nn
-    return filled(nn.Sequential(nn.Linear(6, 9), nn.BatchNorm1d(9), nn.Tanh(), nn.Linear(9, 4)), f.t)  # fmt: skip
+    return filled(nn.Sequential(nn.Linear(6, 9), nn.BatchNorm1d(9), nn.Tanh(), nn.Linear(9, 4)), f.t)
 
 
 class Chooses:
@@ -81,7 +81,7 @@ def state(model: Any) -> dict[str, Any]:
 
 
 def grads(model: Any) -> dict[str, Any]:
-    return {n: None if p.grad is None else p.grad.numpy().copy() for n, p in model.named_parameters()}  # fmt: skip
+    return {n: None if p.grad is None else p.grad.numpy().copy() for n, p in model.named_parameters()}
 
 
 def train(f: Any, rank: int, hook: Any = None, hook_state: Any = None, **told: Any) -> Any:
@@ -191,9 +191,7 @@ def buckets(f: Any, rank: int, told: dict[str, Any], sizes: list[int]) -> Any:
     if f.t.__name__ == "torch":
         data = model._get_ddp_logging_data()
         told = data.get("rebuilt_per_bucket_param_indices") or data["bucket_sizes"]
-        return [[int(n) for n in one.split()] for one in told.split(", ")], data[
-            "num_buckets_reduced"
-        ]
+        return [[int(n) for n in one.split()] for one in told.split(", ")], data["num_buckets_reduced"]
     made = model.reducer.buckets
     sizes = [[one.nbytes] for one in made]
     rebuilt = not model.find_unused_parameters
@@ -224,9 +222,7 @@ def calls(f: Any, rank: int) -> dict[str, Callable[[], Any]]:
         "device_ids": lambda: f.DDP(network(f), device_ids=[0]),
         "attribute": lambda: f.DDP(network(f)).weight,
         "no joinables": lambda: f.Join([]),
-        "unconsolidated": lambda: f.Zero(
-            network(f).parameters(), f.t.optim.SGD, lr=0.1
-        ).state_dict(),
+        "unconsolidated": lambda: f.Zero(network(f).parameters(), f.t.optim.SGD, lr=0.1).state_dict(),
     }
 
 

@@ -116,9 +116,7 @@ PAIRS = [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((0, 3), (1, 
 def test_two_operands(name: str, dtype: str) -> None:
     for a, b in PAIRS:
         x, y = draw(a, dtype, 0.5, 4, seed=1), draw(b, dtype, 1, 4, seed=2)
-        agree(
-            lambda t, x, y: getattr(t, name)(x, y), x, y, dtype=dtype, grad=name != "floor_divide"
-        )
+        agree(lambda t, x, y: getattr(t, name)(x, y), x, y, dtype=dtype, grad=name != "floor_divide")
 
 
 @pytest.mark.parametrize("name", BINARY)
@@ -252,9 +250,7 @@ def test_result_type() -> None:
     for a, shape_a, b, shape_b in MIXED:
         x, y = draw(shape_a, a, 1, 4), draw(shape_b, b, 1, 4)
         agree(lambda t, x, y: t.result_type(x, y), x, y)
-        agree(
-            lambda t, x: (t.result_type(x, 1.5), t.result_type(True, x), t.result_type(1, 2.5)), x
-        )
+        agree(lambda t, x: (t.result_type(x, 1.5), t.result_type(True, x), t.result_type(1, 2.5)), x)
     agree(lambda t: t.result_type("a", 1))
 
 

@@ -37,9 +37,7 @@ def test_embedding(index: Any, options: Any) -> None:
 def test_types() -> None:
     for kind in (np.float32, np.float16, np.int64):
         table = (3 * TABLE).astype(kind)
-        same(
-            lambda t, i, w: t.nn.functional.embedding(i, w), INDICES[0], table, rtol=1e-2, atol=1e-2
-        )
+        same(lambda t, i, w: t.nn.functional.embedding(i, w), INDICES[0], table, rtol=1e-2, atol=1e-2)
 
 
 FLAT, CUTS = np.array([1, 2, 4, 5, 4, 3, 2, 0, 1]), np.array([0, 3, 3, 6])

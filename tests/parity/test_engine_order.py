@@ -141,9 +141,7 @@ def named_order(t: Any, model: Any, run: Any) -> list[str]:
 
 def mlp(t: Any) -> Any:
     nn = t.nn
-    return nn.Sequential(
-        nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 5), nn.LayerNorm(5), nn.Linear(5, 3)
-    )
+    return nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 5), nn.LayerNorm(5), nn.Linear(5, 3))
 
 
 def convolutions(t: Any) -> Any:

@@ -79,18 +79,14 @@ def outcomes(f: Any, rank: int) -> dict[str, Any]:
                 use_orig_params=originals, device_id=f.t.device("cpu"),
             )  # fmt: skip
             name = f"{strategy} {originals}"
-            if (
-                originals
-            ):  # ours shows them always; torch aligns each to 16 bytes, and cuts elsewhere
+            if originals:  # ours shows them always; torch aligns each to 16 bytes, and cuts elsewhere
                 found[f"{name} names"] = [n for n, _ in model.named_parameters()]
             found[f"{name} losses"] = trained(f, model, rank, lambda m: m.clip_grad_norm_(0.1))
             state = model.state_dict()
             found[f"{name} keys"] = list(state)
             found[f"{name} values"] = [numbers(v) for v in state.values()]
             with F.FullyShardedDataParallel.summon_full_params(model):
-                found[f"{name} summoned"] = [
-                    (n, list(p.shape)) for n, p in model.named_parameters()
-                ]
+                found[f"{name} summoned"] = [(n, list(p.shape)) for n, p in model.named_parameters()]
     for frees in (None, False):
         model = network(f)
         for layer in (model[0], model[2], model[3]):
@@ -106,9 +102,7 @@ def outcomes(f: Any, rank: int) -> dict[str, Any]:
             return norm.full_tensor() if hasattr(norm, "full_tensor") else norm
 
         found[f"rows {frees} losses"] = trained(f, model, rank, whole_norm)
-        found[f"rows {frees} values"] = [
-            numbers(v.full_tensor()) for v in model.state_dict().values()
-        ]
+        found[f"rows {frees} values"] = [numbers(v.full_tensor()) for v in model.state_dict().values()]
         found[f"rows {frees} class"] = type(model).__name__
     return found
 
@@ -157,9 +151,7 @@ def test_arguments_are_torchs() -> None:
     def names(function: Any) -> list[str]:
         return [name for name in inspect.signature(function).parameters if not name.startswith("_")]
 
-    assert names(FullyShardedDataParallel.__init__) == names(
-        theirs.FullyShardedDataParallel.__init__
-    )
+    assert names(FullyShardedDataParallel.__init__) == names(theirs.FullyShardedDataParallel.__init__)
     assert set(names(theirs.fully_shard)) - set(names(fully_shard)) == {"dp_mesh_dims"}
     for name in ("CPUOffload", "FullStateDictConfig"):
         assert names(getattr(options, name)) == names(getattr(theirs, name)), name

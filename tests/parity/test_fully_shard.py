@@ -40,6 +40,4 @@ def test_the_example_and_its_checkpoints(size: int, tmp_path: Path) -> None:
         for by_hand in (False, True):
             assert other[by_hand]["on"] == other[by_hand]["again"]  # the checkpoint has all of it
             for part in ("begin", "on", "again"):
-                np.testing.assert_allclose(
-                    other[by_hand][part], one[by_hand][part], rtol=2e-5, atol=1e-5
-                )
+                np.testing.assert_allclose(other[by_hand][part], one[by_hand][part], rtol=2e-5, atol=1e-5)

@@ -68,7 +68,7 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "collect_all pending": lambda f: f.collect_all([done(f), f.Future()]).done(),
     "pickle": lambda f: pickle.dumps(done(f)),
     "positional": lambda f: f.Future([0]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", list(EXPRESSIONS))

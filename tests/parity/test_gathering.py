@@ -19,7 +19,7 @@ x.scatter(1, L([[6]]), 1.0) ; x.scatter(1, L([[-1]]), 1.0) ; x.scatter(1, L([[0,
 x.scatter_add(1, L([[0, 0]]), y[:1, :2]) ; x.scatter_add(0, L([[0, 0, 0, 0], [0, 1, 0, 1], [0, 0, 2, 2]]), y) ; x.scatter_add(1, L([[9]]), y) ; x.scatter_add(1, L([[0]]), y.to(t.float32)) ; t.scatter_add(x, 0, L([[1, 0]]), y[:1, :2]) ; x.sum().scatter_add(0, L(0), y.sum())
 x.index_add(0, L([0, 0]), y[:2]) ; x.index_add(0, L([0, 0]), y[:2], alpha=2) ; x.index_add(0, L([0, 5]), y[:2]) ; x.index_add(0, L([0, -1]), y[:2]) ; x.index_add(0, L([0]), y[:2]) ; x.index_add(0, L([0]), y[:1, :3]) ; x.index_add(0, L([0]), y[:1].to(t.float32)) ; x.index_add(0, L(0), y[:1]) ; x.index_add(1, I([3, 0]), y[:, :2]) ; t.index_add(x, 0, L([1]), y[:1]) ; x.index_add(dim=0, index=L([1]), source=y[:1])
 x.masked_fill(x.detach() > 3, 7) ; x.masked_fill(x.detach() > 3, y[0, 1]) ; x.masked_fill(x.detach() > 3, y[0, :1]) ; x.masked_fill(B([1, 0, 1, 0]), 7) ; x[0].masked_fill(x.detach() > 3, 7) ; x.masked_fill(L([1, 0, 1, 0]), 7) ; x.masked_fill(B([1, 0, 1, 0]).to(t.uint8), 7) ; x.masked_fill(x.detach() > 3, L(7)) ; x.to(t.int64).masked_fill(B([1, 0, 0, 1]), 2.5) ; x.masked_fill(B([1, 0, 1, 0]), float("-inf")) ; t.masked_fill(x, B(1), 2) ; x.masked_fill(B([1, 0]), 7) ; x.masked_fill(B([[1], [0], [1]]), "a") ; x[:, :1].masked_fill(B([1, 0, 1, 0]), 0)
-"""  # fmt: skip
+"""
 TABLE = [e.strip() for line in EXPRESSIONS.strip().splitlines() for e in line.split(" ; ")]
 X = np.arange(12.0).reshape(3, 4)
 Y = 100 - np.arange(12.0).reshape(3, 4)
@@ -55,7 +55,7 @@ IN_PLACE = [
     for e in TABLE
     for name in ("scatter", "scatter_add", "index_add", "masked_fill")
     if f"x.{name}(" in e and not e.startswith("t.")
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("expression", IN_PLACE)
@@ -92,16 +92,14 @@ def test_gather_and_scatter_add(case: Any) -> None:
     x, dim, index, source = case
     same(lambda t, x, i: x.gather(dim, i), x, index)
     same(lambda t, x, i, s: x.scatter_add(dim, i, s), x, index, source)
-    same(lambda t, x, i, s: x.to(t.int32).scatter_add(dim, i, s.to(t.int32)), x, index, source, grad=False)  # fmt: skip
+    same(lambda t, x, i, s: x.to(t.int32).scatter_add(dim, i, s.to(t.int32)), x, index, source, grad=False)
 
 
 LARGER = """x.scatter(1, L([[0, 1]]), y) ; x.scatter_add(1, L([[0, 0]]), y) ; x.scatter(0, t.zeros(0, 4, dtype=t.int64), y)
-x.scatter_add(0, t.zeros(0, 4, dtype=t.int64), y)"""  # fmt: skip
+x.scatter_add(0, t.zeros(0, 4, dtype=t.int64), y)"""
 
 
-@pytest.mark.parametrize(
-    "expression", [e for line in LARGER.splitlines() for e in line.split(" ; ")]
-)
+@pytest.mark.parametrize("expression", [e for line in LARGER.splitlines() for e in line.split(" ; ")])
 def test_a_source_larger_than_the_index(expression: str) -> None:
     """torch computes these and then refuses their gradient; here what is not read gets zero."""
     same(lambda t, x, y: evaluate(expression, t, x, y), X, Y, grad=False)

@@ -25,15 +25,11 @@ GRADIENTS = (1, -1, 0, 2.5, np.inf, -np.inf, np.nan, 1e30)
 def specials(dtype: str) -> Array:
     most, tiny = float(np.finfo(dtype).max), DENORMAL[dtype]
     ordinary = [0.5, -0.5, 1, -1, 2.5, 3, -3, 6, 30, -30, 100, -100, 1e30, -1e30]
-    return np.array(
-        [0.0, -0.0, tiny, -tiny, *ordinary, most, -most, np.inf, -np.inf, np.nan], dtype
-    )
+    return np.array([0.0, -0.0, tiny, -tiny, *ordinary, most, -most, np.inf, -np.inf, np.nan], dtype)
 
 
 def few(dtype: str) -> Array:
-    return np.array(
-        [0.0, -0.0, DENORMAL[dtype], 1, -1, 2.5, -3, 1e30, np.inf, -np.inf, np.nan], dtype
-    )
+    return np.array([0.0, -0.0, DENORMAL[dtype], 1, -1, 2.5, -3, 1e30, np.inf, -np.inf, np.nan], dtype)
 
 
 def f(name: str, *args: Any, **kwargs: Any) -> Callable[..., Any]:
@@ -81,12 +77,10 @@ ONE: dict[str, Callable[..., Any]] = {
     **{name: g(name) for name in PLAIN},
     **{f"F.{name}": f(name) for name in (*LAYERS, *PIECES)},
     "relu_": lambda t, x: t.relu_(x * 1),
-
     "leaky_relu 2": f("leaky_relu", 2.0),
     "leaky_relu -0.5": f("leaky_relu", -0.5),
     "leaky_relu 0": f("leaky_relu", 0.0),
     "softplus 2": f("softplus", 2.0, 3.0),
-
     "gelu tanh": f("gelu", approximate="tanh"),
     "clamp": g("clamp", -1.0, 2.5),
     "clamp min": g("clamp", min=-1.0),
@@ -97,7 +91,7 @@ ONE: dict[str, Callable[..., Any]] = {
     **{f"pow {n}": g("pow", n) for n in (0, 1, 2, 3, -1, 0.5, -0.5, 2.5, -2)},
     **{f"{n} to the power": (lambda t, x, n=n: t.pow(n, x)) for n in (0, 1, 2, 0.5, -1)},
     **{f"remainder {n}": g("remainder", n) for n in (2.5, -2.0, np.inf)},
-}  # fmt: skip
+}
 
 # ------------------------------------------------------------------------------------ two operands
 
@@ -139,10 +133,9 @@ def has_nan(case: Case) -> bool:
 PURPOSE: dict[str, Callable[[Case], bool]] = {
     # torch's vectors and its remainders of vectors differ for nan and for -0; here all elements are alike.
     # Which elements are in a vector depends on the processor: some have vectors of four float64, and some of eight.
-
     "clamp": lambda case: case[0][0] != case[0][1],  # two equal bounds: here the lower one has the gradient
     "F.elu": has_nan,
-}  # fmt: skip
+}
 
 
 def run(t: Any, expression: Any, arrays: list[Array], grad: Array) -> tuple[Array, list[Array]]:
@@ -204,28 +197,27 @@ def classes(t: Any, x: Any) -> Any:
 
 INDEX = np.array([0, 2, 2, 5])
 ROWS: dict[str, Callable[..., Any]] = {
-    **{n: (lambda t, x, n=n: getattr(t, n)(x, -1))
-       for n in ("softmax", "log_softmax", "logsumexp", "cumsum", "sum", "mean", "amax", "amin")},
-
-
+    **{
+        n: (lambda t, x, n=n: getattr(t, n)(x, -1))
+        for n in ("softmax", "log_softmax", "logsumexp", "cumsum", "sum", "mean", "amax", "amin")
+    },
     **{f"norm {p}": (lambda t, x, p=p: t.norm(x, p, -1)) for p in (1, 1.5, 2, 3, np.inf)},
     "max_pool2d": lambda t, x: t.nn.functional.max_pool2d(x[None], 2),
     "max_pool2d overlapping": lambda t, x: t.nn.functional.max_pool2d(x[None], 3, 1, 1),
     "avg_pool2d": lambda t, x: t.nn.functional.avg_pool2d(x[None], 2),
-
     "adaptive_avg_pool2d": lambda t, x: t.nn.functional.adaptive_avg_pool2d(x[None], 3),
-
     "pad": lambda t, x: t.nn.functional.pad(x, (1, 2)),
     "crop": lambda t, x: t.nn.functional.pad(x, (-1, -2)),
     "tril": lambda t, x: t.tril(x),
     "index_select": lambda t, x: t.index_select(x, 1, t.from_numpy(INDEX)),
-
-    **{f"{n} {r}": (lambda t, x, n=n, r=r: getattr(t.nn.functional, n)(x, classes(t, x), reduction=r))
-       for n in ("cross_entropy", "nll_loss") for r in ("none", "mean", "sum")},
+    **{
+        f"{n} {r}": (lambda t, x, n=n, r=r: getattr(t.nn.functional, n)(x, classes(t, x), reduction=r))
+        for n in ("cross_entropy", "nll_loss")
+        for r in ("none", "mean", "sum")
+    },
     "dropout of all": lambda t, x: t.nn.functional.dropout(x, 1.0),
     "embedding": lambda t, x: t.nn.functional.embedding(t.from_numpy(INDEX), x, padding_idx=2),
-
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

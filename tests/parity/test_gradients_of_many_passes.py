@@ -50,8 +50,6 @@ def test_sums_are_those_of_torch(size: int, tmp_path: Path) -> None:
         f.dist.init_process_group()
         return sums(f, f.dist.get_rank())
 
-    for mine, theirs in zip(
-        launch(ours, size), oracle.ranks(__name__, size, tmp_path), strict=True
-    ):
+    for mine, theirs in zip(launch(ours, size), oracle.ranks(__name__, size, tmp_path), strict=True):
         for one, other in zip(mine, theirs, strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-6, atol=2e-6)

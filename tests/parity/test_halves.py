@@ -35,8 +35,7 @@ def layer(name: str, *args: Any, shape: tuple[int, ...] = ROWS) -> tuple[Case, t
 def loss(name: str, **options: Any) -> tuple[Case, tuple[int, ...], tuple[int, ...]]:
     def run(t: Any, x: Any, y: Any) -> Any:
         return [
-            getattr(t.nn.functional, name)(x, y.detach(), reduction=r, **options)
-            for r in ("mean", "sum")
+            getattr(t.nn.functional, name)(x, y.detach(), reduction=r, **options) for r in ("mean", "sum")
         ]
 
     return run, ROWS, ROWS
@@ -115,9 +114,7 @@ CASES: dict[str, Any] = {
 
 
 def flat(value: Any) -> list[Any]:
-    return (
-        [leaf for v in value for leaf in flat(v)] if isinstance(value, (tuple, list)) else [value]
-    )
+    return [leaf for v in value for leaf in flat(v)] if isinstance(value, (tuple, list)) else [value]
 
 
 def numbers(x: Any) -> Any:
@@ -154,9 +151,7 @@ def test_halves_are_as_torchs(name: str, dtype: str) -> None:
     case, *shapes = CASES[name]
     for scale in (1.0, 0.01, 1e-4, 0.0):
         rng = np.random.default_rng(5)
-        drawn = [
-            torch.tensor(rng.normal(size=s) * scale, dtype=getattr(torch, dtype)) for s in shapes
-        ]
+        drawn = [torch.tensor(rng.normal(size=s) * scale, dtype=getattr(torch, dtype)) for s in shapes]
         arrays = [numbers(x) for x in drawn]
         theirs, ours = (run(t, case, arrays, dtype) for t in (torch, mtd))
         exact = run(torch, case, arrays, "float64")

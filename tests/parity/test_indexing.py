@@ -143,9 +143,7 @@ def names_nothing(x: Any, index: tuple[Any, ...]) -> bool:
 def test_writing(case: tuple[Any, ...]) -> None:
     x, index, value = case
     assume(not names_nothing(x, index))
-    distinct = all(
-        not isinstance(i, (np.ndarray, list)) or np.asarray(i).dtype == bool for i in index
-    )
+    distinct = all(not isinstance(i, (np.ndarray, list)) or np.asarray(i).dtype == bool for i in index)
 
     def write(t: Any, x: Any, value: Any) -> Any:
         y = x * 2

@@ -92,8 +92,7 @@ def test_orthogonal_rows_or_columns() -> None:
 
 
 def test_one_generator_gives_the_same_draw_again() -> None:
-    for name in ("uniform_", "normal_", "trunc_normal_", "xavier_normal_", "kaiming_uniform_",
-                 "orthogonal_"):  # fmt: skip
+    for name in ("uniform_", "normal_", "trunc_normal_", "xavier_normal_", "kaiming_uniform_", "orthogonal_"):
         fill = getattr(mtd.nn.init, name)
         a, b = (fill(mtd.empty(3, 4), generator=mtd.Generator().manual_seed(5)) for _ in range(2))
         np.testing.assert_array_equal(a.numpy(), b.numpy())

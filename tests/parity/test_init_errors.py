@@ -90,13 +90,9 @@ def test_the_environment_is_asked_for_in_torchs_order(monkeypatch: pytest.Monkey
     """In torch's words, after which ours say how ranks are started."""
 
     def alike(name: str) -> bool:
-        (their_kind, their_text), (kind, text) = (
-            refusal(d.init_process_group) for d in (theirs, ours)
-        )
+        (their_kind, their_text), (kind, text) = (refusal(d.init_process_group) for d in (theirs, ours))
         said = f"variable {name} expected, but not set"
-        return (
-            their_kind == kind and text.startswith(f"{their_text}. mtdrun") and said in their_text
-        )
+        return their_kind == kind and text.startswith(f"{their_text}. mtdrun") and said in their_text
 
     for name, value in [("RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_ADDR", "localhost")]:
         assert alike(name)

@@ -47,7 +47,7 @@ def workers_of(module: str, options: list[str]) -> list[Any]:
         (["--standalone", "--nproc_per_node=2"], {"MASTER_PORT", "TORCHELASTIC_RUN_ID"}),
         (["--nnode=1", "--max-restarts=2", "--rdzv_id=7", "--master_port=PORT"], set()),
     ],
-)  # fmt: skip
+)
 def test_the_environment_of_workers_is_torchruns(
     options: list[str], differ: set[str], tmp_path: Path
 ) -> None:

@@ -26,9 +26,7 @@ def draw(*shape: int) -> Any:
 @pytest.mark.parametrize("momentum", [0.1, None, 1.0])
 @pytest.mark.parametrize("train", [True, False])
 def test_batch_norm_over_several_batches(momentum: float | None, train: bool) -> None:
-    same_layer(
-        lambda nn: nn.BatchNorm2d(3, momentum=momentum), draw(4, 3, 2, 2), calls=3, train=train
-    )
+    same_layer(lambda nn: nn.BatchNorm2d(3, momentum=momentum), draw(4, 3, 2, 2), calls=3, train=train)
 
 
 def test_batch_norm_states() -> None:

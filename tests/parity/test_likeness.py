@@ -35,9 +35,7 @@ def test_what_is_missing_is_told() -> None:
 
 @pytest.mark.parametrize("name", ["futures"])
 def test_these_are_whole(name: str) -> None:
-    found = comparison.compare(
-        name, comparison.find("torch", name), comparison.find("minitorch_dist", name)
-    )
+    found = comparison.compare(name, comparison.find("torch", name), comparison.find("minitorch_dist", name))
     assert found.missing == [] and found.arguments == {}
 
 

@@ -44,9 +44,7 @@ def test_distances(name: str, options: dict[str, Any], reduction: str, shape: An
     fixed = name == "soft_margin_loss"  # its target has no gradient
     for dtype in (np.float64, np.float32):
         same(
-            lambda t, x, y: F(t, name)(
-                x, y.detach() if fixed else y, reduction=reduction, **options
-            ),
+            lambda t, x, y: F(t, name)(x, y.detach() if fixed else y, reduction=reduction, **options),
             floats(shape, 1, dtype),
             floats(shape, 2, dtype),
         )
@@ -89,9 +87,7 @@ def test_binary_cross_entropy_at_the_edges() -> None:
     )  # fmt: skip
     same(lambda t, p, y: F(t, "binary_cross_entropy")(p, y), np.array([1.5]), np.array([0.5]))
     same(lambda t, p, y: F(t, "binary_cross_entropy")(p, y), chances((3,)), chances((3, 1)))
-    same(
-        lambda t, p, y: F(t, "binary_cross_entropy_with_logits")(p, y), chances((3,)), chances((2,))
-    )
+    same(lambda t, p, y: F(t, "binary_cross_entropy_with_logits")(p, y), chances((3,)), chances((2,)))
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -113,11 +109,10 @@ def test_kl_divergence(reduction: str, log_target: bool) -> None:
         never = np.array([[0, 0.5, 0.5]])
         same(lambda t, x: F(t, "kl_div")(x, t.from_numpy(never), reduction="sum"), x[:1])
     same(
-        lambda t, x, y: F(t, "kl_div")(
-            t.log_softmax(x, 1), y, reduction=reduction, log_target=log_target
-        ),
-        x, np.log(p + 0.1) if log_target else p,
-    )  # fmt: skip
+        lambda t, x, y: F(t, "kl_div")(t.log_softmax(x, 1), y, reduction=reduction, log_target=log_target),
+        x,
+        np.log(p + 0.1) if log_target else p,
+    )
 
 
 CLASSES = [
@@ -150,9 +145,7 @@ def test_classes(name: str, shape: Any, where: Any, reduction: str, weighted: bo
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
-def test_label_smoothing_and_probabilities(
-    reduction: str, weighted: bool, smoothing: float
-) -> None:
+def test_label_smoothing_and_probabilities(reduction: str, weighted: bool, smoothing: float) -> None:
     for shape in ((4,), (5, 4), (3, 4, 2)):
         classes = shape[0] if len(shape) == 1 else shape[1]
         where = shape[:1][:0] if len(shape) == 1 else shape[:1] + shape[2:]

@@ -177,15 +177,11 @@ def test_resuming_with_last_epoch(name: str) -> None:
     advance(pair, 9)
     for side, (opt, _) in zip((torch, optim), pair, strict=True):
         with pytest.raises(KeyError, match="initial_lr"):
-            make(
-                side.optim.lr_scheduler if side is torch else side.lr_scheduler, optimizer(side), 9
-            )
+            make(side.optim.lr_scheduler if side is torch else side.lr_scheduler, optimizer(side), 9)
         del opt
     again = [
         (opt, make(module, opt, 9))
-        for (opt, _), module in zip(
-            pair, (torch.optim.lr_scheduler, optim.lr_scheduler), strict=True
-        )
+        for (opt, _), module in zip(pair, (torch.optim.lr_scheduler, optim.lr_scheduler), strict=True)
     ]
     check(again)
     advance(again, 20)

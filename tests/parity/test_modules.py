@@ -164,10 +164,7 @@ def test_conversions_keep_the_objects() -> None:
             lambda: m.to(device="cpu", dtype=t.float32), lambda: m.to(None, t.float64),
             lambda: m.type(t.float32), lambda: m.cpu(), lambda: m.to("cpu", non_blocking=True),
         )  # fmt: skip
-        found = [
-            [step() is m, m.free is p, m.free.dtype, m.count.dtype, m.free.grad.dtype]
-            for step in steps
-        ]
+        found = [[step() is m, m.free is p, m.free.dtype, m.count.dtype, m.free.grad.dtype] for step in steps]
         refused = [caught(lambda: m.to(t.int64)), caught(lambda: m.to("nowhere"))[0]]
         return found, refused, m.free.requires_grad, m.first.seen, b is m.count
 

@@ -160,9 +160,7 @@ def test_the_other_names_mean_the_same() -> None:
     assert [p.tolist() for p in pieces] == [p.tolist() for p in x.split(split_size=[1, 2], dim=1)]
     assert len(mtd.tensor_split(x, sections=4, dim=2)) == 4
     assert mtd.dropout(x, p=0.5, train=False) is x
-    assert x.new_zeros(size=(2, 1)).shape == (2, 1) and mtd.ones(1, 1, 3).squeeze(0, 1).shape == (
-        3,
-    )
+    assert x.new_zeros(size=(2, 1)).shape == (2, 1) and mtd.ones(1, 1, 3).squeeze(0, 1).shape == (3,)
     assert x.count_nonzero(0, 1).tolist() == [5, 6, 6, 6]
     assert mtd.mm(input=square, mat2=square).tolist() == (square * 2).tolist()
     assert mtd.promote_types(type1=mtd.int8, type2=mtd.float32) is mtd.float32

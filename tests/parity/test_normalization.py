@@ -39,9 +39,7 @@ def test_batch_norm_in_training(shape: tuple[int, ...], affine: str) -> None:
         return out, mean, var, mean._version
 
     same(expression, draw(*shape), w, b, **EXACT)
-    same(
-        lambda t, x: t.nn.functional.batch_norm(x, None, None, training=True), draw(*shape), **EXACT
-    )
+    same(lambda t, x: t.nn.functional.batch_norm(x, None, None, training=True), draw(*shape), **EXACT)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, (0, 3, 4, 4)])
@@ -136,9 +134,7 @@ def test_float32_far_from_zero() -> None:
 def test_types(kind: Any) -> None:
     x, (w, b) = draw(4, 3, 6, dtype=kind), (p.astype(np.float32) for p in parameters(3))
     coarse = {"rtol": 1e-4, "atol": 1e-5} if kind is np.float32 else {"rtol": 1e-2, "atol": 2e-2}
-    same(
-        lambda t, x, w, b: t.nn.functional.batch_norm(x, None, None, w, b, True), x, w, b, **coarse
-    )
+    same(lambda t, x, w, b: t.nn.functional.batch_norm(x, None, None, w, b, True), x, w, b, **coarse)
     same(lambda t, x, w, b: t.nn.functional.group_norm(x, 3, w, b), x, w, b, **coarse)
     y = np.ascontiguousarray(x.swapaxes(1, 2))
     same(lambda t, x, w, b: t.nn.functional.layer_norm(x, (3,), w, b), y, w, b, **coarse)

@@ -84,9 +84,7 @@ def test_types_promote_and_cast_as_in_torch(a: str) -> None:
     for b in KINDS:
         agree(lambda t, b=b: str(t.promote_types(getattr(t, a), getattr(t, b))))
         agree(
-            lambda t, b=b: str(
-                t.result_type(t.ones(2, dtype=getattr(t, a)), t.ones((), dtype=getattr(t, b)))
-            )
+            lambda t, b=b: str(t.result_type(t.ones(2, dtype=getattr(t, a)), t.ones((), dtype=getattr(t, b))))
         )
 
 

@@ -161,9 +161,7 @@ BAD_PARAMS: list[Any] = [
     lambda make, o: [x := _one(make), o([x]).add_param_group({"params": x})],
     lambda make, o: o([_one(make) * 2]),
     lambda make, o: o([_one(make)]).load_state_dict({"state": {}, "param_groups": []}),
-    lambda make, o: o([_one(make)]).load_state_dict(
-        o([_one(make)] * 1 + [_one(make)]).state_dict()
-    ),
+    lambda make, o: o([_one(make)]).load_state_dict(o([_one(make)] * 1 + [_one(make)]).state_dict()),
 ]
 
 

@@ -20,9 +20,7 @@ OPERATIONS: dict[str, Any] = {
     "avgpool": lambda t, x: t.nn.functional.avg_pool2d(x, 2),
     "aavg": lambda t, x: t.nn.functional.adaptive_avg_pool2d(x, 2),
     "conv": lambda t, x: t.nn.functional.conv2d(x, t.ones(2, 2, 2, 2).requires_grad_()),
-    "bn": lambda t, x: t.nn.functional.batch_norm(
-        x, None, None, t.ones(2).requires_grad_(), t.ones(2), True
-    ),
+    "bn": lambda t, x: t.nn.functional.batch_norm(x, None, None, t.ones(2).requires_grad_(), t.ones(2), True),
     "ln": lambda t, x: t.nn.functional.layer_norm(x, (4,), t.ones(4).requires_grad_()),
     "gn": lambda t, x: t.nn.functional.group_norm(x, 2),
     "lin": lambda t, x: t.nn.functional.linear(x, t.ones(3, 4).requires_grad_()),
@@ -73,9 +71,7 @@ OPERATIONS: dict[str, Any] = {
     "expm1": lambda t, x: x.expm1(),
     "norm2": lambda t, x: t.nn.functional.normalize(x),
     "mse": lambda t, x: t.nn.functional.mse_loss(x, x * 2, reduction="none"),
-    "bce": lambda t, x: t.nn.functional.binary_cross_entropy_with_logits(
-        x, x * 0 + 0.5, reduction="none"
-    ),
+    "bce": lambda t, x: t.nn.functional.binary_cross_entropy_with_logits(x, x * 0 + 0.5, reduction="none"),
     "maximum": lambda t, x: t.maximum(x, x * x),
     "addcmul": lambda t, x: t.addcmul(x, x, x),
     "bmm": lambda t, x: t.bmm(x[0], x[0]),

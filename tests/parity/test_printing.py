@@ -79,13 +79,13 @@ def test_dtypes(x: Any, dtype: str) -> None:
 )
 def test_options(x: Any, digits: int, edge: int, most: int, width: int, sci: bool | None) -> None:
     try:
-        alike(x, "float32", precision=digits, edgeitems=edge, threshold=most, linewidth=width, sci_mode=sci)  # fmt: skip
+        alike(x, "float32", precision=digits, edgeitems=edge, threshold=most, linewidth=width, sci_mode=sci)
     finally:
         for t in (torch, mtd):
             t.set_printoptions(**DEFAULTS)
 
 
-@pytest.mark.parametrize("shape", [(1001,), (1000,), (40, 40), (7, 7, 30), (2, 600), (600, 2), (1, 1, 2000)])  # fmt: skip
+@pytest.mark.parametrize("shape", [(1001,), (1000,), (40, 40), (7, 7, 30), (2, 600), (600, 2), (1, 1, 2000)])
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
 def test_long_tensors_show_their_edges(shape: tuple[int, ...], dtype: str) -> None:
     x = np.arange(int(np.prod(shape))).reshape(shape)

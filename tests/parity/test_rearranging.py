@@ -25,7 +25,7 @@ x.tril() ; x.triu() ; x.tril(1) ; x.triu(-1) ; x.triu(diagonal=2) ; t.tril(x, -1
 x.repeat(2) ; x.repeat(2, 3) ; x.repeat((1, 2, 3)) ; x.repeat(2, 1, 2, 1) ; x.repeat(repeats=(2, 2, 2)) ; x.repeat(0, 2) ; x.repeat(2, -1) ; x.repeat(()) ; x.repeat(1, 1, 1)
 x.repeat_interleave(2) ; x.repeat_interleave(3, 0) ; x.repeat_interleave(2, dim=-1) ; x.repeat_interleave(t.tensor([1, 2]), 0) ; x.repeat_interleave(t.tensor([0, 2, 1]), 1) ; x.repeat_interleave(t.tensor([2]), 0) ; x.repeat_interleave(t.tensor([1, -2]), 0) ; x.repeat_interleave(t.tensor([1.0, 2.0]), 0) ; x.repeat_interleave(2, 0, output_size=4) ; x.repeat_interleave(2, 0, output_size=5) ; t.repeat_interleave(t.tensor([1, 2, 0, 3])) ; x.repeat_interleave(-1) ; t.repeat_interleave(x, 2, 0) ; x.repeat_interleave(t.tensor(2), 1)
 t.nn.functional.pad(x, (1, 2)) ; t.nn.functional.pad(x, (1, 0, 0, 2)) ; t.nn.functional.pad(x, (-1, 1)) ; t.nn.functional.pad(x, (-9, 1)) ; t.nn.functional.pad(x, (1, 1), value=2.5) ; t.nn.functional.pad(x, (1,)) ; t.nn.functional.pad(x, (1, 2, 3, 4, 5, 6)) ; t.nn.functional.pad(x, ()) ; t.nn.functional.pad(x, (1, 1), "foo") ; t.nn.functional.pad(x, (1, 1), mode="constant", value=float("inf")) ; t.nn.functional.pad(t.ones(2, 2, dtype=t.int64), (1, 1), value=2.5) ; t.nn.functional.pad(x, [0, 0, 1, 1]) ; t.nn.functional.pad(x.T, (1, 1, 1, 0))
-"""  # fmt: skip
+"""
 TABLE = [e.strip() for line in EXPRESSIONS.strip().splitlines() for e in line.split(" ; ")]
 
 
@@ -38,7 +38,7 @@ def test_values_and_gradients(expression: str) -> None:
 
 
 NAMED = """t.cat([x, x]) ; t.stack([x, x]) ; x.roll(1) ; x.flip(0) ; x.tril() ; x.triu()
-x.repeat(2, 2) ; t.nn.functional.pad(x, (1, 1)) ; x.repeat_interleave(t.tensor([1, 2, 3]), 0)"""  # fmt: skip
+x.repeat(2, 2) ; t.nn.functional.pad(x, (1, 1)) ; x.repeat_interleave(t.tensor([1, 2, 3]), 0)"""
 
 
 def test_node_names_and_contiguity() -> None:
@@ -46,7 +46,7 @@ def test_node_names_and_contiguity() -> None:
 
         def look(t: Any, x: Any, expression: str = expression) -> Any:
             y = eval(expression, {"t": t, "x": x})
-            return type(y.grad_fn).__name__, y._base is None, y.is_contiguous() or "rot90" in expression  # fmt: skip
+            return type(y.grad_fn).__name__, y._base is None, y.is_contiguous() or "rot90" in expression
 
         same(look, np.ones((3, 4)))
 

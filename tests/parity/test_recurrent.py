@@ -115,9 +115,7 @@ def test_dropout_between_layers_only() -> None:
 def test_what_is_refused() -> None:
     for options in ({"hidden_size": 0}, {"num_layers": 0}, {"dropout": 1.5}):
         agree(
-            lambda t, o=options: kind_of_error(
-                lambda: t.nn.LSTM(**{"input_size": 3, "hidden_size": 4, **o})
-            )
+            lambda t, o=options: kind_of_error(lambda: t.nn.LSTM(**{"input_size": 3, "hidden_size": 4, **o}))
         )
     agree(lambda t: kind_of_error(lambda: t.nn.RNN(3, 4, nonlinearity="sin")))
     agree(lambda t: repr(t.nn.LSTM(3, 4, dropout=0.5)))  # warns: one layer only

@@ -215,7 +215,7 @@ d.P2POp(d.isend, x(4), group_peer=peer).peer
 d.broadcast_object_list(3, 0)
 d.scatter_object_list(3, [1, 2], own)
 d.scatter_object_list([None], 3, own)
-"""  # fmt: skip
+"""
 
 # The results of torch, and ours: docs/same_and_different.md has the reasons.
 DIFFERENT = {

@@ -16,10 +16,7 @@ def test_the_kernels_are_those_of_torch() -> None:
     def members(t: Any) -> list[Any]:
         kinds = t.nn.attention.SDPBackend
         names = list(kinds.__members__)
-        return [
-            (n, int(getattr(kinds, n)), str(getattr(kinds, n)), repr(getattr(kinds, n)))
-            for n in names
-        ]
+        return [(n, int(getattr(kinds, n)), str(getattr(kinds, n)), repr(getattr(kinds, n))) for n in names]
 
     assert members(mtd) == members(torch)
 

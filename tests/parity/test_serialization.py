@@ -14,8 +14,7 @@ from tests.parity.compare import mtd, to_numpy, torch
 safetensors = pytest.importorskip("safetensors.torch")
 pytestmark = pytest.mark.parity
 
-NAMES = ["float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64",
-         "bool"]  # fmt: skip
+NAMES = ["float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool"]
 
 
 def values(t: Any) -> dict[str, Any]:
@@ -48,9 +47,7 @@ def test_a_state_dict_opens_in_torch(tmp_path: Path) -> None:
 
 def test_nested_dicts_open_too(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
-    mtd.save(
-        {"model": {"w": mtd.ones(2)}, "optimizer": {"state": {0: {"step": mtd.tensor(1.0)}}}}, path
-    )
+    mtd.save({"model": {"w": mtd.ones(2)}, "optimizer": {"state": {0: {"step": mtd.tensor(1.0)}}}}, path)
     assert set(safetensors.load_file(path)) == {"model.w", "optimizer.state.0.step"}
 
 

@@ -18,9 +18,7 @@ STEPS = 50
 Arrays = list[np.ndarray[Any, Any]]
 
 
-def curve(
-    t: Any, model: Any, optimizer: Any, batches: Any, loss: Callable[..., Any]
-) -> list[float]:
+def curve(t: Any, model: Any, optimizer: Any, batches: Any, loss: Callable[..., Any]) -> list[float]:
     """The loss of every step."""
     found = []
     for x, y in batches:
@@ -39,9 +37,7 @@ def both(
     """Train the two from the weights torch draws, and compare curve and final weights."""
     torch.manual_seed(0)
     theirs, ours = make(torch), make(mtd)
-    ours.load_state_dict(
-        {k: mtd.from_numpy(to_numpy(v).copy()) for k, v in theirs.state_dict().items()}
-    )
+    ours.load_state_dict({k: mtd.from_numpy(to_numpy(v).copy()) for k, v in theirs.state_dict().items()})
     curves = [
         curve(t, model, optimizer(t, model.parameters()), batches, loss)
         for t, model in ((torch, theirs), (mtd, ours))
@@ -50,9 +46,7 @@ def both(
     assert curves[0][-1] < 0.75 * curves[0][0], "the run learned something"
     final = theirs.state_dict()
     for name, value in ours.state_dict().items():
-        np.testing.assert_allclose(
-            to_numpy(value), to_numpy(final[name]), rtol=1e-2, atol=2e-3, err_msg=name
-        )
+        np.testing.assert_allclose(to_numpy(value), to_numpy(final[name]), rtol=1e-2, atol=2e-3, err_msg=name)
 
 
 def digits() -> list[tuple[Any, Any]]:

@@ -35,10 +35,7 @@ SHORT = np.arange(STEPS) >= np.array([[4], [3], [1]])
 def outcome(t: Any, module: Any, call: Callable[..., Any], given: dict[str, Any]) -> Any:
     """Results, gradients of all inputs and parameters, and warnings; or the error."""
     module.zero_grad()
-    tensors = {
-        name: t.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x
-        for name, x in given.items()
-    }
+    tensors = {name: t.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x for name, x in given.items()}
     for x in tensors.values():
         if hasattr(x, "is_floating_point") and x.is_floating_point():
             x.requires_grad_()
@@ -60,9 +57,7 @@ def outcome(t: Any, module: Any, call: Callable[..., Any], given: dict[str, Any]
 
 
 def alike(pair: tuple[Any, Any], call: Callable[..., Any], **given: Any) -> None:
-    theirs, ours = (
-        outcome(t, module, call, given) for t, module in zip((torch, mtd), pair, strict=True)
-    )
+    theirs, ours = (outcome(t, module, call, given) for t, module in zip((torch, mtd), pair, strict=True))
     equal(theirs, ours, rtol=1e-3)
 
 
@@ -74,7 +69,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "batch first": {"batch_first": True},
     "other widths": {"kdim": 5, "vdim": 7},
-}  # fmt: skip
+}
 ATTENTION: dict[str, Any] = {
     "none": None,
     "bools": WIDE,
@@ -160,7 +155,7 @@ SQUARE: dict[str, Any] = {
     "causal with other numbers": hidden(LATER) + np.where(LATER, 0, draw(STEPS, STEPS)).astype("f4"),
     "for each head": draw(BATCH * HEADS, STEPS, STEPS) > 0.5,
     "whole numbers": LATER.astype(np.int64),
-}  # fmt: skip
+}
 
 
 def input_of(options: dict[str, Any], steps: int) -> Any:
@@ -189,9 +184,7 @@ def test_masks_of_encoders_and_decoders(layer: str, mask: str) -> None:
             nn.TransformerEncoderLayer(*size, **options), 2, enable_nested_tensor=False
         )
     )
-    decoders = twins(
-        lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(*size, **options), 2)
-    )
+    decoders = twins(lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(*size, **options), 2))
     for keys in (None, SHORT, hidden(SHORT)):
         for causal in (None, False, True):
             given = {"x": x, "mask": SQUARE[mask], "keys": keys, "causal": causal}
@@ -224,9 +217,7 @@ def test_masks_of_the_transformer(layer: str) -> None:
 def test_transformers_without_a_batch() -> None:
     size: Any = (WIDTH, HEADS, 8, 0.0)
     encoders = twins(
-        lambda nn: nn.TransformerEncoder(
-            nn.TransformerEncoderLayer(*size), 1, enable_nested_tensor=False
-        )
+        lambda nn: nn.TransformerEncoder(nn.TransformerEncoderLayer(*size), 1, enable_nested_tensor=False)
     )
     decoders = twins(lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(*size), 1))
     x, memory = draw(STEPS, WIDTH), draw(SOURCES, WIDTH)

@@ -84,16 +84,11 @@ def run(t: Any, steps: list[Step], with_grad: bool = True) -> Any:
     return log, base.grad, other.grad, pool
 
 
-names = st.sampled_from(
-    [*VIEWS, *WRITES, *FRESH, *WRITES, *(f"quietly {n}" for n in (*VIEWS, *WRITES))]
-)
-programs = st.lists(
-    st.tuples(names, st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=8
-)
+names = st.sampled_from([*VIEWS, *WRITES, *FRESH, *WRITES, *(f"quietly {n}" for n in (*VIEWS, *WRITES))])
+programs = st.lists(st.tuples(names, st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=8)
 
 
-REFUSED = ("a leaf Variable", "a view of a leaf Variable", "A view was created in no_grad",
-           "is a view and")  # fmt: skip
+REFUSED = ("a leaf Variable", "a view of a leaf Variable", "A view was created in no_grad", "is a view and")
 OVERLAP = "refer to a single memory location"  # torch refuses; numpy computes it rightly
 EXPANDED = "refers to a single memory location"  # torch lets one number be written there
 

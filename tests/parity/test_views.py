@@ -36,7 +36,7 @@ x.split(1) ; x.split(2, 1) ; x.split(3, -1) ; x.split(0) ; x.split(-1) ; x.split
 x.chunk(2) ; x.chunk(3, 1) ; x.chunk(5) ; x.chunk(0) ; t.chunk(x, 2, -1) ; x.chunk(2, dim=1)
 x.tensor_split(2) ; x.tensor_split(4, -1) ; x.tensor_split((1,), 1) ; x.tensor_split((1, 5), 0) ; x.tensor_split(0) ; t.tensor_split(x, 3) ; x.tensor_split((-1,)) ; x.tensor_split(t.tensor([1, 2]))
 x.unbind() ; x.unbind(1) ; x.unbind(-1) ; x.unbind(4) ; t.unbind(x, dim=0) ; list(x) ; [*x[0]]
-"""  # fmt: skip
+"""
 TABLE = [e.strip() for line in EXPRESSIONS.strip().splitlines() for e in line.split(" ; ")]
 
 
@@ -118,9 +118,7 @@ def lay_out(x: Any, steps: list[tuple[str, Any]]) -> Any:
         elif kind == "expand":
             x = x.expand(argument, *x.shape)
         else:
-            part = (
-                slice(None, None, 2) if kind == "step" else slice(0, max(x.shape[argument] - 1, 0))
-            )
+            part = slice(None, None, 2) if kind == "step" else slice(0, max(x.shape[argument] - 1, 0))
             x = x[(slice(None),) * argument + (part,)]
     return x
 
@@ -152,9 +150,7 @@ def test_axes_of_any_array(x: Any, a: int, b: int) -> None:
         lambda t, x: x.chunk(2, a),
         lambda t, x: x.T,
         lambda t, x: (
-            [s for n, s in zip(x.shape, x.clone().stride(), strict=True) if n > 1]
-            if x.numel()
-            else 0
+            [s for n, s in zip(x.shape, x.clone().stride(), strict=True) if n > 1] if x.numel() else 0
         ),
         lambda t, x: (x * 2).contiguous(),
     ):
@@ -173,7 +169,7 @@ def test_broadcast_shapes() -> None:
         same(lambda t, s=given_shapes: t.broadcast_shapes(*s))
 
 
-DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]  # fmt: skip
+DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
 
 
 @pytest.mark.parametrize("source", DTYPES)
@@ -195,7 +191,7 @@ def test_the_same_bytes_as_another_dtype(source: str) -> None:
 def test_writes_are_seen_through_every_view() -> None:
     def write(t: Any, x: Any) -> Any:
         y = x * 1
-        views = [y.view(-1), y.transpose(0, 1), y[1], y.split(1, 1)[0], y.detach(), y.data]  # fmt: skip
+        views = [y.view(-1), y.transpose(0, 1), y[1], y.split(1, 1)[0], y.detach(), y.data]
         y.detach()[1, 0] = 100
         return [v.detach().clone() for v in views], [v._version for v in views]
 

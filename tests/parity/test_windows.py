@@ -79,10 +79,7 @@ def transposed(d: Draw, dims: int) -> None:
 
 def largest(d: Draw, dims: int) -> None:
     x = d.array(*d.lead, 2, *d.size)
-    if any(
-        (k - 1) * e - p >= n
-        for k, e, p, n in zip(d.kernel, d.dilation, d.padding, d.size, strict=True)
-    ):
+    if any((k - 1) * e - p >= n for k, e, p, n in zip(d.kernel, d.dilation, d.padding, d.size, strict=True)):
         return  # a window that sees nothing: torch names an index outside of the image
     ceil = d.random.random() < 0.4
     options = (d.kernel, d.stride, d.padding, d.dilation, ceil)

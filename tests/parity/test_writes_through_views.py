@@ -46,7 +46,7 @@ e = t.zeros(2, 3, dtype=t.int64); e[0] = a[0]; a = a + e
 x[0] = 1
 x.view(-1)[0] = 1
 x[0].add_(1)
-"""  # fmt: skip
+"""
 
 
 @pytest.mark.parametrize("program", [p for p in PROGRAMS.strip().splitlines() if p])

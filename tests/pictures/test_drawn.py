@@ -114,9 +114,7 @@ def test_colours_can_be_told_apart() -> None:
     found = colours_of(names)
     assert len({found[name] for name in names[:8]}) == 8 and found["op8"] == found["op0"]
     # Okabe and Ito's colours differ in lightness too: no two have the same grey.
-    greys = [
-        sum(w * int(c.hex[i : i + 2], 16) for w, i in ((3, 1), (6, 3), (1, 5))) for c in PALETTE
-    ]
+    greys = [sum(w * int(c.hex[i : i + 2], 16) for w, i in ((3, 1), (6, 3), (1, 5))) for c in PALETTE]
     assert len(set(greys)) == 8
 
 
@@ -136,9 +134,7 @@ def test_a_trace_has_spans_flows_and_counters(tmp_path: Path) -> None:
             assert event["ts"] >= begun[event["id"]]["ts"] and event["bp"] == "e"
     carried = [e["args"]["bytes"] for e in events if e["name"] == "bytes on their way"]
     assert max(carried) > 0 and carried[-1] == 0 and min(carried) >= 0
-    assert found["otherData"] == {
-        "title": "run.mtd", "cap": 200_000, "events": len(events), "left out": 0
-    }  # fmt: skip
+    assert found["otherData"] == {"title": "run.mtd", "cap": 200_000, "events": len(events), "left out": 0}
 
 
 def test_a_trace_is_capped_and_says_so() -> None:

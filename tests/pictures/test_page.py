@@ -41,14 +41,10 @@ def data_of(text: str) -> Any:
 def test_nothing_is_loaded_and_everything_is_there(tmp_path: Path) -> None:
     run = recorded(tmp_path / "run.mtd", everything, 4)
     text = page_of(run.scene(), run, None)
-    assert not re.search(
-        r"""(src|href)=|@import|url\((?!#)|fetch\(|XMLHttp|WebSocket|eval\(""", text
-    )
+    assert not re.search(r"""(src|href)=|@import|url\((?!#)|fetch\(|XMLHttp|WebSocket|eval\(""", text)
     assert "default-src 'none'" in text
     (only,) = data_of(text)["runs"]
-    assert len(only["arrows"]) == len(run.messages) and only["lanes"] == [
-        f"rank {r}" for r in range(4)
-    ]
+    assert len(only["arrows"]) == len(run.messages) and only["lanes"] == [f"rank {r}" for r in range(4)]
     assert len(only["moments"]) == len([e for e in run.events if e.what != "wait"])
     script = text.rsplit("<script>", 1)[1]
     assert len(script) < 20_000
@@ -149,9 +145,7 @@ press(" "); note("plays", document.getElementById("play").title); press(" ");
 """, tmp_path)  # fmt: skip
     assert (said["arrows"], said["spans"]) == (len(run.messages), len(run.scene().spans))
     assert "in all" in said["first"] and said["step 1"] == said["and back"]
-    assert re.match(
-        r"1 of \d+ 0 ps: rank \d begins all_reduce #0 .* at programs.py:\d+$", said["step 1"]
-    )
+    assert re.match(r"1 of \d+ 0 ps: rank \d begins all_reduce #0 .* at programs.py:\d+$", said["step 1"])
     assert said["faded"] == len(run.messages) and said["ten on"] == "11 "
     total, of = said["last"].split()[:3:2]
     assert total == of and said["all there"] == 0

@@ -162,9 +162,7 @@ def test_the_player_forks_and_comes_back(tmp_path: Path) -> None:
         return journal.read(tmp_path / "other.mtd").scene()
 
     walk = Player(run.scene(), fork)
-    walk.step = next(
-        n for n, m in enumerate(walk.scene.moments) if "receives 4 bytes from rank 2" in m.text
-    )
+    walk.step = next(n for n, m in enumerate(walk.scene.moments) if "receives 4 bytes from rank 2" in m.text)
     before = walk.scene
     walk.press("f")
     assert walk.scene is not before and "u goes back" in walk.frame().plain()

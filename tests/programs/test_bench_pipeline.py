@@ -15,9 +15,7 @@ from mtd.cli.bench import rpc_pipeline as bench
 def test_a_row_of_a_tiny_run(beside_torch: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if beside_torch:
         pytest.importorskip("torch")
-    monkeypatch.setattr(
-        bench, "FLAGS", ("--batch_size", "4", "--image", "32", "--num_batches", "1")
-    )
+    monkeypatch.setattr(bench, "FLAGS", ("--batch_size", "4", "--image", "32", "--num_batches", "1"))
     monkeypatch.setattr(bench, "SPLITS", (2,))
     table = Table()
     for heading in ("call", "time", *(("torch", "ratio", "goal") if beside_torch else ())):
@@ -26,9 +24,7 @@ def test_a_row_of_a_tiny_run(beside_torch: bool, monkeypatch: pytest.MonkeyPatch
     assert table.row_count == 1
 
 
-def test_an_installed_package_has_no_programs(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_installed_package_has_no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(bench, "ROOT", tmp_path)
     with pytest.raises(SystemExit, match="Clone the repository"):
         bench.programs()

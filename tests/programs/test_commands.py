@@ -17,10 +17,9 @@ COMMANDS = {
     "push_pull_server.py --mode async --steps 5 --world_size 5": "async: ",
     "ddp_checkpoint.py --world_size 3 --steps 2": "step 2 loss .* (loaded)",
     "hand_averaged_sgd.py --epochs 1 --train_size 240": "epoch 0 loss",
-    "pipeline_resnet50.py --num_split 1 2 --batch_size 4 --image 64 --num_batches 1":
-        "number of splits   execution time   idle",
+    "pipeline_resnet50.py --num_split 1 2 --batch_size 4 --image 64 --num_batches 1": "number of splits   execution time   idle",
     "fsdp_mnist.py --train_size 64 --test_size 32": "rank 1 keeps 74709 of 149418 parameters",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("line", COMMANDS)

@@ -162,8 +162,7 @@ def test_ranks_together_are_one_rank(size: int) -> None:
 
 def test_a_graph_in_shares_is_the_whole_graph() -> None:
     alone, two, many = (
-        playing.simulated("gcn", f"--world_size {size} --steps 12").results[0]
-        for size in (1, 2, 17)
+        playing.simulated("gcn", f"--world_size {size} --steps 12").results[0] for size in (1, 2, 17)
     )
     np.testing.assert_allclose(two, alone, rtol=1e-4)
     np.testing.assert_allclose(many, alone, rtol=1e-4)
@@ -241,9 +240,7 @@ def test_ranks_of_diloco_have_equal_weights_after_they_talked() -> None:
     assert ways[0] == ways[1] == ways[2] != ways[3] == ways[4] == ways[5]
 
 
-def test_a_full_state_may_be_offloaded_on_the_cpu(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_full_state_may_be_offloaded_on_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program: Any = importlib.import_module("fsdp_mnist")
     config = program.FullStateDictConfig
     monkeypatch.setattr(

@@ -64,9 +64,7 @@ def put_ours_in_gloos_place() -> None:
     from minitorch_dist.pytorch.process_group import MtdProcessGroup
 
     class Meta(type(MtdProcessGroup)):  # type: ignore[misc]
-        def __call__(
-            cls, store: Any, rank: int, size: int, timeout: Any = c10d.default_pg_timeout
-        ) -> Any:
+        def __call__(cls, store: Any, rank: int, size: int, timeout: Any = c10d.default_pg_timeout) -> Any:
             group = create(Asked(store, rank, size, timeout), None)
             group.options = type("Options", (), {})()
             return group
@@ -132,9 +130,7 @@ class Results(unittest.TestResult):
 
     def addFailure(self, test: Any, error: Any) -> None:
         text = str(error[1])
-        raised = re.findall(
-            r"^[\w.]*(?:Error|Mismatch|Lost|Failed|Timeout)\b.*", text, re.MULTILINE
-        )
+        raised = re.findall(r"^[\w.]*(?:Error|Mismatch|Lost|Failed|Timeout)\b.*", text, re.MULTILINE)
         self.details[test._testMethodName] = text
         self._say(test, "failed", (raised or text.strip().splitlines() or [""])[0][:300])
 

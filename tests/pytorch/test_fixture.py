@@ -32,16 +32,10 @@ def test_a_function_may_make_its_group_itself(ranks: Any) -> None:
     assert ranks(3, group=False).run(own) == [3] * 3
 
 
-@settings(
-    max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(size=strategies.sampled_from([2, 3, 5]), seed=strategies.integers(0, 99))
-def test_ddp_gives_what_one_rank_gives_also_when_messages_are_lost(
-    ranks: Any, size: int, seed: int
-) -> None:
-    ranks(size, faults=["drop=0.2"], seed=seed).same_as_one(
-        programs.train_ddp, rtol=1e-5, atol=1e-7
-    )
+def test_ddp_gives_what_one_rank_gives_also_when_messages_are_lost(ranks: Any, size: int, seed: int) -> None:
+    ranks(size, faults=["drop=0.2"], seed=seed).same_as_one(programs.train_ddp, rtol=1e-5, atol=1e-7)
 
 
 def test_what_differs_from_one_rank_is_told(ranks: Any) -> None:

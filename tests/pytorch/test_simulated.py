@@ -82,9 +82,7 @@ def _tensor_parallel() -> float:
 @pytest.mark.parametrize("size", [1, 2, 8])
 def test_tensor_parallelism_gives_the_loss_of_one_rank(size: int) -> None:
     alone = float(programs.model()(programs.data(0, 1, 0)).square().mean().detach())
-    assert sim.run(_tensor_parallel, size, net=NET).results == pytest.approx(
-        [alone] * size, rel=1e-5
-    )
+    assert sim.run(_tensor_parallel, size, net=NET).results == pytest.approx([alone] * size, rel=1e-5)
 
 
 def _pipeline(kind: str) -> float:
@@ -95,14 +93,10 @@ def _pipeline(kind: str) -> float:
     torch.manual_seed(rank)
     part = nn.Sequential(nn.Linear(8, 8), nn.Tanh())
     stage = pipelining.PipelineStage(part, rank, size, torch.device("cpu"))
-    schedule = getattr(pipelining, kind)(
-        stage, 4, loss_fn=lambda out, goal: (out - goal).square().mean()
-    )
+    schedule = getattr(pipelining, kind)(stage, 4, loss_fn=lambda out, goal: (out - goal).square().mean())
     losses: list[torch.Tensor] = []
     given = [torch.ones(16, 8)] if rank == 0 else []
-    schedule.step(
-        *given, **({"target": torch.zeros(16, 8), "losses": losses} if rank == size - 1 else {})
-    )
+    schedule.step(*given, **({"target": torch.zeros(16, 8), "losses": losses} if rank == size - 1 else {}))
     return float(torch.stack(losses).mean().detach()) if losses else 0.0
 
 
@@ -248,9 +242,7 @@ def _several_gpus() -> list[Any]:
     net = programs.model().to(rank)
     wrapped = nn.parallel.DistributedDataParallel(net, device_ids=[rank])
     whole = torch.zeros(2, device="cuda") + torch.ones(2).to(f"cuda:{rank}") + torch.ones(2).cuda()
-    wrapped(
-        programs.data(rank, dist.get_world_size(), 0).to(rank, non_blocking=True)
-    ).sum().backward()
+    wrapped(programs.data(rank, dist.get_world_size(), 0).to(rank, non_blocking=True)).sum().backward()
     torch.cuda.synchronize()
     return [
         torch.cuda.current_device(),

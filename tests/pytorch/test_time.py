@@ -28,9 +28,7 @@ def _product(rows: int, terms: int, columns: int) -> None:
 def test_a_product_takes_what_the_device_says(sizes: tuple[int, int, int], shapes: bool) -> None:
     rows, terms, columns = sizes
     nbytes = 4 * (rows * terms + terms * columns + rows * columns)
-    wanted = DEVICE.time(
-        nbytes, "float32", [Product(2 * rows * terms * columns, (rows, columns, terms))]
-    )
+    wanted = DEVICE.time(nbytes, "float32", [Product(2 * rows * terms * columns, (rows, columns, terms))])
     report = sim.run(partial(_product, *sizes), 1, net=NET, device=DEVICE, shapes=shapes)
     used = report.ranks[0].device
     assert used is not None and used.operations["mm"] == (1, wanted)
@@ -59,9 +57,7 @@ def _fsdp() -> float:
     from torch.distributed.fsdp import fully_shard
 
     dist.init_process_group("nccl")
-    net = nn.Sequential(
-        nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 8)
-    )  # rows that all ranks share evenly
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 8))  # rows that all ranks share evenly
     fully_shard(net, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
     words: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(words, dist.get_rank())

@@ -101,11 +101,7 @@ def test_the_page_has_the_road_of_two_ranks_up_to_a_loop_of_waiting(name: str) -
     text = pages.PAGE.read_text("utf-8")
     for title, road in roads_of(name).items():
         part = text.partition(f"## {TRIPS[name].title}\n")[2].partition("\n## ")[0]
-        part = (
-            part.partition(f"### {title}\n")[2].partition("\n### ")[0]
-            if f"### {title}" in part
-            else part
-        )
+        part = part.partition(f"### {title}\n")[2].partition("\n### ")[0] if f"### {title}" in part else part
         told = {path for path, _, _ in ROW.findall(part)}
         assert told, title
         assert len(told ^ {*road.files}) <= OF_CHANCE, (title, told ^ {*road.files})

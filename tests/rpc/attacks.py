@@ -137,9 +137,7 @@ FUNCTIONS = (
 MODULES = [name for name in registry._open if "modules" in name or ".optim." in name]
 
 names = st.one_of(
-    st.sampled_from(
-        ["tests.rpc.attacks:Shelf", "tests.rpc.attacks:same", "tests.rpc.attacks:fail"]
-    ),
+    st.sampled_from(["tests.rpc.attacks:Shelf", "tests.rpc.attacks:same", "tests.rpc.attacks:fail"]),
     st.sampled_from(["tests.rpc.attacks:Shelf.plain", "tests.rpc.attacks:Shelf.of_class"]),
     st.sampled_from(sorted(registry._open)),
     st.sampled_from(FUNCTIONS),

@@ -185,9 +185,7 @@ class FaultyTransport(WrappedTransport):
         """The question of the inner transport before it waits. It does not know of our own deliveries, nor of
         messages that have been kept meanwhile.
         """
-        return lambda: (
-            self._deliveries != seen or self._keepings != kept or (done is not None and done())
-        )
+        return lambda: self._deliveries != seen or self._keepings != kept or (done is not None and done())
 
     def _hand_out(self) -> float | None:
         """Deliver what is due; seconds until the next is, if any."""

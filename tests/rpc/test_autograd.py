@@ -63,9 +63,7 @@ def test_a_product_on_another_worker(transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", worlds.THREADS)
-@pytest.mark.parametrize(
-    "way", [("w1",), ("w1", "w2"), ("w1", "w0", "w1"), ("w0",), ("w2", "w2", "w1")]
-)
+@pytest.mark.parametrize("way", [("w1",), ("w1", "w2"), ("w1", "w0", "w1"), ("w0",), ("w2", "w2", "w1")])
 def test_long_ways(way: tuple[str, ...], transport: str) -> None:
     def program(rank: int) -> None:
         if rank == 0:
@@ -208,9 +206,7 @@ def test_a_remote_layer(transport: str) -> None:
         with autograd.context() as context_id:
             y = layer.rpc_sync().forward(x)
             autograd.backward(context_id, [(y**2).sum()])
-            assert mtd.equal(
-                rpc.rpc_sync("w1", gradient_of, (layer, context_id)), twin.linear.weight.grad
-            )
+            assert mtd.equal(rpc.rpc_sync("w1", gradient_of, (layer, context_id)), twin.linear.weight.grad)
 
     run(program, 2, transport)
 

@@ -125,9 +125,7 @@ def test_what_cannot_be_sent_is_named_at_the_caller() -> None:
             rpc.rpc_sync("w1", add, (1,), {"b": (i for i in ())})
         with pytest.raises(codec.Unsendable, match="use a module-level function"):
             rpc.rpc_async("w1", lambda: 0)
-        with pytest.raises(
-            codec.Unsendable, match=r"result of give_lock on 'w1'\['a'\]\[1\]: a _th"
-        ):
+        with pytest.raises(codec.Unsendable, match=r"result of give_lock on 'w1'\['a'\]\[1\]: a _th"):
             rpc.rpc_sync("w1", give_lock)
         assert rpc.rpc_sync("w1", add, (1, 1)) == 2
 
@@ -144,9 +142,7 @@ def test_wrong_names_and_arguments() -> None:
     def program(rank: int) -> None:
         with pytest.raises(RuntimeError, match=r"could not find destination nobody.*0 w0, 1 w1"):
             rpc.rpc_sync("nobody", add, (1, 1))
-        with pytest.raises(
-            RuntimeError, match="could not find destination 7; the workers are 0 w0"
-        ):
+        with pytest.raises(RuntimeError, match="could not find destination 7; the workers are 0 w0"):
             rpc.rpc_sync(7, add, (1, 1))
         with pytest.raises(ValueError, match="Cannot get WorkerInfo from"):
             rpc.rpc_sync(1.0, add, (1, 1))  # type: ignore[arg-type]
@@ -289,9 +285,7 @@ def test_a_call_that_takes_too_long() -> None:
 
     def program(rank: int) -> None:
         if rank == 0:
-            with pytest.raises(
-                rpc.RpcTimeout, match=r"set timeout \(100 ms\).* may have run"
-            ) as caught:
+            with pytest.raises(rpc.RpcTimeout, match=r"set timeout \(100 ms\).* may have run") as caught:
                 rpc.rpc_sync("w1", wait_for_go, timeout=0.1)
             assert caught.value.may_have_run and isinstance(caught.value, RuntimeError)
             later = rpc.rpc_async("w1", wait_for_go, timeout=timedelta(milliseconds=50))
@@ -344,9 +338,7 @@ def test_shutdown_waits_for_all_work_everywhere(transport: str) -> None:
 
     def program(rank: int) -> None:
         if rank == 0:
-            rpc.rpc_async("w1", relay, (6,)).add_done_callback(
-                lambda future: seen.append(future.value())
-            )
+            rpc.rpc_async("w1", relay, (6,)).add_done_callback(lambda future: seen.append(future.value()))
 
     run(program, 3, transport, threads=1)
     assert seen == [0]

@@ -79,9 +79,7 @@ def together(goes_back: bool, how: dict[str, Any]) -> Any:
     rank, size = world.current().rank, world.current().world_size
     group = dist.new_group(list(range(size - 1)))
     options = rpc.TensorPipeRpcBackendOptions(num_worker_threads=1)
-    rpc.init_rpc(
-        f"trainer{rank}" if rank < size - 1 else "ps", rpc_backend_options=options
-    )  # fmt: skip
+    rpc.init_rpc(f"trainer{rank}" if rank < size - 1 else "ps", rpc_backend_options=options)
     found = None
     if rank < size - 1:
         front = rpc.remote("ps", _make, (WIDTH, 1))
@@ -97,9 +95,7 @@ def together(goes_back: bool, how: dict[str, Any]) -> Any:
                 y = back.rpc_sync().forward(y) if goes_back else y
                 autograd.backward(context_id, [(y**2).sum()])
                 grads = autograd.get_gradients(context_id)
-                found.append(
-                    [grads[p].array.copy() if p in grads else None for p in model.parameters()]
-                )
+                found.append([grads[p].array.copy() if p in grads else None for p in model.parameters()])
                 assert step or all(p.grad is None for p in model.parameters())
                 optimizer.step(context_id)
         dist.barrier(group=group)
@@ -124,13 +120,9 @@ def _make(outputs: int, seed: int) -> nn.Module:
     ],
     ids=["plain", "buckets", "unused", "views"],
 )
-def test_gradients_are_averaged(
-    transport: str, goes_back: bool, trainers: int, how: dict[str, Any]
-) -> None:
+def test_gradients_are_averaged(transport: str, goes_back: bool, trainers: int, how: dict[str, Any]) -> None:
     expected = alone(trainers, goes_back, "find_unused_parameters" in how)
-    *found, _ = mtd.launch(
-        together, trainers + 1, transport, args=(goes_back, how), timeout=100
-    )  # fmt: skip
+    *found, _ = mtd.launch(together, trainers + 1, transport, args=(goes_back, how), timeout=100)
     for of_one in found:
         for step, grads in enumerate(of_one):
             for n, (grad, average) in enumerate(zip(grads, expected[step], strict=True)):

@@ -56,8 +56,7 @@ def fast() -> list[str]:
     rpc.init_rpc(f"worker{rank}", rank=rank, world_size=size)
     to = f"worker{(rank + 1) % size}"
     found = [
-        told(lambda call=call: rpc.rpc_sync(to, call[0], args=call[1], kwargs=call[2]))
-        for call in CALLS
+        told(lambda call=call: rpc.rpc_sync(to, call[0], args=call[1], kwargs=call[2])) for call in CALLS
     ]
     rpc.shutdown()
     return found

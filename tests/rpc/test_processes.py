@@ -22,9 +22,7 @@ pytestmark = pytest.mark.slow
 
 def everything() -> int:
     rank = world.current().rank
-    rpc.init_rpc(
-        f"w{rank}", rpc_backend_options=rpc.TensorPipeRpcBackendOptions(num_worker_threads=1)
-    )
+    rpc.init_rpc(f"w{rank}", rpc_backend_options=rpc.TensorPipeRpcBackendOptions(num_worker_threads=1))
     assert worlds.fibonacci(6) == 8
     x = mtd.randn(400, 400, requires_grad=True)
     with autograd.context() as context_id:

@@ -120,9 +120,7 @@ def test_what_a_reference_can_do(transport: str) -> None:
         assert rref._get_type() is Counter
         assert rref.remote().make(5).rpc_sync().add() == 6
         assert repr(rref).startswith("UserRRef(RRefId = GloballyUniqueId(created_on=0, local_id=")
-        with pytest.raises(
-            RuntimeError, match=r"can't call localValue\(\) on user WorkerInfo\(id=0"
-        ):
+        with pytest.raises(RuntimeError, match=r"can't call localValue\(\) on user WorkerInfo\(id=0"):
             rref.local_value()
         with pytest.raises(AttributeError, match="type object 'Counter' has no attribute 'tool'"):
             rref.rpc_sync().tool()
@@ -277,9 +275,7 @@ def test_shutdown_frees_what_is_still_held(caplog: pytest.LogCaptureFixture) -> 
 
 
 @pytest.mark.parametrize("address", worlds.THREADS)
-def test_what_is_never_given_back_is_reported(
-    address: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_is_never_given_back_is_reported(address: str, caplog: pytest.LogCaptureFixture) -> None:
     """A worker that forgets to give back: the owner says what it still holds for whom, and who made it."""
     held: list[Any] = []
 
@@ -319,13 +315,9 @@ def test_a_future_is_not_sent_and_says_why() -> None:
     def program(rank: int) -> None:
         if rank:
             return
-        with pytest.raises(
-            Exception, match=r"args\[0\]: a Future cannot be sent: its value arrives"
-        ):
+        with pytest.raises(Exception, match=r"args\[0\]: a Future cannot be sent: its value arrives"):
             rpc.rpc_sync("w1", give_back, (future(),))
-        with pytest.raises(
-            Exception, match="the result of future on 'w1': a Future cannot be sent"
-        ):
+        with pytest.raises(Exception, match="the result of future on 'w1': a Future cannot be sent"):
             rpc.rpc_sync("w1", future)
 
     run(program, 2)

@@ -165,9 +165,7 @@ def test_a_hostile_peer_runs_nothing() -> None:
 
 def test_that_a_hostile_peer_would_be_found() -> None:
     done = attacked("500", "--any-method")
-    assert done.returncode == 1 and "AssertionError" in done.stderr, (
-        done.stdout + done.stderr[-3000:]
-    )
+    assert done.returncode == 1 and "AssertionError" in done.stderr, done.stdout + done.stderr[-3000:]
 
 
 def test_with_pickle_any_method_may_be_called(monkeypatch: pytest.MonkeyPatch) -> None:

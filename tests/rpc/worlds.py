@@ -51,9 +51,7 @@ def there_and_back(depth: int) -> int:
     """As deep as asked for, between two workers."""
     if depth == 0:
         return 0
-    return 1 + int(
-        rpc.rpc_sync((me() + 1) % len(rpc._get_worker_infos()), there_and_back, (depth - 1,))
-    )
+    return 1 + int(rpc.rpc_sync((me() + 1) % len(rpc._get_worker_infos()), there_and_back, (depth - 1,)))
 
 
 @rpc.functions.async_execution
@@ -92,9 +90,7 @@ def run(
 
     def worker() -> Any:
         rank = world.current().rank
-        options = rpc.TensorPipeRpcBackendOptions(
-            num_worker_threads=threads, rpc_timeout=timeout, **more
-        )
+        options = rpc.TensorPipeRpcBackendOptions(num_worker_threads=threads, rpc_timeout=timeout, **more)
         rpc.init_rpc(f"w{rank}", rpc_backend_options=options)
         result = program(rank)
         shut()

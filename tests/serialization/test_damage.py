@@ -88,7 +88,7 @@ def refuse(content: bytes, says: str, tmp_path: Any) -> None:
         (pack({"__metadata__": {"complex128": '["y"]'}, "x": F32}, bytes(8)), "no entry 'y'"),
         (pack({"x": {**F32, "dtype": "U64", "shape": [1]}}, bytes(8)), "no tensors of that type"),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_container(content: bytes, says: str, tmp_path: Any) -> None:
     refuse(content, says, tmp_path)
 
@@ -151,7 +151,7 @@ WINDOW = {"in": "x", "dtype": "float32", "shape": [1], "strides": [4], "offset":
         ([{"in": "x"}], ["set", [["dict", []]]]),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_damaged_description(about: Any, tree: Any, tmp_path: Any) -> None:
     refuse(ours(about, tree), "damaged", tmp_path)
 
@@ -217,11 +217,7 @@ def test_truncated_anywhere(length: int) -> None:
 
 
 @settings(max_examples=300)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, len(SAMPLE) - 1), st.binary(max_size=4)), min_size=1, max_size=4
-    )
-)
+@given(st.lists(st.tuples(st.integers(0, len(SAMPLE) - 1), st.binary(max_size=4)), min_size=1, max_size=4))
 def test_mutated_bytes(changes: list[tuple[int, bytes]]) -> None:
     content = SAMPLE
     for place, replacement in changes:

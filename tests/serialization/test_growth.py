@@ -59,7 +59,7 @@ FILES: dict[str, Callable[[int], bytes]] = {
     "digits": lambda n: ours([], ["int", "0x" + "f" * n]),
     "digits of a float": lambda n: pack(b'{"x": 0.' + b"1" * n + b"}"),
     "brackets": lambda n: pack(b"[" * n),
-}  # fmt: skip
+}
 
 
 def steps_of(act: Callable[[], Any]) -> int:

@@ -70,9 +70,7 @@ def test_a_file_that_shrinks_while_it_is_read(
         mtd.load(path)
 
 
-@pytest.mark.parametrize(
-    "kind", [k for k in odd_files.KINDS if k not in ("link", "outside", "dangling")]
-)
+@pytest.mark.parametrize("kind", [k for k in odd_files.KINDS if k not in ("link", "outside", "dangling")])
 def test_save_replaces_nothing_but_a_file(kind: str, folder: Path) -> None:
     """A link is followed, as the caller has named it."""
     odd_files.put(kind, folder / "it")

@@ -183,9 +183,7 @@ def test_views_come_back_as_views() -> None:
     pointers = {v.untyped_storage().data_ptr() for k, v in loaded.items() if k != "none"}
     assert len(pointers) == 1
     for name, view in obj.items():
-        assert alike(loaded[name], view) and (
-            loaded[name].stride() == view.stride() or not view.numel()
-        )
+        assert alike(loaded[name], view) and (loaded[name].stride() == view.stride() or not view.numel())
     loaded["base"][1, 3] = 100
     loaded["base"][3, 5] = 200
     assert loaded["row"][3] == loaded["t"][3, 1] == loaded["corner"][1, 0] == 100
@@ -381,9 +379,7 @@ def test_map_location() -> None:
 
 def test_loading_enters_the_ledger() -> None:
     with mtd.cuda.simulated(1):
-        loaded = again(
-            {"p": Parameter(mtd.ones(100, device="cuda")), "x": mtd.ones(5, device="cuda")}
-        )
+        loaded = again({"p": Parameter(mtd.ones(100, device="cuda")), "x": mtd.ones(5, device="cuda")})
         assert mtd.cuda.memory_allocated() == 420
         stats = mtd.cuda.memory_stats()
         assert stats["allocated_bytes.parameter.current"] == 400

@@ -33,9 +33,7 @@ class Maker:
         if layout == "stepped" and shape:
             held = (*shape[:-1], shape[-1] * 2)
         has_fractions = kind.is_complex or kind.is_floating_point
-        made = (
-            (mtd.rand(held) * 0.6 + 0.2).to(kind) if has_fractions else mtd.ones(held, dtype=kind)
-        )
+        made = (mtd.rand(held) * 0.6 + 0.2).to(kind) if has_fractions else mtd.ones(held, dtype=kind)
         if layout == "turned":
             return made.permute(*range(len(shape))[::-1])
         return made[..., ::2] if layout == "stepped" and shape else made
@@ -125,7 +123,7 @@ GENERAL: list[Arguments] = [
     lambda m: (m.grad().reshape(-1),),
     lambda m: (m.grad().reshape(-1), m.grad().reshape(-1)),
     lambda m: (m.grad().reshape(m.side, -1), m.grad().reshape(m.side, -1).t()),
-]  # fmt: skip
+]
 FLAT = len(GENERAL) - 3  # from here on
 
 OWN: dict[str, Arguments] = {
@@ -149,7 +147,7 @@ OWN: dict[str, Arguments] = {
     "promote_types": lambda m: (m.form.kind, mtd.int64),
     "randint": lambda m: (0, 3, m.shape),
     "to": lambda m: (m.grad(), mtd.float64),
-}  # fmt: skip
+}
 
 
 def lists_of(name: str) -> list[Arguments]:

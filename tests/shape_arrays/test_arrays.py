@@ -28,9 +28,7 @@ def alike(real: Any, shaped: Any) -> None:
     assert isinstance(shaped, ShapeArray)
     assert (real.shape, real.dtype, real.nbytes) == (shaped.shape, shaped.dtype, shaped.nbytes)
     if real.size:
-        steps = [
-            [s for s, n in zip(x.strides, x.shape, strict=True) if n > 1] for x in (real, shaped)
-        ]
+        steps = [[s for s, n in zip(x.strides, x.shape, strict=True) if n > 1] for x in (real, shaped)]
         assert steps[0] == steps[1]
         assert real.flags.c_contiguous == shaped.flags.c_contiguous
         assert real.flags.writeable == shaped.flags.writeable

@@ -81,9 +81,7 @@ def test_an_operation_gives_what_it_gives_on_numbers(room: str) -> None:
     """And it refuses what it refuses on numbers."""
     accepted, wrong = walked(room)
     assert not wrong, "\n".join(wrong)
-    assert [name for name, numbers in accepted.items() if not numbers] == [], (
-        "calls.py has no arguments"
-    )
+    assert [name for name, numbers in accepted.items() if not numbers] == [], "calls.py has no arguments"
 
 
 @pytest.mark.slow
@@ -135,12 +133,8 @@ def test_a_tensor_takes_a_few_bytes(room: str) -> None:
                 found = without_numbers(call)
                 taken = tracemalloc.get_traced_memory()[1] - before
                 count = 1 if isinstance(found, Exception) else len(found)
-                if (
-                    taken > (1 << 21) + 8 * A_FEW_BYTES * count
-                ):  # views of 2,048 rows, and the graph
-                    greedy.append(
-                        f"{name}, arguments {number}: {taken:,} bytes for {count} tensors"
-                    )
+                if taken > (1 << 21) + 8 * A_FEW_BYTES * count:  # views of 2,048 rows, and the graph
+                    greedy.append(f"{name}, arguments {number}: {taken:,} bytes for {count} tensors")
                 if not isinstance(found, Exception):
                     greedy += [
                         f"{name}: {sys.getsizeof(x.array)} bytes" for x in found
@@ -172,9 +166,7 @@ def test_the_comparison_can_fail() -> None:
 def test_reasons_are_given_once_and_names_exist() -> None:
     names = [name for each in walking.LEFT_OUT.values() for name in each.split()]
     assert len(names) == len(set(names))
-    known = (
-        walking.ASK_FOR_NUMBERS | walking.MAY_ASK | walking.REFUSE_VALUES | walking.FAIL_SOMEWHERE
-    )
+    known = walking.ASK_FOR_NUMBERS | walking.MAY_ASK | walking.REFUSE_VALUES | walking.FAIL_SOMEWHERE
     offered = {name for room in walking.ROOMS.values() for name in dir(room)}
     assert known <= offered and not known & set(names)
 
@@ -210,9 +202,7 @@ FOUND: dict[str, Callable[[], tuple[Any, ...]]] = {
     "a write through a window": lambda: gradient(x := leaf(4, 3), (x * 1)[1:, ::2].zero_()),
     "one of several pieces": lambda: gradient(x := leaf(5, 3), x.split(2)[1] * 1),
     "one of several rows": lambda: gradient(x := leaf(5, 3), x.unbind(1)[1] * 1),
-    "nothing gathered": lambda: gradient(
-        x := leaf(0, 3), x.gather(0, mtd.zeros(0, 3, dtype=mtd.int64))
-    ),
+    "nothing gathered": lambda: gradient(x := leaf(0, 3), x.gather(0, mtd.zeros(0, 3, dtype=mtd.int64))),
     "nothing repeated": lambda: (mtd.repeat_interleave(mtd.zeros(0, dtype=mtd.int64)),),
     "a tensor as a mean": lambda: (mtd.ones(2, 3).normal_(mtd.ones(2, 3)),),
     "a tensor as a diagonal": lambda: (mtd.ones(2, 3).tril(mtd.ones(2, dtype=mtd.int64)),),

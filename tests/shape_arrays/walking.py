@@ -32,7 +32,7 @@ LEFT_OUT: Final = {
         backward register_hook register_post_accumulate_grad_hook retain_grad
     """,
     "it wants an accelerator": "cuda",
-}  # fmt: skip
+}
 
 # The shape of what these return, or a plain Python value, depends on the numbers. Each of them has to ask for them.
 ASK_FOR_NUMBERS: Final = {
@@ -66,12 +66,7 @@ def _public(room: str) -> dict[str, Any]:
     rest, found = left_out(), {}
     for name in dir(ROOMS[room]):
         each = getattr(ROOMS[room], name)
-        if (
-            not name.startswith("_")
-            and name not in rest
-            and callable(each)
-            and not inspect.isclass(each)
-        ):
+        if not name.startswith("_") and name not in rest and callable(each) and not inspect.isclass(each):
             found[name] = each
     return found
 

@@ -62,9 +62,7 @@ class SimulationOutcome(Generic[T]):
         return sum(rank.messages_sent for rank in self.ranks)
 
     def __repr__(self) -> str:
-        return (
-            f"<Outcome of {len(self.ranks)} ranks: {in_words(self.time)}, {self.messages} messages>"
-        )
+        return f"<Outcome of {len(self.ranks)} ranks: {in_words(self.time)}, {self.messages} messages>"
 
 
 def run(
@@ -160,9 +158,7 @@ class Letters:
             if src in self.gone:
                 raise self.gone[src]
             if deadline is not None and deadline.is_over():
-                raise TimeoutError(
-                    f"rank {transport.rank} waited {timeout} s for a message from rank {src}"
-                )
+                raise TimeoutError(f"rank {transport.rank} waited {timeout} s for a message from rank {src}")
             transport.progress(None if deadline is None else deadline.left(), awaited)
         return bytes(letters.popleft())
 

@@ -105,8 +105,6 @@ def test_a_part_stands_around_the_run_and_each_rank() -> None:
         ({"with_": [sim.folded(), sim.shapes(), sim.journal("x")]}, ValueError, "a journal"),
     ],
 )
-def test_what_cannot_attach_is_refused(
-    keywords: dict[str, Any], error: type[Exception], words: str
-) -> None:
+def test_what_cannot_attach_is_refused(keywords: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         sim.run(step, 2, **keywords)

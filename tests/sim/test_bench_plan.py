@@ -77,9 +77,7 @@ def test_a_wrapper_is_found_again_from_the_steps_that_it_makes(way: str) -> None
         model: plan_model.predicted(model, way, 2, WIRE, FAST, bare if model == TINY else truth)
         for model in models
     }
-    plain = {
-        model: plan_model.predicted(model, "plain", 2, FREE_WIRE, FAST, alone) for model in models
-    }
+    plain = {model: plan_model.predicted(model, "plain", 2, FREE_WIRE, FAST, alone) for model in models}
     found = plan_model.fit_wrapper(way, 2, WIRE, FAST, steps, plain)
     assert found.launch == pytest.approx(truth.launch, rel=1e-3)
     assert found.copying == pytest.approx(truth.copying, rel=0.02)

@@ -68,9 +68,7 @@ def some_traffic(number: int, numbers: int) -> None:
 
 @settings(deadline=None, max_examples=12)
 @given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 3), st.integers(0, 300))
-def test_all_engines_count_what_messages_count(
-    size: int, gpus: int, number: int, numbers: int
-) -> None:
+def test_all_engines_count_what_messages_count(size: int, gpus: int, number: int, numbers: int) -> None:
     net = nodes(gpus, size)
 
     def run(**options: Any) -> sim.Report[Any]:

@@ -88,9 +88,7 @@ def test_additions_and_shared_cores_are_in_the_prediction() -> None:
     without = plain.time("all_reduce", "ring", 4, nbytes)
     assert adding.time("all_reduce", "ring", 4, nbytes) == without + 3 * nbytes / 4 * 125
     assert shared.time("all_reduce", "ring", 4, nbytes) == 2 * without
-    assert shared.time("all_reduce", "ring", 2, nbytes) == plain.time(
-        "all_reduce", "ring", 2, nbytes
-    )
+    assert shared.time("all_reduce", "ring", 2, nbytes) == plain.time("all_reduce", "ring", 2, nbytes)
 
 
 def test_a_file_keeps_the_intervals(tmp_path: Path) -> None:
@@ -103,8 +101,6 @@ def test_a_file_keeps_the_intervals(tmp_path: Path) -> None:
         assert one.time == other.time and other.low == pytest.approx(one.low, rel=1e-4)
     calibration.save_network(path, 1000, fitted.per_byte, {})
     assert calibration.load(str(path)) is None
-    calibration.save_network(
-        path, 1000, fitted.per_byte, {"costs": [1], "draws": [["x"]], "scatter": []}
-    )
+    calibration.save_network(path, 1000, fitted.per_byte, {"costs": [1], "draws": [["x"]], "scatter": []})
     with pytest.raises(ValueError, match="holds no measurements"):
         calibration.load(str(path))

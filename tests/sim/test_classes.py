@@ -26,7 +26,7 @@ NETS: dict[str, Topology] = {
 }
 
 
-def step(layout: TrainingLayout, fold: Any, net: Topology, model: ModelSizes = MODEL, **options: Any) -> Any:  # fmt: skip
+def step(layout: TrainingLayout, fold: Any, net: Topology, model: ModelSizes = MODEL, **options: Any) -> Any:
     return sim.run(
         train, layout.ranks, (model, layout), net=net, device=sim.gpu("h100"), memory="80GB",
         shapes=True, fold=fold, **options,

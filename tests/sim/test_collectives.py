@@ -25,9 +25,7 @@ def add_up(algorithm: str | None, count: int) -> list[float]:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 16])
 @pytest.mark.parametrize("algorithm", ["ring", "recursive_doubling", "rabenseifner", "binomial"])
 def test_all_reduce_takes_what_the_bill_says(algorithm: str, size: int) -> None:
-    bill = cost(
-        schedules.BUILT_IN["all_reduce", algorithm], size, 6720, Links(ALPHA, BETA), itemsize=4
-    )
+    bill = cost(schedules.BUILT_IN["all_reduce", algorithm], size, 6720, Links(ALPHA, BETA), itemsize=4)
     report = sim.run(add_up, size, (algorithm, 1680), net=NET)
     assert report.messages == bill.messages
     assert [rank.bytes_sent for rank in report.ranks] == bill.sent.tolist()

@@ -211,9 +211,7 @@ def test_options_behind_the_script_are_the_scripts(
     assert capsys.readouterr().err == ""
 
 
-def test_simgrid_stands_beside_us_only_where_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_simgrid_stands_beside_us_only_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sim, "SYSTEM_PYTHON", str(tmp_path / "none"))
     monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
     assert list(sim.beside(4, 3)) == []

@@ -38,9 +38,7 @@ def times(net: Any, size: int, pairs: list[tuple[int, int]], nbytes: int, engine
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("half", [1, 2, 3, 5, 8])
-def test_messages_that_cross_the_middle_of_a_line_pass_it_one_by_one(
-    half: int, engine: str
-) -> None:
+def test_messages_that_cross_the_middle_of_a_line_pass_it_one_by_one(half: int, engine: str) -> None:
     """Rank i sends to rank i + k over a line of 2k ranks. The link in the middle carries all k, that
     of rank k - 1 first: message i is there after (k - i) m β. With α, a head takes α for each link."""
     m, size = 4000, 2 * half
@@ -137,9 +135,7 @@ def test_engines_and_estimates_agree(net: Any, algorithm: str) -> None:
     assert one.time >= one.bound
 
 
-@pytest.mark.parametrize(
-    "faults", [["duplicate=0.5"], ["drop=0.2"], ["jitter=30us"], ["reorder=0.3"]]
-)
+@pytest.mark.parametrize("faults", [["duplicate=0.5"], ["drop=0.2"], ["jitter=30us"], ["reorder=0.3"]])
 def test_faults_befall_messages_there_as_anywhere(faults: list[str]) -> None:
     def program() -> float:
         x = torch.ones(64) * dist.get_rank()

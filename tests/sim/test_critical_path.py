@@ -54,9 +54,7 @@ def programs(draw: Any) -> tuple[int, int, list[Act]]:
     if not latency:
         kinds += ["all_reduce", "begin", "wait", *ROOTED]
     ranks = st.integers(0, size - 1)
-    act = st.builds(
-        Act, st.sampled_from(kinds), ranks, ranks, st.integers(0, 4).map(lambda n: n * NS)
-    )
+    act = st.builds(Act, st.sampled_from(kinds), ranks, ranks, st.integers(0, 4).map(lambda n: n * NS))
     length = draw(st.integers(0, 40))
     return size, latency, draw(st.lists(act, min_size=length, max_size=length))
 
@@ -327,7 +325,5 @@ def test_two_steps_of_three_buckets(program: Any, page: Path) -> None:
     st.sampled_from(PROGRAMS), st.sampled_from([1, 2, 3, 5, 8]), st.integers(1, 5),
     st.integers(1, 8), st.sampled_from(NETS),
 )  # fmt: skip
-def test_training_has_a_page(
-    page: Path, program: Any, size: int, steps: int, buckets: int, net: Any
-) -> None:
+def test_training_has_a_page(page: Path, program: Any, size: int, steps: int, buckets: int, net: Any) -> None:
     check_page(program, size, steps, buckets, net, page)

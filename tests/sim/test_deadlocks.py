@@ -31,10 +31,7 @@ def test_whom_in_what_where_what_was_sent_last_and_the_circle() -> None:
         sim.run(crossed, 3)
     said, line = str(caught.value), crossed.__code__.co_firstlineno
     recv = "recv (float32[8]) at test_deadlocks.py"
-    assert (
-        f"rank 0 waits for rank 1 in {recv}:{line + 6} of group 'default_pg'; its last message"
-        in said
-    )
+    assert f"rank 0 waits for rank 1 in {recv}:{line + 6} of group 'default_pg'; its last message" in said
     assert f"rank 1 waits for rank 0 in {recv}:{line + 10} of group 'default_pg'" in said
     assert "in all_reduce #1, step " in said and "rank 2 is finished, since" in said
     assert "In a circle each rank waits for the next: 0 → 1 → 0." in said and "op #" not in said
@@ -51,9 +48,7 @@ def test_a_step_of_a_collective_is_named() -> None:
     with pytest.raises(sim.Deadlock) as caught:
         sim.run(program, 2)
     said = str(caught.value)
-    assert (
-        "rank 0 waits for rank 1 in all_reduce #0 (float32[8], SUM) at test_deadlocks.py:" in said
-    )
+    assert "rank 0 waits for rank 1 in all_reduce #0 (float32[8], SUM) at test_deadlocks.py:" in said
     assert "of group 'pair', step " in said and "of group 'default_pg', step " in said
     assert "op #0 of group 'pair' is {all_reduce (float32[8], SUM): 0; missing: 1}" in said
     assert "op #1 of group 'default_pg' is {barrier: 1; missing: 0}" in said

@@ -183,9 +183,7 @@ def test_a_generator_that_was_seeded_goes_on_in_each_rank() -> None:
         assert sim.run(drawn, 3, seed=1).results == [expected] * 3
         torch.seed()
         first, again, other = (sim.run(drawn, 3, seed=seed).results for seed in (1, 1, 2))
-        assert (
-            first == again and len({x for run in (first, other) for two in run for x in two}) == 12
-        )
+        assert first == again and len({x for run in (first, other) for two in run for x in two}) == 12
         assert sim.run(drawn, 3, seed=1).results == first
     finally:
         torch.random.set_rng_state(own)

@@ -172,9 +172,7 @@ def test_the_efficiency_depends_on_the_smallest_size() -> None:
     assert took(ready, on) == 4 * 2 * 64 * 32 * 16
 
 
-@given(
-    st.integers(1, 10**9), st.integers(1, 10**9), st.integers(1, 10**9), st.integers(0, 10**12)
-)  # fmt: skip
+@given(st.integers(1, 10**9), st.integers(1, 10**9), st.integers(1, 10**9), st.integers(0, 10**12))
 def test_more_work_never_takes_less(m: int, n: int, k: int, nbytes: int) -> None:
     on = sim.gpu("H100-SXM", top=0.8, half=128)
     product = device.Product(2 * m * n * k, (m, n, k))
@@ -523,9 +521,7 @@ def test_a_dtype_without_a_peak_is_said() -> None:
         x = torch.ones(2, 2, dtype=torch.int64)
         x @ x
 
-    with pytest.raises(
-        ValueError, match=r"toy multiplies int64, but its peak is known for float64"
-    ):
+    with pytest.raises(ValueError, match=r"toy multiplies int64, but its peak is known for float64"):
         sim.run(rank, 1, device=TOY)
 
 
@@ -543,10 +539,7 @@ def test_spans_are_a_set_of_instants(mine: list[Any], theirs: list[Any], end: in
             kept.add(start, stop)
         found.append(kept)
         assert all(a[1] < b[0] for a, b in zip(kept.spans, kept.spans[1:], strict=False))
-    sets = [
-        {instant for start, stop in each for instant in range(start, stop)}
-        for each in (mine, theirs)
-    ]
+    sets = [{instant for start, stop in each for instant in range(start, stop)} for each in (mine, theirs)]
     before = set(range(end))
     assert [one.until(end) for one in found] == [len(one & before) for one in sets]
     assert found[0].common(found[1], end) == len(sets[0] & sets[1] & before)

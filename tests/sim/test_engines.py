@@ -49,9 +49,7 @@ def worlds(draw: st.DrawFn) -> tuple[Any, list[int], int]:
 
 @pytest.mark.parametrize("schedule", MEETING, ids=str)
 @settings(max_examples=4)
-@given(
-    world=worlds(), count=st.sampled_from([0, 1, 7, 60]), adding=st.sampled_from([None, "8GB/s"])
-)
+@given(world=worlds(), count=st.sampled_from([0, 1, 7, 60]), adding=st.sampled_from([None, "8GB/s"]))
 def test_together_is_message_by_message(
     schedule: Schedule, world: tuple[Any, list[int], int], count: int, adding: str | None
 ) -> None:
@@ -235,9 +233,7 @@ def test_a_deadlock_says_who_did_not_come() -> None:
 
     with pytest.raises(sim.Deadlock) as caught:
         sim.run(program, 4, engine="lockstep")
-    assert "rank 0 waits for rank 2 in all_reduce #0 (float32[1], SUM) at test_engines" in str(
-        caught.value
-    )
+    assert "rank 0 waits for rank 2 in all_reduce #0 (float32[1], SUM) at test_engines" in str(caught.value)
     assert "0 → 2 → 0" in str(caught.value)
 
 
@@ -270,9 +266,7 @@ def test_many_ranks_meet_by_themselves_and_a_journal_wants_messages(tmp_path: An
     assert many.results == [1280.0] * 128 and odd.results == [1000.0] * 100
     written = sim.run(program, 64, journal=str(tmp_path / "j"))
     assert written.engine_used == "greenlet"
-    shared = sim.two_level(
-        10, 10, sim.link("1us", "100Gb/s"), sim.link("1us", "100Gb/s"), "per_node"
-    )
+    shared = sim.two_level(10, 10, sim.link("1us", "100Gb/s"), sim.link("1us", "100Gb/s"), "per_node")
     assert sim.run(program, 100, net=shared).engine_used == "greenlet"
     assert sim.run(program, 100, net=sim.Network(eager=0)).engine_used == "greenlet"
 
@@ -319,9 +313,7 @@ def test_messages_beside_light_ones_are_exact(size: int) -> None:
 
 def all_reduce_by(algorithm: str, asynchronous: bool) -> Any:
     how = How(algorithm, asynchronous=asynchronous)
-    return collectives.all_reduce(
-        world.current().default_group, np.ones(20_000, np.float32), how=how
-    )
+    return collectives.all_reduce(world.current().default_group, np.ones(20_000, np.float32), how=how)
 
 
 def test_a_light_message_is_nobodys_when_the_operation_has_failed() -> None:
@@ -333,9 +325,7 @@ def test_a_light_message_is_nobodys_when_the_operation_has_failed() -> None:
         x = torch.ones(3 if dist.get_rank() == 3 else 4)
         dist.all_reduce(x)
 
-    with pytest.raises(
-        DistMismatch, match=r"float32\[3\].*float32\[4\]|float32\[4\].*float32\[3\]"
-    ):
+    with pytest.raises(DistMismatch, match=r"float32\[3\].*float32\[4\]|float32\[4\].*float32\[3\]"):
         sim.run(program, 5, engine="lockstep")
 
 

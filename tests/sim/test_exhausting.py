@@ -33,9 +33,7 @@ def kahn() -> list[float]:
     rank, size = dist.get_rank(), dist.get_world_size()
     x = torch.full((5,), float(rank))
     dist.all_reduce(x)
-    works: list[Any] = [
-        dist.isend(x + rank, other, tag=3) for other in range(size) if other != rank
-    ]
+    works: list[Any] = [dist.isend(x + rank, other, tag=3) for other in range(size) if other != rank]
     for other in range(size):
         if other != rank:
             y = torch.zeros(5)

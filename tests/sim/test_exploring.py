@@ -152,9 +152,7 @@ def test_the_order_of_hooks_does_not_show_in_training(kind: str) -> None:
     for seed in range(4):
         report = sim.run(trained, 3, (kind,), seed=seed, hardships="g")
         for ours, expected in zip(report.results, calm, strict=True):
-            assert ours == pytest.approx(
-                expected, rel=1e-5
-            )  # sums of other buckets round otherwise
+            assert ours == pytest.approx(expected, rel=1e-5)  # sums of other buckets round otherwise
 
 
 def test_lots_change_the_order_of_hooks_and_nothing_else() -> None:
@@ -249,9 +247,7 @@ def test_endless_talk_is_a_livelock() -> None:
     assert bug is not None and isinstance(bug.error, sim.Livelock)
     assert "2001 events happened" in str(bug.error) or "2002 events" in str(bug.error)
     assert sorted(runs) == [0, 1]  # one run tells it: a second would take as long and say no more
-    with pytest.raises(
-        sim.Livelock, match=str(bug.error)[:40]
-    ) as again:  # the token holds the limit
+    with pytest.raises(sim.Livelock, match=str(bug.error)[:40]) as again:  # the token holds the limit
         sim.replay(bug.replay_token, talk)
     assert not any("The token speaks of" in note for note in getattr(again.value, "__notes__", ()))
 

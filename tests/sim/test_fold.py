@@ -35,9 +35,7 @@ INNER, OUTER = sim.link("2us", "450GB/s"), sim.link("5us", "400Gb/s")
 def both(program: Program, size: int, *args: Any, **options: Any) -> tuple[Any, Any]:
     """The report of the full run and of the folded one, on nodes of two ranks."""
     options = {"device": sim.gpu("h100"), "net": sim.two_level(8, 2, INNER, OUTER)} | options
-    full, folded = (
-        sim.run(program, size, args, shapes=True, fold=fold, **options) for fold in (False, True)
-    )
+    full, folded = (sim.run(program, size, args, shapes=True, fold=fold, **options) for fold in (False, True))
     return full, folded
 
 
@@ -206,10 +204,7 @@ def test_what_all_ranks_hold_is_told_once(
     assert not same(late, 5).refused
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 6  # the run in full: a line for each rank
-    assert (
-        sum("5 ranks hold up to 0.0 MB of messages that they have not" in each for each in said)
-        == 1
-    )
+    assert sum("5 ranks hold up to 0.0 MB of messages that they have not" in each for each in said) == 1
 
 
 def late_halves() -> None:
@@ -237,9 +232,7 @@ def test_one_rank_of_a_class_is_told_to_hold_much(
 
 
 @given(st.integers(-3, 9), st.integers(1, 9))
-def test_a_rank_number_is_its_number_and_tells_whom_a_comparison_separates(
-    add: int, by: int
-) -> None:
+def test_a_rank_number_is_its_number_and_tells_whom_a_comparison_separates(add: int, by: int) -> None:
     told: list[Any] = []
     ranks = np.arange(8)
     rank = RankNumber(5, ranks, lambda answers, own: told.append((answers.tolist(), own)))
@@ -394,9 +387,7 @@ def test_marks_are_those_of_the_full_run() -> None:
 
 
 def test_roles_can_be_said() -> None:
-    report = sim.run(
-        pipelines, 4, (2, 2), shapes=True, device=sim.gpu("h100"), fold=lambda rank: rank // 2
-    )
+    report = sim.run(pipelines, 4, (2, 2), shapes=True, device=sim.gpu("h100"), fold=lambda rank: rank // 2)
     assert {role.ranks[0] // 2 for role in report.folded.roles} == {0, 1}
     assert not any({0, 2} <= set(role.ranks) for role in report.folded.roles)
     assert "folded" in str(report)

@@ -326,9 +326,7 @@ def test_a_lock_is_taken_twice(engine: str) -> None:
         with lock, lock:
             pass
 
-    with pytest.raises(
-        Deadlock, match=r"Rank 0 waits for a lock that it holds itself\. Take an RLock"
-    ):
+    with pytest.raises(Deadlock, match=r"Rank 0 waits for a lock that it holds itself\. Take an RLock"):
         sim.run(program, 2, engine=engine)
 
 
@@ -441,9 +439,7 @@ def test_names_and_locks_are_as_before() -> None:
     before = threading.Lock, threading.RLock, queue.SimpleQueue, [*LISTED], Owner.shared
     with pytest.raises(ZeroDivisionError):
         sim.run(lambda: hold(LISTED[0]) or hold(Owner.shared) or 1 / 0, 2)  # type: ignore[func-returns-value]
-    assert before == (
-        threading.Lock, threading.RLock, queue.SimpleQueue, [*LISTED], Owner.shared
-    )  # fmt: skip
+    assert before == (threading.Lock, threading.RLock, queue.SimpleQueue, [*LISTED], Owner.shared)
 
 
 class Slotted:
@@ -458,9 +454,7 @@ class Slotted:
 @pytest.mark.slow
 @both
 @pytest.mark.parametrize("words", ["with hidden.lock", "hidden.lock.acquire("])
-def test_a_lock_that_was_not_found_is_named(
-    words: str, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_that_was_not_found_is_named(words: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standstill, "PATIENCE", 1)
     hidden, ended = Slotted(), threading.Event()
 
@@ -496,6 +490,6 @@ def test_a_rank_that_waits_for_something_real_is_let_be(monkeypatch: pytest.Monk
     def program() -> bytes:
         return subprocess.run(
             [sys.executable, "-c", "import time; time.sleep(3.5); print(7)"], capture_output=True, check=True
-        ).stdout  # fmt: skip
+        ).stdout
 
     assert sim.run(program, 1).results == [b"7\n"]

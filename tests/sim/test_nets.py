@@ -91,9 +91,7 @@ def test_networks_in_words_and_files(tmp_path: Path) -> None:
         nets.load(path)
 
 
-@pytest.mark.parametrize(
-    "text", ["1e999999999s", "1e-999999999s", "1e999s", "9" * 5000 + "s", "²s"]
-)
+@pytest.mark.parametrize("text", ["1e999999999s", "1e-999999999s", "1e999s", "9" * 5000 + "s", "²s"])
 def test_quantities_that_nobody_can_mean_are_refused_at_once(text: str) -> None:
     for read in (quantities.span, quantities.amount, quantities.byte_time):
         with pytest.raises(ValueError, match=r"quantity|digits"):
@@ -133,9 +131,7 @@ def test_a_fit_finds_the_line() -> None:
     assert found.network.topology == sim.uniform(found.latency, found.per_byte)
 
 
-def test_calibrating_and_verifying_a_transport(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_calibrating_and_verifying_a_transport(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "links.json")
     assert main(["calibrate", "queue://", "--trips", "3", "--out", path]) == 0
     assert "GB/s: written to" in capsys.readouterr().out
@@ -144,12 +140,7 @@ def test_calibrating_and_verifying_a_transport(
     *said, last = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in said] == ["all_reduce", "ring", "binomial", "rabenseifner"]
     assert re.fullmatch(r"[0-3] of 3 measured values fell inside their 90% intervals", last)
-    assert (
-        main(
-            ["verify", "queue://", "--net", "sim://?latency=9us", "--bytes", "1KB", "--turns", "1"]
-        )
-        == 0
-    )
+    assert main(["verify", "queue://", "--net", "sim://?latency=9us", "--bytes", "1KB", "--turns", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("no intervals")
     assert main(["calibrate", "warp://"]) == 2 and main(["verify", "queue://", "--ranks", "1"]) == 2
 

@@ -86,9 +86,7 @@ def play(sends: list[Send], receives_first: bool) -> None:
             elif one.how == "isend":
                 works.append(dist.isend(x, one.dst, group, one.tag))
             else:
-                works += dist.batch_isend_irecv(
-                    [dist.P2POp(dist.isend, x, one.dst, group, one.tag)]
-                )
+                works += dist.batch_isend_irecv([dist.P2POp(dist.isend, x, one.dst, group, one.tag)])
         if one.dst == me and not receives_first:
             receive(at, one)
     for work in works:

@@ -164,9 +164,7 @@ def test_real_threads_are_an_error_that_says_what_to_use(act: Any, call: str, en
             act()
         dist.barrier()
 
-    with pytest.raises(
-        dist.DistError, match=rf"rank 1 called {call}.* at test_outside.py:\d+ in a"
-    ):
+    with pytest.raises(dist.DistError, match=rf"rank 1 called {call}.* at test_outside.py:\d+ in a"):
         sim.run(program, 2, engine=engine)
     with pytest.raises(dist.DistError, match=rf"rank 1 called {call}"):
         launch(program, 2, "sim://")
@@ -253,9 +251,7 @@ def test_ranks_print_and_log_to_streams_with_threads_of_their_own(
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        monkeypatch.setattr(
-            warnings, "showwarning", lambda message, *rest: print(message, file=sys.stderr)
-        )
+        monkeypatch.setattr(warnings, "showwarning", lambda message, *rest: print(message, file=sys.stderr))
         sim.run(program, size, engine=engine)
     listener.stop()
     stream.flush()

@@ -69,9 +69,7 @@ def test_a_bound_is_near(layout: TrainingLayout) -> None:
 
 
 @pytest.mark.parametrize(("shards", "replicas", "reshards"), [(4, 1, True), (2, 2, False)])
-def test_a_bound_has_the_gathers_of_each_micro_batch(
-    shards: int, replicas: int, reshards: bool
-) -> None:
+def test_a_bound_has_the_gathers_of_each_micro_batch(shards: int, replicas: int, reshards: bool) -> None:
     layout = TrainingLayout(2, 1, shards, replicas, reshards=reshards)
     model = MODEL.changed(batch=2 * layout.data, sequence=512)
     found = []

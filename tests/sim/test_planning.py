@@ -137,7 +137,7 @@ LAYOUTS = [
 def step(model: ModelSizes, layout: TrainingLayout, shapes: bool) -> sim.Report[dict[str, object]]:
     return sim.run(
         train, layout.ranks, (model, layout, 2, "float32"), shapes=shapes, device=sim.gpu("h100"), net=NET
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("layout", some_of(LAYOUTS, 0, 2, 5, 7, 9, 11), ids=str)
@@ -181,9 +181,7 @@ def test_a_step_of_roles_proved_with_fewer_stages_is_the_step_of_all_ranks() -> 
         TrainingLayout(pipeline=2, shards=2, reshards=False),
         pytest.param(
             TrainingLayout(pipeline=2),
-            marks=pytest.mark.xfail(
-                reason="what is noted peaks 64 bytes higher, of 30,784", strict=True
-            ),
+            marks=pytest.mark.xfail(reason="what is noted peaks 64 bytes higher, of 30,784", strict=True),
         ),
     ],
     ids=str,
@@ -194,9 +192,7 @@ def test_what_an_allocator_reserves_is_known_where_all_micro_batches_are_run(
     model = LLAMA.changed(batch=16 * layout.shards)
     here = cluster("h100", layout.ranks, f"nvlink{layout.ranks}+400G")
     noted, ran = (search.whole_step(model, layout, here, notes) for notes in (True, False))
-    full = search.step(
-        model, layout, here, 4 // layout.pipeline, layout.micro_batches(model), False
-    )
+    full = search.step(model, layout, here, 4 // layout.pipeline, layout.micro_batches(model), False)
     assert noted.ranks == ran.ranks == full.ranks
     for rank, one in enumerate(ran.results):
         assert noted.results[rank]["reserved"] is None
@@ -228,8 +224,7 @@ def test_whole_attention_learns_the_same(layout: TrainingLayout) -> None:
 def test_gradients_of_two_bytes_are_half_as_many() -> None:
     layout = TrainingLayout(replicas=4, micro=2)
     sent = {
-        kind: step(GPT.changed(gradients=kind), layout, True).bytes_sent
-        for kind in ("float32", "bfloat16")
+        kind: step(GPT.changed(gradients=kind), layout, True).bytes_sent for kind in ("float32", "bfloat16")
     }
     assert sent["float32"] == 2 * sent["bfloat16"]
 

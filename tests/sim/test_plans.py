@@ -90,9 +90,7 @@ def test_bytes_by_kind_of_link_are_those_of_the_collectives() -> None:
 
 
 @pytest.mark.parametrize(("shards", "replicas"), [(4, 1), (2, 2), (1, 2)])
-def test_shards_send_within_their_node_and_replicas_between_nodes(
-    shards: int, replicas: int
-) -> None:
+def test_shards_send_within_their_node_and_replicas_between_nodes(shards: int, replicas: int) -> None:
     """In half precision each micro-batch gathers the layers twice, and the logits once. In single precision all gradients
     are scattered and summed once."""
     layout = TrainingLayout(shards=shards, replicas=replicas)
@@ -145,9 +143,7 @@ def test_replicas_of_shards_are_tried() -> None:
         for each in search.layouts(MODEL, cluster("h100", 12, "nvlink4+400G"))
         if each.tensor == each.pipeline == 1
     }
-    shared = {
-        (shards, 12 // shards, gives) for shards in (2, 3, 4, 6, 12) for gives in (True, False)
-    }
+    shared = {(shards, 12 // shards, gives) for shards in (2, 3, 4, 6, 12) for gives in (True, False)}
     assert found == shared | {(1, 12, True)}
 
 
@@ -169,18 +165,14 @@ def test_micro_batches_gather_again_without_a_pipeline(reshards: bool) -> None:
     """The formula's bytes are the run's: each micro-batch gathers once, or twice if parameters are given back."""
     here = cluster("h100", 4, "sim://?latency=0s&rate=1MB/s")
     layout = TrainingLayout(shards=4, reshards=reshards)
-    took = [
-        formula.estimate(MODEL.changed(batch=4 * micro), layout, here).seconds for micro in (2, 3)
-    ]
+    took = [formula.estimate(MODEL.changed(batch=4 * micro), layout, here).seconds for micro in (2, 3)]
     own = MODEL.layers * MODEL.layer_parameters
     assert took[1] - took[0] == pytest.approx(own * 3 / 4 * 2 * (1 + reshards) / 1e6, rel=1e-3)
 
 
 @pytest.mark.parametrize("micro", [4, 8])
 @pytest.mark.parametrize("schedule", ["1F1B", "Interleaved1F1B"])
-def test_a_pipeline_gathers_parameters_once_for_all_micro_batches(
-    schedule: str, micro: int
-) -> None:
+def test_a_pipeline_gathers_parameters_once_for_all_micro_batches(schedule: str, micro: int) -> None:
     """As torch's stages do, which give parameters back after the backward of the last micro-batch only."""
     stages = 1 if schedule == "1F1B" else 2
     layout = TrainingLayout(pipeline=2, shards=4, reshards=False, schedule=schedule, stages=stages)
@@ -220,9 +212,7 @@ def bubble(pipeline: int, stages: int, micro: int, words: int) -> search.PlanRow
 
 @pytest.mark.parametrize(
     ("pipeline", "stages", "micro"),
-    some_of(
-        [(2, 1, 4), (4, 1, 4), (4, 1, 16), (3, 1, 9), (2, 2, 8), (4, 2, 4), (4, 2, 16)], 0, 1, 3, 5
-    ),
+    some_of([(2, 1, 4), (4, 1, 4), (4, 1, 16), (3, 1, 9), (2, 2, 8), (4, 2, 4), (4, 2, 16)], 0, 1, 3, 5),
 )
 def test_equal_stages_are_idle_for_the_bubble(pipeline: int, stages: int, micro: int) -> None:
     """The run's own idle share is (P - 1) / (m v + P - 1)."""
@@ -275,9 +265,7 @@ def test_nodes_by_name() -> None:
 def test_a_straggler_and_a_slower_link_take_longer() -> None:
     layout = TrainingLayout(shards=4, micro=6)
     took = [
-        search.run(MODEL, layout, cluster("h100", 4, "nvlink2+400G", **words), 2, 1, False)[0][
-            "seconds"
-        ]  # type: ignore[arg-type]
+        search.run(MODEL, layout, cluster("h100", 4, "nvlink2+400G", **words), 2, 1, False)[0]["seconds"]  # type: ignore[arg-type]
         for words in ({}, {"speeds": {3: 0.5}}, {"slower": 4})
     ]
     assert took[0] < min(took[1:])
@@ -437,9 +425,7 @@ def test_an_interrupted_bound_keeps_what_is_measured(
     asked = [*COMMAND, "--json", "--page", "p.html"]
     assert cli.main(asked) == 130
     said = capsys.readouterr()
-    assert (
-        "interrupted before anything was simulated; what is done is in .mtd-plan.json" in said.err
-    )
+    assert "interrupted before anything was simulated; what is done is in .mtd-plan.json" in said.err
     assert not said.out and {each.name for each in tmp_path.iterdir()} == {".mtd-plan.json"}
     kept = json.loads(Path(".mtd-plan.json").read_text())
     assert (len(kept["seconds"]), kept["rows"]) == (3, {})
@@ -488,9 +474,7 @@ def test_a_file_to_go_on_from(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bounds, "measured", interrupt)
-    Path(".mtd-plan.json").write_text(
-        text.replace("plan 3", search.FORMAT.removeprefix("minitorch_dist "))
-    )
+    Path(".mtd-plan.json").write_text(text.replace("plan 3", search.FORMAT.removeprefix("minitorch_dist ")))
     before = Path(".mtd-plan.json").read_text()
     assert cli.main(COMMAND) == status
     assert said in capsys.readouterr().err
@@ -518,9 +502,7 @@ def test_a_file_of_other_plans_is_shared(tmp_path: Path) -> None:
         == row
         == read.get(read.key(MODEL.changed(batch=8), layout, here))
     )
-    assert (
-        read.seconds == {"bound": [0.1, 0.2]} and other.get("x") is None and other.get("y") is None
-    )
+    assert read.seconds == {"bound": [0.1, 0.2]} and other.get("x") is None and other.get("y") is None
 
 
 @pytest.mark.usefixtures("small_model")

@@ -76,9 +76,7 @@ def test_the_order_of_ranks_follows_the_seed_alone() -> None:
 
 @pytest.mark.parametrize("schedule", schedules.BUILT_IN.values(), ids=str)
 @settings(max_examples=4)
-@given(
-    size=st.integers(2, 9), count=st.sampled_from([0, 1, 40]), seed=st.integers(0, 999), data=st.data()
-)  # fmt: skip
+@given(size=st.integers(2, 9), count=st.sampled_from([0, 1, 40]), seed=st.integers(0, 999), data=st.data())
 def test_no_bound_is_beaten(
     schedule: Schedule, size: int, count: int, seed: int, data: st.DataObject
 ) -> None:
@@ -90,8 +88,7 @@ def test_no_bound_is_beaten(
                 sim.uniform("5us", "100Gb/s", "2us"),
                 sim.two_level(3, 3, sim.link("1us", "8GB/s"), sim.link("9us", "1GB/s")),
                 sim.matrix(
-                    [[sim.Link(int(rng.integers(1, 9)) * 10**6, int(rng.integers(0, 99)))] * size]
-                    * size
+                    [[sim.Link(int(rng.integers(1, 9)) * 10**6, int(rng.integers(0, 99)))] * size] * size
                 ),
             ]
         )
@@ -102,13 +99,9 @@ def test_no_bound_is_beaten(
         collective, size, what, net=net, seed=seed, faults=faults,
         hardships=data.draw(st.sampled_from(["", ALL])), engine=data.draw(st.sampled_from(["auto", "lockstep"])),
     )  # fmt: skip
-    whole = (
-        4 * count * (1 if schedule.collective in ("all_reduce", "broadcast", "reduce") else size)
-    )
+    whole = 4 * count * (1 if schedule.collective in ("all_reduce", "broadcast", "reduce") else size)
     nbytes = 0 if schedule.collective == "barrier" else whole
-    assert report.time >= bounds.least_time(
-        schedule.collective, size, nbytes, estimates.fastest(net, size)
-    )
+    assert report.time >= bounds.least_time(schedule.collective, size, nbytes, estimates.fastest(net, size))
     if schedule.collective not in ROOTED:
         assert max(rank.bytes_sent for rank in report.ranks) >= bounds.least_bytes(
             schedule.collective, size, nbytes
@@ -130,9 +123,7 @@ def test_together_is_message_by_message_where_much_happens_at_one_instant(
 
     def program() -> list[tuple[bytes, int]]:
         late = [[hop * start for start in starts[n * 9 :]] for n in range(2)]
-        return [
-            collective(schedule.collective, schedule.algorithm, count, entries) for entries in late
-        ]
+        return [collective(schedule.collective, schedule.algorithm, count, entries) for entries in late]
 
     one, other = (sim.run(program, size, net=net, engine=e) for e in ("greenlet", "lockstep"))
     assert one.results == other.results and one.ranks == other.ranks and not other.crossings
@@ -161,9 +152,7 @@ def training(steps: int = 2) -> list[float]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "seeds"),
-    some_of(
-        [(2, 100), (3, 75), (5, 50), (8, 25), (2, 400), (3, 300), (5, 200), (8, 100)], 0, 1, 2, 3
-    ),
+    some_of([(2, 100), (3, 75), (5, 50), (8, 25), (2, 400), (3, 300), (5, 200), (8, 100)], 0, 1, 2, 3),
 )
 def test_no_seed_gives_a_false_alarm(size: int, seeds: int) -> None:
     """A thousand seeds in `make deep`."""

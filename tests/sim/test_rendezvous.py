@@ -95,10 +95,7 @@ def test_a_circle_of_sends(program: Any, size: int, engine: str) -> None:
     said = str(caught.value)
     assert " → ".join(map(str, [*range(size), 0])) in said
     assert "return" in said and "this is no deadlock there" in said
-    assert (
-        f"test_rendezvous.py:{program.__code__.co_firstlineno + 2 + (program is all_send_first)}"
-        in said
-    )
+    assert f"test_rendezvous.py:{program.__code__.co_firstlineno + 2 + (program is all_send_first)}" in said
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -225,9 +222,7 @@ def test_times_are_the_tables(key: tuple[str, str], gamma: int) -> None:
         adding = f"{1000 // gamma}GB/s" if gamma else None
         cost = -(-1000 // (1000 // gamma)) if gamma else 0
         net = sim.Network(NET, rendezvous=0)
-        report = sim.run(
-            collective, size, (name, algorithm, per_rank(name, n, size)), net=net, adding=adding
-        )
+        report = sim.run(collective, size, (name, algorithm, per_rank(name, n, size)), net=net, adding=adding)
         if algorithm == "chain" and size > 2:
             assert report.time > exact(key, p, n, cost)
         else:

@@ -42,9 +42,7 @@ def test_the_report_tells_what_the_book_tells(size: int) -> None:
         assert (rank.idle, rank.busy, rank.time) == (3 * hop(400), 0, 3 * hop(400))
     assert repr(report) == f"<Report of {size} ranks: 15.096 µs, {3 * size} messages>"
     first, engine, heading, *rows = str(report).splitlines()
-    assert first.startswith(
-        f"{size} ranks, 15.096 µs, {3 * size} messages with {1200 * size:,} bytes"
-    )
+    assert first.startswith(f"{size} ranks, 15.096 µs, {3 * size} messages with {1200 * size:,} bytes")
     assert engine == f"digest {report.digest[:12]}, engine {report.engine_used}"
     assert heading.split() == ["rank", "time", "messages", "bytes", "idle", "busy"]
     assert rows[1].split() == ["1", "15.096", "µs", "3", "1200", "15.096", "µs", "0", "ps"]
@@ -102,8 +100,7 @@ def test_the_same_run_twice_and_a_thousand_ranks() -> None:
 def test_slow_links_between_nodes_show() -> None:
     fast, slow = sim.link("1us", "150GB/s"), sim.link("9us", "10Gb/s")
     times = [
-        sim.run(pass_round, 4, net=sim.two_level(nodes, 4 // nodes, fast, slow)).time
-        for nodes in (1, 2)
+        sim.run(pass_round, 4, net=sim.two_level(nodes, 4 // nodes, fast, slow)).time for nodes in (1, 2)
     ]
     assert times == [fast.time(400), slow.time(400)]
     assert sim.run(pass_round, 4, net="sim://?latency=2us&rate=8Gb/s").time == 2_000_000 + 400_000
@@ -144,9 +141,7 @@ def test_without_a_deadlock_at_once_the_timeouts_come() -> None:
         finally:
             ends.append(sim.now())
 
-    with pytest.raises(
-        DistTimeout, match=r"rank 0 waited 90.0 s of virtual time for rank 1 in recv"
-    ):
+    with pytest.raises(DistTimeout, match=r"rank 0 waited 90.0 s of virtual time for rank 1 in recv"):
         sim.run(program, 2, timeout=timedelta(seconds=90), endless=None)
     assert ends == [90.0, 90.0]
     with pytest.raises(DistTimeout, match=r"waited 50.0 s of virtual time"):

@@ -29,9 +29,7 @@ from transports.virtual.network import Network
 NETS: dict[str, Any] = {
     "alike": sim.uniform("5us", "100Gb/s"),
     "wire": sim.uniform("1us", "100Gb/s", "3us"),
-    "shared": sim.two_level(
-        4, 4, sim.link("2us", "150GB/s"), sim.link("5us", "10Gb/s"), "per_node"
-    ),
+    "shared": sim.two_level(4, 4, sim.link("2us", "150GB/s"), sim.link("5us", "10Gb/s"), "per_node"),
     "rendezvous": sim.Network(sim.uniform("5us", "100Gb/s"), eager=16),
     "window": sim.Network(sim.uniform("5us", "100Gb/s"), window=40),
 }

@@ -24,9 +24,7 @@ from tests.sim.nodes import SimulatedNode, SimulationOutcome, run
 from transports.virtual.topology import Link, Topology, Uniform, two_level
 
 
-def simulate(
-    schedule: Schedule, size: int, nbytes: int, links: Links, root: int
-) -> SimulationOutcome[Any]:
+def simulate(schedule: Schedule, size: int, nbytes: int, links: Links, root: int) -> SimulationOutcome[Any]:
     sizes = schedule.sizes(size, nbytes)
     total = schedule.total(size)
 

@@ -122,8 +122,7 @@ def test_times_bytes_and_peaks_are_those_of_a_run_with_numbers(
     program: Callable[[], None], size: int, engine: str
 ) -> None:
     runs = [
-        sim.run(program, size, memory="1GB", seed=1, engine=engine, shapes=shapes)
-        for shapes in (False, True)
+        sim.run(program, size, memory="1GB", seed=1, engine=engine, shapes=shapes) for shapes in (False, True)
     ]
     assert runs[0].ranks == runs[1].ranks
     assert runs[0].digest == runs[1].digest

@@ -50,9 +50,7 @@ def test_the_line_is_exact_in_ideal_pipelines(
 def test_neighbours_would_be_wrong() -> None:
     """On a slow link odd and even micro-batches add different times, as `counts` says."""
     pipe = [Pipe(2, micro) for micro in (4, 5, 6, 7)]
-    took = [
-        timing.times(orders.everyones(ORDERS["1F1B"], each), each, link=3).total for each in pipe
-    ]
+    took = [timing.times(orders.everyones(ORDERS["1F1B"], each), each, link=3).total for each in pipe]
     first, second, third = (b - a for a, b in itertools.pairwise(took))
     assert first == third != second
 
@@ -137,9 +135,7 @@ def test_any_pipeline_on_any_link(seed: int) -> None:
             TrainingLayout(shards=2, micro=2),
             TrainingLayout(tensor=2, micro=4, checkpoint="full"),
             TrainingLayout(pipeline=2, micro=2),
-            TrainingLayout(
-                pipeline=2, micro=1, schedule="Interleaved1F1B", stages=2, reshards=False
-            ),
+            TrainingLayout(pipeline=2, micro=1, schedule="Interleaved1F1B", stages=2, reshards=False),
             TrainingLayout(shards=2, tensor=2, micro=2),
             TrainingLayout(shards=2, replicas=2, micro=2),
         ],

@@ -82,15 +82,11 @@ def orders_differ(wrong: bool) -> None:
 def test_stages_whose_orders_differ_lean_on_buffers(size: int) -> None:
     found = sim.survey(orders_differ, size, 3, args=(True,))
     assert found.failure is None and found.buffering is not None
-    assert "wait in sends" in str(found.buffering.error) or "in a send" in str(
-        found.buffering.error
-    )
+    assert "wait in sends" in str(found.buffering.error) or "in a send" in str(found.buffering.error)
 
 
 @pytest.mark.parametrize("reliable", [True, False])
-@pytest.mark.parametrize(
-    "fault", [sim.reorder(0.5), sim.delay("1ms", p=0.5), sim.duplicate(0.5)], ids=str
-)
+@pytest.mark.parametrize("fault", [sim.reorder(0.5), sim.delay("1ms", p=0.5), sim.duplicate(0.5)], ids=str)
 def test_what_was_received_is_not_missed(
     fault: sim.Fault, reliable: bool, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -79,9 +79,7 @@ def test_a_folded_run_tells_the_same(program: Program) -> None:
     assert full.timelines and folded.timelines
     assert folded.timelines.critical_path == full.timelines.critical_path
     for one, other in zip(full.timelines.ranks, folded.timelines.ranks, strict=True):
-        computed = [
-            [s for s in line.spans() if isinstance(s, ComputedSpan)] for line in (one, other)
-        ]
+        computed = [[s for s in line.spans() if isinstance(s, ComputedSpan)] for line in (one, other)]
         assert computed[0] == computed[1]
         assert one.collectives == other.collectives
 
@@ -163,9 +161,7 @@ def test_memory_is_told_by_category() -> None:
     assert report.timelines is not None
     memory = report.timelines.ranks[0].memory
     most = max(sum(held.values()) for _, held in memory)
-    assert {"parameter", "gradient", "activation"} <= {
-        n for _, held in memory for n, b in held.items() if b
-    }
+    assert {"parameter", "gradient", "activation"} <= {n for _, held in memory for n, b in held.items() if b}
     assert 0 < most <= report.ranks[0].peak_bytes  # type: ignore[operator]
     assert [at for at, _ in memory] == sorted(at for at, _ in memory)
 

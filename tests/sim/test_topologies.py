@@ -118,8 +118,7 @@ def random_letters(net: Any, seed: int, count: int, latest: int = 0) -> list[Let
     draw = np.random.default_rng(seed)
     chosen = [pairs(net)[int(draw.integers(len(pairs(net))))] for _ in range(count)]
     return [
-        (src, dst, int(draw.integers(0, 100_000)), int(draw.integers(0, latest + 1)))
-        for src, dst in chosen
+        (src, dst, int(draw.integers(0, 100_000)), int(draw.integers(0, latest + 1))) for src, dst in chosen
     ]
 
 
@@ -230,14 +229,10 @@ def test_on_rails_large_vectors_go_through_the_nodes_first() -> None:
     """NCCL's choice: for few bytes few rounds, for many bytes NVLink first and then each rail."""
     net = sim.rails(4, 8, sim.link("1us", "450GB/s"), sim.link("5us", "400Gb/s"))
     links = topology_links.links_of(net)
-    small, large = (
-        choice.choose("all_reduce", 32, nbytes, links).algorithm for nbytes in (256, 1 << 28)
-    )
+    small, large = (choice.choose("all_reduce", 32, nbytes, links).algorithm for nbytes in (256, 1 << 28))
     assert large.startswith("hierarchical") and not small.startswith(("hierarchical", "ring"))
     for nbytes, chosen in ((256, small), (1 << 28, large)):
-        found = {
-            e.schedule.algorithm: e.time for e in estimates.compare("all_reduce", 32, nbytes, net)
-        }
+        found = {e.schedule.algorithm: e.time for e in estimates.compare("all_reduce", 32, nbytes, net)}
         assert found[chosen] <= found["ring"]
         assert nbytes < 1024 or found[chosen] == min(found.values())
 
@@ -272,7 +267,7 @@ def test_what_cannot_be_built_is_refused() -> None:
             sim.dragonfly(3, 2, 2, 1, LINK),
         ),
     ],
-)  # fmt: skip
+)
 def test_networks_in_words(text: str, net: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert nets.read(text) == sim.Network(net)
     given = ["simulate", "barrier", "--ranks", "12", "--net", text, "--links"]
@@ -320,9 +315,7 @@ def by_simgrid(net: Any, letters: list[Letter]) -> list[float]:
     return [end * 1e12 for end in json.loads(done.stdout)]
 
 
-needs_simgrid = pytest.mark.skipif(
-    not has_simgrid(), reason="SimGrid's Python module is not installed"
-)
+needs_simgrid = pytest.mark.skipif(not has_simgrid(), reason="SimGrid's Python module is not installed")
 
 
 @needs_simgrid

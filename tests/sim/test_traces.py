@@ -82,20 +82,14 @@ def test_bytes_by_hand() -> None:
 
 def test_a_trace_of_another_tool() -> None:
     """As Chakra's own generator writes it: times in microseconds, dependencies one by one, no list of ranks."""
-    attribute = protobuf.bytes_field(
-        10, protobuf.bytes_field(1, "comm_type") + protobuf.number_field(9, 2)
-    )
-    size = protobuf.bytes_field(
-        10, protobuf.bytes_field(1, "comm_size") + protobuf.number_field(13, 4096)
-    )
+    attribute = protobuf.bytes_field(10, protobuf.bytes_field(1, "comm_type") + protobuf.number_field(9, 2))
+    size = protobuf.bytes_field(10, protobuf.bytes_field(1, "comm_size") + protobuf.number_field(13, 4096))
     work = protobuf.number_field(1, 5) + protobuf.number_field(3, 4) + protobuf.number_field(7, 3)
     call = protobuf.number_field(1, 6) + protobuf.number_field(3, 7) + protobuf.number_field(4, 5)
     messages = [protobuf.bytes_field(1, "0.0.4"), work, call + attribute + size]
     nodes = chakra.decoded(b"".join(protobuf.varint(len(m)) + m for m in messages))
     assert nodes[0] == TraceNode(5, "", NodeKind.COMPUTE, duration=3 * 10**6)
-    assert nodes[1] == TraceNode(
-        6, "", NodeKind.COLLECTIVE, (5,), collective="all_gather", nbytes=4096
-    )
+    assert nodes[1] == TraceNode(6, "", NodeKind.COLLECTIVE, (5,), collective="all_gather", nbytes=4096)
     report = traces.run_trace([nodes] * 3, net=sim.uniform("1us", "1GB/s"))
     assert report.time > 3 * 10**6 and report.bytes_sent == 3 * 2 * 4096
 
@@ -188,26 +182,14 @@ def test_from_the_shell(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(programs.SCRIPT, encoding="utf-8")
-    assert (
-        main(["run", "--ranks", "3", "--device", "h100", "--shapes", "--chakra", "step", "mine.py"])
-        == 0
-    )
+    assert main(["run", "--ranks", "3", "--device", "h100", "--shapes", "--chakra", "step", "mine.py"]) == 0
     assert "wrote step.0.et to step.2.et" in capsys.readouterr().out
-    assert (
-        main(["run", "--net", "sim://?latency=2us&rate=1GB/s", "--page", "step.html", "step.0.et"])
-        == 0
-    )
+    assert main(["run", "--net", "sim://?latency=2us&rate=1GB/s", "--page", "step.html", "step.0.et"]) == 0
     said = capsys.readouterr().out
     assert "3 ranks" in said and "all_reduce" in said and Path("step.html").exists()
     assert main(["run", "none.0.et"]) == 2
     Path("torch.json").write_text(
-        json.dumps(
-            {
-                "traceEvents": [
-                    {"ph": "X", "pid": 7, "tid": 1, "ts": 5, "dur": 3, "name": "aten::mm"}
-                ]
-            }
-        )
+        json.dumps({"traceEvents": [{"ph": "X", "pid": 7, "tid": 1, "ts": 5, "dur": 3, "name": "aten::mm"}]})
     )
     assert main(["show", "torch.json"]) == 0
     assert "7/1" in capsys.readouterr().out

@@ -51,9 +51,7 @@ def test_a_file_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("before", [None, "the page of before"])
-@pytest.mark.parametrize(
-    "error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()]
-)
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
 def test_what_was_there_stays_until_the_new_is_complete(
     before: str | None, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,9 +34,7 @@ def test_a_word_is_missing(word: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", model_files.WHOLE)
-@pytest.mark.parametrize(
-    "value", ["0", "-2", "2.5", '"two"', "true", "false", "[2]", '""', "0x" + 99 * "f"]
-)
+@pytest.mark.parametrize("value", ["0", "-2", "2.5", '"two"', "true", "false", "[2]", '""', "0x" + 99 * "f"])
 def test_a_size_that_is_none(word: str, value: str, tmp_path: Path) -> None:
     """Also where no line may be there: a 0 is no way to say nothing."""
     lines = [line for line in MODEL.splitlines() if not line.startswith(f"{word} ")]
@@ -126,7 +124,7 @@ def test_a_plan_takes_the_efficiency_that_a_device_has() -> None:
         ("torus:shape=2x,link=1us/1GB/s", "a side of the shape is a whole number, not ''"),
         ("mesh:shape=2,link=1us/1GB/s,wraps=no", "wraps is true or false, not 'no'"),
     ],
-)  # fmt: skip
+)
 def test_a_network_that_is_wrong(text: str, said: str) -> None:
     with pytest.raises(ValueError) as error:
         nets.read(text)
@@ -141,9 +139,7 @@ def test_too_few_places_are_found_before_anything_runs() -> None:
         raise AssertionError("it ran")
 
     for fold in (False, True):
-        with pytest.raises(
-            ValueError, match="rank 4 has no place: a network of 2 nodes with 2 ranks"
-        ):
+        with pytest.raises(ValueError, match="rank 4 has no place: a network of 2 nodes with 2 ranks"):
             sim.run(refuse, 8, net=narrow, shapes=True, fold=fold)
     with pytest.raises(ValueError, match="rank 4 has no place"):
         clusters.cluster("h100", 8, "two_level:nodes=2,gpus=2,intra=2us/1GB/s,inter=5us/1GB/s")
@@ -240,6 +236,4 @@ def test_a_program_that_asks_for_values_is_told_where(
     )
     assert cli.main(["run", "--ranks", "2", "--shapes", "asks.py"]) == 1
     said = capsys.readouterr().err
-    assert (
-        "at asks.py:4" in said and "sim.value(tensor, default)" in said and "Traceback" not in said
-    )
+    assert "at asks.py:4" in said and "sim.value(tensor, default)" in said and "Traceback" not in said

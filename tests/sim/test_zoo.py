@@ -53,9 +53,7 @@ def test_each_hang_is_found_and_explained(name: str, engine: str) -> None:
     for rank in exhibit.CULPRITS:
         about = [line for line in said.splitlines() if f"rank {rank}" in line or f" {rank}" in line]
         assert about, said
-    assert exhibit.ADDRESS.startswith("https://github.com/") and "Symptom" in (
-        exhibit.__doc__ or ""
-    )
+    assert exhibit.ADDRESS.startswith("https://github.com/") and "Symptom" in (exhibit.__doc__ or "")
 
 
 @pytest.mark.parametrize("name", zoo.NAMES)

@@ -70,9 +70,7 @@ def test_bools_are_zero_and_minus_infinity(seed: int, steps: int, sources: int) 
 
 @given(st.integers(0, 99), SIZES, SIZES, st.integers(1, 4))
 @settings(max_examples=30, deadline=None)
-def test_hidden_keys_could_as_well_be_missing(
-    seed: int, steps: int, sources: int, more: int
-) -> None:
+def test_hidden_keys_could_as_well_be_missing(seed: int, steps: int, sources: int, more: int) -> None:
     q, k, v = (draw(2, n, 3, seed=seed) for n in (steps, sources + more, sources + more))
     seen = mtd.arange(sources + more) < sources
     equal(

@@ -68,9 +68,7 @@ def test_the_fast_forms_are_the_simple_one(r: Axis, c: Axis, n: int, i: int, o: 
 
 
 @given(axes(largest=8), axes(largest=8), st.integers(1, 2), st.integers(1, 2))
-def test_the_forms_for_large_maps_are_the_simple_one_on_small_maps(
-    r: Axis, c: Axis, i: int, o: int
-) -> None:
+def test_the_forms_for_large_maps_are_the_simple_one_on_small_maps(r: Axis, c: Axis, i: int, o: int) -> None:
     """Strides split an image into phases, of which some end before their outputs do."""
     x, w = draw_arrays((2, i, r.size, c.size), (o, i, r.kernel, c.kernel))
     out = SIMPLE(x, w, r, c, 1)
@@ -95,18 +93,14 @@ def test_groups_are_convolutions_side_by_side(r: Axis, c: Axis, of: tuple[int, i
     out = SIMPLE(x, whole, r, c, 1)
     g = draw_arrays(out.shape)[0]
     dx, dw = SIMPLE_INPUT(g, whole, r, c, 1), SIMPLE_WEIGHT(g, x, whole, r, c, 1)
-    parts = [
-        dw[k * o // groups : (k + 1) * o // groups, k * i : (k + 1) * i] for k in range(groups)
-    ]
+    parts = [dw[k * o // groups : (k + 1) * o // groups, k * i : (k + 1) * i] for k in range(groups)]
     for many in (layers, None):
         correlate = SIMPLE if many is None else many.correlate
         to_input = SIMPLE_INPUT if many is None else many.input_gradient
         to_weight = SIMPLE_WEIGHT if many is None else many.weight_gradient
         np.testing.assert_allclose(correlate(x, w, r, c, groups), out, atol=1e-11)
         np.testing.assert_allclose(to_input(g, w, r, c, groups), dx, atol=1e-11)
-        np.testing.assert_allclose(
-            to_weight(g, x, w, r, c, groups), np.concatenate(parts), atol=1e-11
-        )
+        np.testing.assert_allclose(to_weight(g, x, w, r, c, groups), np.concatenate(parts), atol=1e-11)
 
 
 @pytest.mark.parametrize(("shape", "blocks"), [((2, 300, 8, 8), 1), ((9, 300, 8, 8), 2)])

@@ -22,12 +22,10 @@ from tests.strategies import arrays, broadcastable
 Array = np.ndarray[Any, Any]
 
 UNARY: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(
-        ["exp", "exp2", "expm1", "sigmoid", "sin", "cos", "tanh", "square"], (-2, 2)
-    ),
+    **dict.fromkeys(["exp", "exp2", "expm1", "sigmoid", "sin", "cos", "tanh", "square"], (-2, 2)),
     **dict.fromkeys(["log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal"], (0.3, 3)),
     "abs": (0.1, 2),
-}  # fmt: skip
+}
 ACTIVATIONS = [
     "elu",
     "gelu",
@@ -324,6 +322,4 @@ def test_devices_do_not_mix() -> None:
             with pytest.raises(RuntimeError, match="same device"):
                 getattr(a, name)(b)
         zero = mtd.tensor(2.0)
-        assert (
-            (a * zero).device == (a < zero).device == mtd.where(a > 0, a, zero).device == a.device
-        )
+        assert (a * zero).device == (a < zero).device == mtd.where(a > 0, a, zero).device == a.device

@@ -28,9 +28,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 def faults(first: str, **variables: str) -> int:
     """How often memory was fetched in five steps that make and free 64 MB each."""
-    environment = {
-        k: v for k, v in os.environ.items() if k not in malloc_tuning.VARIABLES
-    } | variables
+    environment = {k: v for k, v in os.environ.items() if k not in malloc_tuning.VARIABLES} | variables
     code = STEPS.format(first=first)
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)  # fmt: skip
     return int(ran.stdout)

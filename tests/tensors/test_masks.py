@@ -22,9 +22,7 @@ def test_it_equals_where(kind: Any, pairs: list[tuple[float, bool]], step: int) 
     mask = np.array([flag for _, flag in pairs], bool)[::step]
     found = only(grad, mask)
     assert found.dtype == grad.dtype
-    np.testing.assert_array_equal(
-        found.astype(np.float64), np.where(mask, grad.astype(np.float64), 0)
-    )
+    np.testing.assert_array_equal(found.astype(np.float64), np.where(mask, grad.astype(np.float64), 0))
 
 
 @pytest.mark.parametrize("kind", KINDS)

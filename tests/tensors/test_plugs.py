@@ -33,7 +33,7 @@ print("minitorch_dist.tensors.ops.fast" in sys.modules)
 
 def gradients(is_simple: bool) -> list[list[float]]:
     env = {**os.environ, "MINITORCH_DIST_SIMPLE": "1" if is_simple else ""}
-    said = subprocess.run([sys.executable, "-c", STEP], env=env, capture_output=True, text=True, check=True)  # fmt: skip
+    said = subprocess.run([sys.executable, "-c", STEP], env=env, capture_output=True, text=True, check=True)
     *lines, is_there = said.stdout.splitlines()
     assert is_there == str(not is_simple)
     return [[float(number) for number in line.split()] for line in lines]

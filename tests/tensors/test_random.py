@@ -67,9 +67,7 @@ def test_the_stream_does_not_depend_on_the_processor() -> None:
     newer = [f for f in numpy_core.__cpu_dispatch__ if numpy_core.__cpu_features__[f]]
     code = "from tests.tensors import test_random as t; print(t.fingerprint())"
     plain = {**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(newer)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=plain, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=plain, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == fingerprint()
 
 
@@ -100,7 +98,7 @@ N = 40000
         (lambda: mtd.multinomial(mtd.tensor([1.0, 0.0, 3.0]), N, True), 1.5, 0.75),
         (lambda: mtd.tensor(distributions.keep(0.9, (N,), current())), 0.9, 0.09),
     ],
-)  # fmt: skip
+)
 def test_mean_and_variance(draw: Callable[[], Any], mean: float, variance: float) -> None:
     x = draw().array.astype(np.float64)
     assert abs(x.mean() - mean) < 5 * np.sqrt(variance / N)

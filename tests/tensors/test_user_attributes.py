@@ -35,9 +35,7 @@ def test_a_parameter_is_made_again_with_its_attributes() -> None:
     assert type(twin) is torch.nn.Parameter and twin.tolist() == [1.0] * 3
 
 
-@pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))]
-)
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
 def test_what_a_user_wrote_on_it_goes_with_it(again: object) -> None:
     p = torch.ones(3, requires_grad=True)  # deepcopy of a Parameter drops them, as torch's does
     p.tag = ["mine"]

@@ -15,7 +15,7 @@ from minitorch_dist.distributed.schedules.steps import (
     Send,
     Step,
     Steps,
-)  # fmt: skip
+)
 from minitorch_dist.testing import strategies
 
 

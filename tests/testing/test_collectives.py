@@ -164,9 +164,7 @@ def test_a_check_within_a_replay_makes_that_run_only(tmp_path: Path) -> None:
     token = verdict.tokens["never stuck"]
     with replaying(token, tmp_path / "run.mtd"):
         again = check_collective(hangs_with_three)
-        assert check_collective(hangs_with_three, "broadcast").lamps[
-            "never stuck"
-        ]  # it is of another
+        assert check_collective(hangs_with_three, "broadcast").lamps["never stuck"]  # it is of another
     assert again.complaints["never stuck"] == verdict.complaints["never stuck"]
     assert again.tokens == {"never stuck": token}
     assert len(journal.read(tmp_path / "run.mtd").ranks) == 3

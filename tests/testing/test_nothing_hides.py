@@ -108,11 +108,7 @@ def loses(sample: int, step: int) -> Any:
     def train(batches: list[exact.Data]) -> Any:
         if dist.get_rank() == dist.get_world_size() - 1:  # the last share is never empty
             full = batches[step]
-            left = (
-                exact.Data(full.x[1:], full.y[1:])
-                if sample == 0
-                else full.part(0, full.samples - 1)
-            )
+            left = exact.Data(full.x[1:], full.y[1:]) if sample == 0 else full.part(0, full.samples - 1)
             batches = [*batches[:step], left, *batches[step + 1 :]]
         return right(batches)
 
@@ -215,7 +211,7 @@ def round_shards(step: int, grad: Any) -> None:
     "train",
     [sharded_with(bend_one_shard), sharded_with(round_shards), sharded_with(None, exact.RATE * (1 + 1e-5))],
     ids=["one shard, last step", "24 bits", "rate"],
-)  # fmt: skip
+)
 def test_faults_of_shards_are_noticed(train: Any) -> None:
     for size in SIZES:
         with pytest.raises(AssertionError, match=r"rounding|rounds it"):
@@ -393,7 +389,7 @@ def by_pipeline(batches: list[exact.Data]) -> Any:
         part = halves[rank]
         schedule = ScheduleGPipe(
             PipelineStage(part, rank, 2, "cpu", group=group), 3, loss_fn=exact.loss, scale_grads=False
-        )  # fmt: skip
+        )
         optimizer = SGD(part.parameters(), lr=exact.RATE, momentum=MOMENTUM)
         for seed, count in enumerate(BATCHES):
             whole = exact.data(count, seed)

@@ -93,8 +93,7 @@ class Hosts:
         master = self.start(0, "store")
         assert master.stdout is not None and master.stdout.readline() == b"ready\n"
         ranks = [
-            self.start(rank % len(self.names), text, f"{rank}", f"{world_size}")
-            for rank in range(world_size)
+            self.start(rank % len(self.names), text, f"{rank}", f"{world_size}") for rank in range(world_size)
         ]
         if pull is not None:
             assert ranks[0].stdout is not None and ranks[0].stdout.readline() == b"connected\n"

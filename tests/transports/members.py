@@ -124,7 +124,7 @@ class Bill:
 
 def request(
     operation: str, keys: list[str] | None = None, values: list[bytes] | None = None, seconds: float = 0.0
-) -> bytes:  # fmt: skip
+) -> bytes:
     return protocol.pack_request(StoreRequest(operation, keys or [], values or [], seconds))
 
 
@@ -140,7 +140,7 @@ class Crowd:
         """A connection that has proved to hold the key; `takes` makes its buffer small."""
         found = dial(
             "127.0.0.1", self.port, job_key(server.KEY), Claim(0, 0), SYSTEM, SYSTEM.deadline(PATIENCE)
-        )  # fmt: skip
+        )
         if takes:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, takes)
         found.settimeout(PATIENCE)
@@ -415,10 +415,7 @@ def main(arguments: list[str]) -> None:
         try:
             said = f"{cost_of(attack, process, Random(1))}"
         except (AssertionError, OSError, EOFError) as error:
-            said = (
-                f"FAILED: {error}"[:150]
-                + f"; {process.seconds():.1f} s, {process.memory() >> 20} MiB"
-            )
+            said = f"FAILED: {error}"[:150] + f"; {process.seconds():.1f} s, {process.memory() >> 20} MiB"
         print(f"{attack.__name__:24} {said}", flush=True)
         process.close()
 

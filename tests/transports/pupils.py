@@ -100,9 +100,7 @@ class PupilCrowd(MqttCrowd):
         for one in asked:
             number = self.numbers[mark] = self.numbers.get(mark, -1) + 1
             body = protocol.pack_request(one)[streams.LENGTH :]
-            frame = Frame(
-                frames.ASK, 0, 0, mark, self.host, seq=number, acked=number if settles else 0
-            )
+            frame = Frame(frames.ASK, 0, 0, mark, self.host, seq=number, acked=number if settles else 0)
             data += said(self.topics.ask, bytes(frames.seal(self.topics.key, frame, body))) * times
         self.say(self.speaker, bytes(data), PATIENCE)
 
@@ -111,9 +109,7 @@ class PupilCrowd(MqttCrowd):
         asked = []
         for one in words:
             text = one if isinstance(one, bytes) else messages.encode(one)
-            asked.append(
-                StoreRequest("queue_push", ["desk"], [f"{mark:016x} ".encode() + text], 1.0)
-            )
+            asked.append(StoreRequest("queue_push", ["desk"], [f"{mark:016x} ".encode() + text], 1.0))
         self.ask(mark, *asked)
 
 

@@ -138,8 +138,7 @@ def before_a_world(count: int) -> Cost:
 
     mesh.dial = dial_late
     threads = [
-        threading.Thread(target=rank.connect, args=(store, Tray(lambda _: True), 600))
-        for rank in ranks
+        threading.Thread(target=rank.connect, args=(store, Tray(lambda _: True), 600)) for rank in ranks
     ]
     for thread in threads:
         thread.start()

@@ -390,18 +390,14 @@ def _is_alive(pid: int) -> bool:
 
 
 @given(NAMES, st.sampled_from(["a", "a/b", "ü/b", "a/b/+"]), NAMES)
-def test_no_subscription_that_is_allowed_takes_in_a_private_topic(
-    name: str, base: str, beneath: str
-) -> None:
+def test_no_subscription_that_is_allowed_takes_in_a_private_topic(name: str, base: str, beneath: str) -> None:
     """But for the exact names of answers, which only those know whose they are."""
     rules, topic = AccessRules(base), f"{base}/{beneath}"
     assert rules.may_hear(name, is_owner=True) and rules.may_say(topic, is_owner=True)
     if matches(name, topic) and ("+" in name or "#" in name or name == f"{base}/ask"):
         assert not rules.may_hear(name, is_owner=False)
     assert rules.may_say(topic, is_owner=False) == (beneath == "ask")
-    assert AccessRules().may_hear(name, is_owner=False) and AccessRules().may_say(
-        topic, is_owner=False
-    )
+    assert AccessRules().may_hear(name, is_owner=False) and AccessRules().may_say(topic, is_owner=False)
 
 
 def test_a_broker_with_an_owner() -> None:

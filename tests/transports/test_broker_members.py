@@ -45,7 +45,7 @@ def test_a_client_costs_what_its_bytes_are_worth(
     assert bill.slowest < PATIENCE
 
 
-NAMES = st.lists(st.sampled_from(["a", "b", "", "+", "#", "$x"]), min_size=1, max_size=4).map("/".join)  # fmt: skip
+NAMES = st.lists(st.sampled_from(["a", "b", "", "+", "#", "$x"]), min_size=1, max_size=4).map("/".join)
 
 
 @given(st.lists(NAMES.filter(topics.is_filter), max_size=12), st.lists(NAMES, max_size=5))

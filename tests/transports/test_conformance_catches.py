@@ -461,9 +461,7 @@ class HasABoardAtRank0(FileTransport):
 
 
 def test_ranks_have_to_agree_about_what_they_offer() -> None:
-    with pytest.raises(
-        conformance.NotConforming, match=r"a board is offered on the ranks \[0\] only"
-    ):
+    with pytest.raises(conformance.NotConforming, match=r"a board is offered on the ranks \[0\] only"):
         conformance.check(broken_option(HasABoardAtRank0), [3], only=["board"])
 
 

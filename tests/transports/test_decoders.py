@@ -252,12 +252,8 @@ def fuzz(runs: int) -> None:
             else:
                 changed = bytearray(valid * draw.choice((1, 1, 1, 2)))
                 for _ in range(draw.randrange(4)):
-                    changed[draw.randrange(len(changed))] = draw.choice(
-                        (0, 255, draw.randrange(256))
-                    )
-                made_up = bytes(
-                    changed[: draw.choice((len(changed), draw.randrange(len(changed))))]
-                )
+                    changed[draw.randrange(len(changed))] = draw.choice((0, 255, draw.randrange(256)))
+                made_up = bytes(changed[: draw.choice((len(changed), draw.randrange(len(changed))))])
             if feed is feed_hello and made_up == valid:
                 continue
             try:

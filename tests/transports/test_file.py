@@ -162,9 +162,7 @@ def test_no_file_of_one_host_has_a_name_once_all_are_there(
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_will_do_and_no_path_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_will_do_and_no_path_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "MEMORY", tmp_path)
     for address in (f"file://{tmp_path}", "file://", "file"):
         with world(address, address) as ((first, _), (second, desk)):
@@ -272,9 +270,7 @@ def test_a_stale_file_is_told_from_a_live_one(tmp_path: Path, mode: str) -> None
         alive.file.close()  # as the end of its process would
         planted = tmp_path / f"job.{bytes(16).hex()}.{mode}"
         alive.path.rename(planted)
-        assert (
-            signed_file.sweep(base) == [] and planted.exists()
-        )  # its name is not that of its page
+        assert signed_file.sweep(base) == [] and planted.exists()  # its name is not that of its page
         planted.rename(alive.path)
         (said,) = signed_file.sweep(base)
         assert f"removed {alive.path}" in said and "process 1 on host" in said
@@ -353,9 +349,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, **change: str) -> None:
     real, count = identity.here(), iter(range(100))
 
     def here() -> identity.PeerIdentity:
-        return dataclasses.replace(
-            real, **{name: f"{text} {next(count)}" for name, text in change.items()}
-        )
+        return dataclasses.replace(real, **{name: f"{text} {next(count)}" for name, text in change.items()})
 
     monkeypatch.setattr(identity, "here", here)
 
@@ -380,9 +374,7 @@ def test_rings_between_hosts_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
         pass
 
 
-def test_where_rank_0_fails_the_others_are_told_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_rank_0_fails_the_others_are_told_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it is: here a warning that was made an error."""
     monkeypatch.setattr(mounts, "kind_of", lambda path: "nfs4")
     errors: list[ConnectError] = []

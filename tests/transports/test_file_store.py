@@ -36,9 +36,7 @@ def start(path: Path, script: str, world_size: int = -1) -> subprocess.Popen[str
 
 
 def test_processes_that_start_at_once(path: Path) -> None:
-    script = (
-        "[store.add('n', 1) for _ in range(40)]; store.barrier('end', 4); print(store.get('n'))"
-    )
+    script = "[store.add('n', 1) for _ in range(40)]; store.barrier('end', 4); print(store.get('n'))"
     started = [start(path, script, 4) for _ in range(4)]
     assert [p.communicate(timeout=300)[0] for p in started] == ["b'160'\n"] * 4
     assert not path.exists()  # who ends without close leaves as well, and the last one cleans up
@@ -69,9 +67,7 @@ def test_an_early_bird_that_leaves_does_not_take_the_file_along(path: Path) -> N
 def test_what_a_crashed_run_left_is_told_from_a_run(path: Path) -> None:
     process = start(path, "os.kill(os.getpid(), signal.SIGKILL)")
     process.communicate(timeout=300)
-    with pytest.raises(
-        DistStoreError, match=rf"left from an earlier run: pid {process.pid} on"
-    ) as e:
+    with pytest.raises(DistStoreError, match=rf"left from an earlier run: pid {process.pid} on") as e:
         FileStore(path)
     e.match(r"ended without closing it.*run: rm " + str(path))
     path.unlink()
@@ -146,9 +142,7 @@ def test_a_file_of_any_size_that_is_no_store_is_neither_cut_nor_written_nor_dele
 
 
 @pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.deep)])
-def test_no_flipped_bit_gives_another_value_or_another_job_or_is_cut_away(
-    path: Path, step: int
-) -> None:
+def test_no_flipped_bit_gives_another_value_or_another_job_or_is_cut_away(path: Path, step: int) -> None:
     """Nine bits on is another bit of the next byte."""
     with_one_left = FileStore(path, 2)
     with_one_left.set("key", "value")
@@ -167,9 +161,7 @@ def test_no_flipped_bit_gives_another_value_or_another_job_or_is_cut_away(
     last.close()
 
 
-@pytest.mark.parametrize(
-    "kind", ["link", "link to nothing", "link to a store", "folder", "fifo", "device"]
-)
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "link to a store", "folder", "fifo", "device"])
 def test_what_is_no_regular_file_is_refused_at_once(path: Path, tmp_path: Path, kind: str) -> None:
     there = tmp_path / "there"
     store = FileStore(there) if kind == "link to a store" else None
@@ -191,9 +183,7 @@ def test_what_is_no_regular_file_is_refused_at_once(path: Path, tmp_path: Path, 
         store.close()
 
 
-def test_a_link_that_is_put_in_place_of_the_file_is_not_written_through(
-    path: Path, tmp_path: Path
-) -> None:
+def test_a_link_that_is_put_in_place_of_the_file_is_not_written_through(path: Path, tmp_path: Path) -> None:
     store = FileStore(path)
     store.set("k", "v")
     path.rename(tmp_path / "moved")
@@ -270,9 +260,7 @@ def test_a_value_larger_than_what_is_read_at_once(path: Path) -> None:
     for turn in range(3):
         store.set(f"k{turn}", bytes(file.PIECE + turn))
         store.set("small", f"{turn}")
-    assert [len(other.get(f"k{turn}")) for turn in range(3)] == [
-        file.PIECE + turn for turn in range(3)
-    ]
+    assert [len(other.get(f"k{turn}")) for turn in range(3)] == [file.PIECE + turn for turn in range(3)]
     assert other.get("small") == b"2"
     store.close()
     other.close()

@@ -33,9 +33,7 @@ def where_from(end: End) -> str:
 def test_each_rank_listens_where_the_others_reach_it() -> None:
     with hosts.Hosts(2) as pair:
         shown = pair.launch(3, where_from)
-    assert [f"at 10.99.0.{n}:" in text for n, text in zip((1, 2, 1), shown, strict=True)] == [
-        True
-    ] * 3
+    assert [f"at 10.99.0.{n}:" in text for n, text in zip((1, 2, 1), shown, strict=True)] == [True] * 3
 
 
 def test_with_delay_and_loss() -> None:

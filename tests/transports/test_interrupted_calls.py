@@ -159,9 +159,7 @@ def test_over_tls(is_send: bool, payload: bytes, step: int) -> None:
     assert interrupted_over(f"tcp://?certificate={certificate}", payload, is_send, step) > 10
 
 
-def receive_interrupted(
-    ends: list[Transport], desks: list[Desk], payload: bytes, at: int
-) -> Injection:
+def receive_interrupted(ends: list[Transport], desks: list[Desk], payload: bytes, at: int) -> Injection:
     sent = [payload, b"the next", payload[::-1], b"the last"]
 
     def send() -> None:
@@ -194,9 +192,7 @@ def test_a_send(address: str, payload: bytes, tmp_path: Path) -> None:
     assert points(act, 1 if payload is SHORT else 7) > 4
 
 
-def send_interrupted(
-    ends: list[Transport], desks: list[Desk], payload: bytes, at: int
-) -> Injection:
+def send_interrupted(ends: list[Transport], desks: list[Desk], payload: bytes, at: int) -> Injection:
     after = [b"the next", b"the last"]
 
     def is_enough() -> bool:

@@ -40,7 +40,7 @@ def one_of(
     id: str = "", script: str = "train.py", size: int = 2, rank: int = 0, by: int = 0, pid: int = 1
 ) -> JobCard:
     """A process of a job: launched if it has an id."""
-    launched = Launched(id, script=script, user="ada", by=process(by) if by else None) if id else None  # fmt: skip
+    launched = Launched(id, script=script, user="ada", by=process(by) if by else None) if id else None
     return JobCard(launched, script, size, rank, process(pid), "ada", "2026-01-02 03:04:05")
 
 
@@ -78,9 +78,7 @@ def test_which_jobs_are_two(name: str) -> None:
         for _ in range(2)
     ]
 )  # fmt: skip
-def test_no_launched_job_meets_another_and_everybody_meets_its_like(
-    one: JobCard, other: JobCard
-) -> None:
+def test_no_launched_job_meets_another_and_everybody_meets_its_like(one: JobCard, other: JobCard) -> None:
     assert not job.are_apart(one.marks(), one.marks())
     assert job.are_apart(one.marks(), other.marks()) == job.are_apart(other.marks(), one.marks())
     if one.id != other.id:
@@ -117,7 +115,7 @@ def test_each_launch_draws_another_id(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outer and inner not in (outer, "")
 
 
-def test_spawn_is_a_whole_job_only_where_it_started_all_ranks(monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_spawn_is_a_whole_job_only_where_it_started_all_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other hosts may have started the rest of a larger world, with an id of their own."""
     spawned = job.draw(4)
     assert [bool(job.here(size, value=spawned).id) for size in (1, 4, 5, 8, 0)] == [True, True, False, False, False]  # fmt: skip
@@ -128,7 +126,7 @@ def test_spawn_is_a_whole_job_only_where_it_started_all_ranks(monkeypatch: pytes
 
 def test_an_id_whose_launcher_has_ended_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     script = "from transports import job; print(job.draw())"
-    stale = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout  # fmt: skip
+    stale = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert job.read(stale)[0].id and job.here(value=stale).id == ""
     monkeypatch.setenv(job.VARIABLE, stale)
     assert len(job.read(job.draw())) == 2 and job.here(value=job.draw()).id
@@ -163,9 +161,7 @@ def test_any_text_in_the_variable_can_be_read(text: str) -> None:
         ("/x/ipykernel_launcher.py", ""),
     ],
 )
-def test_a_script_has_the_name_of_its_file(
-    monkeypatch: pytest.MonkeyPatch, argument: str, name: str
-) -> None:
+def test_a_script_has_the_name_of_its_file(monkeypatch: pytest.MonkeyPatch, argument: str, name: str) -> None:
     monkeypatch.setattr(sys, "argv", [argument, "--rank", "1"])
     assert job.script_name() == name
 
@@ -311,9 +307,7 @@ def test_the_page_of_a_mapped_file_names_its_job(tmp_path: Path) -> None:
         assert signed_file.read_terms(terms.page(KEY), KEY) == terms
         signed_file.attach(held.path, terms.generation, KEY, "a/0").leave()
         for other in ("b/0", "a/1", ""):
-            with pytest.raises(
-                OtherJob, match=r"made by process 1 on host for job a/0, and this is"
-            ):
+            with pytest.raises(OtherJob, match=r"made by process 1 on host for job a/0, and this is"):
                 signed_file.attach(held.path, terms.generation, KEY, other)
 
 

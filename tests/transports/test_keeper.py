@@ -184,9 +184,7 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "it").read_bytes() == b"whole"
     with keeper.holding(tmp_path) as is_real:
         assert not is_real
-    assert (
-        len(drafts.names(tmp_path)) == 2
-    )  # the draft stays: nothing proves that its writer is dead
+    assert len(drafts.names(tmp_path)) == 2  # the draft stays: nothing proves that its writer is dead
 
 
 # ---------------------------------------------------------------------------------------------- locks

@@ -98,16 +98,12 @@ def test_a_torn_tail_is_read_as_far_as_it_is_whole(tmp_path: Path) -> None:
 @pytest.mark.slow
 @settings(max_examples=15)
 @given(st.data())
-def test_blocks_may_come_in_any_order(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_blocks_may_come_in_any_order(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """A network file system may show a later block before an earlier one: zeros in between."""
     folder = tmp_path_factory.mktemp("logs")
     whole = written(folder)
     block = data.draw(st.sampled_from([3, 64, 512, 1024]))
-    order = (
-        data.draw(st.permutations(range(0, len(whole), block))) if block > 3 else range(0, 300, 3)
-    )
+    order = data.draw(st.permutations(range(0, len(whole), block))) if block > 3 else range(0, 300, 3)
     path, seen = folder / "0-1.0", bytearray()
     desk, inlet = ends.Desk(), logs.LogInlet(folder, 0, 1, True, SYSTEM)
     for at in [*order, *range(0, len(whole), block)]:
@@ -121,9 +117,7 @@ def test_blocks_may_come_in_any_order(
     inlet.release()
 
 
-def test_a_record_that_stays_wrong_is_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_that_stays_wrong_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "TORN", 0.0)
     (tmp_path / "0-1.0").write_bytes(struct.pack("<II", 12, 77) + bytes(12))
     desk, inlet = ends.Desk(), logs.LogInlet(tmp_path, 0, 1, True, SYSTEM)
@@ -144,9 +138,7 @@ def test_a_record_that_stays_wrong_is_damage(
     )
 )
 @example(struct.pack("<QI", 1 << 60, 0))
-def test_hostile_records_are_refused(
-    tmp_path_factory: pytest.TempPathFactory, record: bytes
-) -> None:
+def test_hostile_records_are_refused(tmp_path_factory: pytest.TempPathFactory, record: bytes) -> None:
     """Whatever a record with a right check says: nothing is allocated for what cannot be."""
     folder = tmp_path_factory.mktemp("logs")
     frame = struct.pack("<II", len(record), crc32(record, 0))

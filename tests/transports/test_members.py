@@ -164,9 +164,7 @@ def test_answers_that_are_not_taken_hold_no_copy_of_a_value(stepped: Stepped) ->
         assert sum(map(len, own)) < 1000
 
 
-def test_who_takes_no_answer_is_dismissed(
-    stepped: Stepped, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_who_takes_no_answer_is_dismissed(stepped: Stepped, caplog: pytest.LogCaptureFixture) -> None:
     """One that waits for a key is not, however long it waits."""
     stepped.server._key_values.do("set", ["k"], [bytes(1 << 20)])
     silent, waits = stepped.member(1 << 12), stepped.member()

@@ -14,9 +14,7 @@ import pytest
 from transports import conformance
 
 ROOT = Path(__file__).parents[2]
-MPIRUN = shutil.which(
-    "mpirun", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-)
+MPIRUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 ALIVE = [name for name in conformance.CHECKS if not name.startswith("death")]
 
 pytestmark = [

@@ -109,14 +109,10 @@ class Transfer:
                 sent[dst].update(b"%d" % turn + payload)
             if end.rank == 0:
                 self.marker.write_text(f"{turn}")
-                while (
-                    turn == self.messages - 10 and not self.marker.with_suffix(".killed").exists()
-                ):
+                while turn == self.messages - 10 and not self.marker.with_suffix(".killed").exists():
                     transport.progress(0.01)
         deadline = transport.clock.deadline(PATIENCE)
-        while (
-            any(tray.count(src) < self.messages for src in range(size)) and not deadline.is_over()
-        ):
+        while any(tray.count(src) < self.messages for src in range(size)) and not deadline.is_over():
             transport.progress(0.1)
         came = [hashlib.sha256() for _ in range(size)]
         counts = [min(tray.count(src), self.messages) for src in range(size)]
@@ -127,18 +123,14 @@ class Transfer:
         lost = list(tray.lost_ranks)
         for peer in range(size):  # nobody leaves before all have everything
             transport.send(peer, b"end", b"")
-        while (
-            any(tray.count(src) <= self.messages for src in range(size)) and not deadline.is_over()
-        ):
+        while any(tray.count(src) <= self.messages for src in range(size)) and not deadline.is_over():
             transport.progress(0.1)
         transport.close()
         return [h.hexdigest() for h in sent], [h.hexdigest() for h in came], lost, counts
 
 
 @pytest.mark.slow
-def test_a_broker_killed_twice_within_a_transfer_changes_nothing(
-    broker: Broker, tmp_path: Path
-) -> None:
+def test_a_broker_killed_twice_within_a_transfer_changes_nothing(broker: Broker, tmp_path: Path) -> None:
     marker, results = tmp_path / "turn", list[Any]()
     launcher = conformance.in_processes(make)
     thread = threading.Thread(target=lambda: results.extend(launcher(3, Transfer(120, marker))))
@@ -154,9 +146,7 @@ def test_a_broker_killed_twice_within_a_transfer_changes_nothing(
     marker.with_suffix(".killed").touch()
     thread.join()
     assert [result[2] for result in results] == [[], [], []]
-    assert [result[3] for result in results] == [
-        [120] * 3
-    ] * 3  # what came of each, in five minutes
+    assert [result[3] for result in results] == [[120] * 3] * 3  # what came of each, in five minutes
     for src in range(3):
         for dst in range(3):
             assert results[src][0][dst] == results[dst][1][src], f"from {src} to {dst}"
@@ -187,9 +177,7 @@ def test_a_broker_that_stays_away_is_an_error_with_the_reason(broker: Broker) ->
     with World(address, address) as world:
         broker.kill()
         world.until(0, lambda: world.trays[0].lost_ranks == [1])
-        with pytest.raises(
-            PeerLost, match=rf"the broker at mqtt://127.0.0.1:{broker.port} was away"
-        ):
+        with pytest.raises(PeerLost, match=rf"the broker at mqtt://127.0.0.1:{broker.port} was away"):
             world.ranks[0].send(1, b"", b"x")
         world.until(1, lambda: world.trays[1].lost_ranks == [0])
 
@@ -359,9 +347,7 @@ def test_what_is_repeated_or_moved_is_not_heard(broker: Broker) -> None:
 
 
 @pytest.mark.slow
-def test_a_stranger_cannot_keep_the_dead_alive(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stranger_cannot_keep_the_dead_alive(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """It repeats all that a rank ever said; the rank is lost all the same."""
     monkeypatch.setattr(peers, "GRACE", 0.5)
     proxy = Proxy(broker)
@@ -485,8 +471,6 @@ def test_no_trace_is_left_at_the_broker(broker: Broker) -> None:
 
 def test_what_it_shows(broker: Broker) -> None:
     with World(broker.address, broker.address) as world:
-        assert repr(world.ranks[0]).startswith(
-            "<MqttTransport rank 0 of 2, open through <Connection"
-        )
+        assert repr(world.ranks[0]).startswith("<MqttTransport rank 0 of 2, open through <Connection")
         assert f"to {broker.address}, up>" in repr(world.ranks[0])
     assert "rank 0 of 2, closed" in repr(world.ranks[0])

@@ -66,9 +66,7 @@ def store() -> Iterator[TCPStore]:
 
 def odd_client(port: int) -> socket.socket:
     """A connection that has proved to hold the key."""
-    connection = dial(
-        "127.0.0.1", port, job_key(server.KEY), Claim(0, 0), SYSTEM, SYSTEM.deadline(60)
-    )
+    connection = dial("127.0.0.1", port, job_key(server.KEY), Claim(0, 0), SYSTEM, SYSTEM.deadline(60))
     connection.settimeout(60)
     return connection
 
@@ -164,9 +162,7 @@ def test_a_time_in_any_form(store: TCPStore, operation: str, seconds: bytes) -> 
     assert store.add("n", 1) == 1
 
 
-def test_a_value_that_grows_past_what_can_be_said(
-    store: TCPStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_value_that_grows_past_what_can_be_said(store: TCPStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """`append` to it is an error, and so is asking for more at once than an answer holds."""
     monkeypatch.setattr(protocol, "MAX_MESSAGE", 4000)
     monkeypatch.setattr(key_values, "LONGEST", 3000)
@@ -229,9 +225,7 @@ def test_a_client_that_takes_no_answers_is_not_answered_without_end(store: TCPSt
     client.close()
 
 
-def test_what_goes_wrong_inside_ends_one_client(
-    store: TCPStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_goes_wrong_inside_ends_one_client(store: TCPStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also what nobody has foreseen."""
 
     def broken(*_: Any) -> list[bytes]:

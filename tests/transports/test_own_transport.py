@@ -38,6 +38,6 @@ def test_the_page_is_right(tmp_path: Path) -> None:
         "--disable-pip-version-check", "--target", installed, source, path="", folder=tmp_path,
     )  # fmt: skip
     both = f"{installed}{os.pathsep}{ROOT}"
-    known = run("-c", "from transports import registry; print(registry.known())", path=both, folder=tmp_path)  # fmt: skip
+    known = run("-c", "from transports import registry; print(registry.known())", path=both, folder=tmp_path)
     assert "spool" in known and "tcp" in known
     assert run(check, path=both, folder=tmp_path) == "[3.0, 3.0, 3.0]\n"

@@ -159,7 +159,7 @@ def test_the_command_line_of_the_holder_of_a_port_is_a_text_of_others() -> None:
     program = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); input()"
     holder = subprocess.Popen(
         [sys.executable, "-c", program, b"\xff\x1b[2J"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )  # fmt: skip
+    )
     try:
         assert holder.stdout is not None
         port = int(holder.stdout.readline())

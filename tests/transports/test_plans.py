@@ -23,7 +23,7 @@ faults = st.one_of(
     st.builds(Partition, st.frozensets(ranks, min_size=1), st.frozensets(ranks, min_size=1), instants, ends),
     st.builds(Clog, ranks, st.sampled_from(["in", "out", "both"]), instants, ends),
     st.builds(Crash, ranks, instants, ends),
-)  # fmt: skip
+)
 
 
 @given(faults)

@@ -167,9 +167,7 @@ class CallsTwice(Planted):
         def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
             if nbytes:
                 return self.inbox.sink(src, header, nbytes)
-            both = [
-                threading.Thread(target=self.inbox.sink, args=(src, header, 0)) for _ in range(9)
-            ]
+            both = [threading.Thread(target=self.inbox.sink, args=(src, header, 0)) for _ in range(9)]
             for one in both:
                 one.start()
             for one in both:
@@ -412,9 +410,7 @@ def test_a_stranger_that_holds_up_everybody_is_caught() -> None:
     def attack(transport: Transport) -> None:
         clock.sleep(1e6)
 
-    with pytest.raises(
-        conformance.NotConforming, match=r"line 7, .*the check did not return within"
-    ):
+    with pytest.raises(conformance.NotConforming, match=r"line 7, .*the check did not return within"):
         conformance.check(conformance.in_threads(make, clock), [2], [], 1.0, attack)
 
 

@@ -238,9 +238,7 @@ def test_a_full_disk_is_an_error_when_the_file_is_made(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_disk_that_has_less_is_not_filled_in_vain(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_has_less_is_not_filled_in_vain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel would take all that is left before it refuses: other programs would find a full disk."""
     allocated = mock.Mock()
     monkeypatch.setattr(os, "posix_fallocate", allocated, raising=False)

@@ -137,9 +137,7 @@ def test_the_kit_tries_everything_that_the_contract_declares() -> None:
 def test_queue_is_the_shortest_transport() -> None:
     """Shorter than the one that docs/transports.md writes as an example."""
     page = (Path(torch.__file__).parent.parent / "docs" / "transports.md").read_text("utf-8")
-    example = max(
-        map(len, (block.splitlines() for block in re.findall(r"```python\n(.*?)```", page, re.S)))
-    )
+    example = max(map(len, (block.splitlines() for block in re.findall(r"```python\n(.*?)```", page, re.S))))
     own = {
         path.stem: len(path.read_text("utf-8").splitlines())
         for path in Path(contract.__file__).parent.glob("*.py")

@@ -91,9 +91,7 @@ def fan_in(node: SimulatedNode, nbytes: int) -> None:
 
 def ring(node: SimulatedNode, steps: int, nbytes: int) -> None:
     for _ in range(steps):
-        node.exchange(
-            (node.rank + 1) % node.world_size, bytes(nbytes), (node.rank - 1) % node.world_size
-        )
+        node.exchange((node.rank + 1) % node.world_size, bytes(nbytes), (node.rank - 1) % node.world_size)
 
 
 def doubling(node: SimulatedNode, nbytes: int, gamma: int = 0) -> None:
@@ -140,9 +138,7 @@ def binomial_reduce(node: SimulatedNode, nbytes: int, gamma: int) -> None:
 
 def dissemination(node: SimulatedNode) -> None:
     for k in range((node.world_size - 1).bit_length()):
-        node.exchange(
-            (node.rank + (1 << k)) % node.world_size, b"", (node.rank - (1 << k)) % node.world_size
-        )
+        node.exchange((node.rank + (1 << k)) % node.world_size, b"", (node.rank - (1 << k)) % node.world_size)
 
 
 def pairwise(node: SimulatedNode, nbytes: int) -> None:
@@ -175,9 +171,7 @@ def play(
 def test_two_ranks_and_a_ball() -> None:
     outcome = play(ping_pong, 2, 7, 1000)
     assert outcome.time == 14 * wire(1000)
-    assert [(r.messages_sent, r.bytes_sent, r.bytes_received) for r in outcome.ranks] == [
-        (7, 7000, 7000)
-    ] * 2
+    assert [(r.messages_sent, r.bytes_sent, r.bytes_received) for r in outcome.ranks] == [(7, 7000, 7000)] * 2
     assert [r.idle for r in outcome.ranks] == [14 * wire(1000), 13 * wire(1000)]
     assert repr(outcome) == "<Outcome of 2 ranks: 71.12 µs, 14 messages>"
 
@@ -259,9 +253,7 @@ def test_every_pair_as_you_say() -> None:
 
 def test_networks_by_address() -> None:
     assert Network.parse("sim://") == Network()
-    net = Network.parse(
-        "sim://?latency=2us&rate=80Gb/s&wire=1ns&eager=64KB&window=1MiB&detection=2ms"
-    )
+    net = Network.parse("sim://?latency=2us&rate=80Gb/s&wire=1ns&eager=64KB&window=1MiB&detection=2ms")
     assert net == Network(uniform("2us", 100, 1000), 64_000, 1 << 20, 2 * 10**9)
     assert run(lambda node: chain(node, 1, 10), 2, "sim://?latency=7ps&rate=8Tb/s").time == 17
     for address, error in {
@@ -290,8 +282,7 @@ def talk(node: SimulatedNode, seed: int, turns: int) -> bytes:
         for dst in range(node.world_size):
             node.send(
                 dst,
-                bytes([conformance.bench.draw(256, seed, node.rank, dst, turn)])
-                * (turn + node.rank),
+                bytes([conformance.bench.draw(256, seed, node.rank, dst, turn)]) * (turn + node.rank),
             )
         for src in range(node.world_size):
             got += node.receive(src)
@@ -414,9 +405,7 @@ def test_a_window_makes_sends_wait() -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("network", [Network(), Network(eager=0)])
-def test_a_circle_of_waiting_ranks(
-    size: int, network: Network, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_circle_of_waiting_ranks(size: int, network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadlock, "INSIDE", (*deadlock.INSIDE, "tests"))
     monkeypatch.setitem(globals(), "PROGRAM", True)  # this file is the user's, and `nodes` is not
 
@@ -430,16 +419,12 @@ def test_a_circle_of_waiting_ranks(
     circle = " → ".join(map(str, [*range(size), 0]))
     ranks = "ranks 0, 1" if size == 2 else f"ranks 0-{size - 1}"
     first, *lines, last = str(caught.value).splitlines()
-    assert first.startswith(
-        f"deadlock at 1.204 ms: {ranks} of {size} wait, and nothing is under way"
-    )
+    assert first.startswith(f"deadlock at 1.204 ms: {ranks} of {size} wait, and nothing is under way")
     assert lines == [
         f"  rank {rank} waits for rank {(rank + 1) % size} in receive, at test_sim.py:{place}"
         for rank in range(size)
     ]
-    assert last.startswith(
-        f"In a circle each rank waits for the next: {circle}. One of them has to"
-    )
+    assert last.startswith(f"In a circle each rank waits for the next: {circle}. One of them has to")
 
 
 def test_a_deadlock_of_helpers() -> None:

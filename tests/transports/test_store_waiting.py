@@ -28,12 +28,12 @@ steps = st.lists(
 
 
 def is_ready(table: KeyValues, operation: str, keys: list[str]) -> bool:
-    kinds = {"get": table.values, "wait": {**table.values, **table.queues}, "queue_pop": table.queues}  # fmt: skip
+    kinds = {"get": table.values, "wait": {**table.values, **table.queues}, "queue_pop": table.queues}
     return all(key in kinds[operation] for key in (keys[:1] if operation == "queue_pop" else keys))
 
 
 @given(steps)
-def test_who_waits_is_answered_as_soon_as_nothing_is_missing(made: list[tuple[str, list[str]]]) -> None:  # fmt: skip
+def test_who_waits_is_answered_as_soon_as_nothing_is_missing(made: list[tuple[str, list[str]]]) -> None:
     table = KeyValues()
     waiting: KeyWaiters[int] = KeyWaiters(table)
     asked: dict[int, tuple[str, list[str]]] = {}
@@ -136,7 +136,7 @@ def test_to_append_a_byte_copies_no_long_value() -> None:
     assert table.do("compare_set", ["k"], [long + b"x" * 49_000, b"new"]) == [b"new"]
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 1.0, 2.0, 1e300, -1.0])), max_size=30))  # fmt: skip
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 1.0, 2.0, 1e300, -1.0])), max_size=30))
 def test_each_owner_has_one_instant(given: list[tuple[int, float]]) -> None:
     class Clock(type(SYSTEM)):  # type: ignore[misc]
         instant = 0

@@ -170,9 +170,7 @@ def test_counting_and_popping_are_atomic(store: Store) -> None:
         store.queue_push("q", str(value))
     popped = together(*(lambda s=s: [s.queue_pop("q") for _ in range(10)] for s in handles))
     assert sorted(int(v) for values in popped for v in values) == list(range(40))
-    won = together(
-        *(lambda s=s, i=i: s.compare_set("one", "", f"{i}") for i, s in enumerate(handles))
-    )
+    won = together(*(lambda s=s, i=i: s.compare_set("one", "", f"{i}") for i, s in enumerate(handles)))
     assert set(won) == {store.get("one")}
 
 
@@ -266,13 +264,9 @@ def say_counts(name: str, folder: str) -> None:
 @pytest.mark.parity
 def test_num_keys_counts_as_torch_does(tmp_path: Path) -> None:
     pytest.importorskip("torch.distributed")
-    program = (
-        "import sys; from tests.transports import test_stores as t; t.say_counts(*sys.argv[1:])"
-    )
+    program = "import sys; from tests.transports import test_stores as t; t.say_counts(*sys.argv[1:])"
     ours, theirs = [
-        subprocess.check_output(
-            [sys.executable, "-c", program, name, tempfile.mkdtemp(dir=tmp_path)]
-        )
+        subprocess.check_output([sys.executable, "-c", program, name, tempfile.mkdtemp(dir=tmp_path)])
         for name in ("minitorch_dist.distributed", "torch.distributed")
     ]
     assert ours == theirs and ours

@@ -14,9 +14,7 @@ from transports.sockets.auth_listener import SLOTS
 
 
 @pytest.mark.parametrize("name", LISTENERS)
-def test_a_crowd_costs_little_and_keeps_nobody_out(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crowd_costs_little_and_keeps_nobody_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strangers, "VISITS", 3)
     cost = LISTENERS[name](450)
     assert cost.visits  # each of them was served

@@ -90,9 +90,7 @@ def test_the_master_waits_for_its_workers() -> None:
 
 
 def test_workers_that_do_not_come_are_counted() -> None:
-    with pytest.raises(
-        DistStoreError, match=r"Timed out after 0\.1 seconds waiting for clients\. 1/2"
-    ):
+    with pytest.raises(DistStoreError, match=r"Timed out after 0\.1 seconds waiting for clients\. 1/2"):
         master(world_size=2, timeout=timedelta(milliseconds=100))
 
 
@@ -174,10 +172,7 @@ def test_by_name_by_address_and_from_outside() -> None:
     for host in hosts:
         store = TCPStore(host, 0, is_master=True)
         store.set("host", host)
-        assert (
-            TCPStore("127.0.0.1" if host != "::1" else host, store.port).get("host")
-            == host.encode()
-        )
+        assert TCPStore("127.0.0.1" if host != "::1" else host, store.port).get("host") == host.encode()
         store.close()
 
 

@@ -20,9 +20,7 @@ from transports.tcp import TcpTransport
 
 HERE = Path(__file__).parent
 JOB, OTHER = HERE / "job.pem", HERE / "other.pem"
-ALIVE = [
-    name for name in (*conformance.CHECKS, *conformance.OPTIONS) if not name.startswith("death")
-]
+ALIVE = [name for name in (*conformance.CHECKS, *conformance.OPTIONS) if not name.startswith("death")]
 
 
 def make(rank: int, world_size: int, folder: str) -> TcpTransport:
@@ -102,9 +100,7 @@ def test_options_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_wrong_options_are_told() -> None:
-    with pytest.raises(
-        ValueError, match=r"tcp has no options \['certifcate'\]; it has certificate"
-    ):
+    with pytest.raises(ValueError, match=r"tcp has no options \['certifcate'\]; it has certificate"):
         TcpTransport(0, 1, "tcp://?certifcate=x")
     assert tls.find({"rank": "0", "world_size": "2"}) is None  # of torch's tcp:// addresses
     with pytest.raises(ValueError, match="key without a certificate"):

@@ -31,9 +31,7 @@ def test_who_waits_may_be_called_off() -> None:
     assert turn.try_take() and not turn.try_take()
     assert not turn.take(SYSTEM.deadline(0))
     got: list[bool] = []
-    waiter = threading.Thread(
-        target=lambda: got.append(turn.take(SYSTEM.deadline(60), lambda: bool(news)))
-    )
+    waiter = threading.Thread(target=lambda: got.append(turn.take(SYSTEM.deadline(60), lambda: bool(news))))
     waiter.start()
     news.append(1)
     turn.wake()

@@ -76,9 +76,7 @@ def test_a_seed_shuffles_who_wakes_first_and_repeats_itself() -> None:
     orders = {seed: order(seed) for seed in (None, 0, 1, 2)}
     assert all(order(seed) == orders[seed] for seed in orders)
     assert len({tuple(seen) for seen in orders.values()}) == 4
-    assert all(
-        sorted(seen[at : at + 6]) == list(range(6)) for seen in orders.values() for at in (0, 18)
-    )
+    assert all(sorted(seen[at : at + 6]) == list(range(6)) for seen in orders.values() for at in (0, 18))
 
 
 def test_conditions_are_those_of_threading() -> None:

@@ -75,9 +75,7 @@ def test_yields_are_tried_anew_when_the_machine_is_quiet_again(machine: Machine)
     assert all(yielding.give() for _ in range(100))
 
 
-def test_a_spin_and_a_socket_leave_out_the_yields_that_come_back_late(
-    machine: Machine, one: Board
-) -> None:
+def test_a_spin_and_a_socket_leave_out_the_yields_that_come_back_late(machine: Machine, one: Board) -> None:
     machine.slice = 4 * MILLI
     for _ in range(5):
         assert not one.spin.comes(one.ready(1), 0)
@@ -110,9 +108,7 @@ def test_nobody_steps_aside_whose_looks_suffice(one, monkeypatch):
     assert all(one.spin.comes(one.ready(1), 0) for _ in range(3 * clock.ASIDE))
 
 
-def test_who_is_answered_when_it_yields_looks_less_and_more_again_when_looks_suffice(
-    one, monkeypatch
-):
+def test_who_is_answered_when_it_yields_looks_less_and_more_again_when_looks_suffice(one, monkeypatch):
     word, number = one.ready(1), itertools.count(1)
 
     def answer() -> None:

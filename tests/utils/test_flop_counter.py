@@ -78,7 +78,7 @@ def test_a_checkpoint_computes_again() -> None:
     forward = total(lambda: layer(x))
     assert total(lambda: layer(x).sum().backward()) == 3 * forward
     for reentrant in (False, True):
-        assert total(lambda: checkpoint(layer, x, use_reentrant=reentrant).sum().backward()) == 4 * forward  # noqa: B023  # fmt: skip
+        assert total(lambda: checkpoint(layer, x, use_reentrant=reentrant).sum().backward()) == 4 * forward  # noqa: B023
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])

@@ -27,9 +27,7 @@ LOOPBACK = ("127.0.0.1", "::1")  # reached from this machine only
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (%(default)s)")
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one (%(default)s)")
-    parser.add_argument(
-        "--max-packet", type=int, default=16 << 20, help="bytes of one packet (%(default)s)"
-    )
+    parser.add_argument("--max-packet", type=int, default=16 << 20, help="bytes of one packet (%(default)s)")
     parser.add_argument(
         "--open",
         action="store_true",
@@ -41,9 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.open and options.host not in LOOPBACK:
-        print(
-            f"error: --open is for {' and '.join(LOOPBACK)}; others could come in, too", flush=True
-        )
+        print(f"error: --open is for {' and '.join(LOOPBACK)}; others could come in, too", flush=True)
         return 2
     try:
         asyncio.run(_serve(options))

@@ -9,9 +9,7 @@ from transports.keys import job_key
 
 USERNAME = "mtd"
 OWNER = "owner"
-OWNER_KEY = (
-    "MINITORCH_DIST_OWNER_KEY"  # of a broker with private topics (`rules`), for its process only
-)
+OWNER_KEY = "MINITORCH_DIST_OWNER_KEY"  # of a broker with private topics (`rules`), for its process only
 
 
 def credentials() -> tuple[str, str]:

@@ -38,9 +38,7 @@ class Outbox:
         self._task: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()
         self._held_up = 0  # senders that wait in `room`
-        self._seen: tuple[float, int] | None = (
-            None  # since when it is behind, and what it had taken then
-        )
+        self._seen: tuple[float, int] | None = None  # since when it is behind, and what it had taken then
 
     def say(self, sender: Sender, *pieces: bytes) -> None:
         if self._transport.is_closing():

@@ -81,9 +81,7 @@ class Retained:
 def _next(node: dict[str | None, Any], is_top: bool) -> list[dict[str | None, Any]]:
     """The nodes that a wildcard stands for: not those of the broker's own topics [MQTT-4.7.2-1]."""
     return [
-        child
-        for level, child in node.items()
-        if level is not None and not (is_top and level.startswith("$"))
+        child for level, child in node.items() if level is not None and not (is_top and level.startswith("$"))
     ]
 
 

@@ -112,9 +112,7 @@ class BrokerServer:
             if age >= FAIR:
                 self._drop_oldest("too many connections without a password")
                 await asyncio.sleep(0)
-            await asyncio.wait(
-                strangers, timeout=max(0.0, FAIR - age), return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait(strangers, timeout=max(0.0, FAIR - age), return_when=asyncio.FIRST_COMPLETED)
 
     def _drop_oldest(self, why: str) -> None:
         for task in self._strangers()[:1]:
@@ -143,9 +141,7 @@ class BrokerServer:
         if session is not None and session.is_client:
             self._part(session)
 
-    async def _open(
-        self, connection: socket.socket
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _open(self, connection: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Its streams."""
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(STREAM)
         protocol = asyncio.StreamReaderProtocol(reader)

@@ -41,9 +41,7 @@ class House:
 
     username: str
     password: bytes
-    owner_password: bytes = (
-        b""  # of the one client that the rules do not bind; empty: there is none
-    )
+    owner_password: bytes = b""  # of the one client that the rules do not bind; empty: there is none
     is_open: bool = False  # to clients without a password
     rules: AccessRules = field(default_factory=AccessRules)
     router: Router = field(default_factory=Router)
@@ -57,9 +55,7 @@ class House:
 class Session:
     """A connection, and once it has shown the password, a client."""
 
-    def __init__(
-        self, house: House, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    def __init__(self, house: House, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.house, self._reader, self._writer = house, reader, writer
         self._transport = writer.transport
         self.outbox = Outbox(writer, house.max_buffer)

@@ -72,9 +72,7 @@ def draw(bound: int, *key: int) -> int:
 class Tray:
     """An inbox that keeps what comes and complains about what may not be."""
 
-    def __init__(
-        self, has_space: Callable[[int], bool], linger: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, has_space: Callable[[int], bool], linger: Callable[[], None] = lambda: None) -> None:
         self.messages: dict[int, list[tuple[bytes, bytearray]]] = {}
         self.lost_ranks: list[int] = []
         self.reasons: dict[int, Lost] = {}
@@ -89,9 +87,7 @@ class Tray:
     def sink(self, src: int, header: bytes, nbytes: int) -> Tub:
         with self.called(src):
             if src in self.open:
-                self.complain(
-                    f"a message from rank {src} begins before the last one is complete", 3
-                )
+                self.complain(f"a message from rank {src} begins before the last one is complete", 3)
             if type(header) is not bytes:
                 self.complain(f"the header is a {type(header).__name__}, not bytes", 3)
             tub = Tub(self, src, header, nbytes, self.has_space(self.begun))

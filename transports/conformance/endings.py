@@ -19,9 +19,7 @@ def farewell(desk: RankCheck) -> None:
         desk.beside(desk.transport.close, "close")
         desk.meet("end")
         return
-    desk.until(
-        lambda: 0 in desk.tray.lost_ranks, lambda: "rank 0 had closed, but lost(0) had not come"
-    )
+    desk.until(lambda: 0 in desk.tray.lost_ranks, lambda: "rank 0 had closed, but lost(0) had not come")
     got = desk.tray.messages.get(0, [])
     desk.demand(len(got) == 20, f"rank 0 sent 20 messages before close, and {len(got)} came")
     for turn, (_, data) in enumerate(got):
@@ -130,9 +128,7 @@ def stranger(desk: RankCheck, attack: Callable[[Transport], None]) -> None:
         desk.send(peer, 0, pattern(peer, 100_000))
     for peer in range(desk.world_size):
         desk.receive(peer, 1)
-    desk.demand(
-        desk.tray.begun == desk.world_size, "more messages came than the ranks sent each other"
-    )
+    desk.demand(desk.tray.begun == desk.world_size, "more messages came than the ranks sent each other")
 
 
 def _demand_kind(desk: RankCheck, peer: int, kinds: tuple[str, ...], what: str) -> None:

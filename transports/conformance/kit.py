@@ -19,7 +19,7 @@ from transports.conformance.bench import (
     RankCheck,
     Silent,
     declares,
-)  # fmt: skip
+)
 from transports.conformance.launchers import Launch
 from transports.contract import Transport
 from transports.stores.store import PrefixStore
@@ -185,9 +185,7 @@ class Trials:
         silence, limit = SILENCE * self.patience, LIMIT * self.patience
         complaints, is_silent = list[str](), False
         try:
-            complaints, is_silent = desk.beside(
-                lambda: self._run(desk, name), "the check", silence, limit
-            )
+            complaints, is_silent = desk.beside(lambda: self._run(desk, name), "the check", silence, limit)
         except NotOffered:
             was_offered = False
         except Silent as error:
@@ -195,9 +193,7 @@ class Trials:
         if complaints:
             store.set(FAILED, b"")  # so that the others need not wait for us
         try:
-            desk.beside(
-                desk.transport.close, "close", min(self.patience, 5.0) if is_silent else None
-            )
+            desk.beside(desk.transport.close, "close", min(self.patience, 5.0) if is_silent else None)
         except Silent as error:
             complaints += [] if is_silent else [f"{error}"]
             is_silent = True

@@ -29,9 +29,7 @@ def connect(desk: RankCheck) -> None:
         desk.clock.sleep(LATE)
         desk.store.set("begun", b"")
     desk.connect()
-    desk.demand(
-        desk.store.check(["begun"]), f"connect returned before rank {last} had begun to connect"
-    )
+    desk.demand(desk.store.check(["begun"]), f"connect returned before rank {last} had begun to connect")
     for peer in range(desk.world_size):
         desk.send(peer, desk.rank, b"hello")
     for peer in range(desk.world_size):
@@ -130,9 +128,7 @@ def threads_send(desk: RankCheck) -> None:
     seeds = [int(header) for header, _ in got]
     for header, data in got:
         seed = int(header)
-        desk.demand(
-            data == pattern(seed, 1 + 9973 * (seed % 100)), "messages of threads were mixed"
-        )
+        desk.demand(data == pattern(seed, 1 + 9973 * (seed % 100)), "messages of threads were mixed")
     for number in range(3):
         own = [seed for seed in seeds if seed // 100 == number]
         desk.demand(own == sorted(own), f"messages of one thread came out of order: {own}")
@@ -287,6 +283,4 @@ def drain(desk: RankCheck) -> None:
 def nothing_more(desk: RankCheck, expected: dict[int, int]) -> None:
     drain(desk)
     counts = {src: len(messages) for src, messages in desk.tray.messages.items()}
-    desk.demand(
-        counts == expected, f"each message comes once; expected were {expected}, and came {counts}"
-    )
+    desk.demand(counts == expected, f"each message comes once; expected were {expected}, and came {counts}")

@@ -21,15 +21,11 @@ GIVEN_UP = 0.2  # seconds of `Transport.patience`
 
 def offered(desk: RankCheck, is_offered: bool, what: str) -> None:
     """Return if all ranks offer it, raise NotOffered if none does; all ranks come here."""
-    ranks = [
-        rank for rank, yes in enumerate(desk.said_by_all(what, b"%d" % is_offered)) if yes == b"1"
-    ]
+    ranks = [rank for rank, yes in enumerate(desk.said_by_all(what, b"%d" % is_offered)) if yes == b"1"]
     if not ranks:
         raise NotOffered
     is_everybody = len(ranks) == desk.world_size
-    desk.demand(
-        is_everybody, f"{what} is offered on the ranks {ranks} only; all ranks have to agree"
-    )
+    desk.demand(is_everybody, f"{what} is offered on the ranks {ranks} only; all ranks have to agree")
 
 
 FLAGS = ("needs_virtual_time", "has_begin", "may_lose", "is_unreliable", "uses_board")
@@ -43,9 +39,7 @@ def declared(desk: RankCheck) -> None:
         desk.demand(type(value) is bool, f"{name} is {value!r}, and not True or False")
     is_word, is_kind = end.scheme.islower(), end.ranks_are in ("threads", "processes", "mpi")
     desk.demand(is_word, f"the scheme {end.scheme!r} is no word in lower case")
-    desk.demand(
-        is_kind, f"ranks_are is {end.ranks_are!r}; the contract knows threads, processes and mpi"
-    )
+    desk.demand(is_kind, f"ranks_are is {end.ranks_are!r}; the contract knows threads, processes and mpi")
     if costs is not None:
         makes_sense = costs.latency >= 0 and costs.bandwidth > 0 and costs.reduction >= 0
         desk.demand(makes_sense, f"messages cannot have the costs {costs}")

@@ -91,9 +91,7 @@ class Strike:
         words = [] if self.p == 1.0 else [f"{self.p!r}"]
         if self.span:
             words = [written(self.span), *(f"p={p}" for p in words)]
-        words += [
-            f"{n}={v}" for n in ("src", "dst", "number") if (v := getattr(self, n)) is not None
-        ]
+        words += [f"{n}={v}" for n in ("src", "dst", "number") if (v := getattr(self, n)) is not None]
         return f"{self.kind}={','.join([*words, *_window(self.at, self.until)])}"
 
 
@@ -257,9 +255,7 @@ def clog(rank: int, way: str = "in", *, at: Span = 0, until: Span | None = None)
     return Clog(rank, way, instant(at), _end(until))
 
 
-def slow(
-    rank: int, x: float, what: str = "compute", *, at: Span = 0, until: Span | None = None
-) -> Slow:
+def slow(rank: int, x: float, what: str = "compute", *, at: Span = 0, until: Span | None = None) -> Slow:
     return Slow(rank, x, what, instant(at), _end(until))
 
 
@@ -276,9 +272,7 @@ def parse(text: str) -> Fault:
     kind, _, rest = text.strip().partition("=")
     if kind not in KINDS:
         meant = "".join(f" (perhaps {one}?)" for one in get_close_matches(kind, KINDS, 1))
-        raise ValueError(
-            f"{text!r} is no fault{meant}: it begins with one of {', '.join(KINDS)} and ="
-        )
+        raise ValueError(f"{text!r} is no fault{meant}: it begins with one of {', '.join(KINDS)} and =")
     words = [word.strip() for word in rest.split(",") if word.strip()]
     plain = [word for word in words if "=" not in word]
     named: dict[str, Any] = dict(word.split("=", 1) for word in words if "=" in word)

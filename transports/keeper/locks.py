@@ -120,9 +120,7 @@ def holding(folder: PathLike, clock: Clock = SYSTEM, patience: float = PATIENCE)
         with Held(open_file(path, os.O_RDWR | os.O_CREAT)) as held:
             found = os.pread(held.number, 1000, 0)
             if found and not found.startswith(_TEXT):
-                raise OddFile(
-                    errno.EEXIST, "it is no lock of ours; give it another name", str(path)
-                )
+                raise OddFile(errno.EEXIST, "it is no lock of ours; give it another name", str(path))
             is_real = True
             try:
                 has_it = held.lock()

@@ -21,9 +21,7 @@ class OddFile(OSError):
     """There is something in a file's place that is no regular file, or that is not ours."""
 
 
-def open_file(
-    path: PathLike, flags: int = os.O_RDONLY, mode: int = 0o666, follow: bool = False
-) -> int:
+def open_file(path: PathLike, flags: int = os.O_RDONLY, mode: int = 0o666, follow: bool = False) -> int:
     """The number of an open regular file. OddFile for anything else, and for a link unless `follow`.
 
     Parts of the path before the last one may be links. Nothing is cut: do that yourself, when you know what the file is.

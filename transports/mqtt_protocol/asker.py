@@ -25,9 +25,7 @@ class Asker:
         self.waiting: dict[int, StoreRequest] = {}
         self._open: list[int] = []  # a heap: the numbers of both
         self.on_the_way = 0  # bytes of answers that the broker has not taken yet
-        self.is_silent = (
-            False  # a waiting client asks again each second: silence means that it is gone
-        )
+        self.is_silent = False  # a waiting client asks again each second: silence means that it is gone
 
     def keep(self, number: int, answer: list[Value] | Exception) -> None:
         self.answers[number] = answer

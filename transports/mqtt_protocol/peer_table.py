@@ -256,9 +256,7 @@ class PeerTable:
             body = self._where.encode()
         acked, limit = peer.incoming.tell()
         peer.spoken += 1
-        frame = Frame(
-            kind, self.rank, peer.rank, self.mark, peer.mark, flags, peer.spoken, acked, limit
-        )
+        frame = Frame(kind, self.rank, peer.rank, self.mark, peer.mark, flags, peer.spoken, acked, limit)
         peer.said = self._now()
         self.connection.post(Publication(peer.topic, frames.seal(self.key, frame, body)))
 

@@ -27,9 +27,7 @@ REPEAT, LONGEST_REPEAT = 1.0, 8.0  # seconds until what was not acknowledged is 
 class Peer:
     """All that is known about one other rank. Guarded by the transport's condition."""
 
-    def __init__(
-        self, rank: int, mark: int, where: str, topic: str, window: int, sending: Condition
-    ) -> None:
+    def __init__(self, rank: int, mark: int, where: str, topic: str, window: int, sending: Condition) -> None:
         self.rank, self.mark, self.where, self.topic = rank, mark, where, topic
         self.sending = sending  # held by the thread whose message is on its way
         self.outgoing, self.incoming = Outgoing(window), IncomingFlow(window)

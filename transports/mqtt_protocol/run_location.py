@@ -45,9 +45,7 @@ def meet(
         shown = broker.address if broker is not None else place.shown if place.host else ""
         mine = our_card(_new_run(world_size), shown)
         text = json.dumps([mine.mark, mine.where, mine.run, mine.broker]).encode()
-        found = rendezvous.exchange(
-            store, "mqtt", rank, world_size, text, clock, deadline.left()
-        )  # fmt: skip
+        found = rendezvous.exchange(store, "mqtt", rank, world_size, text, clock, deadline.left())
         cards = [Card(*json.loads(card)) for card in found]
         if not place.host:
             there = addresses.parse(cards[0].broker)

@@ -135,11 +135,7 @@ class MqttStoreClient:
                 f"the store named {self.name!r} at {self.address.shown} is gone: rank 0 closed it. "
                 "Look at the first error of rank 0"
             )
-        elif (
-            frame.mark == self._store_server
-            and frame.kind == frames.DEAD
-            and self._suspected is None
-        ):
+        elif frame.mark == self._store_server and frame.kind == frames.DEAD and self._suspected is None:
             self._suspected = self._now()
             self._say_hello()
 

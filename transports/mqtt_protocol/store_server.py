@@ -274,9 +274,7 @@ class MqttStoreServer:
     def _attend(self, frame: Frame) -> None:
         if not self._is_alone:  # another job's clients may be greeting another server
             raise FrameRefused("early")
-        if frame.kind == frames.HELLO or (
-            frame.kind == frames.ASK and frame.peer_mark != self.mark
-        ):
+        if frame.kind == frames.HELLO or (frame.kind == frames.ASK and frame.peer_mark != self.mark):
             self._welcome(frame.mark)  # also one that takes us for our predecessor
         elif frame.kind == frames.ASK:
             self._hear_out(frame)
@@ -382,9 +380,7 @@ class MqttStoreServer:
         self._connection.post(Publication(self._topics.answer(mark), data))
 
     def _say(self, mark: int, kind: int, number: int = 0, body: bytes = b"") -> None:
-        self._connection.post(
-            Publication(self._topics.answer(mark), self._frame(kind, mark, number, body))
-        )
+        self._connection.post(Publication(self._topics.answer(mark), self._frame(kind, mark, number, body)))
 
     def _say_answer(self, mark: int, number: int, answer: list[Value] | Exception) -> None:
         """Say it, if there is room on the way to the broker; else the asker asks again."""

@@ -62,9 +62,7 @@ class Turns:
 
     def fresh(self, segment: int) -> Held | None:
         """One to write to; None while the reader is too far behind."""
-        return (
-            None if os.fstat(self._files[segment % 2].number).st_size else self._files[segment % 2]
-        )
+        return None if os.fstat(self._files[segment % 2].number).st_size else self._files[segment % 2]
 
     def written(self, file: Held) -> None:
         """The writer goes on in another one."""
@@ -151,9 +149,7 @@ class Logs:
             if not self._is_far:
                 os.pwrite(self._terms.number, number, PAGE + 8 * self._rank)
                 return
-            with Held(
-                keeper.open_file(self._pulse_of(self._rank), os.O_CREAT | os.O_WRONLY, 0o600)
-            ) as file:
+            with Held(keeper.open_file(self._pulse_of(self._rank), os.O_CREAT | os.O_WRONLY, 0o600)) as file:
                 os.pwrite(file.number, number, 0)
                 os.fsync(file.number)
 
@@ -250,9 +246,7 @@ class LogOutlet:
                 os.fsync(self._file.number)
         except BaseException:  # a full disk, a signal
             with suppress(OSError):
-                if (
-                    os.fstat(self._file.number).st_size < end
-                ):  # the next record begins where this did
+                if os.fstat(self._file.number).st_size < end:  # the next record begins where this did
                     os.ftruncate(self._file.number, self._offset)
                 else:  # all of it is in: the reader may have it already, so it stays
                     self._offset, self._count = end, self._count + 1

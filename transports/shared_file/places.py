@@ -56,17 +56,13 @@ def parse(address: str) -> FileAddress:
         )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := sorted(set(options) - {"mode", "ring", "segment", "board"}):
-        raise ValueError(
-            f"{address!r} has unknown options {unknown}; there are mode, ring, segment, board"
-        )
+        raise ValueError(f"{address!r} has unknown options {unknown}; there are mode, ring, segment, board")
     mode = options.get("mode")
     if mode is not None and mode not in MODES:
         raise ValueError(f"{address!r} asks for mode {mode!r}; there are {' and '.join(MODES)}")
     ring, segment = _size(address, options, "ring"), _size(address, options, "segment")
     if ring is not None and (ring % UNIT or ring < UNIT):
-        raise ValueError(
-            f"{address!r} asks for rings of {ring} bytes: they are multiples of {UNIT}"
-        )
+        raise ValueError(f"{address!r} asks for rings of {ring} bytes: they are multiples of {UNIT}")
     board = None if options.get("board") == "0" else _size(address, options, "board")
     if board is not None and board % LINE:
         raise ValueError(

@@ -55,9 +55,7 @@ def barrier() -> Callable[[], None] | None:
 class RingEnd:
     """The common part of the writer and the reader of a ring."""
 
-    __slots__ = (
-        "_at", "_bytes", "_fence", "_head_word", "_memory", "_size", "_tail_word", "_words"
-    )  # fmt: skip
+    __slots__ = ("_at", "_bytes", "_fence", "_head_word", "_memory", "_size", "_tail_word", "_words")
 
     def __init__(
         self, memory: mmap.mmap, view: memoryview, words: memoryview,
@@ -224,12 +222,7 @@ class RingReader(RingEnd):
         """Copy the next message `into` its place if it is there or comes at once, lies before us
         without a break, begins with `front` and fills the place. Its header, or None."""
         tail, words = self._tail, self._words
-        if (
-            self._left
-            or self._front
-            or self._is_delivering
-            or not spin.comes(self._head_word, tail)
-        ):
+        if self._left or self._front or self._is_delivering or not spin.comes(self._head_word, tail):
             return None
         if self._fence is not None:
             self._fence()

@@ -42,9 +42,7 @@ class Setup:
     job: str = ""  # its id and generation
 
 
-def settle(
-    setup_state: Setup, enter: Callable[[SignedFile, list[PeerIdentity]], None]
-) -> SignedFile:
+def settle(setup_state: Setup, enter: Callable[[SignedFile, list[PeerIdentity]], None]) -> SignedFile:
     """Find the others and the file, and `enter` it; ConnectError names who is missing, or what went
     wrong with whom."""
     identities = _introduce(setup_state)

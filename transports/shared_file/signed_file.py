@@ -168,9 +168,7 @@ def sweep(base: Path) -> list[str]:
             continue
         path = base.parent / name
         with suppress(OSError, TrustError), contextlib.closing(_open(path)[0]) as file:
-            page = os.pread(
-                file.number, PAGE, 0
-            )  # of any version: these places are always the same
+            page = os.pread(file.number, PAGE, 0)  # of any version: these places are always the same
             is_ours = page[:8] == MAGIC and page[24:40].hex() == generation
             maker = page[104:168]
             if is_ours and file.lock():  # and not in use

@@ -45,9 +45,7 @@ class AuthListener:
     """A listening socket and those who stand before it. Where a `job` is given, members of others are refused;
     the owner may add to `jobs`."""
 
-    def __init__(
-        self, listener: socket.socket, key: bytes, clock: Clock, job: JobCard | None = None
-    ) -> None:
+    def __init__(self, listener: socket.socket, key: bytes, clock: Clock, job: JobCard | None = None) -> None:
         self._key, self._clock = key, clock
         self.jobs = [] if job is None else [job]
         self.listener = listener
@@ -195,12 +193,10 @@ def dial_once(
         return connection
     connection.close()
     where = endpoints.shown(host, port)
-    raise job.refusal(where, text, ADVICE) if job is not None else OtherJob(f"{where} belongs to {text}")  # fmt: skip
+    raise job.refusal(where, text, ADVICE) if job is not None else OtherJob(f"{where} belongs to {text}")
 
 
-def ask_whose(
-    host: str, port: int, key: bytes, deadline: Deadline, job: JobCard
-) -> tuple[bool, str] | None:
+def ask_whose(host: str, port: int, key: bytes, deadline: Deadline, job: JobCard) -> tuple[bool, str] | None:
     """Whether the listener there belongs to our job, and what it says of its own; None if it has not our key."""
     try:
         claim = Claim(0, handshake.WHO)

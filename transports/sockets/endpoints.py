@@ -51,9 +51,7 @@ def own_address(towards: str) -> str:
         if not target:
             continue
         with suppress(OSError):
-            family, kind, protocol, _, place = socket.getaddrinfo(
-                target, 9, type=socket.SOCK_DGRAM
-            )[0]
+            family, kind, protocol, _, place = socket.getaddrinfo(target, 9, type=socket.SOCK_DGRAM)[0]
             with socket.socket(family, kind, protocol) as probe:
                 probe.connect(place)
                 found = str(probe.getsockname()[0])
@@ -124,8 +122,6 @@ def holder_of(port: int) -> str:
             with os.scandir(process / "fd") as files:
                 is_holder = any(os.readlink(file.path) in inodes for file in files)  # noqa: PTH115 - thousands of them
             if is_holder:
-                command = (
-                    (process / "cmdline").read_text("utf-8", "replace").replace("\0", " ").strip()
-                )
+                command = (process / "cmdline").read_text("utf-8", "replace").replace("\0", " ").strip()
                 return f"pid {process.name} ({command[:100]})"
     return "a process of another user"

@@ -28,9 +28,7 @@ PIECE = 1 << 20  # bytes of a sink's space offered to one read
 # own choice grows to 32 MB. Between hosts it knows better (what is on its way has to fit).
 LOOPBACK_BUFFERS = ((socket.SO_SNDBUF, 1 << 18), (socket.SO_RCVBUF, 1 << 20))
 
-BROKEN_OFF = (
-    "this rank was interrupted in the middle of a message to it, which cannot be taken back"
-)
+BROKEN_OFF = "this rank was interrupted in the middle of a message to it, which cannot be taken back"
 
 
 class Farewell(EOFError):
@@ -40,9 +38,7 @@ class Farewell(EOFError):
 class PeerConnection:
     """The connection to one peer."""
 
-    def __init__(
-        self, peer: int, incoming: socket.socket, outgoing: socket.socket, clock: Clock
-    ) -> None:
+    def __init__(self, peer: int, incoming: socket.socket, outgoing: socket.socket, clock: Clock) -> None:
         self.peer, self.incoming, self.outgoing = peer, incoming, outgoing
         self.sending = Turn(clock)  # of the thread whose message is on its way
         self.lost: PeerLost | None = None

@@ -109,9 +109,7 @@ class Tls:
         context = self._server if is_listener else self._client
         connection.settimeout(SECONDS)
         try:
-            wrapped = context.wrap_socket(
-                connection, server_side=is_listener, do_handshake_on_connect=False
-            )
+            wrapped = context.wrap_socket(connection, server_side=is_listener, do_handshake_on_connect=False)
         except OSError:
             connection.close()
             raise

@@ -293,9 +293,7 @@ class Log:
         """OtherJob if those who use this file are of another job than ours, or have left it to nobody else."""
         living = [user for user in self.users if processes.is_alive(_mark(user))]
         found = [self.jobs[user] for user in living or self.jobs if user in self.jobs]
-        end = (
-            "" if living else f". Its processes have all ended: if it is over, run: rm {self.path}"
-        )
+        end = "" if living else f". Its processes have all ended: if it is over, run: rm {self.path}"
         for marks, text in found:
             mine.demand_same(f"{self.path}", marks, text, f"Give each job a file of its own{end}")
 

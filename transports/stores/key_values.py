@@ -56,9 +56,7 @@ class NotYet(Exception):
         super().__init__()  # a text of many keys would be made for nothing
         self.missing = missing
 
-    def late(
-        self, seconds: float, keys: Sequence[str], note: str, of_time: str = ""
-    ) -> StoreTimeout:
+    def late(self, seconds: float, keys: Sequence[str], note: str, of_time: str = "") -> StoreTimeout:
         """The error of a command for these keys that has waited so long."""
         missing = set(self.missing)
         present = [key for key in keys if key not in missing]

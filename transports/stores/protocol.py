@@ -78,9 +78,7 @@ def unpack(body: bytes | bytearray | memoryview, most: int = MAX_MESSAGE) -> lis
         (length,) = _LENGTH.unpack_from(view, offset)
         offset += _LENGTH.size
         if length > len(view) - offset:
-            raise frames.FrameError(
-                f"a field of {length} bytes, of which {len(view) - offset} came"
-            )
+            raise frames.FrameError(f"a field of {length} bytes, of which {len(view) - offset} came")
         fields.append(bytes(view[offset : offset + length]))
         offset += length
     if offset != len(view):

@@ -67,9 +67,7 @@ class StoreServer:
         self._clock, self._world_size = clock, world_size
         self._listener = AuthListener(listener, job_key(KEY), clock, job)
         self.port = self._listener.port
-        self.near_host = (
-            "127.0.0.1" if self._listener.host in ("::", "0.0.0.0") else self._listener.host
-        )
+        self.near_host = "127.0.0.1" if self._listener.host in ("::", "0.0.0.0") else self._listener.host
         self._key_values, self._lobby = WatchedTable(), WatchedTable()
         self._clients: dict[int, ServedClient] = {}
         # Clients whose turn comes: with short requests, with long ones, and with one for the list of all keys.
@@ -282,9 +280,7 @@ class StoreServer:
 
     def _note(self) -> str:
         joined = head(self._lobby.values.get("joined", b"0"))[:20].decode(errors="replace")
-        count = (
-            f"{joined} of {self._world_size} have joined this store. " if self._world_size else ""
-        )
+        count = f"{joined} of {self._world_size} have joined this store. " if self._world_size else ""
         return count + ADVICE
 
     # -- what it is told --------------------------------------------------------------------

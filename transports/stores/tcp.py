@@ -71,9 +71,7 @@ class TCPStore(Store):
         if is_master:
             self._server = self._serve()
             self.port = self._server.port
-        self._finalizer = weakref.finalize(
-            self, _release, self._server, self._is_shared, self._idle
-        )
+        self._finalizer = weakref.finalize(self, _release, self._server, self._is_shared, self._idle)
         try:
             deadline = self._clock.deadline(self._seconds)
             self._idle.append(_prepared(dial(*self._there, self._clock, deadline, self._job)))

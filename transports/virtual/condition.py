@@ -19,9 +19,7 @@ class Parking(Protocol):
     """The part of the clock that a condition needs."""
 
     def current(self) -> SimThread | None: ...
-    def park(
-        self, timeout: int | None = None, why: Callable[[], Waiting] | None = None
-    ) -> bool: ...
+    def park(self, timeout: int | None = None, why: Callable[[], Waiting] | None = None) -> bool: ...
     def wake(self, sim_thread: SimThread) -> None: ...
 
 
@@ -61,9 +59,7 @@ class VirtualCondition:
         self._let_in()
         self._waiters.append(me)
         try:
-            notified = self._clock.park(
-                None if timeout is None else picoseconds(timeout), self.explain
-            )
+            notified = self._clock.park(None if timeout is None else picoseconds(timeout), self.explain)
         except BaseException:
             self._forget(me)
             if self._depth == 0:
@@ -132,7 +128,5 @@ class VirtualCondition:
             raise RuntimeError("only who holds a condition can notify those who wait for it")
 
     def __repr__(self) -> str:
-        state = (
-            "free" if not self._depth else f"held by {self._holder.name if self._holder else '?'}"
-        )
+        state = "free" if not self._depth else f"held by {self._holder.name if self._holder else '?'}"
         return f"<VirtualCondition, {state}, {len(self._waiters)} wait>"

@@ -24,9 +24,7 @@ from transports.virtual.inboxes import Waiting
 from transports.virtual.sim_thread import SimThread
 
 T = TypeVar("T")
-INSIDE = (
-    "transports", "minitorch_dist", "threading", "functools", "queue", "concurrent", "contextlib"
-)  # fmt: skip
+INSIDE = ("transports", "minitorch_dist", "threading", "functools", "queue", "concurrent", "contextlib")
 
 
 def report(
@@ -50,16 +48,12 @@ def report(
             ranks, what, *_ = blocked[sim_thread]
             if sim_thread is main or ranks:
                 waits.setdefault(main.rank, []).extend(ranks)
-                who = f"rank {main.rank}" + (
-                    "" if sim_thread is main else f", thread {sim_thread.name!r},"
-                )
+                who = f"rank {main.rank}" + ("" if sim_thread is main else f", thread {sim_thread.name!r},")
                 more = remark(main.rank) if remark is not None and sim_thread is main else ""
                 where = _place(sim_thread, frames)
                 if where.removeprefix(", at ") in what:  # it says so itself
                     where = ""
-                lines.append(
-                    f"  {who} waits for {_object(ranks, what)}{where}{more and '; ' + more}"
-                )
+                lines.append(f"  {who} waits for {_object(ranks, what)}{where}{more and '; ' + more}")
     stuck = [main.rank for main in heads if not main.is_over]
     return "\n".join(
         [
@@ -111,10 +105,7 @@ def advice(waits: dict[int, list[int]], over: Sequence[int], sending: Sequence[i
                 "finished: some ranks left out an operation (look for a branch that only some take), "
                 "or others called one too many"
             )
-    return (
-        "Nobody sends or sets what they wait for: compare what each rank waits for with what the others "
-        "do"
-    )
+    return "Nobody sends or sets what they wait for: compare what each rank waits for with what the others do"
 
 
 def about_locks(blocked: Mapping[SimThread, Waiting]) -> str:

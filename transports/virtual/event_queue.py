@@ -147,9 +147,7 @@ class EventQueue:
 
     def _move_to(self, instant: int) -> None:
         if self._limit is not None and instant > self._limit:
-            raise DistError(
-                f"the simulation ran beyond its limit, {in_words(self._limit)} of virtual time"
-            )
+            raise DistError(f"the simulation ran beyond its limit, {in_words(self._limit)} of virtual time")
         self.now = instant
 
     def _next_timer(self) -> int | None:
@@ -188,6 +186,4 @@ class EventQueue:
         return all(sim_thread.is_endless for sim_thread in waiting)
 
     def __repr__(self) -> str:
-        return (
-            f"<EventQueue at {self.now} ps, {sum(map(len, self._events.values()))} events to come>"
-        )
+        return f"<EventQueue at {self.now} ps, {sum(map(len, self._events.values()))} events to come>"

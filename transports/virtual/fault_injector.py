@@ -189,9 +189,7 @@ class FaultInjector:
                 self.medium.transmit(copy)
         return None
 
-    def _is_held(
-        self, message: SimMessage, again: Callable[[SimMessage], None], other: str
-    ) -> bool:
+    def _is_held(self, message: SimMessage, again: Callable[[SimMessage], None], other: str) -> bool:
         """Whether a clog is in the way, which calls `again` when it ends. At the departure ways
         "out" count and at the landing ways "in", so one of them is the `other`."""
         src, dst, now = message.src.rank, message.dst.rank, self.clock.now()
@@ -220,18 +218,13 @@ class FaultInjector:
                 continue
             if attempt and (fault.kind != "drop" or fault.number is not None):
                 continue
-            if (
-                fault.p < 1.0
-                and chance(self.seed, fault.kind, src, dst, number, attempt) >= fault.p
-            ):
+            if fault.p < 1.0 and chance(self.seed, fault.kind, src, dst, number, attempt) >= fault.p:
                 continue
             if fault.kind == "duplicate":
                 copies.append(self._copy(message))
             self._befall(fault, message, ticket)
         if ticket.is_lost and not self.plan.reliable:
-            self._note(
-                f"message {number} from rank {src} to rank {dst} was lost at {in_words(now)}"
-            )
+            self._note(f"message {number} from rank {src} to rank {dst} was lost at {in_words(now)}")
         return copies
 
     def _befall(self, fault: Strike, message: SimMessage, ticket: Ticket) -> None:

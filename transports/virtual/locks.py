@@ -60,9 +60,7 @@ class VirtualLock:
         if not blocking:
             return False
         if not (isinstance(self._holder, SimThread) or self._is_offered):
-            return self._taken_in_real_time(
-                True, timeout
-            )  # somebody outside has it, and gives it back
+            return self._taken_in_real_time(True, timeout)  # somebody outside has it, and gives it back
         if me is None:
             raise RuntimeError(
                 f"an event of the simulation met {self}. A callback must not wait: take the lock where the "

@@ -69,9 +69,7 @@ class Way:
     """From one rank to another: its ports, those who count there, and how long the last message held
     the ports; the next one is often as long."""
 
-    __slots__ = (
-        "hold", "is_plain", "link", "nbytes", "receiver", "rx", "sender", "tx", "via", "wire"
-    )  # fmt: skip
+    __slots__ = ("hold", "is_plain", "link", "nbytes", "receiver", "rx", "sender", "tx", "via", "wire")
 
     def __init__(self, route: Route, sender: Counters, receiver: Counters) -> None:
         self.link, self.tx, self.rx, self.via = route
@@ -146,9 +144,7 @@ class Medium:
         self.counters: dict[int, Counters] = _Counting()
         self.leaving: dict[int, Counters] = _Counting()  # of what each rank sends to other nodes
         self.node_of: Callable[[int], int] | None = getattr(network.topology, "node", None)
-        self.ends: defaultdict[int, list[Endpoint]] = defaultdict(
-            list
-        )  # of each rank, those that are open
+        self.ends: defaultdict[int, list[Endpoint]] = defaultdict(list)  # of each rank, those that are open
         self.injector: Disturbs | None = None
         self.meets: Callable[[SimMessage], bool] | None = None  # whether it waits for its receiver
         self.meets_within: int | None = None  # the longest that such a message waits

@@ -56,9 +56,7 @@ class Pairs:
 class Offers:
     """The messages that wait for one rank to post their receives."""
 
-    def __init__(
-        self, rank: int, inbox: Claims, limit: int, pairs: Pairs, rouse: Callable[[], None]
-    ) -> None:
+    def __init__(self, rank: int, inbox: Claims, limit: int, pairs: Pairs, rouse: Callable[[], None]) -> None:
         """`rouse` lets those look who wait at that rank: a message that fits nothing may fail them."""
         self.rank, self._inbox, self._limit = rank, inbox, limit
         self._pairs, self._rouse = pairs, rouse
@@ -115,9 +113,7 @@ class Offers:
         if not self._short:
             return False
         match = self._inbox.match(message.header)
-        return any(
-            short.src is message.src and kind == match for short, kind in self._short.items()
-        )
+        return any(short.src is message.src and kind == match for short, kind in self._short.items())
 
     def _posted(self) -> None:
         """Somebody has posted a receive, and may hold the inbox's lock."""
@@ -132,9 +128,8 @@ class Offers:
             if sender.is_over:
                 continue
             receive = (
-                None if self._is_behind(message)
-                else self._inbox.claim(message.src.rank, message.header)
-            )  # fmt: skip
+                None if self._is_behind(message) else self._inbox.claim(message.src.rank, message.header)
+            )
             if receive is None:
                 left.append((message, sender))
                 continue
@@ -148,9 +143,7 @@ class Offers:
 class RendezvousSend:
     """A send that was begun. `stand_by` waits within it."""
 
-    def __init__(
-        self, message: SimMessage, stand_by: Callable[[SimMessage, float | None], None]
-    ) -> None:
+    def __init__(self, message: SimMessage, stand_by: Callable[[SimMessage, float | None], None]) -> None:
         self.message, self._stand_by = message, stand_by
 
     @property

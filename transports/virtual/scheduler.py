@@ -79,9 +79,7 @@ class Scheduler:
         """Stop a rank and its helpers where they wait, as if its process was killed; False if it is
         over. Its own simulated thread may go on after `revive`."""
         main = self._heads[rank]
-        for sim_thread in [
-            sim_thread for sim_thread in self._sim_threads if sim_thread.main is main
-        ]:
+        for sim_thread in [sim_thread for sim_thread in self._sim_threads if sim_thread.main is main]:
             self._stop(sim_thread)
         return not main.is_over
 
@@ -122,9 +120,7 @@ class Scheduler:
             while not self._finished.acquire(timeout=1.0):  # another thread may have got the signal
                 still = watch.look(self._current, self._event_queue.happened + self.switches)
                 if still:
-                    self._is_abandoned = self._is_interrupted = (
-                        True  # they end, should they ever go on
-                    )
+                    self._is_abandoned = self._is_interrupted = True  # they end, should they ever go on
                     raise Deadlock(still)
         if seen:
             self._is_interrupted = False

@@ -57,9 +57,7 @@ def _text(frame: FrameType) -> str:
 
 def _words(running: SimThread, frame: FrameType) -> str:
     users = deadlock.of_user(frame) or frame
-    who = f"rank {running.rank}" + (
-        "" if running.main is running else f", thread {running.name!r},"
-    )
+    who = f"rank {running.rank}" + ("" if running.main is running else f", thread {running.name!r},")
     return (
         f"{who} stands still{deadlock.place(users)} ({_text(users)}), in a lock of the system. Of all ranks one runs "
         "at a time, so no other one can give it back. Locks of threading wait in virtual time if they are made "

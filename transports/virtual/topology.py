@@ -145,9 +145,7 @@ class TwoLevel:
 
     def __post_init__(self) -> None:
         if self.nodes < 1 or self.gpus < 1:
-            raise ValueError(
-                f"there is at least one node with one rank, not {self.nodes} with {self.gpus}"
-            )
+            raise ValueError(f"there is at least one node with one rank, not {self.nodes} with {self.gpus}")
         if self.nic not in NICS:
             raise ValueError(f"nic is one of {', '.join(NICS)}, not {self.nic!r}")
 

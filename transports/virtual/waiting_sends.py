@@ -145,7 +145,9 @@ class WaitingSends(SimEnd):
         peer = message.dst
         assert isinstance(peer, WaitingSends)
         is_strict = peer.strict is not None
-        what = f"send of {message.nbytes} bytes ({'its receive is not posted' if is_strict else 'rendezvous'})"
+        what = (
+            f"send of {message.nbytes} bytes ({'its receive is not posted' if is_strict else 'rendezvous'})"
+        )
         why = Waiting((peer.rank,), what, is_strict)
         try:
             self._stand_by(lambda: message.has_landed, peer.rank, why, timeout)

@@ -51,9 +51,7 @@ class ConnectedEnds(Generic[E]):
         deadline = clock.deadline(timeout)
         while len(self.ends) < self.size:
             if deadline.is_over():
-                raise rendezvous.missed(
-                    end.scheme, end.rank, self.size, self.missing(), timeout or 0.0
-                )
+                raise rendezvous.missed(end.scheme, end.rank, self.size, self.missing(), timeout or 0.0)
             self.gathering.append(clock.me())
             left = deadline.left()
             clock.park(

@@ -139,9 +139,7 @@ class Join:
         device, group = joinable.join_device, joinable.join_process_group
         _count(1, device, group)
         if config.throw_on_early_termination and _count(0, device, group) > 0:
-            raise RuntimeError(
-                "Detected at least one rank that exhausted inputs. Throwing across all ranks."
-            )
+            raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
 
 
 def _count(mine: int, device: devices.device, group: ProcessGroup) -> float:

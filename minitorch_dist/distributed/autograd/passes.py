@@ -80,9 +80,7 @@ class DistributedPass:
         """
         with self._lock:
             self._debts += 1  # gradients that will arrive and are not here yet
-            future: RpcFuture[Any] = RpcFuture(
-                self._ours.agent.pool, lambda: "the end of a backward pass"
-            )
+            future: RpcFuture[Any] = RpcFuture(self._ours.agent.pool, lambda: "the end of a backward pass")
             if self._engaged is None:
                 self._engaged = future
                 return future
@@ -250,15 +248,11 @@ def _backward(agent: RpcAgent, src: int, said: Any) -> tuple[str, Callable[[], A
         context = ours.find(id)
         context.check()
         if message not in context.sends:
-            raise RuntimeError(
-                f"no message {message} of context {id} went out from {agent.me.name!r}"
-            )
+            raise RuntimeError(f"no message {message} of context {id} went out from {agent.me.name!r}")
         with context.lock:
             this = context.passes.get(number)
             if this is None:
-                this = context.passes[number] = DistributedPass(
-                    ours, context, number, retain_graph, ()
-                )
+                this = context.passes[number] = DistributedPass(ours, context, number, retain_graph, ())
         over = this.engage()
         this.gradients(message, grads)
         return Later(over)

@@ -27,9 +27,7 @@ from minitorch_dist.tensors.core.graph import adopt, edge_of
 from minitorch_dist.tensors.tensor import Tensor
 
 
-def _send(
-    ours: Contexts, context: Context, writer: Writer, to: int, what: str
-) -> tuple[int, int, list[int]]:
+def _send(ours: Contexts, context: Context, writer: Writer, to: int, what: str) -> tuple[int, int, list[int]]:
     """A message goes out in a context. `what` says in words which one it is."""
     context.check()
     context.workers.add(to)

@@ -32,9 +32,7 @@ class Flaw(NamedTuple):
     times: int  # how many boxes hold it
 
     def __str__(self) -> str:
-        where = ", ".join(
-            f"{o}:{o + n}" for o, n in zip(self.part.offsets, self.part.sizes, strict=True)
-        )
+        where = ", ".join(f"{o}:{o + n}" for o, n in zip(self.part.offsets, self.part.sizes, strict=True))
         what = f"elements [{where}]" if where else "the only element"
         return f"{what} {'are' if where else 'is'} in {self.times or 'none'} of them, not in one"
 
@@ -45,7 +43,7 @@ def flaw(shape: tuple[int, ...], boxes: Collection[Box]) -> Flaw | None:
     edges = [
         sorted({0, n, *(b.offsets[axis] for b in boxes), *(b.offsets[axis] + b.sizes[axis] for b in boxes)})
         for axis, n in enumerate(shape)
-    ]  # fmt: skip
+    ]
     cuts = [axis for axis, places in enumerate(edges) if len(places) > 2]
     if len(cuts) > MOST_CUTS:
         raise ValueError(f"they are cut in {len(cuts)} dimensions, and at most {MOST_CUTS} can be")
@@ -70,10 +68,7 @@ def _times(edges: list[list[int]], cuts: list[int], boxes: Collection[Box]) -> A
     times = np.zeros([len(edges[axis]) for axis in cuts], np.int64)
     for box in boxes:
         for ends in product((0, 1), repeat=len(cuts)):
-            corner = (
-                number[a][box.offsets[a] + e * box.sizes[a]]
-                for a, e in zip(cuts, ends, strict=True)
-            )
+            corner = (number[a][box.offsets[a] + e * box.sizes[a]] for a, e in zip(cuts, ends, strict=True))
             times[tuple(corner)] += (-1) ** sum(ends)
     for axis in range(len(cuts)):
         times = np.cumsum(times, axis)

@@ -96,9 +96,7 @@ class Checkpoint:
     def demand_sealed(self) -> None:
         """CheckpointException if the index was changed since it was written."""
         if self._flaw:
-            raise CheckpointException(
-                f"{self.folder / INDEX}: {self._flaw}. Load an older checkpoint"
-            )
+            raise CheckpointException(f"{self.folder / INDEX}: {self._flaw}. Load an older checkpoint")
 
     def close(self) -> None:
         for part in self._files.values():
@@ -184,9 +182,7 @@ class Checkpoint:
             yield opened
         except (OSError, container.SerializationError) as error:
             path = self.folder / file_name
-            raise CheckpointException(
-                f"{name} cannot be read from {path}: {_reason(error)}"
-            ) from None
+            raise CheckpointException(f"{name} cannot be read from {path}: {_reason(error)}") from None
 
     def _opened(self, file_name: str) -> PartFile:
         if file_name not in self._files:
@@ -197,9 +193,7 @@ class Checkpoint:
                 size = os.fstat(held.number).st_size
                 entries, _, begin = container.read_header(file.read, size, True)
             except FileNotFoundError:
-                raise Vanished(
-                    f"{path} is missing, which the index of {self.folder} names"
-                ) from None
+                raise Vanished(f"{path} is missing, which the index of {self.folder} names") from None
             except (OSError, container.SerializationError) as error:
                 is_gone = isinstance(error, OSError) and error.errno == errno.ESTALE  # over NFS
                 kind = Vanished if is_gone else CheckpointException
@@ -209,6 +203,4 @@ class Checkpoint:
         return self._files[file_name]
 
     def __repr__(self) -> str:
-        return (
-            f"<Checkpoint in {self.folder}: {len(self.tensors)} tensors, {len(self.values)} values>"
-        )
+        return f"<Checkpoint in {self.folder}: {len(self.tensors)} tensors, {len(self.values)} values>"

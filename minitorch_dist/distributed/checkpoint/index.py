@@ -109,11 +109,7 @@ def _flaw(found: dict[str, Any]) -> str:
         check = strict_json.checksum(found)
     except ValueError as error:
         return f"it is damaged: {error}"
-    return (
-        ""
-        if noted == check
-        else f"it is damaged: its checksum is {check}, and {_shown(noted)} was noted"
-    )
+    return "" if noted == check else f"it is damaged: its checksum is {check}, and {_shown(noted)} was noted"
 
 
 def _saved(name: str, about: Any) -> SavedTensorEntry:
@@ -142,9 +138,7 @@ def _chunk(name: str, shape: list[int], said: Any) -> Chunk:
             is_check = check is None or type(check) is int
             if is_box and is_check and isinstance(key, str) and _is_file_name(file):
                 return Chunk(Box(tuple(offsets), tuple(sizes)), file, key, check)
-    raise CheckpointException(
-        f"it is damaged: {name} of shape {shape} cannot have the chunk {_shown(said)}"
-    )
+    raise CheckpointException(f"it is damaged: {name} of shape {shape} cannot have the chunk {_shown(said)}")
 
 
 def check_cover(name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
@@ -167,9 +161,5 @@ def _is_file_name(name: str) -> bool:
 
 def _shown(value: Any) -> str:
     """In an error: a file may hold any amount of anything."""
-    text = (
-        str(value)[:200]
-        if isinstance(value, str | int | float | None)
-        else f"a {type(value).__name__}"
-    )
+    text = str(value)[:200] if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
     return repr(text)

@@ -36,8 +36,7 @@ def renamed(state: State, name: Callable[[str], str]) -> State:
     return {
         "state": {name(key): entry for key, entry in state["state"].items()},
         "param_groups": [
-            {**group, "params": [name(key) for key in group["params"]]}
-            for group in state["param_groups"]
+            {**group, "params": [name(key) for key in group["params"]]} for group in state["param_groups"]
         ],
     }
 
@@ -68,9 +67,7 @@ def part_of(optimizer: Optimizer, saved: State, names: Names, strict: bool) -> S
     return {"state": state, "param_groups": groups}
 
 
-def numbered(
-    optimizer: Optimizer, part: State, names: Names, fitted: Callable[[Any, Any], Any]
-) -> State:
+def numbered(optimizer: Optimizer, part: State, names: Names, fitted: Callable[[Any, Any], Any]) -> State:
     """The argument for `load_state_dict`; tensors of a parameter's shape lie as it does."""
     state: dict[int, State] = {}
     groups: list[State] = []

@@ -144,9 +144,7 @@ class Found(NamedTuple):
     values: dict[str, Any]
 
 
-def _looked_at(
-    place: Path, state_dict: dict[str, Any], planner: DefaultLoadPlanner | None
-) -> Found:
+def _looked_at(place: Path, state_dict: dict[str, Any], planner: DefaultLoadPlanner | None) -> Found:
     """All is looked at before anything is written to. A checkpoint that others replace meanwhile is not the last word."""
     while True:
         checkpoint = Checkpoint(place)
@@ -158,9 +156,7 @@ def _looked_at(
                 raise
 
 
-def _found(
-    state_dict: dict[str, Any], checkpoint: Checkpoint, planner: DefaultLoadPlanner | None
-) -> Found:
+def _found(state_dict: dict[str, Any], checkpoint: Checkpoint, planner: DefaultLoadPlanner | None) -> Found:
     names = [*checkpoint.tensors, *checkpoint.values]
     first_step.initialise_where_saved(state_dict, names)
     told = state.asked(state_dict)
@@ -241,9 +237,7 @@ def _planned(
             storage.check_overwriting(target)
         flat, paths = _flat(state_dict)
         tensors = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
-        table = {
-            name: (*about[:2], tuple(about.box), about.nbytes) for name, about in tensors.items()
-        }
+        table = {name: (*about[:2], tuple(about.box), about.nbytes) for name, about in tensors.items()}
         others = {n: values.packed(n, v) for n, v in flat.items() if not isinstance(v, Tensor)}
         return flat, (table, others, generation, paths)
 
@@ -259,10 +253,7 @@ def _planned(
 
 def _plan_of(told: list[Any], target: Path, rank: int, group: Any) -> PlainSave:
     tables = [
-        {
-            name: About(shape, kind, Box(*box), nbytes)
-            for name, (shape, kind, box, nbytes) in one[0].items()
-        }
+        {name: About(shape, kind, Box(*box), nbytes) for name, (shape, kind, box, nbytes) in one[0].items()}
         for one in told
     ]
     wrong = contradictions(tables)
@@ -276,9 +267,7 @@ def _plan_of(told: list[Any], target: Path, rank: int, group: Any) -> PlainSave:
     for one in reversed(told):
         merged.update(one[1])  # where ranks differ, the first one's word counts
         ways.update(one[3])
-    return PlainSave(
-        target, told[0][2], rank, len(told), group, tables, writers(tables), merged, ways
-    )
+    return PlainSave(target, told[0][2], rank, len(told), group, tables, writers(tables), merged, ways)
 
 
 def _write(plan: PlainSave, flat: dict[str, Any]) -> None:

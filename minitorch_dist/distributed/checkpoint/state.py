@@ -28,10 +28,7 @@ class Leaf(NamedTuple):
 
 def asked(state: MutableMapping[str, Any]) -> dict[str, Any]:
     """The state with its stateful objects replaced by what they say."""
-    return {
-        key: value.state_dict() if isinstance(value, Stateful) else value
-        for key, value in state.items()
-    }
+    return {key: value.state_dict() if isinstance(value, Stateful) else value for key, value in state.items()}
 
 
 def leaves(state: Any, above: tuple[Any, ...] = ()) -> Iterator[Leaf]:

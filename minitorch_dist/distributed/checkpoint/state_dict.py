@@ -89,9 +89,7 @@ def set_model_state_dict(
         filled[at] = fitted(value, own.get(at))
     with grad_modes.no_grad(), _as_asked(model, how):
         found = model.load_state_dict(filled, strict=how.strict, assign=is_meta)
-    return _IncompatibleKeys(
-        [bare(model, name) for name in found.missing_keys], list(found.unexpected_keys)
-    )
+    return _IncompatibleKeys([bare(model, name) for name in found.missing_keys], list(found.unexpected_keys))
 
 
 def bare(model: Module, name: str) -> str:

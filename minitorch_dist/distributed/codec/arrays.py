@@ -179,9 +179,7 @@ def _no_values(array: Array) -> str:
         letters = array.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
         most = int(letters.max())
         return (
-            f"the letter {most:#x}, and Unicode ends at {sys.maxunicode:#x}"
-            if most > sys.maxunicode
-            else ""
+            f"the letter {most:#x}, and Unicode ends at {sys.maxunicode:#x}" if most > sys.maxunicode else ""
         )
     if dtype.kind == "M" and np.datetime_data(dtype)[0] == "generic":
         return "" if np.isnat(array).all() else "a date without a unit"
@@ -220,9 +218,7 @@ def _read_tensor(reader: Reader) -> TensorBase:
     reader.fill(place, tensor)
     if flags & HAS_ATTRIBUTES:
         rest = reader.value()
-        if type(rest) is not dict or not all(
-            type(key) is str and _is_free(kind, key) for key in rest
-        ):
+        if type(rest) is not dict or not all(type(key) is str and _is_free(kind, key) for key in rest):
             raise DamagedEncoding("the attributes of a tensor")
         tensor.__dict__.update(rest)
     return tensor

@@ -121,9 +121,7 @@ def read(reader: Reader) -> BaseException:
     if kind is None:
         words = ("?", short, why) if why or len(args) != 3 else args
         if not all(type(word) is str for word in words):
-            raise DamagedEncoding(
-                f"an exception is described by {shown(words)}, which are no texts"
-            )
+            raise DamagedEncoding(f"an exception is described by {shown(words)}, which are no texts")
         found = RemoteException(*words)
     elif not (isinstance(kind, type) and issubclass(kind, BaseException)):
         raise DamagedEncoding(f"{shown(kind)} is no class of exceptions")
@@ -149,18 +147,14 @@ def _may_have(kind: type[BaseException], name: Any, value: Any) -> bool:
     return type(name) is str and not callable(getattr(kind, name, None))
 
 
-def rebuilt(
-    kind: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]
-) -> BaseException:
+def rebuilt(kind: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
     """An exception with this type, these args and attributes; no constructor in Python is called."""
     if isinstance(kind.__init__, _SLOT) and isinstance(kind.__new__, _SLOT):
         error = kind(*args)
     else:
         native: Any = kind
         while native.__module__ != "builtins":
-            native = (
-                native.__base__
-            )  # whose memory it has: of several parents that need not be the first
+            native = native.__base__  # whose memory it has: of several parents that need not be the first
         error = native.__new__(kind, *args)
         native.__init__(error, *args)
     error.__dict__.update(attributes)

@@ -48,9 +48,7 @@ def _check_that_it_leads_to(thing: Any, name: str) -> None:
     try:
         there = _import(name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise Unsendable(
-            f"{thing!r} cannot be sent: its name does not lead to it ({error})"
-        ) from None
+        raise Unsendable(f"{thing!r} cannot be sent: its name does not lead to it ({error})") from None
     if there != thing:
         raise Unsendable(
             f"{thing!r} cannot be sent: {name.replace(':', '.')} is another object, "

@@ -32,9 +32,7 @@ def unpack(octets: bytes | bytearray | memoryview, trust: Trust = Trust.VALUES) 
         raise DamagedEncoding(f"{count} buffers are promised in {view.nbytes} bytes")
     sizes = struct.unpack_from(f"<{count}Q", view, _HEAD.size)
     if at + length + sum(sizes) != view.nbytes:
-        raise DamagedEncoding(
-            f"{at + length + sum(sizes)} bytes are promised and {view.nbytes} are there"
-        )
+        raise DamagedEncoding(f"{at + length + sum(sizes)} bytes are promised and {view.nbytes} are there")
     meta = view[at : at + length]
     at += length
     buffers = []

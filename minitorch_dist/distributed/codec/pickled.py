@@ -101,11 +101,7 @@ def described(value: Any) -> str:
     if isinstance(value, FunctionType):
         return f"the function {value.__qualname__}"
     kind = type(value)
-    name = (
-        kind.__qualname__
-        if kind.__module__ == "builtins"
-        else f"{kind.__module__}.{kind.__qualname__}"
-    )
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 

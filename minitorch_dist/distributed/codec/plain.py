@@ -229,9 +229,7 @@ READERS.update(
         kinds.ELLIPSIS: lambda reader: ...,
         kinds.INT1: lambda reader: kinds.BYTE.unpack(reader.take(1))[0],
         kinds.INT8: Reader.integer,
-        kinds.BIG: lambda reader: int.from_bytes(
-            reader.take(reader.count()), "little", signed=True
-        ),
+        kinds.BIG: lambda reader: int.from_bytes(reader.take(reader.count()), "little", signed=True),
         kinds.FLOAT: lambda reader: kinds.FLOATS.unpack(reader.take(8))[0],
         kinds.COMPLEX: lambda reader: complex(*kinds.COMPLEXES.unpack(reader.take(16))),
         kinds.TEXT: Reader.text,

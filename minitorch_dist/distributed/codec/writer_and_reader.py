@@ -202,9 +202,7 @@ class Reader:
         """How many values follow: each takes a byte at least."""
         count: int = kinds.COUNT.unpack(self.take(4))[0]
         if count > self._size - self._at:
-            raise DamagedEncoding(
-                f"{count} items in the {self._size - self._at} bytes that are left"
-            )
+            raise DamagedEncoding(f"{count} items in the {self._size - self._at} bytes that are left")
         return count
 
     def integer(self) -> int:

@@ -23,17 +23,13 @@ from minitorch_dist.tensors.tensor import Tensor
 TOGETHER: Final = 250 * 1024 * 1024  # bytes that are broadcast in one piece
 
 
-def check_shapes(
-    group: ProcessGroup, names: Sequence[str], parameters: Sequence[TensorBase]
-) -> None:
+def check_shapes(group: ProcessGroup, names: Sequence[str], parameters: Sequence[TensorBase]) -> None:
     """Raise on every rank if a parameter differs in number, shape or type from that of rank 0.
 
     Each rank compares its own model with rank 0's. Objects of all ranks go to all ranks only where
     one of them has found a difference: P ranks else read P² models.
     """
-    mine = [
-        (name, list(p.array.shape), str(p.dtype)) for name, p in zip(names, parameters, strict=True)
-    ]
+    mine = [(name, list(p.array.shape), str(p.dtype)) for name, p in zip(names, parameters, strict=True)]
     told: list[Any] = [mine]
     broadcast_object_list(told, group=group, group_src=0)
     complaint = _difference(group.rank(), mine, told[0])
@@ -45,9 +41,7 @@ def check_shapes(
         raise RuntimeError(min(each for each in every if each is not None)[-1])
 
 
-def _difference(
-    rank: int, mine: Sequence[Any], first: Sequence[Any]
-) -> tuple[int, int, str] | None:
+def _difference(rank: int, mine: Sequence[Any], first: Sequence[Any]) -> tuple[int, int, str] | None:
     """How a rank's model differs from rank 0's: how deep the difference goes, the rank, the words."""
     if len(mine) != len(first):
         return 0, rank, (

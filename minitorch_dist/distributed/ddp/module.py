@@ -86,9 +86,7 @@ class DistributedDataParallel(Module, Joinable):
         place = arguments.place_of(list(module.parameters()), device_ids, output_device)
         self.device, self.device_type = place.device, place.device.type
         self.device_ids, self.output_device = place.ids, place.output
-        at_start, self.forward_sync_buffers = arguments.which_buffers(
-            broadcast_buffers, forward_sync_buffers
-        )
+        at_start, self.forward_sync_buffers = arguments.which_buffers(broadcast_buffers, forward_sync_buffers)
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_forward_param_sync = True
@@ -171,9 +169,7 @@ class DistributedDataParallel(Module, Joinable):
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
         if self.reducer.hook is not None:
-            raise RuntimeError(
-                "register_comm_hook or register_builtin_comm_hook can only be called once."
-            )
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
         self.reducer.reduce_with(state, hook)
 
     # --------------------------------------------------------------------------------------- Join

@@ -48,9 +48,7 @@ from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.tensor import Tensor
 
 Wait = Callable[[], object]  # returns when the average is there
-Hook = Callable[
-    [Any, GradBucket], Any
-]  # of the user: begins to reduce a bucket, and returns a Future
+Hook = Callable[[Any, GradBucket], Any]  # of the user: begins to reduce a bucket, and returns a Future
 NONE: Final[Set[int]] = frozenset()
 BESIDE: Final = How(asynchronous=True)
 
@@ -95,9 +93,7 @@ class Reducer:
 
     def build(self, assignment: list[list[int]]) -> None:
         """Make these buckets."""
-        self.buckets = [
-            Bucket(index, numbers, self.parameters) for index, numbers in enumerate(assignment)
-        ]
+        self.buckets = [Bucket(index, numbers, self.parameters) for index, numbers in enumerate(assignment)]
         places = {
             number: (bucket, position)
             for bucket in self.buckets

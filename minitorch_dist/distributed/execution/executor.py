@@ -105,9 +105,7 @@ class Execution:
                 self._unpack(*self.unpacking.pop(number))
 
     def _combine_own(self, action: LocalCopy) -> None:
-        for into, of, operand in zip(
-            action.into, action.of, action.operand or action.into, strict=True
-        ):
+        for into, of, operand in zip(action.into, action.of, action.operand or action.into, strict=True):
             if action.operand and self.combine is not None:
                 self.combine(self._at(operand), self._at(of), out=self._at(into))
             else:
@@ -192,9 +190,7 @@ class PlannedCall:
     ) -> None:
         self.kind, self.plan, self.combine = kind, plan, combine
 
-    def run(
-        self, operation: CollectiveOperation, arrays: Arrays, own: PostponedCopy | None = None
-    ) -> None:
+    def run(self, operation: CollectiveOperation, arrays: Arrays, own: PostponedCopy | None = None) -> None:
         """Carry it out with these arrays (see `layout.Vector` for their names)."""
         if own is not None:
             own.into[...] = own.of

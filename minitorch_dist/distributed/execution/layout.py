@@ -116,9 +116,7 @@ class Segment(NamedTuple):
     pieces: tuple[tuple[int, int, int], ...]
 
 
-def segments(
-    chunks: list[int], sizes: Any, itemsize: int, longest: int = SEGMENT
-) -> Iterator[Segment]:
+def segments(chunks: list[int], sizes: Any, itemsize: int, longest: int = SEGMENT) -> Iterator[Segment]:
     """Cut a message. Sender and receiver do it alike: it depends on the chunks' sizes only."""
     limit = max(1, longest // itemsize)
     small = EAGER // itemsize

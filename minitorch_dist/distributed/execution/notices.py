@@ -22,9 +22,7 @@ class FailureNotice(NamedTuple):
     """Operation number `first`, and what comes after it, cannot succeed."""
 
     first: int
-    kind: (
-        str  # "lost", "left", "mismatch", "passed on", "failed"; "raised": outside of any operation
-    )
+    kind: str  # "lost", "left", "mismatch", "passed on", "failed"; "raised": outside of any operation
     lost: int  # the rank of the world that is gone, or -1
     doing: str  # in which operation
     text: str

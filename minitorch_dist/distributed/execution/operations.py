@@ -167,7 +167,7 @@ class GroupChannel:
 
     def _tell(
         self, sequence: int, fingerprint: Fingerprint, site: str, error: Exception, is_first: bool
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Tell other members, once, that this operation has failed here. `is_first`: nobody told us."""
         with self.mailbox.lock:
             has_told, self._has_told = self._has_told, True
@@ -282,9 +282,7 @@ class CollectiveOperation:
         except errors.PeerLost as lost:
             raise self._unsent(lost) from lost
 
-    def _send_recorded(
-        self, to: int, payload: bytes | memoryview, step: int, recorder: Recorder
-    ) -> None:
+    def _send_recorded(self, to: int, payload: bytes | memoryview, step: int, recorder: Recorder) -> None:
         """Send, and tell the journal."""
         dst, since = self.channel.ranks[to], recorder.now()
         try:

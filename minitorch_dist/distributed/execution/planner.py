@@ -43,9 +43,7 @@ SPARE: Final = 2  # scratch slots beyond which one that is free is used again at
 
 
 @lru_cache(maxsize=1024)
-def plan(
-    schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector
-) -> ExecutionPlan:
+def plan(schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector) -> ExecutionPlan:
     """The plan of `rank` among `size`."""
     return Planner(schedule, rank, size, root, vector).made()
 
@@ -53,9 +51,7 @@ def plan(
 class Planner(ChunkLayout):
     """Follows the steps of one rank."""
 
-    def __init__(
-        self, schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector
-    ) -> None:
+    def __init__(self, schedule: Schedule, rank: int, size: int, root: int | None, vector: Vector) -> None:
         super().__init__(schedule, rank, size, vector)
         self.schedule, self.root = schedule, root
         self.actions: list[Action] = []
@@ -118,9 +114,7 @@ class Planner(ChunkLayout):
         self._touch(parts, -1)
         self.actions.append(SendSegment(to, step, _joined(parts), _sorted(needs), waits))
 
-    def _receive(
-        self, source: int, segment: Segment, reduce: bool, needs: tuple[int, ...] = ()
-    ) -> int:
+    def _receive(self, source: int, segment: Segment, reduce: bool, needs: tuple[int, ...] = ()) -> int:
         operand = _parts(self.held, segment) if reduce else ()
         into = _parts(self.place, segment)
         number, step = len(self.posts), self.received[source]

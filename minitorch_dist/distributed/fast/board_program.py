@@ -66,9 +66,7 @@ class BoardProgram(NamedTuple):
     shown: int  # rounds that it puts up; others are told
     scratch: tuple[Name, ...]
     is_agreed: bool  # whether all ranks have equally many rounds
-    rivals: tuple[
-        int, ...
-    ]  # ranks that may not put up anything else, and that this one takes nothing
+    rivals: tuple[int, ...]  # ranks that may not put up anything else, and that this one takes nothing
     # from: all others, for the root of broadcast or scatter; the root, for the leaves of reduce or gather
 
 
@@ -127,7 +125,7 @@ def board_program(
         rivals = (root,)
     return BoardProgram(
         tuple(acts[:last]), tuple(acts[last:]), length, rounds, shown, tuple(scratch), is_agreed, rivals
-    )  # fmt: skip
+    )
 
 
 def _rounds(count: int, length: int) -> int:

@@ -79,7 +79,7 @@ class BoardEnd:
             found = self._slots[dtype] = [
                 [np.frombuffer(self.board.contents(r, s), np.uint8).view(dtype) for s in range(SLOTS)]
                 for r in range(self.size)
-            ]  # fmt: skip
+            ]
         return found
 
     def make_room(self, operation: CollectiveOperation, number: int) -> None:
@@ -222,9 +222,7 @@ class BoardCall:
     def _made(self, arrays: Arrays) -> PreparedBoardRun:
         dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
         sizes = {name: array.size for name, array in arrays.items()}
-        return PreparedBoardRun(
-            self._end, self._program, sizes, dtype, self._combine, self._expects
-        )
+        return PreparedBoardRun(self._end, self._program, sizes, dtype, self._combine, self._expects)
 
 
 class BoardRun:

@@ -75,9 +75,7 @@ class Lending(Execution):
         assert shared_objects is not None, "whoever planned this has asked"
         self.shared_objects = shared_objects
         self.lent: list[Lent] = []
-        self.notes: dict[
-            int, tuple[PostReceive, Array]
-        ] = {}  # posts that are taken when they are needed
+        self.notes: dict[int, tuple[PostReceive, Array]] = {}  # posts that are taken when they are needed
 
     def run(self) -> None:
         super().run()
@@ -151,8 +149,7 @@ def has_swaps(schedule: Schedule, size: int) -> bool:
     """Whether two ranks ever exchange a chunk for the same chunk."""
     total = schedule.total(size)
     return any(
-        isinstance(step, Exchange)
-        and set(numbered(step.send, total)) & set(numbered(step.receive, total))
+        isinstance(step, Exchange) and set(numbered(step.send, total)) & set(numbered(step.receive, total))
         for rank in range(size)
         for step in schedule.of(rank, size, None)
     )

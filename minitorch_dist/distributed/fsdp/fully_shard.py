@@ -113,9 +113,7 @@ class FSDPModule(Module):
         if self._state.unit is not None:
             self._state.unit.reshard()
 
-    def set_requires_gradient_sync(
-        self, requires_gradient_sync: bool, *, recurse: bool = True
-    ) -> None:
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
         """False: collect whole gradients without messages, as `no_sync` does."""
         for unit in self._units(recurse):
             unit.synchronises = requires_gradient_sync
@@ -137,9 +135,7 @@ class FSDPModule(Module):
             if state.unit is not None:
                 state.unit.frees_after_forward = reshard_after_forward
 
-    def set_reshard_after_backward(
-        self, reshard_after_backward: bool, *, recurse: bool = True
-    ) -> None:
+    def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
         for unit in self._units(recurse):
             unit.stays_after_backward = not reshard_after_backward
 

@@ -51,9 +51,7 @@ class Settings(NamedTuple):
     param_dtype: dtypes.dtype | None
     reduce_dtype: dtypes.dtype | None
     is_cut: bool = True  # False: every rank keeps all, as under DDP
-    by_rows: bool = (
-        False  # cut along rows of each parameter (`fully_shard`), or anywhere in a vector
-    )
+    by_rows: bool = False  # cut along rows of each parameter (`fully_shard`), or anywhere in a vector
 
 
 class Gathered:
@@ -123,9 +121,7 @@ class Gathered:
             self.piece_in(shard, number)[...] = p.array.reshape(-1)
         self.flat.array, self.flat.storage = shard, Storage(shard, kept)
         if self.settings.replicas is not None:
-            tensor_collectives.broadcast(
-                self.flat.detach(), group=self.settings.replicas, group_src=0
-            )
+            tensor_collectives.broadcast(self.flat.detach(), group=self.settings.replicas, group_src=0)
         self.is_copied = self.is_copied or kept is not device
         self.full = Pages(self.layout.length, self.compute_dtype, device, "parameter")
         self.show_shards()
@@ -190,12 +186,9 @@ class Gathered:
         self.is_whole = True
         whole = self.full.array if self.is_copied else self.flat.array
         if self._full_storage is None:
-            self._full_storage = (
-                Storage(whole, self.settings.device) if self.is_copied else self.flat.storage
-            )
+            self._full_storage = Storage(whole, self.settings.device) if self.is_copied else self.flat.storage
         for number, p in enumerate(self.originals):
-            self._point(p, whole[self.spans[number]].reshape(self.layout.shapes[number]),
-                        self._full_storage)  # fmt: skip
+            self._point(p, whole[self.spans[number]].reshape(self.layout.shapes[number]), self._full_storage)
         self._show_as(1)
 
     def reshard(self) -> None:

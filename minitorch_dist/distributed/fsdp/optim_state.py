@@ -50,8 +50,7 @@ def whole(model: Module, optimizer: Optimizer) -> State:
             if names[id(p)] not in state and p in optimizer.state:
                 state[names[id(p)]] = dict(optimizer.state[p])
     groups = [
-        {**group, "params": [names[id(p)] for p in group["params"]]}
-        for group in optimizer.param_groups
+        {**group, "params": [names[id(p)] for p in group["params"]]} for group in optimizer.param_groups
     ]
     order = [name for group in groups for name in group["params"]]
     return {

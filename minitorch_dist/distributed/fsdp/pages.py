@@ -26,9 +26,7 @@ _HUGE: Final = getattr(mmap, "MADV_HUGEPAGE", None)  # 512 times fewer page faul
 class Pages:
     """An array of `count` elements, without memory until `take()`."""
 
-    def __init__(
-        self, count: int, dtype: np.dtype[Any], device: devices.device, category: str
-    ) -> None:
+    def __init__(self, count: int, dtype: np.dtype[Any], device: devices.device, category: str) -> None:
         self.device, self.category, self.is_held = device, category, False
         nbytes = count * dtype.itemsize
         self._map = None

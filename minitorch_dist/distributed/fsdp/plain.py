@@ -60,9 +60,7 @@ class PlainUnit(Module):
         for where, view in zip(places.values(), self.views, strict=True):
             for owner, name in where:
                 delattr(owner, name)
-                setattr(
-                    owner, name, view
-                )  # a plain attribute: `parameters()` shows the shard alone
+                setattr(owner, name, view)  # a plain attribute: `parameters()` shows the shard alone
             view.register_post_accumulate_grad_hook(self.arrived)
         self.is_due = False  # whether this backward pass has to reduce the gradients, yet
         self.free()

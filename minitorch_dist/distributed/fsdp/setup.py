@@ -23,9 +23,7 @@ def refuse(**options: Any) -> None:
             raise NotImplementedError(f"{name} is not offered for FSDP here; PyTorch has it")
 
 
-def own_modules(
-    root: Module, boundary: type[Module], prefix: str = ""
-) -> Iterator[tuple[str, Module]]:
+def own_modules(root: Module, boundary: type[Module], prefix: str = "") -> Iterator[tuple[str, Module]]:
     """`root` and what is below it, with dotted names, as far as no `boundary` module comes."""
     if isinstance(root, boundary):
         return

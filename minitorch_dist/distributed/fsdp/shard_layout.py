@@ -121,9 +121,7 @@ class RowLayout(Layout):
         out = np.zeros(self.shard, whole.dtype, like=whole)
         for number in range(len(self.shapes)):
             piece, start = self.piece(number, rank), self.starts[number]
-            out[piece.offset : piece.offset + piece.length] = whole[
-                start + piece.start : start + piece.stop
-            ]
+            out[piece.offset : piece.offset + piece.length] = whole[start + piece.start : start + piece.stop]
         return out
 
     def joined(self, gathered: Array, whole: Array) -> None:

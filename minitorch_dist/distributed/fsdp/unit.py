@@ -146,9 +146,7 @@ class Unit(Gathered):
         for p in self.originals:
             p._grad = None
         dtype = (settings.reduce_dtype or settings.param_dtype or self.flat.dtype).numpy
-        sent = base.new(
-            Tensor, self.layout.divided(whole).astype(dtype, copy=False), settings.device
-        )
+        sent = base.new(Tensor, self.layout.divided(whole).astype(dtype, copy=False), settings.device)
         if self.layout.ranks == 1 and settings.group.size() > 1:  # NO_SHARD: as DDP does
             work = tensor_collectives.all_reduce(sent, ReduceOp.AVG, settings.group, async_op=True)
             return PendingReduction(self, work, sent, sent)
@@ -192,9 +190,7 @@ class Unit(Gathered):
             reduction.work.wait()
         shard, settings = reduction.shard, self.settings
         if settings.replicas is not None:
-            tensor_collectives.all_reduce(
-                shard, ReduceOp.AVG, settings.replicas, algorithm=self.algorithm
-            )
+            tensor_collectives.all_reduce(shard, ReduceOp.AVG, settings.replicas, algorithm=self.algorithm)
         shard = self._without_padding(shard)
         array = shard.array.astype(self.flat.array.dtype, copy=False)
         self._give_back()

@@ -66,9 +66,7 @@ def wrap_children(root: Module, policy: Policy, wrapper: Wrapper) -> None:
         _wrap_below(root, policy, wrapper, {})
 
 
-def _wrap_below(
-    module: Module, policy: Policy, wrapper: Wrapper, done: dict[Module, Module]
-) -> int:
+def _wrap_below(module: Module, policy: Policy, wrapper: Wrapper, done: dict[Module, Module]) -> int:
     """The number of elements that are in units then. A module that hangs in the tree twice is wrapped once."""
     total = 0
     for name, child in list(module._modules.items()):

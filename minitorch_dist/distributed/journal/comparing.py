@@ -41,9 +41,7 @@ def _brief(event: Event) -> str:
     return str(event).removeprefix(f"rank {event.rank} ")
 
 
-def diff(
-    one: PartialOrder, other: PartialOrder, operations_only: bool = False
-) -> Divergence | None:
+def diff(one: PartialOrder, other: PartialOrder, operations_only: bool = False) -> Divergence | None:
     """Where they first differ; None if they are equal as partial orders.
 
     With `operations_only` it does not matter by which messages a group's operations are carried out:
@@ -55,9 +53,7 @@ def diff(
         ours, theirs = (_inside(order, lane, operations_only) for order in (one, other))
         common = 0
         for a, b in zip(ours, theirs, strict=False):
-            if _content(one.events[a], operations_only) != _content(
-                other.events[b], operations_only
-            ):
+            if _content(one.events[a], operations_only) != _content(other.events[b], operations_only):
                 break
             common += 1
         if common == len(ours) == len(theirs):

@@ -114,9 +114,7 @@ class Event(NamedTuple):
 
     def __str__(self) -> str:
         """In words: `rank 0 sends 40 bytes to rank 1 in all_reduce #5 of group … at train.py:41`"""
-        return (
-            f"rank {self.rank} {self._deed()}{self.where}{f': {self.error}' if self.error else ''}"
-        )
+        return f"rank {self.rank} {self._deed()}{self.where}{f': {self.error}' if self.error else ''}"
 
     def _deed(self) -> str:
         what = self.what
@@ -179,9 +177,7 @@ def parse(line: dict[str, Any], offsets: Mapping[int, int]) -> Event:
     return Event(what, rank, beside=line.get("beside") is True, **found)
 
 
-def _collect(
-    line: dict[str, Any], names: dict[str, str], kind: type, found: dict[str, Any]
-) -> None:
+def _collect(line: dict[str, Any], names: dict[str, str], kind: type, found: dict[str, Any]) -> None:
     for word, name in names.items():
         value = line.get(word)
         if type(value) is kind:

@@ -30,9 +30,7 @@ from transports.keeper import Held
 VARIABLE: Final = "MINITORCH_DIST_JOURNAL"
 NAME: Final = "run.mtd"
 FIRST: Final = f'{{"journal":{VERSION},"of":"minitorch_dist"}}\n'
-_BEGIN: Final = re.compile(
-    rb'\{"journal": ?\d{1,9}, ?"of": ?"minitorch_dist"\}\r?\n'
-)  # of any version
+_BEGIN: Final = re.compile(rb'\{"journal": ?\d{1,9}, ?"of": ?"minitorch_dist"\}\r?\n')  # of any version
 ELSEWHERE: Final = f"Name another file (journal=… or {VARIABLE}), or move this one away"
 _log = logging.getLogger("minitorch_dist.distributed")
 
@@ -116,9 +114,7 @@ def _lock(path: Path, file: Held, shared: bool = False) -> None:
     try:
         if not file.lock(shared):
             file.close()
-            raise JournalError(
-                f"the journal {path} is just being written by another run. {ELSEWHERE}"
-            )
+            raise JournalError(f"the journal {path} is just being written by another run. {ELSEWHERE}")
     except keeper.NoLocks:
         pass  # on a disk without locks two runs cannot be told apart
 

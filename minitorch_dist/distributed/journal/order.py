@@ -46,15 +46,12 @@ def lanes(events: Sequence[Event]) -> dict[Lane, list[int]]:
 
 def _joins(events: Sequence[Event]) -> set[int]:
     """The waits of programs for what runs beside them."""
-    issued = {
-        (e.rank, e.group, e.sequence) for e in events if e.what == "issue" and e.sequence >= 0
-    }
+    issued = {(e.rank, e.group, e.sequence) for e in events if e.what == "issue" and e.sequence >= 0}
     return {
         number
         for number, event in enumerate(events)
-        if event.what == "wait" and event.peer < 0
-        and (event.rank, event.group, event.sequence) in issued
-    }  # fmt: skip
+        if event.what == "wait" and event.peer < 0 and (event.rank, event.group, event.sequence) in issued
+    }
 
 
 def messages(events: Sequence[Event]) -> list[tuple[int, int | None]]:
@@ -128,8 +125,7 @@ class PartialOrder:
         if len(found) < len(self.lane_of):
             stuck = next(n for n, count in missing.items() if count)
             raise JournalError(
-                f"this journal contradicts itself: {self.events[stuck]} would have to happen "
-                "before itself"
+                f"this journal contradicts itself: {self.events[stuck]} would have to happen before itself"
             )
         return found
 

@@ -81,7 +81,7 @@ def _decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Line]]:
             found = json.loads(line)
         except (ValueError, RecursionError) as error:
             if number == 1:
-                raise JournalError(f"{where}: this is no journal, it begins with {line[:40]!r}") from error  # fmt: skip
+                raise JournalError(f"{where}: this is no journal, it begins with {line[:40]!r}") from error
             if line.rstrip(b"\n").endswith(b"}"):
                 raise JournalError(f"{where}: {line[:60]!r} is not JSON ({error})") from error
             yield where, None
@@ -157,10 +157,7 @@ def _rank(line: dict[str, Any]) -> JournalRank:
     rank, size = line.get("rank"), line.get("world_size")
     if type(rank) is not int or type(size) is not int or not 0 <= rank < size <= MAX_RANK:
         raise JournalError(f"rank={rank!r} of world_size={size!r}")
-    words = [
-        clean(str(line.get(word, ""))[:200], lines=False)
-        for word in ("transport", "host", "program")
-    ]
+    words = [clean(str(line.get(word, ""))[:200], lines=False) for word in ("transport", "host", "program")]
     return JournalRank(rank, size, words[0], line.get("clock") == "virtual", words[1], words[2])
 
 

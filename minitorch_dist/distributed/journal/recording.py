@@ -153,9 +153,7 @@ class RankRecorder:
 
     def arriving(self, target: Arriving, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
         _, _, step = wire.MATCH.unpack_from(header)
-        nth = getattr(
-            self._transport, "nth", None
-        )  # a network that loses messages says which it is
+        nth = getattr(self._transport, "nth", None)  # a network that loses messages says which it is
         if nth is None:
             nth = _count(self._came, header[: wire.GROUP_AND_SEQUENCE.size], (src, step))
         if nbytes == 0:
@@ -205,9 +203,7 @@ class TimedSink:
 
     __slots__ = ("_left", "_now", "_nth", "_sink", "_target", "space")
 
-    def __init__(
-        self, target: Arriving, sink: Sink, nth: int, nbytes: int, now: Callable[[], int]
-    ) -> None:
+    def __init__(self, target: Arriving, sink: Sink, nth: int, nbytes: int, now: Callable[[], int]) -> None:
         self._target, self._sink, self._nth, self._left, self._now = target, sink, nth, nbytes, now
         self.space = sink.space
 

@@ -67,9 +67,7 @@ class Mailbox(MailboxTexts):
         super().__init__(transport)
         self.transport, self.world_size = transport, transport.world_size
         self._notices: dict[int, list[PostedReceive]] = {}  # for groups that are not made here yet
-        self.farewells: dict[
-            int, bytes
-        ] = {}  # the last operation of a rank that has left (see `exit_check`)
+        self.farewells: dict[int, bytes] = {}  # the last operation of a rank that has left (see `exit_check`)
         self.on_missed: Callable[[int, bytes], None] | None = None
         self._closed: dict[int, None] = {}  # groups that are no more: an empty set takes more room
         self.recorder: Recorder | None = None
@@ -105,9 +103,7 @@ class Mailbox(MailboxTexts):
                 if sender not in self._gone:
                     arrival.claimed = receive
                     return
-                misfit = self._loss(
-                    receive, sender, self._gone[sender].more(", in the middle of a message")
-                )
+                misfit = self._loss(receive, sender, self._gone[sender].more(", in the middle of a message"))
         if misfit is None:
             arrival.hand_over(receive)
         else:
@@ -183,9 +179,7 @@ class Mailbox(MailboxTexts):
         if turns.bit_count() == 1 and slow >= self.slow and not receive.done:
             _log.warning("still waiting: %s", self.late(receive, slow * turns))
 
-    def watch(
-        self, source: int, owner: BoardOwner, is_there: Callable[[], bool], deadline: Deadline
-    ) -> None:
+    def watch(self, source: int, owner: BoardOwner, is_there: Callable[[], bool], deadline: Deadline) -> None:
         """Wait for something that `source` will write where `is_there` sees it (see `boards`)."""
         wanted = PostedReceive(source, owner.prefix, owner, None)  # for the texts
         start = self.clock.now() if self.slow else 0
@@ -373,11 +367,7 @@ class Mailbox(MailboxTexts):
         if sequence == wire.NOTICE:
             return NoticeSink(self, group, src, header, nbytes) if nbytes <= MAX_NOTICE else DISCARD
         if sequence == wire.FAREWELL:
-            return (
-                NoticeSink(self, group, src, header, nbytes)
-                if nbytes <= wire.MAX_FAREWELL
-                else DISCARD
-            )
+            return NoticeSink(self, group, src, header, nbytes) if nbytes <= wire.MAX_FAREWELL else DISCARD
         arrival = Arrival(self.lock, src, header, nbytes)
         self._last[src] = header, arrival
         channel = self.channels.get(group)
@@ -405,9 +395,7 @@ class Mailbox(MailboxTexts):
 
     # ------------------------------------------------------------------------------------ errors
 
-    def _misfit(
-        self, receive: PostedReceive, src: int, header: bytes, nbytes: int
-    ) -> Exception | None:
+    def _misfit(self, receive: PostedReceive, src: int, header: bytes, nbytes: int) -> Exception | None:
         """Why this message may not go into that receive."""
         owner = receive.owner
         if not header.startswith(owner.expects, AT):
@@ -434,6 +422,4 @@ class Mailbox(MailboxTexts):
             posted = len(self._pairing.waiting())
             early = len(list(self._pairing.early()))
             lost = f", lost {sorted(self._gone)}" if self._gone else ""
-        return (
-            f"<Mailbox of rank {self.rank}: {posted} receives wait, {early} early messages{lost}>"
-        )
+        return f"<Mailbox of rank {self.rank}: {posted} receives wait, {early} early messages{lost}>"

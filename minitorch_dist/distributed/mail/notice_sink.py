@@ -18,9 +18,7 @@ class TakesNotices(Protocol):
 class NoticeSink:
     """The sink of a notice."""
 
-    def __init__(
-        self, mailbox: TakesNotices, group: int, src: int, header: bytes, nbytes: int
-    ) -> None:
+    def __init__(self, mailbox: TakesNotices, group: int, src: int, header: bytes, nbytes: int) -> None:
         self._mailbox, self._group = mailbox, group
         self._receive = PostedReceive(src, header[: wire.MATCH.size], _NOBODY, None)
         self._receive.begin(src, header, nbytes)

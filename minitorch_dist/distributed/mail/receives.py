@@ -181,9 +181,7 @@ class PostedReceive:
 class Arrival:
     """A message that nobody has asked for yet. It is handed over when it is whole, if it was claimed meanwhile."""
 
-    __slots__ = (
-        "_lock", "came", "claimed", "filled", "header", "nbytes", "octets", "sender", "serial"
-    )  # fmt: skip
+    __slots__ = ("_lock", "came", "claimed", "filled", "header", "nbytes", "octets", "sender", "serial")
 
     def __init__(self, lock: Lock, sender: int, header: bytes, nbytes: int) -> None:
         self._lock = lock  # the mailbox's

@@ -23,8 +23,7 @@ ALIKE: Final = (
     "shape and dtype."
 )
 GROUPS: Final = (
-    "Every rank of the world must make the same groups in the same order, also those it is not a "
-    "member of."
+    "Every rank of the world must make the same groups in the same order, also those it is not a member of."
 )
 
 
@@ -73,9 +72,7 @@ class MailboxTexts:
         self.left_after: Callable[[int, int], str] = _nothing_after  # (see `exit_check`)
         self.last_shown: Callable[[int], bytes | None] = _nothing_shown  # header, on a board
         self._pairing = Pairing()
-        self.unclaimed = (
-            self._pairing.unclaimed
-        )  # messages that came early; another pairing takes it over
+        self.unclaimed = self._pairing.unclaimed  # messages that came early; another pairing takes it over
         self._last: dict[int, tuple[bytes, PostedReceive | Arrival | None]] = {}
         self._gone: dict[int, Lost] = {}
 

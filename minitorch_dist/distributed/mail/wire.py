@@ -35,9 +35,7 @@ KIND_SIZE: Final = 3  # the fingerprint's version, operation and dtype: what a r
 MAX_TAG: Final = 2**32 - 1
 MAX_DIMENSIONS: Final = 64
 MAX_EXTENT: Final = 2**48
-BETWEEN: Final = (
-    2**40
-)  # stands between two lists of ranks; more, before its length, for the rest of one
+BETWEEN: Final = 2**40  # stands between two lists of ranks; more, before its length, for the rest of one
 SHOWN: Final = 8  # extents of a list that is too long for a header
 MAX_SITE: Final = 512  # bytes
 MAX_HEADER: Final = MATCH.size + FINGERPRINT.size + 8 * MAX_DIMENSIONS + MAX_SITE
@@ -45,9 +43,7 @@ MAX_HEADER: Final = MATCH.size + FINGERPRINT.size + 8 * MAX_DIMENSIONS + MAX_SIT
 # Sequence numbers of collectives count from 0; these are what is not a collective.
 POINT_TO_POINT: Final = 2**64 - 1
 NOTICE: Final = 2**64 - 2  # an operation of the group has failed; the payload says which and why
-FAREWELL: Final = (
-    2**64 - 3
-)  # the sender leaves; the payload says what it did last (see `exit_check`)
+FAREWELL: Final = 2**64 - 3  # the sender leaves; the payload says what it did last (see `exit_check`)
 MAX_FAREWELL: Final = 1 << 16  # bytes
 
 OPERATIONS: Final = (

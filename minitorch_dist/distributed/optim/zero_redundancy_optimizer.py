@@ -133,10 +133,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         if self.world_size == 1:
             return
         for kind in sorted({_kind(p) for p in self._all_params()}, key=str):
-            rows = [
-                [p for p in self._owned(rank) if _kind(p) == kind]
-                for rank in range(self.world_size)
-            ]
+            rows = [[p for p in self._owned(rank) if _kind(p) == kind] for rank in range(self.world_size)]
             arrays = [_room(members, rows) for members in rows]
             for p, window in _windows(arrays[self.rank], rows[self.rank]):
                 window[...] = p.array

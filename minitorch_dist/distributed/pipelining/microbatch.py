@@ -15,9 +15,7 @@ def split_tensor(value: Any, chunks: int) -> list[Any]:
         return [value] * chunks
     size = value.shape[0]
     if size < chunks:
-        raise ValueError(
-            f"a batch of {size} cannot be cut into {chunks} micro-batches: use at most {size}"
-        )
+        raise ValueError(f"a batch of {size} cannot be cut into {chunks} micro-batches: use at most {size}")
     return list(pieces.tensor_split(value, chunks))
 
 

@@ -82,9 +82,7 @@ class PipelineStep:
         args = moved(self.batch.args[number] if stage.is_first else received, stage.device)
         kwargs = dict(self.batch.kwargs[number])
         synchronises = self._last.get(action.stage, action).microbatch == number
-        output = stage.forward_one_chunk(
-            number, args, kwargs, self.batch.keeps_outputs, synchronises
-        )
+        output = stage.forward_one_chunk(number, args, kwargs, self.batch.keeps_outputs, synchronises)
         if not stage.is_last:
             self.wires.send(action.stage, number, as_tuple(output), FORWARD)
         elif self.batch.loss is not None and self.batch.targets is not None:

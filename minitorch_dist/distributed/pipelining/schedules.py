@@ -142,9 +142,7 @@ class _PipelineSchedule:
     ) -> Batch:
         count = self._n_microbatches
         if 0 in self._stages and not args and not kwargs:
-            raise ValueError(
-                "the first stage is on this rank: step() needs the model's inputs here"
-            )
+            raise ValueError("the first stage is on this rank: step() needs the model's inputs here")
         if self.pipe.stages - 1 in self._stages and self._loss_fn is not None and target is None:
             raise ValueError("the last stage is on this rank: step() needs target= here")
         split = split_arguments(args, kwargs, count)
@@ -176,9 +174,7 @@ def _signature(batch: Batch, has_backward: bool) -> Any:
 class PipelineScheduleSingle(_PipelineSchedule):
     """One stage on each rank."""
 
-    def __init__(
-        self, stage: PipelineStage, n_microbatches: int, *args: Any, **kwargs: Any
-    ) -> None:
+    def __init__(self, stage: PipelineStage, n_microbatches: int, *args: Any, **kwargs: Any) -> None:
         if stage.num_stages != stage.group_size:
             raise ValueError(
                 f"{type(self).__name__} has one stage on each rank, but there are "
@@ -219,9 +215,7 @@ def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
         return table[schedule_name.lower()]
     except KeyError:
         known = ", ".join(cls.__name__.removeprefix("Schedule") for cls in _ALL)
-        raise ValueError(
-            f"Unknown schedule name {schedule_name!r}. The valid options are {known}"
-        ) from None
+        raise ValueError(f"Unknown schedule name {schedule_name!r}. The valid options are {known}") from None
 
 
 _ALL: list[type[_PipelineSchedule]] = [

@@ -43,8 +43,7 @@ class PipelineStage:
     ) -> None:
         if not 0 <= stage_index < num_stages:
             raise ValueError(
-                f"Stage index {stage_index} is out of range of {num_stages} stages: stages are "
-                "counted from 0"
+                f"Stage index {stage_index} is out of range of {num_stages} stages: stages are counted from 0"
             )
         self.submod, self.stage_index, self.num_stages = submodule, stage_index, num_stages
         self.device = devices.resolve(devices.device(device))

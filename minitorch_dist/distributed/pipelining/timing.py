@@ -97,9 +97,7 @@ def times(
                 if any(one not in ends for one in wanted):
                     break
                 free = rows[rank][-1].end if rows[rank] else 0
-                arrivals = [
-                    ends[one] + (0 if pipe.rank_of(one.stage) == rank else link) for one in wanted
-                ]
+                arrivals = [ends[one] + (0 if pipe.rank_of(one.stage) == rank else link) for one in wanted]
                 begin = max([free, *arrivals])
                 ends[action] = begin + cost[action.kind]
                 rows[rank].append(ActionSpan(action, begin, ends[action]))

@@ -26,9 +26,7 @@ LONGEST: Final = 128  # numbers in a description: up to 8 tensors of any usual r
 MOST: Final = 8  # tensors between two stages
 FORWARD, BACKWARD, SHAPES = range(3)
 
-KINDS: Final = sorted(
-    (d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)), key=lambda d: str(d)
-)
+KINDS: Final = sorted((d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)), key=lambda d: str(d))
 
 
 class Meta(NamedTuple):
@@ -77,9 +75,7 @@ class PipelineMessages:
                 number = -len(self._signatures)
         else:
             word = base.new(Tensor, np.zeros(1, np.int64))
-            messages.recv(
-                word, group=self.group, group_src=self.rank - 1, tag=self._tag(0, 0, SHAPES, 1)
-            )
+            messages.recv(word, group=self.group, group_src=self.rank - 1, tag=self._tag(0, 0, SHAPES, 1))
             number = int(word.array[0])
         if self.rank + 1 < self.size:
             self._send(np.array([number]), self.rank + 1, self._tag(0, 0, SHAPES, 1))
@@ -93,9 +89,7 @@ class PipelineMessages:
         if way == FORWARD:
             whole = [t for t in tensors if t is not None]
             if len(whole) > MOST:
-                raise ValueError(
-                    f"stage {stage} returns {len(whole)} tensors, at most {MOST} can go on"
-                )
+                raise ValueError(f"stage {stage} returns {len(whole)} tensors, at most {MOST} can go on")
             self._expected[stage, chunk] = described(whole)
         rank = self._ranks[target]
         if rank == self.rank:
@@ -185,9 +179,7 @@ def _encode(metas: Shapes) -> Any:
     for meta in metas:
         numbers += [KINDS.index(meta.dtype), int(meta.requires_grad), len(meta.shape), *meta.shape]
     if len(numbers) > LONGEST:
-        raise ValueError(
-            f"the shapes {[m.shape for m in metas]} cannot be described in {LONGEST} numbers"
-        )
+        raise ValueError(f"the shapes {[m.shape for m in metas]} cannot be described in {LONGEST} numbers")
     return np.array(numbers + [0] * (LONGEST - len(numbers)))
 
 
@@ -201,6 +193,4 @@ def _decode(text: Any) -> Shapes:
 
 
 def moved(tensors: Sequence[Any], device: devices.device) -> tuple[Any, ...]:
-    return tuple(
-        t.to(device) if isinstance(t, Tensor) and t.device is not device else t for t in tensors
-    )
+    return tuple(t.to(device) if isinstance(t, Tensor) and t.device is not device else t for t in tensors)

@@ -252,9 +252,7 @@ class Caller:
 
     def _is_shut(self, doing: object) -> RpcError:
         me = self._worker.me.name
-        return RpcError(
-            f"worker {me!r} has shut RPC down; {functions.name_of(doing)} was not called"
-        )
+        return RpcError(f"worker {me!r} has shut RPC down; {functions.name_of(doing)} was not called")
 
     def _send(self, call: PendingCall, parts: list[Any]) -> RpcFuture[Any]:
         """Send the request of a call that is written: writing it may have made other calls."""

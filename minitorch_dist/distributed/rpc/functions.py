@@ -54,6 +54,4 @@ def method(value: Any, name: str) -> Callable[..., Any]:
 
 def name_of(function: Any) -> str:
     """The name of a function in errors. Words stand for themselves."""
-    return str(
-        getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or function
-    )
+    return str(getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or function)

@@ -40,9 +40,7 @@ def init_rpc(
         raise TypeError(f"Argument backend must be a member of BackendType, but got {backend!r}")
     options = rpc_backend_options or TensorPipeRpcBackendOptions()
     if not isinstance(options, RpcBackendOptions):
-        raise TypeError(
-            f"`rpc_backend_options` must be a TensorPipeRpcBackendOptions, got {options!r}"
-        )
+        raise TypeError(f"`rpc_backend_options` must be a TensorPipeRpcBackendOptions, got {options!r}")
     if is_here():
         raise RuntimeError("RPC is already initialized")
     for open_floor in world.before_rpc:

@@ -61,13 +61,11 @@ def check_name(name: Any) -> str:
         raise RuntimeError("Worker name must not be an empty string.")
     if len(name) > LONGEST:
         raise RuntimeError(
-            f"RPC worker names must be shorter than {LONGEST + 1} characters; {name[:20]!r}… has "
-            f"{len(name)}."
+            f"RPC worker names must be shorter than {LONGEST + 1} characters; {name[:20]!r}… has {len(name)}."
         )
     if not re.fullmatch(r"[A-Za-z0-9\-_:]*", name):
         raise RuntimeError(
-            f"Worker name must match ^[A-Za-z0-9-_:]*$ (letters, digits, '-', '_' and ':'), but got "
-            f"{name!r}."
+            f"Worker name must match ^[A-Za-z0-9-_:]*$ (letters, digits, '-', '_' and ':'), but got {name!r}."
         )
     return name
 
@@ -96,9 +94,7 @@ class WorkerTable:
         elif isinstance(to, int) and not isinstance(to, bool):
             found = self.by_id.get(to)
         else:
-            raise ValueError(
-                f"Cannot get WorkerInfo from {to!r}: give a name, a rank or a WorkerInfo"
-            )
+            raise ValueError(f"Cannot get WorkerInfo from {to!r}: give a name, a rank or a WorkerInfo")
         if found is None:
             known = ", ".join(f"{info.id} {info.name}" for info in self.by_id.values())
             raise RuntimeError(f"could not find destination {to}; the workers are {known}")

@@ -59,9 +59,7 @@ class PlainAgent:
         else:
             self.finished.add(source)
 
-    def serve(
-        self, caller: int, number: int, function: Callable[..., Any], args: Any, kwargs: Any
-    ) -> None:
+    def serve(self, caller: int, number: int, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
         value, failure = None, None
         try:
             value = function(*args, **kwargs)

@@ -130,9 +130,7 @@ class RRef(Generic[T]):
         return Proxy(self, "remote", timeout)
 
     def __reduce__(self) -> Any:
-        raise RuntimeError(
-            "Can not pickle rref in python pickler, rref can only be pickled when using RPC"
-        )
+        raise RuntimeError("Can not pickle rref in python pickler, rref can only be pickled when using RPC")
 
     def __repr__(self) -> str:
         held = self._held
@@ -251,9 +249,7 @@ def _read(reader: Reader) -> RRef[Any]:
         case (int(owner), (int(a), int(b)), (int(c), int(d)), int(parent)):
             agent = current()
             if owner not in agent.workers.by_id or parent not in agent.workers.by_id:
-                raise DamagedEncoding(
-                    f"a reference to an object of worker {owner}, from worker {parent}"
-                )
+                raise DamagedEncoding(f"a reference to an object of worker {owner}, from worker {parent}")
             return RRef._of(context_of(agent).arrive(owner, Id(a, b), Id(c, d), parent))
         case other:
             raise DamagedEncoding(f"{shown(other)} is no reference")

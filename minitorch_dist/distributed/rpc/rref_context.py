@@ -49,12 +49,8 @@ class OwnerRRef:
 
     def __init__(self, context: RRefContext, id: Id, site: str) -> None:
         self.context, self.id, self.site = context, id, site
-        words = (
-            f"object {id.created_on}.{id.local_id}{f', created at {clean(site)}' if site else ''}"
-        )
-        self.future: RpcFuture[Any] = RpcFuture(
-            context.agent.pool, lambda: words
-        )  # no circle through us
+        words = f"object {id.created_on}.{id.local_id}{f', created at {clean(site)}' if site else ''}"
+        self.future: RpcFuture[Any] = RpcFuture(context.agent.pool, lambda: words)  # no circle through us
         self.forks: dict[Id, int] = {}  # and which worker holds each
         self.handles = 0  # RRefs here
         self.pins = 0  # references to it that are on their way to us
@@ -92,7 +88,7 @@ class UserRRef:
         "owner",
         "parent",
         "site",
-    )  # fmt: skip
+    )
 
     def __init__(self, context: RRefContext, owner: int, id: Id, fork_id: Id, site: str) -> None:
         self.context, self.owner, self.id = context, owner, id
@@ -121,13 +117,9 @@ class RRefContext:
         self._is_ending = False
         self.owned: dict[Id, OwnerRRef] = {}
         self.forks: dict[Id, UserRRef] = {}  # by fork id
-        self.parents: dict[
-            Id, UserRRef
-        ] = {}  # of forks on their way that were made here, by fork id
+        self.parents: dict[Id, UserRRef] = {}  # of forks on their way that were made here, by fork id
         self.pinned: dict[Id, OwnerRRef] = {}  # objects of ours, sent to ourselves
-        self._unborn: set[Id] = (
-            set()
-        )  # forks that were given back before the order to make them came
+        self._unborn: set[Id] = set()  # forks that were given back before the order to make them came
         self.garbage: deque[Any] = agent.dropped_refs  # of handles that are no more
         agent.release_dropped_refs = self.release_dropped_refs
         agent.holds_refs = lambda: not self.is_empty()
@@ -329,9 +321,7 @@ class RRefContext:
         for fork in alive:
             owner = self.agent.worker(fork.owner).name
             at = f", created at {clean(fork.site)}" if fork.site else ""
-            _log.info(
-                "%r still holds %r of %r at shutdown%s", self.agent.me.name, fork.id, owner, at
-            )
+            _log.info("%r still holds %r of %r at shutdown%s", self.agent.me.name, fork.id, owner, at)
             fork.is_released = fork.confirmed = True
             fork.children.clear()
             fork.error = fork.error or DistError("RPC was shut down, and this RRef with it")

@@ -133,7 +133,6 @@ def debug_rrefs() -> list[str]:
     context.release_dropped_refs()
     ours = [repr(entry) for entry in list(context.owned.values())]
     theirs = [
-        f"{fork!r}{f', created at {fork.site}' if fork.site else ''}"
-        for fork in list(context.forks.values())
+        f"{fork!r}{f', created at {fork.site}' if fork.site else ''}" for fork in list(context.forks.values())
     ]
     return ours + theirs

@@ -124,9 +124,7 @@ class RequestServer:
 
     # -------------------------------------------------------------------------------- answering
 
-    def _finish(
-        self, message: RpcMessage, result: Any, doing: str = "", pack: Pack = no_load
-    ) -> None:
+    def _finish(self, message: RpcMessage, result: Any, doing: str = "", pack: Pack = no_load) -> None:
         """Answer with the result; with that of a future when it is there."""
         if isinstance(result, Later):
             result = result.future

@@ -83,9 +83,7 @@ class Rounds:
         if not all(came.is_exact for came in said.values()):
             return True
         return all(
-            said[src].issued.get(dst, 0) == said[dst].served.get(src, 0)
-            for src in alive
-            for dst in alive
+            said[src].issued.get(dst, 0) == said[dst].served.get(src, 0) for src in alive for dst in alive
         )
 
 
@@ -173,9 +171,7 @@ class Ending:
 
     def _wait(self, future: RpcFuture[Any], whom: Any) -> None:
         while not future.done():
-            future.settle(
-                Deadline(self._agent.clock, self._slice())
-            )  # the worker pool drives, and serves
+            future.settle(Deadline(self._agent.clock, self._slice()))  # the worker pool drives, and serves
             if not future.done():
                 self._late(whom)
 

@@ -73,9 +73,7 @@ class Assembly:
 
     __slots__ = ("_arrived", "_on_complete", "message", "parts")
 
-    def __init__(
-        self, message: RpcMessage, parts: int, on_complete: Callable[[RpcMessage], None]
-    ) -> None:
+    def __init__(self, message: RpcMessage, parts: int, on_complete: Callable[[RpcMessage], None]) -> None:
         self.message, self.parts, self._on_complete = message, parts, on_complete
         self._arrived: dict[int, memoryview] = {}  # only parts that came, whatever is announced
 

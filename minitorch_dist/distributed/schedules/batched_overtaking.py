@@ -43,12 +43,8 @@ class Script(Ports):
         for step in schedule.everyone(size, root):
             self.take(step)
         columns = zip(*self._sends, strict=True)
-        self.source, self.to, self.nbytes = [_joined(column) for column in columns] or [
-            _joined([])
-        ] * 3
-        self.hold = np.broadcast_to(
-            links.occupancy(self.source, self.to, self.nbytes), self.source.shape
-        )
+        self.source, self.to, self.nbytes = [_joined(column) for column in columns] or [_joined([])] * 3
+        self.hold = np.broadcast_to(links.occupancy(self.source, self.to, self.nbytes), self.source.shape)
         self.delay = np.broadcast_to(links.delay(self.source, self.to), self.source.shape)
         self._lay_out(self._matched())
 
@@ -76,15 +72,11 @@ class Script(Ports):
 
     def _matched(self) -> Integers:
         """For each wait, its message."""
-        source, to = [_joined(column) for column in zip(*self._waits, strict=True)] or [
-            _joined([])
-        ] * 2
+        source, to = [_joined(column) for column in zip(*self._waits, strict=True)] or [_joined([])] * 2
         sent, awaited = self.source * self.size + self.to, source * self.size + to
         sends, waits = np.argsort(sent, kind="stable"), np.argsort(awaited, kind="stable")
         if not np.array_equal(sent[sends], awaited[waits]):
-            raise ScheduleError(
-                f"{self.schedule} with {self.size} ranks: not each message is awaited"
-            )
+            raise ScheduleError(f"{self.schedule} with {self.size} ranks: not each message is awaited")
         message = np.empty_like(waits)
         message[waits] = sends
         return message
@@ -92,9 +84,7 @@ class Script(Ports):
     def _lay_out(self, message: Integers) -> None:
         self._act(self.everyone, END, self.everyone)
         rank = _joined([who for who, _, _ in self._acts])
-        kind = np.repeat(
-            [kind for _, kind, _ in self._acts], [len(who) for who, _, _ in self._acts]
-        )
+        kind = np.repeat([kind for _, kind, _ in self._acts], [len(who) for who, _, _ in self._acts])
         what = _joined([what for _, _, what in self._acts])
         what[kind == WAIT] = message[what[kind == WAIT]]
         order = np.argsort(rank, kind="stable")
@@ -139,9 +129,7 @@ class BatchedOvertaking:
         while len(ranks):
             at = self.at[ranks]
             kind, what = self.script.kind[at], self.script.what[at]
-            goes = (kind != END) & (
-                (kind != WAIT) | self.has_landed[np.where(kind == WAIT, what, 0)]
-            )
+            goes = (kind != END) & ((kind != WAIT) | self.has_landed[np.where(kind == WAIT, what, 0)])
             ranks, kind, what = ranks[goes], kind[goes], what[goes]
             self.at[ranks] += 1
             self.clock[ranks] = now
@@ -185,11 +173,7 @@ class BatchedOvertaking:
             cuts = np.flatnonzero(sorted_by[1:] != sorted_by[:-1]) + 1
             parts = list(zip(sorted_by[[0, *cuts]].tolist(), np.split(what, cuts), strict=True))
         for instant, part in parts:
-            if (
-                instant not in self.landings
-                and instant not in self.arrivals
-                and instant not in self.going
-            ):
+            if instant not in self.landings and instant not in self.arrivals and instant not in self.going:
                 heappush(self.instants, instant)
             into.setdefault(instant, []).append(part)
 

@@ -159,9 +159,7 @@ def _cheapest(
     return best
 
 
-def _least_bill(
-    schedules: Iterable[Schedule], size: int, nbytes: int, links: Links
-) -> Schedule | None:
+def _least_bill(schedules: Iterable[Schedule], size: int, nbytes: int, links: Links) -> Schedule | None:
     best: tuple[int, Schedule] | None = None
     for candidate in schedules:
         if not postings.is_fit(candidate, size, None):

@@ -103,9 +103,7 @@ def _take(ports: Ports, steps: Iterable[Any]) -> None:
     ports.check_end()
 
 
-def textbook_time(
-    schedule: Schedule, size: int, nbytes: int, links: Links, root: int | None = None
-) -> int:
+def textbook_time(schedule: Schedule, size: int, nbytes: int, links: Links, root: int | None = None) -> int:
     """The formula's time: a port serves messages in the order in which its rank asks for them."""
     ports = Ports(schedule, size, nbytes, 1, links, 0)
     _take(ports, schedule.everyone(size, root))

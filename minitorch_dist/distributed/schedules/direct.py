@@ -80,9 +80,7 @@ def all_to_all(rank: Rank, size: int) -> Steps:
     for step in range(1, size):
         to = (rank + step) % size
         source = (rank - step) % size
-        yield Exchange(
-            to=to, send=block(rank, to, size), source=source, receive=block(source, rank, size)
-        )
+        yield Exchange(to=to, send=block(rank, to, size), source=source, receive=block(source, rank, size))
 
 
 @schedule(chunks=none)

@@ -22,6 +22,4 @@ from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Steps
 @schedule(chunks=none)
 def barrier(rank: Rank, size: int) -> Steps:
     for distance in powers.distances(size):
-        yield Exchange(
-            to=(rank + distance) % size, send=(), source=(rank - distance) % size, receive=()
-        )
+        yield Exchange(to=(rank + distance) % size, send=(), source=(rank - distance) % size, receive=())

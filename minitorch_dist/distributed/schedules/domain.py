@@ -32,9 +32,7 @@ from minitorch_dist.distributed.schedules.steps import Span, Step
 
 AT_ONCE: Final = 64  # ranks, up to which `auto` has a schedule proved
 ON_DEMAND: Final = 256  # ranks, up to which one that is named is proved on its first use
-MOST: Final = (
-    50_000  # steps of a rank; with more of them a schedule is taken for one that never ends
-)
+MOST: Final = 50_000  # steps of a rank; with more of them a schedule is taken for one that never ends
 
 Place = tuple[int, "int | None"]  # how many ranks, and the root
 
@@ -148,8 +146,7 @@ def is_for_all_at_once(schedule: Schedule, size: int, root: int | None = None) -
     if place not in known:
         try:
             known[place] = _apart(schedule, size, root) == [
-                [_plain(step, rank, size) for step in schedule.of(rank, size, root)]
-                for rank in range(size)
+                [_plain(step, rank, size) for step in schedule.of(rank, size, root)] for rank in range(size)
             ]
         except Exception:  # of the function that was registered
             known[place] = False

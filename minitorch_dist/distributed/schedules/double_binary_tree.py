@@ -53,8 +53,7 @@ class BinaryTree:
             right = np.where(right >= size, number + (right - number) // 2, right)
         right = np.where((bit > 1) & (right != number) & (right < size), right, -1)
         self.children: list[tuple[Rank, Mask, Any]] = [
-            (self._real(child), child >= 0, _log2(np.maximum(child & -child, 1)))
-            for child in (left, right)
+            (self._real(child), child >= 0, _log2(np.maximum(child & -child, 1))) for child in (left, right)
         ]
         self.parent: Rank = self._real(np.where(self.is_root, 0, parent))
 

@@ -95,9 +95,7 @@ def all_reduce(rank: Rank, size: int, per_node: int = 8) -> Steps:
         out, into = first + (node - step - 1) % nodes, first + (node - step - 2) % nodes
         yield Exchange(ahead, out, behind, into, reduce=True)
     for step in range(nodes - 1):
-        yield Exchange(
-            ahead, first + (node - step) % nodes, behind, first + (node - step - 1) % nodes
-        )
+        yield Exchange(ahead, first + (node - step) % nodes, behind, first + (node - step - 1) % nodes)
 
     for step in range(places - 1):
         yield Exchange(right, group(place - step), left, group(place - step - 1))

@@ -40,8 +40,7 @@ def play(
     played = _Play(schedule, sizes, links, entry, tx, rx, root)
     played.run()
     return tuple(
-        np.array(n, np.int64)
-        for n in (played.clock, played.tx, played.rx, played.first, played.last)
+        np.array(n, np.int64) for n in (played.clock, played.tx, played.rx, played.first, played.last)
     )  # type: ignore[return-value]
 
 

@@ -36,9 +36,7 @@ def partners(rank: Rank, size: int, step: int) -> tuple[Rank, Rank]:
 def all_to_all(rank: Rank, size: int) -> Steps:
     for step in range(1, size):
         to, source = partners(rank, size, step)
-        yield Exchange(
-            to=to, send=block(rank, to, size), source=source, receive=block(source, rank, size)
-        )
+        yield Exchange(to=to, send=block(rank, to, size), source=source, receive=block(source, rank, size))
 
 
 @schedule()

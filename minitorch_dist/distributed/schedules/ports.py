@@ -67,9 +67,7 @@ class Ports:
         self.sizes, self.round_sizes = sizes, np.concatenate([sizes, sizes])
         self.ends = np.concatenate([[0], np.cumsum(self.round_sizes)])
         self.same_size: int | None = int(sizes[0]) if len(set(sizes.tolist())) == 1 else None
-        self._costs: Any = (
-            self.links.occupancy(0, 0, self.round_sizes) if self.links.alike else None
-        )
+        self._costs: Any = self.links.occupancy(0, 0, self.round_sizes) if self.links.alike else None
 
     def take(self, step: Any) -> None:
         """One step of all ranks."""
@@ -106,9 +104,7 @@ class Ports:
         self.messages += len(who)
         self.under_way.append(_StepMessages(who, to, nbytes, start))
 
-    def _receive(
-        self, who: Integers, source: Rank, chunks: Chunks, reduce: bool, step: Any
-    ) -> None:
+    def _receive(self, who: Integers, source: Rank, chunks: Chunks, reduce: bool, step: Any) -> None:
         source, wanted = self._of(source, who), self._bytes(chunks, who)
         self._check_peers(who, source, step)
         self._become_arrays()

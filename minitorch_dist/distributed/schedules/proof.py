@@ -106,9 +106,7 @@ class Labels:
         ((label,), _) = self.take(rank, [of])
         self._put(rank, into, label, f"chunk {of}", reduce)
 
-    def _put(
-        self, rank: int, chunk: int, label: tuple[Counts, int] | None, what: str, reduce: bool
-    ) -> None:
+    def _put(self, rank: int, chunk: int, label: tuple[Counts, int] | None, what: str, reduce: bool) -> None:
         held, origins = self.held[rank], self.origin[rank]
         if label is None:
             self.complaints.append(f"rank {rank}: {what} into chunk {chunk} was never filled")
@@ -201,9 +199,7 @@ def _wrong(schedule: Schedule, labels: Labels, count: int, root: int) -> list[st
             if (held != wanted[chunk]).any():
                 found.append(f"element {at} on rank {rank} {_difference(held, wanted[chunk])}")
             elif origin != chunk:
-                found.append(
-                    f"element {at} on rank {rank} is one of chunk {origin}, not of {chunk}"
-                )
+                found.append(f"element {at} on rank {rank} is one of chunk {origin}, not of {chunk}")
     if element[-1] != count:
         everyone = "the ranks but its own" if collective in REDUCING else "its owner"
         found.append(
@@ -215,8 +211,7 @@ def _wrong(schedule: Schedule, labels: Labels, count: int, root: int) -> list[st
 
 def _difference(held: Counts, wanted: Counts) -> str:
     parts = [
-        f"has rank {rank} {_times(int(times))}"
-        + ("" if wanted[rank] else ", which does not belong there")
+        f"has rank {rank} {_times(int(times))}" + ("" if wanted[rank] else ", which does not belong there")
         for rank, times in enumerate(held)
         if times > wanted[rank]
     ]

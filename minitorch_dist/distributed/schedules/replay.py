@@ -36,9 +36,7 @@ class Contents(Protocol):
     def take(self, rank: int, chunks: list[int]) -> Any:
         """A copy of these chunks, as it goes into a message."""
 
-    def put(
-        self, rank: int, chunks: list[int], message: Any, source: int, reduce: bool
-    ) -> None: ...
+    def put(self, rank: int, chunks: list[int], message: Any, source: int, reduce: bool) -> None: ...
 
     def combine(self, rank: int, into: int, of: int, reduce: bool) -> None: ...
 
@@ -74,9 +72,7 @@ class Replay:
         self.finish = [0] * size  # each rank's own time
         self.sent = [0] * size  # bytes
         self.tx, self.rx = [0] * size, [0] * size  # when each port is free again
-        self._steps: list[Iterator[Step]] = [
-            iter(schedule.of(rank, size, root)) for rank in range(size)
-        ]
+        self._steps: list[Iterator[Step]] = [iter(schedule.of(rank, size, root)) for rank in range(size)]
         self._now: list[Step | None] = [next(steps, None) for steps in self._steps]
         self._under_way: dict[tuple[int, int], deque[_Message]] = {}
         self._has_sent = [False] * size  # in an Exchange that still waits for its message

@@ -73,9 +73,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if self.collective not in COLLECTIVES:
-            raise ValueError(
-                f"a schedule for {self.collective!r}: expected one of {', '.join(COLLECTIVES)}"
-            )
+            raise ValueError(f"a schedule for {self.collective!r}: expected one of {', '.join(COLLECTIVES)}")
 
     def __call__(self, rank: Rank, size: int, root: int | None = None) -> Steps:
         """All steps for `rank` (an int or Everyone), including those it sits out (`only`)."""

@@ -298,9 +298,7 @@ def made(
     return out
 
 
-def placed(
-    local: Tensor, mesh: DeviceMesh, placements: Sequence[Placement], whole: Sequence[int]
-) -> DTensor:
+def placed(local: Tensor, mesh: DeviceMesh, placements: Sequence[Placement], whole: Sequence[int]) -> DTensor:
     """A computed part as a DTensor, at the same place in the graph."""
     out: DTensor = made(DTensor, local.array, mesh, placements, tuple(whole), local.storage)
     out._grad_fn, out._output_nr = local._grad_fn, local._output_nr

@@ -27,12 +27,8 @@ def _in_place(name: str) -> Any:
             raise NotImplementedError(
                 f"{name}() of a DTensor that lies in summands, {self.placements}: redistribute(placements=[Replicate()])"
             )
-        if grad_mode.current_mode() == grad_mode.ON and any(
-            each.requires_grad for each in (self, *others)
-        ):
-            raise NotImplementedError(
-                f"{name}() of a DTensor is not recorded: write under no_grad()"
-            )
+        if grad_mode.current_mode() == grad_mode.ON and any(each.requires_grad for each in (self, *others)):
+            raise NotImplementedError(f"{name}() of a DTensor is not recorded: write under no_grad()")
         function(here(self), *[here(a) if isinstance(a, DTensor) else a for a in args], **options)
         return self
 
@@ -57,13 +53,9 @@ def _random(name: str) -> Any:
 
     def method(self: DTensor, *args: Any, generator: Any = None, **options: Any) -> Any:
         if generator is not None:
-            raise NotImplementedError(
-                f"{name}() of a DTensor takes no generator: seed all ranks alike"
-            )
+            raise NotImplementedError(f"{name}() of a DTensor takes no generator: seed all ranks alike")
         self.copy_(
-            drawn_like(
-                self, lambda whole, source: getattr(whole, name)(*args, generator=source, **options)
-            )
+            drawn_like(self, lambda whole, source: getattr(whole, name)(*args, generator=source, **options))
         )
         return self
 

@@ -76,9 +76,7 @@ class Partial(Placement):
 
     def __init__(self, reduce_op: str = "sum") -> None:
         if reduce_op != "sum":
-            raise NotImplementedError(
-                f"Partial({reduce_op!r}) is not offered, only sums. PyTorch has others"
-            )
+            raise NotImplementedError(f"Partial({reduce_op!r}) is not offered, only sums. PyTorch has others")
         self.reduce_op = reduce_op
 
     def is_partial(self) -> bool:
@@ -109,9 +107,7 @@ def cut(length: int, pieces: int, number: int) -> Range:
 
 def in_order(placements: tuple[Placement, ...]) -> list[int]:
     """The axes of a mesh as they cut, one after the other."""
-    return sorted(
-        range(len(placements)), key=lambda axis: isinstance(placements[axis], StridedShard)
-    )
+    return sorted(range(len(placements)), key=lambda axis: isinstance(placements[axis], StridedShard))
 
 
 def local_ranges(

@@ -19,8 +19,7 @@ def check_same_dtype(*tensors: TensorBase) -> None:
     for tensor in tensors[1:]:
         if tensor.dtype is not tensors[0].dtype:
             raise ValueError(
-                "Invalid usage of tensors with different dtypes"
-                f"Found {tensors[0].dtype} and  {tensor.dtype}"
+                f"Invalid usage of tensors with different dtypesFound {tensors[0].dtype} and  {tensor.dtype}"
             )
 
 
@@ -57,9 +56,7 @@ def parts_at_root(
     """
     if group.rank() != root:
         if parts:
-            raise ValueError(
-                f"Argument ``{operation}_list`` must NOT be specified on non-{side} ranks."
-            )
+            raise ValueError(f"Argument ``{operation}_list`` must NOT be specified on non-{side} ranks.")
         return ()
     if not parts:
         raise ValueError(f"Argument ``{operation}_list`` must be specified on {side} rank.")
@@ -91,9 +88,7 @@ def root_of(group: Group, rank: int | None, group_rank: int | None) -> int:
     return groups.canonical_rank(group, rank, group_rank)
 
 
-def all_to_write(
-    tensors: Sequence[TensorBase], name: str
-) -> tuple[list[Array], Callable[[], None]]:
+def all_to_write(tensors: Sequence[TensorBase], name: str) -> tuple[list[Array], Callable[[], None]]:
     """Arrays to be written for all of these, which must not overlap; call the function when they were. They are the
     argument `name`."""
     check_apart([tensor.array for tensor in tensors], lambda at: f"{name}[{at}]")

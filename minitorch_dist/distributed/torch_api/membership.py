@@ -81,9 +81,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     """The ranks of the world that are in the group, by group rank. KeyError for what is no group, as in torch."""
     if group is not None and not isinstance(group, ProcessGroup):
-        raise KeyError(
-            f"{group!r} is no process group" if groups.is_member(group) else groups.IS_OUTSIDE
-        )
+        raise KeyError(f"{group!r} is no process group" if groups.is_member(group) else groups.IS_OUTSIDE)
     return list(or_default(group).ranks)
 
 

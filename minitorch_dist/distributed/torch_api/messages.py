@@ -123,9 +123,7 @@ def recv(
     return src if src is not None else groups.global_rank_of(which, group_src or 0)
 
 
-def _prepared_receive(
-    which: Group, array: Array, src: Any, group_src: Any, tag: int
-) -> PreparedReceive:
+def _prepared_receive(which: Group, array: Array, src: Any, group_src: Any, tag: int) -> PreparedReceive:
     source = groups.canonical_rank(which, src, group_src)
     return PreparedReceive(which, array.dtype, array.shape, source, tag)
 
@@ -139,8 +137,7 @@ def _kind(name: str, peer: Any, group_peer: Any, tag: Any, array: Array) -> tupl
 def _not_oneself(group: Group, rank: int, kind: str) -> None:
     if group.ranks[rank] == group.world.rank:
         raise ValueError(
-            f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current "
-            "process."
+            f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process."
         )
 
 
@@ -234,8 +231,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     is an IndexError, as in torch."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError(
-            "Invalid ``p2p_op_list``. Each op is expected to to be of type "
-            "``torch.distributed.P2POp``."
+            "Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``."
         )
     if not p2p_op_list:
         raise IndexError("``p2p_op_list`` is empty: there is no operation to begin")
@@ -255,7 +251,5 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
         works[number] = op.group.recv([op.tensor], op.group_peer, op.tag)
     for number, array in sent:
         op = p2p_op_list[number]
-        works[number] = point_to_point.isend(
-            op.group, array, op.group_peer, op.tag, output=[op.tensor]
-        )
+        works[number] = point_to_point.isend(op.group, array, op.group_peer, op.tag, output=[op.tensor])
     return [works[number] for number in range(len(p2p_op_list))]

@@ -35,9 +35,7 @@ def travel(
 ) -> dict[int, bytes | memoryview]:
     """Carry out a schedule; all chunks that this rank has then, of which it had `chunks` before."""
     if group.world.trace is not None:
-        found: dict[int, bytes | memoryview] = group.world.trace.objects(
-            group, name, schedule, chunks, root
-        )
+        found: dict[int, bytes | memoryview] = group.world.trace.objects(group, name, schedule, chunks, root)
         return found
     size, held = group.size(), dict[int, bytes | memoryview](chunks)
     total = schedule.total(size)
@@ -49,9 +47,7 @@ def travel(
                 receive = operation.receive(int(step.source), None)
             if isinstance(step, Send | Exchange):
                 sent = step.send if isinstance(step, Exchange) else step.chunks
-                operation.send(
-                    int(step.to), _joined(held[n % total] for n in numbered(sent, total))
-                )
+                operation.send(int(step.to), _joined(held[n % total] for n in numbered(sent, total)))
             if isinstance(step, Receive | Exchange):
                 assert receive is not None
                 operation.wait(receive)
@@ -59,9 +55,7 @@ def travel(
                 numbers = [n % total for n in numbered(wanted, total)]
                 held.update(zip(numbers, _cut(receive.octets), strict=True))
 
-    group.run(
-        Fingerprint(name, np.dtype(np.uint8), root=group.ranks[root] if root >= 0 else -1), body
-    )
+    group.run(Fingerprint(name, np.dtype(np.uint8), root=group.ranks[root] if root >= 0 else -1), body)
     return held
 
 
@@ -161,9 +155,7 @@ def scatter_object_list(
     which = or_default(group)
     root = root_of(which, 0 if src is None and group_src is None else src, group_src)
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
-        raise ValueError(
-            "Expected argument scatter_object_output_list to be a list of size at least 1."
-        )
+        raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
     mine: dict[int, bytes] = {}
     if which.rank() == root:
         if scatter_object_input_list is None:

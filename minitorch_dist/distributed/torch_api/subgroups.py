@@ -78,9 +78,7 @@ def new_subgroups(
         raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
     size = get_world_size(group)
     if size < group_size:
-        raise ValueError(
-            f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})"
-        )
+        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
     if size % group_size != 0:
         raise ValueError(f"The world size ({size}) must be divisible by '{group_size=}'")
     ranks = get_process_group_ranks(group)
@@ -102,9 +100,7 @@ def new_subgroups_by_enumeration(
     for ranks in ranks_per_subgroup_list:
         for rank in ranks:
             if rank in where:
-                raise ValueError(
-                    f"Rank {rank} has appeared in both subgroup {where[rank]} and {ranks}"
-                )
+                raise ValueError(f"Rank {rank} has appeared in both subgroup {where[rank]} and {ranks}")
             where[rank] = ranks
     return own_and_all(_made(ranks_per_subgroup_list, timeout, backend, pg_options, group_desc))
 

@@ -119,9 +119,7 @@ def _prepared_all_reduce(which: Group, array: Array, op: Op) -> PreparedCall:
     return collectives.prepare_all_reduce(which, array, reduction_of(op, array.dtype))
 
 
-def _all_reduce(
-    tensor: TensorBase, op: Op, group: Any, async_op: bool, algorithm: Algorithm
-) -> Work | None:
+def _all_reduce(tensor: TensorBase, op: Op, group: Any, async_op: bool, algorithm: Algorithm) -> Work | None:
     check_tensor(tensor, "tensor")
     if not groups.is_member(group):
         return warn_not_in_group("all_reduce", 2)
@@ -305,8 +303,7 @@ def reduce_scatter(
     own = inputs[which.rank()].size
     if own != output.array.size:
         raise ValueError(
-            f"this rank's part of input_list has {own} elements, but the output has "
-            f"{output.array.size}"
+            f"this rank's part of input_list has {own} elements, but the output has {output.array.size}"
         )
     array, written = to_write(output)
     how = How(algorithm, async_op, [output], written)
@@ -346,9 +343,7 @@ def reduce_scatter_single(
     return collectives.reduce_scatter_from(which, array, to_send(input), reduction, how)
 
 
-def _prepared_reduce_scatter(
-    which: Group, output: TensorBase, input: TensorBase, op: Op
-) -> PreparedCall:
+def _prepared_reduce_scatter(which: Group, output: TensorBase, input: TensorBase, op: Op) -> PreparedCall:
     check_pair(input, output, which.size(), "input")
     reduction = reduction_of(op, output.array.dtype, "reduce_scatter")
     return collectives.prepare_reduce_scatter_from(which, output.array, reduction)
@@ -443,9 +438,7 @@ def barrier(
     if device_ids is not None and not isinstance(device_ids, list):
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
     if timeout is not None and not isinstance(timeout, timedelta):
-        raise TypeError(
-            f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
-        )
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
     limit = None if timeout is None else timeout.total_seconds()
     which = groups.resolve(group)
     return collectives.barrier(which, How(algorithm, async_op, [], None, limit))

@@ -14,9 +14,7 @@ class Applied(Module):
     options: ClassVar[tuple[str, ...]] = ()
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        return self.function(
-            *inputs, **named, **{name: getattr(self, name) for name in self.options}
-        )
+        return self.function(*inputs, **named, **{name: getattr(self, name) for name in self.options})
 
     def extra_repr(self) -> str:
         shown = [name for name in self.options if name != "inplace" or getattr(self, name)]

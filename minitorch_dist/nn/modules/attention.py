@@ -96,9 +96,7 @@ class MultiheadAttention(Module):
 
         Masks are True where a position must not be seen, or numbers to add to the scores.
         """
-        key_padding_mask = canonical_mask(
-            key_padding_mask, "key_padding_mask", query, attn_mask, "attn_mask"
-        )
+        key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", query, attn_mask, "attn_mask")
         attn_mask = canonical_mask(attn_mask, "attn_mask", query)
         flip = self.batch_first and query.dim() == 3
         if flip:

@@ -128,9 +128,7 @@ class ModuleList(_Numbered):
         if not runs:
             return f"{self._get_name()}()"
         lines = [
-            f"({first}): {text}"
-            if first == last
-            else f"({first}-{last}): {last - first + 1} x {text}"
+            f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
             for first, last, text in runs
         ]
         return f"{self._get_name()}(\n  " + "\n  ".join(map(indented, lines)) + "\n)"

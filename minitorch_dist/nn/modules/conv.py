@@ -70,9 +70,7 @@ class _ConvNd(Module):
 
     def _check_padding(self) -> None:
         if isinstance(self.padding, str) and self.padding not in PADDINGS:
-            raise ValueError(
-                f"Invalid padding string {self.padding!r}, should be one of {PADDINGS}"
-            )
+            raise ValueError(f"Invalid padding string {self.padding!r}, should be one of {PADDINGS}")
         if self.padding == "same" and any(s != 1 for s in self.stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
 
@@ -91,8 +89,7 @@ class _ConvNd(Module):
 
     def extra_repr(self) -> str:
         text = (
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}"
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         )
         if self.padding != (0,) * len(self.padding):
             text += f", padding={self.padding}"

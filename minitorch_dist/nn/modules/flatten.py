@@ -29,8 +29,7 @@ class Unflatten(Module):
         super().__init__()
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(
-                "unflattened_size must be a tuple of ints, but found type "
-                + type(unflattened_size).__name__
+                "unflattened_size must be a tuple of ints, but found type " + type(unflattened_size).__name__
             )
         for place, size in enumerate(unflattened_size):
             if not isinstance(size, int):

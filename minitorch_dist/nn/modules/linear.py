@@ -38,9 +38,7 @@ class Linear(Module):
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = Parameter(
-            creation.empty(out_features, in_features, device=device, dtype=dtype)
-        )
+        self.weight = Parameter(creation.empty(out_features, in_features, device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(creation.empty(out_features, device=device, dtype=dtype))
         else:
@@ -59,6 +57,5 @@ class Linear(Module):
 
     def extra_repr(self) -> str:
         return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
+            f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
         )

@@ -216,8 +216,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.
         device, dtype = tensor.device, tensor.dtype
     if dtype is not None and not dtype.is_floating_point:
         raise TypeError(
-            "nn.Module.to only accepts floating point or complex dtypes, but got desired "
-            f"dtype={dtype}"
+            f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
         )
     return None if device is None else devices.resolve(device), dtype
 

@@ -47,9 +47,7 @@ class LayerNorm(Affine):
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         with_bias = elementwise_affine and bias
-        self._register(
-            self.normalized_shape, device, dtype, weight=elementwise_affine, bias=with_bias
-        )
+        self._register(self.normalized_shape, device, dtype, weight=elementwise_affine, bias=with_bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -81,9 +79,7 @@ class RMSNorm(Affine):
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        )
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
 class GroupNorm(Affine):
@@ -102,9 +98,7 @@ class GroupNorm(Affine):
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
-            raise ValueError(
-                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
-            )
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels = num_groups, num_channels
         self.eps, self.affine = eps, affine
         self._register(num_channels, device, dtype, weight=affine, bias=affine and bias)
@@ -144,9 +138,7 @@ class InstanceNorm2d(Affine):
     def forward(self, input: Tensor) -> Tensor:
         sizes = (self.dims + 1, self.dims + 2)
         if input.dim() not in sizes:
-            raise ValueError(
-                f"expected {sizes[0]}D or {sizes[1]}D input (got {input.dim()}D input)"
-            )
+            raise ValueError(f"expected {sizes[0]}D or {sizes[1]}D input (got {input.dim()}D input)")
         if input.dim() == self.dims + 1:
             return self.forward(input.unsqueeze(0)).squeeze(0)
         if self.affine and input.size(1) != self.num_features:
@@ -157,7 +149,7 @@ class InstanceNorm2d(Affine):
         return F.instance_norm(input, weight=self.weight, bias=self.bias, eps=self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, momentum=0.1, affine={self.affine}, bias={self.affine}, track_running_stats=False"  # fmt: skip
+        return f"{self.num_features}, eps={self.eps}, momentum=0.1, affine={self.affine}, bias={self.affine}, track_running_stats=False"
 
 
 class InstanceNorm1d(InstanceNorm2d):

@@ -161,13 +161,9 @@ def typename(value: object) -> str:
     if isinstance(value, Tensor):
         return type_name(value.array)
     cls = value if isinstance(value, type) else type(value)
-    return (
-        cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
-    )
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _expect(value: object, cls: type | None, what: str, name: str, expected: str) -> None:
     if value is not None and not (cls is not None and isinstance(value, cls)):
-        raise TypeError(
-            f"cannot assign '{typename(value)}' as {what} '{name}' ({expected} expected)"
-        )
+        raise TypeError(f"cannot assign '{typename(value)}' as {what} '{name}' ({expected} expected)")

@@ -102,9 +102,7 @@ class RNNBase(Module):
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """Returns (outputs of the last layer, last states of all layers)."""
         if input.dim() not in (2, 3):
-            raise ValueError(
-                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead"
-            )
+            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead")
         single = input.dim() == 2
         if single:
             input = input.unsqueeze(0 if self.batch_first else 1)
@@ -127,9 +125,7 @@ class RNNBase(Module):
             lasts = [last.squeeze(1) for last in lasts]
         return output, tuple(lasts) if self.states > 1 else lasts[0]
 
-    def _layers(
-        self, rows: Tensor, sizes: list[int], states: list[Tensor]
-    ) -> tuple[Tensor, list[Tensor]]:
+    def _layers(self, rows: Tensor, sizes: list[int], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         """Through all layers and directions; the states are (layers·directions, batch, size)."""
         directions = 2 if self.bidirectional else 1
         lasts: list[list[Tensor]] = [[] for _ in states]
@@ -158,10 +154,7 @@ class RNNBase(Module):
         places = self.num_layers * (2 if self.bidirectional else 1)
         shape = (places, batch, self.hidden_size)
         if hx is None:
-            return [
-                creation.zeros(shape, dtype=like.dtype, device=like.device)
-                for _ in range(self.states)
-            ]
+            return [creation.zeros(shape, dtype=like.dtype, device=like.device) for _ in range(self.states)]
         given = list(hx) if self.states > 1 else [hx]
         expected = (places, self.hidden_size) if single else shape
         for state in given:
@@ -190,9 +183,7 @@ class RNN(RNNBase):
         dtype: Any = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(
-                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
-            )
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         self_mode = f"RNN_{nonlinearity.upper()}"
         super().__init__(
             self_mode, input_size, hidden_size, num_layers, bias, batch_first, dropout,

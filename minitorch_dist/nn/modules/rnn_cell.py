@@ -48,9 +48,7 @@ class RNNCellBase(Module):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         if input.dim() not in (1, 2):
-            raise ValueError(
-                f"{self._get_name()}: Expected input to be 1D or 2D, got {input.dim()}D instead"
-            )
+            raise ValueError(f"{self._get_name()}: Expected input to be 1D or 2D, got {input.dim()}D instead")
         single = input.dim() == 1
         rows: Any = input.unsqueeze(0) if single else input
         if hx is None:

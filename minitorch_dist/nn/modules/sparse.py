@@ -38,9 +38,7 @@ class Embedding(Module):
         if _weight is not None:
             self.weight = Parameter(_weight)
             return
-        self.weight = Parameter(
-            creation.empty(num_embeddings, embedding_dim, device=device, dtype=dtype)
-        )
+        self.weight = Parameter(creation.empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -57,9 +55,7 @@ class Embedding(Module):
         return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
 
     @classmethod
-    def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None
-    ) -> Self:
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Self:
         """A table with the given rows, sharing their memory."""
         rows, width = embeddings.shape
         made = cls(rows, width, padding_idx, _weight=embeddings)

@@ -34,8 +34,7 @@ class _IncompatibleKeys(NamedTuple):
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
         return (
-            f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, "
-            f"unexpected_keys={self.unexpected_keys!r})"
+            f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
         )
 
 
@@ -74,16 +73,12 @@ class StateDictModule(ModuleTree):
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
-                module.state_dict(
-                    destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
-                )
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in self._state_dict_hooks.values():
             hook(self, destination, prefix, local_metadata)
         return destination
 
-    def _save_to_state_dict(
-        self, destination: dict[str, Any], prefix: str, keep_vars: bool
-    ) -> None:
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         """Enter what belongs to this module itself. Classes with a state of their own override it."""
         for name, tensor in self._own_state().items():
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
@@ -136,8 +131,7 @@ class StateDictModule(ModuleTree):
             errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
         if errors:
             raise RuntimeError(
-                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
-                + "\n\t".join(errors)
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors)
             )
         return _IncompatibleKeys(missing, unexpected)
 
@@ -153,8 +147,7 @@ class StateDictModule(ModuleTree):
     ) -> None:
         """Load what belongs to this module itself; names and complaints go into the lists."""
         for hook in self._load_state_dict_pre_hooks.values():
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                 error_msgs)  # fmt: skip
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         own = self._own_state()
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, tensor in own.items():
@@ -230,9 +223,7 @@ class StateDictModule(ModuleTree):
         """`hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def _register_load_state_dict_pre_hook(
-        self, hook: Hook, with_module: bool = False
-    ) -> RemovableHandle:
+    def _register_load_state_dict_pre_hook(self, hook: Hook, with_module: bool = False) -> RemovableHandle:
         hooks = self._load_state_dict_pre_hooks
         return RemovableHandle(hooks, BoundHook(hook, self) if with_module else hook)
 

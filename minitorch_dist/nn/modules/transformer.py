@@ -73,9 +73,7 @@ class _Layer(Module):
         super().__init__()
         where: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
         for name in self.attentions:
-            attention = MultiheadAttention(
-                d_model, nhead, dropout=dropout, batch_first=batch_first, **where
-            )
+            attention = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **where)
             setattr(self, name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, **where)
         self.dropout = Dropout(dropout)
@@ -111,9 +109,7 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        padding = canonical_mask(
-            src_key_padding_mask, "src_key_padding_mask", src, src_mask, "src_mask"
-        )
+        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", src, src_mask, "src_mask")
         options = {
             "attn_mask": canonical_mask(src_mask, "src_mask", src), "key_padding_mask": padding,
             "need_weights": False, "is_causal": is_causal,

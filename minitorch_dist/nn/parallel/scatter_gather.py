@@ -53,9 +53,7 @@ def gather(outputs: Sequence[Any], target_device: Device, dim: int = 0) -> Any:
     if isinstance(first, dict):
         if any(len(first) != len(out) for out in outputs):
             raise ValueError("All dicts must have the same number of keys")
-        return type(first)(
-            (key, gather([out[key] for out in outputs], target_device, dim)) for key in first
-        )
+        return type(first)((key, gather([out[key] for out in outputs], target_device, dim)) for key in first)
     items = [gather(list(part), target_device, dim) for part in zip(*outputs, strict=True)]
     return _like(first, items)
 

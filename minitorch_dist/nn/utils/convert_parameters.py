@@ -27,7 +27,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
 def _on_one_device(parameters: Iterable[Tensor]) -> list[Tensor]:
     found = list(parameters)
     if any(p.device is not found[0].device for p in found):
-        raise TypeError(
-            "Found two parameters on different devices, this is currently not supported."
-        )
+        raise TypeError("Found two parameters on different devices, this is currently not supported.")
     return found

@@ -28,9 +28,7 @@ def pad_sequence(
     if not found:
         raise RuntimeError("Expected a non-empty list of Tensors")
     if padding_side not in ("left", "right"):
-        raise RuntimeError(
-            f"Expected padding_side to be one of left or right, but got {padding_side}."
-        )
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     first = found[0].array
     longest = max(len(s.array) for s in found)
     out = np.full((len(found), longest, *first.shape[1:]), padding_value, first.dtype, like=first)

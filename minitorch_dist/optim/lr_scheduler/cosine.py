@@ -14,9 +14,7 @@ from minitorch_dist.optim.optimizer import Optimizer
 class CosineAnnealingLR(LRScheduler):
     """Down to `eta_min` in `T_max` epochs (and up again, if one goes on)."""
 
-    def __init__(
-        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -27,9 +25,7 @@ class CosineAnnealingLR(LRScheduler):
     def get_lr(self) -> list[float]:
         if self._is_initial:
             return self.current()
-        before, now = (
-            1 + math.cos(math.pi * t / self.T_max) for t in (self.last_epoch - 1, self.last_epoch)
-        )
+        before, now = (1 + math.cos(math.pi * t / self.T_max) for t in (self.last_epoch - 1, self.last_epoch))
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # leaving the minimum
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [

@@ -64,8 +64,7 @@ class LinearLR(ChainableLR):
     ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError(
-                "Starting multiplicative factor expected to be greater than 0 and less or equal "
-                "to 1."
+                "Starting multiplicative factor expected to be greater than 0 and less or equal to 1."
             )
         if end_factor > 1.0 or end_factor < 0:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
@@ -104,9 +103,7 @@ class ExponentialLR(ChainableLR):
 class LambdaLR(LRScheduler):
     """lr(t) = base_lr · lr_lambda(t), with one function for all groups or one for each."""
 
-    def __init__(
-        self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1) -> None:
         groups = len(optimizer.param_groups)
         several = isinstance(lr_lambda, (list, tuple))
         self.lr_lambdas: list[Any] = list(lr_lambda) if several else [lr_lambda] * groups  # type: ignore[arg-type]

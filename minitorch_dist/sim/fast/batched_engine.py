@@ -135,9 +135,7 @@ class BatchedEngine(MessageEngine):
             and self._wires_of(group) is not None
         )
 
-    def _may_be_light(
-        self, call: PreparedCall, vector: Vector, arrays: Mapping[Any, Array]
-    ) -> bool:
+    def _may_be_light(self, call: PreparedCall, vector: Vector, arrays: Mapping[Any, Array]) -> bool:
         """Whether nobody asks for the messages themselves, and all ranks know their lengths."""
         first = next(iter(arrays.values()), None)
         return (
@@ -159,9 +157,7 @@ class BatchedEngine(MessageEngine):
             self._wires[number] = topology_links.wires_of(topology, ranks, self.adding)
         return self._wires[number]
 
-    def meet(
-        self, call: PreparedCall, operation: CollectiveOperation, arrays: Mapping[Any, Array]
-    ) -> None:
+    def meet(self, call: PreparedCall, operation: CollectiveOperation, arrays: Mapping[Any, Array]) -> None:
         pending, rank = self._met(call, operation, arrays), call.rank
         end = call.group.world.transport
         assert isinstance(end, SimTransport)
@@ -178,9 +174,7 @@ class BatchedEngine(MessageEngine):
         key = channel.number, operation.sequence
         pending = self._pending.get(key)
         if pending is None:
-            pending = self._pending[key] = PendingCollective(
-                channel.size, operation, self._under_way
-            )
+            pending = self._pending[key] = PendingCollective(channel.size, operation, self._under_way)
             if self._under_way or self.medium.is_moving:
                 self._begin_at_once(call, pending, arrays)
         else:
@@ -223,9 +217,7 @@ class BatchedEngine(MessageEngine):
         self.operations["light"] += 1
         pending.done = pending.ended
 
-    def _meters_of(
-        self, group: Group, schedule: Schedule, nbytes: Integers, size: int
-    ) -> lockstep.Meters:
+    def _meters_of(self, group: Group, schedule: Schedule, nbytes: Integers, size: int) -> lockstep.Meters:
         nodes = self._nodes_of(group)
         key = schedule, size, nbytes.tobytes(), None if nodes is None else group.channel.number
         meters = self._meters.get(key)
@@ -254,9 +246,7 @@ class BatchedEngine(MessageEngine):
         if are_few and self.medium.is_moving:
             return None
         try:
-            moved = lockstep.move(
-                schedule, nbytes, links, pending.entry, tx, rx, self._moved, not are_few
-            )
+            moved = lockstep.move(schedule, nbytes, links, pending.entry, tx, rx, self._moved, not are_few)
         except arrivals.Overtaken:
             return None
         if are_few and not moved.is_settled:
@@ -314,9 +304,7 @@ class BatchedEngine(MessageEngine):
         key = schedule, pending.size, nbytes.tobytes(), group.channel.number
         links = self._wires_of(group)
         assert links is not None
-        rows = self._rows.get(
-            key, lambda: batched_overtaking.Script(schedule, nbytes, links, pending.size)
-        )
+        rows = self._rows.get(key, lambda: batched_overtaking.Script(schedule, nbytes, links, pending.size))
         return pending.begin(self.medium, rows, group.channel.ranks)
 
     def _count_crossings(self, ranks: Sequence[int], moved: lockstep.Moved) -> None:

@@ -38,10 +38,9 @@ def compute(
     elif collective == "reduce_scatter":
         assert combine is not None
         inputs = [
-            own["source"] if "source" in own
-            else np.concatenate([own["source", to] for to in range(size)])
+            own["source"] if "source" in own else np.concatenate([own["source", to] for to in range(size)])
             for own in arrays
-        ]  # fmt: skip
+        ]
         results = [own["work"] for own in arrays]
         vectorised_values.reduce_scatter(schedule, inputs, results, sizes, combine)
     elif collective == "all_gather" and "work" in arrays[0]:

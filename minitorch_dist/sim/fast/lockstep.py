@@ -119,9 +119,7 @@ class CountingPorts(Ports):
             self.between_nodes += self._leaves[turn] * self._round_bytes(step.send)[0]
 
 
-def meters(
-    schedule: Schedule, sizes: NDArray[np.int64], size: int, nodes: Integers | None = None
-) -> Meters:
+def meters(schedule: Schedule, sizes: NDArray[np.int64], size: int, nodes: Integers | None = None) -> Meters:
     """`sizes`: bytes of each chunk. `nodes`: on which node each rank is, where they differ."""
     meter = CountingPorts(schedule, sizes, size, nodes)
     for step in schedule.everyone(size):

@@ -79,14 +79,11 @@ class Light(SimMessage):
 class Traffic:
     """One collective under way. `over(seat)` is called when a rank of the group is done."""
 
-    def __init__(
-        self, medium: Medium, of: Rows, ranks: Sequence[int], over: Callable[[int], None]
-    ) -> None:
+    def __init__(self, medium: Medium, of: Rows, ranks: Sequence[int], over: Callable[[int], None]) -> None:
         self.medium, self.rows, self.over = medium, of, over
         self.has_landed = bytearray(len(of.source))
         self.seats = [
-            CollectiveRank(self, number, rank, of.begin[number])
-            for number, rank in enumerate(ranks)
+            CollectiveRank(self, number, rank, of.begin[number]) for number, rank in enumerate(ranks)
         ]
         self.receivers: list[Any] = [self.seats[to] for to in of.to]  # of each message
         self.left = len(ranks)  # ranks that are not done
@@ -116,7 +113,9 @@ class Traffic:
 
     def __repr__(self) -> str:
         landed = sum(self.has_landed)
-        return f"<Traffic, {landed} of {len(self.has_landed)} messages have landed, {self.left} seats not done>"
+        return (
+            f"<Traffic, {landed} of {len(self.has_landed)} messages have landed, {self.left} seats not done>"
+        )
 
 
 class Past:

@@ -28,9 +28,7 @@ Integers = NDArray[np.int64]
 class PendingCollective:
     """One operation of a group, for which its ranks gather. `under_way`: those whose messages go one by one now."""
 
-    def __init__(
-        self, size: int, first: CollectiveOperation, under_way: set[PendingCollective]
-    ) -> None:
+    def __init__(self, size: int, first: CollectiveOperation, under_way: set[PendingCollective]) -> None:
         self.size, self.first, self.under_way = size, first, under_way
         self.came: dict[int, CollectiveOperation] = {}  # by group rank,
         self.entry = np.zeros(size, np.int64)  # and when
@@ -182,9 +180,7 @@ class LightCollectives:
     Of one simulated world. `under_way` is shared with those who need to know that messages are.
     """
 
-    def __init__(
-        self, clock: VirtualClock, medium: Medium, under_way: set[PendingCollective]
-    ) -> None:
+    def __init__(self, clock: VirtualClock, medium: Medium, under_way: set[PendingCollective]) -> None:
         self.clock, self.medium, self.under_way = clock, medium, under_way
         self._pending: dict[tuple[int, int], PendingCollective] = {}
         self._rows = payloadless.KeptRows()

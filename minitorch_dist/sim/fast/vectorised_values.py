@@ -73,9 +73,7 @@ def _in_pieces(
             result[columns if whole else slice(begin, begin + len(part))] = part
 
 
-def _done(
-    schedule: Schedule, held: Array, sizes: Integers, combine: CombineFunction, whole: bool
-) -> Array:
+def _done(schedule: Schedule, held: Array, sizes: Integers, combine: CombineFunction, whole: bool) -> Array:
     """The data that every rank holds in the end; one row for all, where all are alike."""
     with np.errstate(all="ignore"):
         built_in = BUILT_IN.get((schedule.collective, schedule.name))
@@ -154,9 +152,7 @@ def _mask(only: Any, size: int) -> NDArray[np.bool_]:
 
 
 class _Fold:
-    def __init__(
-        self, schedule: Schedule, held: Array, sizes: Integers, combine: CombineFunction
-    ) -> None:
+    def __init__(self, schedule: Schedule, held: Array, sizes: Integers, combine: CombineFunction) -> None:
         self.size, self.combine = len(held), combine
         self.total = schedule.total(self.size)
         self.sizes = np.concatenate([sizes, sizes])  # scratch after the chunks
@@ -175,9 +171,7 @@ class _Fold:
         if isinstance(step, Exchange | Send):
             senders = every[needed[_of(step.to, every)]]
             if len(senders):
-                self._send(
-                    senders, step.to, step.send if isinstance(step, Exchange) else step.chunks
-                )
+                self._send(senders, step.to, step.send if isinstance(step, Exchange) else step.chunks)
         if not len(who):
             return
         if isinstance(step, Exchange):
@@ -222,14 +216,10 @@ class _Fold:
                 rest = batch.length[stays]
                 values = _ElementRanges(batch.start[stays], rest).take(batch.values)
                 start = np.cumsum(rest) - rest
-                left.append(
-                    _FoldedMessages(batch.source[stays], batch.to[stays], start, rest, values)
-                )
+                left.append(_FoldedMessages(batch.source[stays], batch.to[stays], start, rest, values))
         self.under_way = left
 
-    def _put(
-        self, who: Integers, source: Integers, chunks: Chunks, theirs: Array, reduce: bool
-    ) -> None:
+    def _put(self, who: Integers, source: Integers, chunks: Chunks, theirs: Array, reduce: bool) -> None:
         places = self._places(who, chunks)
         if not reduce:
             places.give(self.held, theirs)
@@ -260,9 +250,7 @@ class _Fold:
             return _ElementRanges(nothing, nothing)
         if len(begins) == 1:
             return _ElementRanges(begins[0], lengths[0])
-        return _ElementRanges(
-            np.stack(begins, 1).reshape(-1), np.stack(lengths, 1).reshape(-1), len(begins)
-        )
+        return _ElementRanges(np.stack(begins, 1).reshape(-1), np.stack(lengths, 1).reshape(-1), len(begins))
 
     def _spans(self, chunks: Chunks, who: Integers) -> list[tuple[Integers, Integers]]:
         """Begin and length, in elements of a row, of each part of a message."""
@@ -315,9 +303,7 @@ class _ElementRanges:
 
 def _windows(row: Array, length: int) -> Array:
     """Entry i is row[i : i + length]."""
-    return np.lib.stride_tricks.as_strided(
-        row, (len(row) - length + 1, length), (row.itemsize, row.itemsize)
-    )
+    return np.lib.stride_tricks.as_strided(row, (len(row) - length + 1, length), (row.itemsize, row.itemsize))
 
 
 def _ranges(start: Integers, count: Integers) -> Integers:

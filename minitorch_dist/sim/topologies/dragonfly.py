@@ -57,9 +57,7 @@ class Dragonfly:
         return self.link
 
     def __str__(self) -> str:
-        return (
-            f"a dragonfly of {self.groups} groups of {self.routers} routers with {self.ranks} ranks"
-        )
+        return f"a dragonfly of {self.groups} groups of {self.routers} routers with {self.ranks} ranks"
 
     def route(self, src: int, dst: int) -> Route:
         routers = self.way(src, dst)

@@ -48,9 +48,7 @@ class FatTree:
         return self.link
 
     def __str__(self) -> str:
-        return (
-            f"a fat tree of {self.leaves} leaves with {self.ranks} ranks, and {self.spines} spines"
-        )
+        return f"a fat tree of {self.leaves} leaves with {self.ranks} ranks, and {self.spines} spines"
 
     def route(self, src: int, dst: int) -> Route:
         here, there = self.leaf(src), self.leaf(dst)

@@ -57,8 +57,7 @@ class MeshNetwork:
         step = self.link.latency + self.link.wire
         nodes = self.way(src, dst)
         stations = tuple(
-            Station(pair, self.link, step if number else 0)
-            for number, pair in enumerate(pairwise(nodes))
+            Station(pair, self.link, step if number else 0) for number, pair in enumerate(pairwise(nodes))
         )
         return Route(self.link, src, dst, stations)
 

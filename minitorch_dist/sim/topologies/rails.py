@@ -100,8 +100,7 @@ class Rails:
         node, gpu = divmod(rank, self.gpus)
         if node >= self.nodes:
             raise ValueError(
-                f"rank {rank} has no place: {self.nodes} nodes with {self.gpus} GPUs each hold "
-                f"{self.places}"
+                f"rank {rank} has no place: {self.nodes} nodes with {self.gpus} GPUs each hold {self.places}"
             )
         return node, gpu
 
@@ -109,7 +108,5 @@ class Rails:
         return self.place(rank)[0]
 
 
-def rails(
-    nodes: int, gpus: int, nvlink: Link, rail: Link, spines: int = 0, up: Link | None = None
-) -> Rails:
+def rails(nodes: int, gpus: int, nvlink: Link, rail: Link, spines: int = 0, up: Link | None = None) -> Rails:
     return Rails(nodes, gpus, nvlink, rail, spines, up)

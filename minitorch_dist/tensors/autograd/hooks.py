@@ -122,9 +122,7 @@ def follow(tensor: TensorBase, node: Node, output: int) -> None:
 rare_cases.retained = follow
 
 
-def _own(
-    grads: list[Array | None], owned: list[bool], output: int, device: device_labels.device
-) -> Any:
+def _own(grads: list[Array | None], owned: list[bool], output: int, device: device_labels.device) -> Any:
     """The gradient as a tensor which the hook may write to: nobody else reads this array."""
     grad = grads[output]
     if grad is None:
@@ -155,8 +153,7 @@ def _replacements(
             f"but expected {len(given)})"
         )
     return [
-        None if new is None else checked(hook, old, new).array
-        for old, new in zip(given, found, strict=True)
+        None if new is None else checked(hook, old, new).array for old, new in zip(given, found, strict=True)
     ]
 
 
@@ -169,9 +166,7 @@ def checked(hook: Callable[..., Any], old: TensorBase | None, new: Any) -> Tenso
     shapes = [list(each.array.shape) for each in (old, new)]
     for what, was, got in (("type", old.dtype, new.dtype), ("size", *shapes)):
         if was != got:
-            raise RuntimeError(
-                f"hook '{_name(hook)}' has changed the {what} of value (was {was} got {got})"
-            )
+            raise RuntimeError(f"hook '{_name(hook)}' has changed the {what} of value (was {was} got {got})")
     return new
 
 

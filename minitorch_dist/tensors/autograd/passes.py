@@ -89,9 +89,7 @@ def _tell_of_collecting(node: AccumulateGrad, grad: Gradient) -> None:
 # ---------------------------------------------------------------------------------------- hooks
 
 
-def run_hooked(
-    node: Node, grads: list[Gradient], owned: list[bool], execute: Execute
-) -> Sequence[Gradient]:
+def run_hooked(node: Node, grads: list[Gradient], owned: list[bool], execute: Execute) -> Sequence[Gradient]:
     """Execute a node that has hooks, with those before and after."""
     grads = hooked(node, grads, owned)
     results, hooks = execute(grads), node.hooks

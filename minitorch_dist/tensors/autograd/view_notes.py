@@ -12,7 +12,9 @@ from minitorch_dist.tensors.core import rare_cases
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.views import INFERENCE, NO_GRAD
 
-_EITHER: Final = " It is not clear whether the write is to be recorded: do both inside the {block} block, or both outside."
+_EITHER: Final = (
+    " It is not clear whether the write is to be recorded: do both inside the {block} block, or both outside."
+)
 MULTI: Final = (
     "Output {nr} of {name} is a view and {what}. This view is the output of a function that returns "
     "multiple views. Such functions do not allow the output views to be modified inplace: clone() it."
@@ -36,9 +38,7 @@ def refusal(view: TensorBase, written: TensorBase) -> RuntimeError:
     return RuntimeError(
         text.format(
             nr=view._output_nr,
-            name="a function"
-            if node is None
-            else node.name().rstrip("01").removesuffix("Backward"),
+            name="a function" if node is None else node.name().rstrip("01").removesuffix("Backward"),
             what="is being modified inplace"
             if written is view
             else "its base or another view of its base has been modified inplace",

@@ -117,10 +117,7 @@ class NodeTask:
 
     def __repr__(self) -> str:
         there = sum(grad is not None for grad in self.grads)
-        return (
-            f"<Task {self.node.name_}: {there} of {len(self.grads)} gradients, "
-            f"awaits {self.awaits} edges>"
-        )
+        return f"<Task {self.node.name_}: {there} of {len(self.grads)} gradients, awaits {self.awaits} edges>"
 
 
 def count_edges(roots: Sequence[Edge]) -> dict[Node, NodeTask]:

@@ -37,14 +37,10 @@ from minitorch_dist.tensors.core.grad_mode import ON, current_mode
 Gradient: TypeAlias = "Array | None"
 Edge: TypeAlias = "tuple[Node, int]"
 Edges: TypeAlias = "tuple[Edge | None, ...]"
-Read: TypeAlias = tuple[
-    Storage, int, Array
-]  # the storage that was read, its version then, the array
+Read: TypeAlias = tuple[Storage, int, Array]  # the storage that was read, its version then, the array
 Vjp: TypeAlias = "Callable[[Array], Array]"
 Vjps: TypeAlias = "Sequence[Vjp | None]"  # one for each edge; None where the edge is
-Input: TypeAlias = tuple[
-    T, *tuple[Any, ...]
-]  # a tensor, its vjp, and the tensors that this one reads
+Input: TypeAlias = tuple[T, *tuple[Any, ...]]  # a tensor, its vjp, and the tensors that this one reads
 Inputs: TypeAlias = "Sequence[Input[Any]]"
 
 _count = itertools.count()
@@ -65,9 +61,7 @@ _INFERENCE: Final = (
 # ------------------------------------------------------------------------------------ recording
 
 
-def record(
-    array: Any, name: str, first: Input[T], *more: Input[Any], reads_result: bool = False
-) -> T:
+def record(array: Any, name: str, first: Input[T], *more: Input[Any], reads_result: bool = False) -> T:
     """The tensor that holds `array`, computed from the inputs `first, *more`.
 
     Each input is `(tensor, vjp)` or `(tensor, vjp, *read)`. `vjp` maps the gradient of the result to that of the
@@ -97,9 +91,7 @@ def _note_down(out: TensorBase, name: str, inputs: Inputs, reads_result: bool) -
         reads.append(() if edge is None else item[2:])
     if not any(edges):
         return
-    noted = [
-        read_now(read) for some in reads for read in some if read is not None
-    ]  # up to date now
+    noted = [read_now(read) for some in reads for read in some if read is not None]  # up to date now
     if reads_result:
         noted.append((out.storage, 0, out.array))
     node = out._grad_fn = KINDS[name](name, tuple(edges), out.storage.device, vjps)
@@ -159,9 +151,7 @@ class Node:
     owns: bool = False
     hooks: Any = None
 
-    def __init__(
-        self, name: str, edges: Edges, device: Device = CPU, vjps: Vjps | None = None
-    ) -> None:
+    def __init__(self, name: str, edges: Edges, device: Device = CPU, vjps: Vjps | None = None) -> None:
         self.name_, self.edges, self.device, self.vjps = name, edges, device, vjps
         self.sequence = next(_count)
         if observers.nodes.on:
@@ -311,9 +301,7 @@ def same_device(first: TensorBase, *others: TensorBase | None) -> None:
 
 def common_device(inputs: Sequence[TensorBase]) -> Device:
     """The device all inputs share. A 0-dim CPU tensor goes along with any; others do not mix."""
-    found = [
-        t.storage.device for t in inputs if not (t.array.ndim == 0 and t.storage.device is CPU)
-    ]
+    found = [t.storage.device for t in inputs if not (t.array.ndim == 0 and t.storage.device is CPU)]
     for device in found:
         if device is not found[0]:
             raise RuntimeError(

@@ -17,9 +17,7 @@ from threading import RLock  # noqa: TID251 - guards counts; nothing waits in he
 from typing import Any, TypeAlias
 
 Listener: TypeAlias = Callable[..., None]
-Execute: TypeAlias = Callable[
-    [Sequence[Any]], Sequence[Any]
-]  # from a node's gradients to its inputs'
+Execute: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]  # from a node's gradients to its inputs'
 Around: TypeAlias = Callable[[Any, Execute], Execute]
 OperationListener: TypeAlias = Callable[[str, Sequence[Any], Sequence[Any]], None]
 

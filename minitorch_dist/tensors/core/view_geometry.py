@@ -21,9 +21,7 @@ class Window:
 
     def _frame(self, grad: Array, copied: bool) -> tuple[Array, Array, Array]:
         """A copy of `grad` (or zeros like it) with the base's strides, its memory, and the window."""
-        reach = [
-            s // self.itemsize * (n - 1) for n, s in zip(self.shape, self.strides, strict=True)
-        ]
+        reach = [s // self.itemsize * (n - 1) for n, s in zip(self.shape, self.strides, strict=True)]
         start = -sum(min(0, r) for r in reach)
         memory = np.zeros(start + sum(max(0, r) for r in reach) + 1, self.dtype, like=grad)
         whole = as_strided(memory[start:], self.shape, self.strides, subok=True)

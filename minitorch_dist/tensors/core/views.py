@@ -109,9 +109,7 @@ def check_writable(self: TensorBase, recorded: bool = False) -> None:
                 "a view of a leaf Variable that requires grad is being used in an in-place operation."
             )
     if self._requires_grad and self._grad_fn is None:
-        raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation."
-        )
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
 def write(self: T, out: TensorBase) -> T:

@@ -79,6 +79,5 @@ def _demand_two_of_a_kind(first: T, second: T) -> None:
         )
     if kinds[0] != kinds[1]:
         raise RuntimeError(
-            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second "
-            "argument"
+            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument"
         )

@@ -56,9 +56,7 @@ def _no_root(tensor: TensorBase, index: int) -> RuntimeError:
 def _edge_of_root(tensor: TensorBase, index: int) -> Edge:
     edge = graph.edge_of(tensor)
     if edge is None:
-        raise RuntimeError(
-            f"element {index} of tensors does not require grad and does not have a grad_fn"
-        )
+        raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
     return edge
 
 

@@ -29,7 +29,5 @@ def divided_by(self: Any, other: Any) -> Any:
 def invert(self: Any) -> Any:
     """~self"""
     if self.array.dtype.kind not in "iub":
-        raise TypeError(
-            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
-        )
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return result(self, np.invert(self.array))

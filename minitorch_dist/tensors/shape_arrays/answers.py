@@ -169,9 +169,7 @@ def of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[
 
 def _add_at(ufunc: np.ufunc, x: Any, key: Any, value: Any = 0) -> None:
     if not isinstance(x, ShapeArray):
-        raise TypeError(
-            f"np.{ufunc.__name__}.at would write an array without numbers into one with numbers"
-        )
+        raise TypeError(f"np.{ufunc.__name__}.at would write an array without numbers into one with numbers")
     x[key] = value
 
 

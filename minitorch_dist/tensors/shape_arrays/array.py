@@ -84,9 +84,7 @@ class Flags:
     def writeable(self) -> bool:
         """Whether each place has an address of its own, as numpy has it for what it broadcasts."""
         x = self._array
-        return not any(
-            step == 0 and side > 1 for side, step in zip(x.shape, x.strides, strict=True)
-        )
+        return not any(step == 0 and side > 1 for side, step in zip(x.shape, x.strides, strict=True))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np.ndarray.flags.__get__(self._array), name)
@@ -95,11 +93,7 @@ class Flags:
         pass  # to allow or to forbid writing changes nothing here
 
     def __getitem__(self, name: str) -> Any:
-        return (
-            self.writeable
-            if name in ("W", "WRITEABLE")
-            else np.ndarray.flags.__get__(self._array)[name]
-        )
+        return self.writeable if name in ("W", "WRITEABLE") else np.ndarray.flags.__get__(self._array)[name]
 
 
 class ShapeArray(np.ndarray[Any, Any]):

@@ -237,9 +237,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 @rule(np.take)
 @method
-def take(
-    a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: Any = "raise"
-) -> Array:
+def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: Any = "raise") -> Array:
     if not isinstance(a, np.ndarray) or axis is None:
         a, axis = np.asanyarray(a).reshape(-1), 0
     index = np.asanyarray(indices)

@@ -15,9 +15,7 @@ from minitorch_dist.tensors.ops.making.creation import as_tensor, tensor
 from minitorch_dist.tensors.ops.shapes.joining import stack
 from minitorch_dist.tensors.tensor import Tensor
 
-_REFUSED = (
-    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
-)
+_REFUSED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
 
 def default_collate(batch: Sequence[Any]) -> Any:

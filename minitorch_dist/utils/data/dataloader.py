@@ -84,8 +84,7 @@ class DataLoader(Generic[T_co]):
             batch_size = None
         elif batch_size is None and drop_last:
             raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive with "
-                "drop_last"
+                "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
             )
         if sampler is None:
             sampler = self._default_sampler(shuffle, generator)
@@ -103,9 +102,7 @@ class DataLoader(Generic[T_co]):
         if self._is_stream:
             return Endless()
         dataset: Any = self.dataset
-        return (
-            RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
-        )
+        return RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
 
     # ----------------------------------------------------------------------------------- iterating
 
@@ -153,8 +150,7 @@ def _check_workers(
 ) -> None:
     if num_workers < 0:
         raise ValueError(
-            "num_workers option should be non-negative; use num_workers=0 to disable "
-            "multiprocessing."
+            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
         )
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
@@ -169,6 +165,5 @@ def _check_stream(**options: Any) -> None:
     for name, value in options.items():
         if value:
             raise ValueError(
-                f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
-                f"{name}={value}"
+                f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
             )

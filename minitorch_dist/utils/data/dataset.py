@@ -53,9 +53,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(len(t.array) != len(tensors[0].array) for t in tensors):
-            raise AssertionError(
-                f"Size mismatch between tensors: {[len(t.array) for t in tensors]} rows"
-            )
+            raise AssertionError(f"Size mismatch between tensors: {[len(t.array) for t in tensors]} rows")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:

@@ -35,9 +35,7 @@ class LoaderWorkers:
         self.processes: list[BaseProcess] = []
         self._tasks: list[Connection] = []
         self._answers: list[Connection] = []
-        self.close = weakref.finalize(
-            self, _end, self.processes, self._tasks, self._answers, os.getpid()
-        )
+        self.close = weakref.finalize(self, _end, self.processes, self._tasks, self._answers, os.getpid())
         try:
             for number in range(count):
                 tasks_end, tasks = made.Pipe(duplex=False)
@@ -92,9 +90,7 @@ class LoaderWorkers:
         if code is not None and code < 0:
             name = signal.strsignal(-code) or f"signal {-code}"
             hint = ". It may have run out of memory" if -code == signal.SIGKILL else ""
-            raise RuntimeError(
-                f"DataLoader worker (pid {process.pid}) is killed by signal: {name}{hint}."
-            )
+            raise RuntimeError(f"DataLoader worker (pid {process.pid}) is killed by signal: {name}{hint}.")
         raise RuntimeError(
             f"DataLoader worker (pid(s) {process.pid}) exited unexpectedly with exit code {code}; "
             "with num_workers=0 the cause shows in this process."

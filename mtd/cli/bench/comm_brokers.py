@@ -24,9 +24,7 @@ def parse(word: str) -> Address:
     """The broker's address; ValueError says what is wrong with it."""
     address = addresses.parse(word)
     if not address.host:
-        raise ValueError(
-            f"{word!r} names no broker: {OURS} measures our own, mqtt://host:port another one"
-        )
+        raise ValueError(f"{word!r} names no broker: {OURS} measures our own, mqtt://host:port another one")
     return address
 
 

@@ -74,9 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
         seconds, ratio = measured(one, max(options.times, 1))
         share = ratio * YARDSTICK / one.seconds
         late += [one.folder.name] * (share > 1)
-        table.add_row(
-            one.folder.name, f"{seconds:.2f}", f"{ratio:.1f}", f"{one.seconds:g}", f"{share:.2f}"
-        )
+        table.add_row(one.folder.name, f"{seconds:.2f}", f"{ratio:.1f}", f"{one.seconds:g}", f"{share:.2f}")
     terminal = Console(highlight=False)
     terminal.print(page.fitting(table, terminal))
     if late:

@@ -109,9 +109,7 @@ def table(cells: Sequence[Cell]) -> Table:
 class PlanMachine:
     """This machine: it is measured, and steps on it are predicted and measured."""
 
-    def __init__(
-        self, device: Device, ranks: int, turns: int, folder: Path, console: Console
-    ) -> None:
+    def __init__(self, device: Device, ranks: int, turns: int, folder: Path, console: Console) -> None:
         self.device, self.ranks, self.turns, self.folder = device, ranks, turns, folder
         self.console = console
         self.all_turns: list[PlanTurn] = []
@@ -132,9 +130,7 @@ class PlanMachine:
             found = {}
             for way in WAYS:
                 steps = self._steps(world, [TINY, *THIN], way)
-                wrapper = plan_model.fit_wrapper(
-                    way, self.ranks, wire, self.device, steps, self.plain
-                )
+                wrapper = plan_model.fit_wrapper(way, self.ranks, wire, self.device, steps, self.plain)
                 self.console.print(f"{way} over {kind}: {about(wrapper)}")
                 for model in models:
                     found[model, way] = plan_model.predicted(
@@ -142,8 +138,7 @@ class PlanMachine:
                     )
             measured = {way: self._steps(world, models, way) for way in WAYS}
             return [
-                Cell(model, way, kind, span, measured[way][model])
-                for (model, way), span in found.items()
+                Cell(model, way, kind, span, measured[way][model]) for (model, way), span in found.items()
             ]
         finally:
             world.close()

@@ -63,7 +63,7 @@ class WrapperCosts(NamedTuple):
         return sum(
             nbytes * float(np.interp(np.log(nbytes), np.log(sizes), [self.copying[n] for n in sizes]))
             for nbytes in layers
-        )  # fmt: skip
+        )
 
 
 FREE_WIRE: Final = WireCosts(0.0, 0.0, 0.0)
@@ -111,9 +111,7 @@ def fit_wire(times: Mapping[tuple[str, int], float], ranks: int) -> WireCosts:
     rows = np.stack([np.full(len(moved), ranks - 1.0), np.array(list(moved.values()))], axis=1)
     alpha, beta = np.linalg.lstsq(rows / spans[:, None], np.ones(len(spans)), rcond=None)[0]
     added = [(times["reduce_scatter", n] - times["all_gather", n]) / moved[n] for n in moved]
-    return WireCosts(
-        max(alpha, 0.0), max(beta, 0.0), max(float(np.median(added[len(added) // 2 :])), 0.0)
-    )
+    return WireCosts(max(alpha, 0.0), max(beta, 0.0), max(float(np.median(added[len(added) // 2 :])), 0.0))
 
 
 def collective_times() -> dict[tuple[str, int], float]:
@@ -166,9 +164,7 @@ def fit_wrapper(
 
 def launch_of(way: str, ranks: int, wire: WireCosts, device: Device, tiny: float) -> float:
     """Python's time for an operation: with it the tiny model's step takes as long as it did."""
-    none, some = (
-        predicted(TINY, way, ranks, wire, device, WrapperCosts(t, {})) for t in (0.0, 1e-6)
-    )
+    none, some = (predicted(TINY, way, ranks, wire, device, WrapperCosts(t, {})) for t in (0.0, 1e-6))
     return max(0.0, (tiny - none) / max((some - none) / 1e-6, 1.0))
 
 

@@ -59,9 +59,7 @@ def seconds(folder: Path, split: int) -> float:
     )  # fmt: skip
     row = re.search(rf"^\s*{split}\s+([\d.]+) s\s", done.stdout, re.MULTILINE)
     if done.returncode or row is None:
-        raise RuntimeError(
-            f"{folder / PROGRAM} ended with {done.returncode}:\n{done.stderr[-2000:]}"
-        )
+        raise RuntimeError(f"{folder / PROGRAM} ended with {done.returncode}:\n{done.stderr[-2000:]}")
     return float(row[1])
 
 

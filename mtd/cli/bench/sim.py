@@ -129,9 +129,7 @@ def full_rate(engine: str, ranks: int, turns: int) -> float:
     """The same through all_reduce: matching, fingerprints and additions."""
     found: list[sim.Report[None]] = []
     taken = seconds(
-        lambda: found.append(
-            sim.run(all_reduces, ranks, ([4 * ranks] * turns, "ring"), engine=engine)
-        )
+        lambda: found.append(sim.run(all_reduces, ranks, ([4 * ranks] * turns, "ring"), engine=engine))
     )
     return found[0].messages / taken
 
@@ -244,11 +242,11 @@ def run(options: argparse.Namespace) -> int:
         holds = holds and found.holds
         sign = "≥" if found.is_rate else "≤"
         table.add_row(
-            found.what, f"{found.found:,.3g} {found.unit}" if found.found < 1000
-            else f"{found.found:,.0f} {found.unit}",
+            found.what,
+            f"{found.found:,.3g} {found.unit}" if found.found < 1000 else f"{found.found:,.0f} {found.unit}",
             "" if found.target is None else f"{sign} {found.target:,} {found.unit}",
             "" if found.target is None else "✓" if found.holds else "✗",
-        )  # fmt: skip
+        )
     console.print(page.fitting(table, console))
     return 0 if holds else 1
 

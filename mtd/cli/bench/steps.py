@@ -45,9 +45,7 @@ def toy(t: Any) -> Step:
 
 def mlp(t: Any) -> Step:
     nn = t.nn
-    model = nn.Sequential(
-        nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
-    )
+    model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
     y = t.randint(0, 10, (128,))
     return _classifier_step(t, model, t.randn(128, 784), y, nn.CrossEntropyLoss())
 

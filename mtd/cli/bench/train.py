@@ -67,9 +67,7 @@ def turns(
 WAYS = {"ddp": "DDP", "fsdp": "FullyShardedDataParallel", "rows": "fully_shard"}
 
 
-def beside_torch(
-    console: Console, worlds: list[BenchWorld], models: list[str], pairs: int, way: str
-) -> None:
+def beside_torch(console: Console, worlds: list[BenchWorld], models: list[str], pairs: int, way: str) -> None:
     ranks = worlds[0].size
     table = page.table(
         "model", "transport", "step", "samples/s", "samples/s of torch + gloo", "ratio",
@@ -85,7 +83,7 @@ def beside_torch(
             middle = statistics.median(own)
             row = [model, world.name, duration(middle), f"{BATCHES[model] * ranks / middle:.0f}"]
             if peer:
-                row += [f"{BATCHES[model] * ranks / statistics.median(peer):.0f}", f"{ratio(peer, own):.2f}"]  # fmt: skip
+                row += [f"{BATCHES[model] * ranks / statistics.median(peer):.0f}", f"{ratio(peer, own):.2f}"]
             table.add_row(*row)
     console.print(page.fitting(table, console))
 

@@ -30,8 +30,8 @@ def models(t: Any) -> dict[str, Callable[[], tuple[Any, Any, Any, Any]]]:
     nn = t.nn
 
     def mlp() -> tuple[Any, Any, Any, Any]:
-        layers = [nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]  # fmt: skip
-        return nn.Sequential(*layers), t.randn(128, 784), t.randint(0, 10, (128,)), nn.CrossEntropyLoss()  # fmt: skip
+        layers = [nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
+        return nn.Sequential(*layers), t.randn(128, 784), t.randint(0, 10, (128,)), nn.CrossEntropyLoss()
 
     def convnet() -> tuple[Any, Any, Any, Any]:
         model = steps.model_source(t, "convnet").ConvNet()
@@ -79,9 +79,7 @@ def sharded(t: Any, model: Any, how: str) -> Any:
     wrap = importlib.import_module(f"{t.__name__}.distributed.fsdp.wrap")
     if how == "fsdp":
         policy = wrap.ModuleWrapPolicy({t.nn.Linear, t.nn.Conv2d})
-        return fsdp.FullyShardedDataParallel(
-            model, auto_wrap_policy=policy, device_id=t.device("cpu")
-        )
+        return fsdp.FullyShardedDataParallel(model, auto_wrap_policy=policy, device_id=t.device("cpu"))
     for layer in list(model.modules()):
         if isinstance(layer, (t.nn.Linear, t.nn.Conv2d)):
             fsdp.fully_shard(layer)

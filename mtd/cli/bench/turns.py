@@ -10,9 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def taking_turns(
-    sides: Sequence[T], turns: int, measure: Callable[[T], float]
-) -> list[list[float]]:
+def taking_turns(sides: Sequence[T], turns: int, measure: Callable[[T], float]) -> list[list[float]]:
     """The measurements of each side, turn by turn. Each turn begins with another side."""
     found: list[list[float]] = [[] for _ in sides]
     for turn in range(turns):

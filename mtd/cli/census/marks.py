@@ -51,9 +51,7 @@ def begin(folder: Path, house: Path, files: list[Path]) -> list[MarkedFunction]:
         found += functions_of(path, file.read_text("utf-8"))
     (folder / "first.json").write_text(json.dumps(first), "utf-8")
     clear(folder, len(found))
-    (folder / "sitecustomize.py").write_text(
-        Path(__file__).read_text("utf-8") + "\n\nattach()\n", "utf-8"
-    )
+    (folder / "sitecustomize.py").write_text(Path(__file__).read_text("utf-8") + "\n\nattach()\n", "utf-8")
     return found
 
 
@@ -92,9 +90,7 @@ class _MarkingFinder(MetaPathFinder):
     def __init__(self, first: dict[str, int]) -> None:
         self._first = first
 
-    def find_spec(
-        self, name: str, path: Any = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.origin not in self._first:
             return None

@@ -42,9 +42,7 @@ def unused(house: Path, outside: frozenset[str] = frozenset()) -> list[PublicNam
 def read_used(file: Path) -> frozenset[str]:
     """Of a list with a dotted name at the beginning of each line: the last parts."""
     lines = file.read_text("utf-8").splitlines()
-    return frozenset(
-        line.split()[0].rpartition(".")[2] for line in lines if line.strip() and line[0] != "#"
-    )
+    return frozenset(line.split()[0].rpartition(".")[2] for line in lines if line.strip() and line[0] != "#")
 
 
 def _trees(house: Path) -> Iterator[tuple[str, ast.Module]]:

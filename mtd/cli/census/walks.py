@@ -29,9 +29,7 @@ def lessons(house: Path) -> list[Command]:
 
 def programs(house: Path) -> list[Command]:
     """Every program as one command, and in virtual time where it has that."""
-    files = [
-        file for file in sorted((house / "programs").glob("*.py")) if file.stem not in LEFT_OUT
-    ]
+    files = [file for file in sorted((house / "programs").glob("*.py")) if file.stem not in LEFT_OUT]
     return [
         [*PYTHON, f"programs/{file.name}", *flags.split()]
         for file in files
@@ -42,7 +40,7 @@ def programs(house: Path) -> list[Command]:
 def notebooks(house: Path) -> list[Command]:
     """Every notebook, executed."""
     run = [*PYTHON, "-c", "from nbclient.cli import main; main()"]
-    return [[*run, f"notebooks/{file.name}"] for file in sorted((house / "notebooks").glob("*.ipynb"))]  # fmt: skip
+    return [[*run, f"notebooks/{file.name}"] for file in sorted((house / "notebooks").glob("*.ipynb"))]
 
 
 def wires(house: Path) -> list[Command]:
@@ -76,6 +74,4 @@ def commands(house: Path) -> list[Command]:
     return [[*MTD, *words.split()] for words in said]
 
 
-WALKS: Final = {
-    one.__name__: one for one in (lessons, programs, notebooks, wires, launchers, commands)
-}
+WALKS: Final = {one.__name__: one for one in (lessons, programs, notebooks, wires, launchers, commands)}

@@ -103,9 +103,7 @@ def check(options: argparse.Namespace) -> None:
     if not 1 <= options.seats <= MOST_SEATS:
         raise CannotDo(f"--seats {options.seats}: between 1 and {MOST_SEATS}")
     if not 1 <= options.steps <= STEPS:
-        raise CannotDo(
-            f"--steps {options.steps}: between 1 and {STEPS}, so many are recorded in lesson 4"
-        )
+        raise CannotDo(f"--steps {options.steps}: between 1 and {STEPS}, so many are recorded in lesson 4")
     if not 0 <= options.pace <= 60:
         raise CannotDo(f"--pace {options.pace}: between 0 and 60 seconds")
     racing.contest(options.race)

@@ -58,9 +58,7 @@ def run(options: argparse.Namespace) -> int:
         errors.say(f"mtd class join: {ending(end)}")
         return 0 if end.is_fine else 1
     except KeyboardInterrupt:
-        page.say(
-            "\nYou have left the class; it goes on without you. The same command takes you back."
-        )
+        page.say("\nYou have left the class; it goes on without you. The same command takes you back.")
         return 130
     finally:
         store.close()

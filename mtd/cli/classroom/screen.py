@@ -99,9 +99,7 @@ class Whole:
         self._screen.on_return = self._anew
 
     def say(self, text: str) -> None:
-        self._said = (
-            [*self._said, *text.split("\n")][-SAID:] if "\n" not in text else text.split("\n")
-        )
+        self._said = [*self._said, *text.split("\n")][-SAID:] if "\n" not in text else text.split("\n")
         self._anew()
 
     def _anew(self) -> None:
@@ -157,9 +155,7 @@ class Whole:
         elif key == "escape":
             self._typed = ""
         elif key in ("up", "down", "page up") or (key == "page down" and not self._typed):
-            self._screen.scroll(
-                {"up": -1, "down": 1, "page up": -10, "page down": self._screen.room}[key]
-            )
+            self._screen.scroll({"up": -1, "down": 1, "page up": -10, "page down": self._screen.room}[key])
         elif key == "page down":  # a space, within a word
             self._typed += " "
         elif len(key) == 1 and key.isprintable() and len(self._typed) < MOST_TYPED:

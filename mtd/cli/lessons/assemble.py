@@ -53,16 +53,12 @@ def _report(page: Page, made: Assembled) -> None:
             )
     written = sum(part.written for part in made.parts)
     if written:
-        by_size = {
-            size: sum(part.written for part in made.parts if part.size == size) for size in SIZES
-        }
+        by_size = {size: sum(part.written for part in made.parts if part.size == size) for size in SIZES}
         sizes = [size for size, lines in by_size.items() if lines]
         said = listed([f"{by_size[size]} in the size {size}" for size in sizes])
         how = f" ({sizes[0]} size)" if len(sizes) == 1 else f": {said}"
         page.say(f"{written} of these lines you wrote yourself{how}")
-    open_still = [
-        part.lesson.label for part in made.parts if part.whose == "yours" and not part.has_passed
-    ]
+    open_still = [part.lesson.label for part in made.parts if part.whose == "yours" and not part.has_passed]
     if open_still:
         page.say(
             f"not passed yet, and used all the same: {'lesson' if len(open_still) == 1 else 'lessons'} {listed(open_still)}",

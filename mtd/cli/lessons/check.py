@@ -103,9 +103,7 @@ def _lamp(lesson: Lesson, given: str) -> str:
     """LessonError where the lesson's check has no such lamp."""
     names = bounds.of_lesson(lesson)
     if given not in names:
-        raise LessonError(
-            f"lesson {lesson.number} has no lamp {given!r}; it has {listed([*names])}"
-        )
+        raise LessonError(f"lesson {lesson.number} has no lamp {given!r}; it has {listed([*names])}")
     return given
 
 
@@ -135,9 +133,7 @@ def examined(
         task = bar.add_task(f"lesson {lesson.number}")
         try:
             while not exam.poll(0.1):
-                bar.update(
-                    task, description=f"lesson {lesson.number}: {', '.join(exam.asks) or 'begins'}"
-                )
+                bar.update(task, description=f"lesson {lesson.number}: {', '.join(exam.asks) or 'begins'}")
         except KeyboardInterrupt:
             exam.stop()
             if exam.verdict is None:

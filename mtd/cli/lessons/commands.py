@@ -56,9 +56,7 @@ def in_a_folder() -> Iterator[None]:
         raise
     except OSError as error:
         where = error.filename or "a file"
-        raise LessonError(
-            f"{where}: {error.strerror or error}. mtd doctor looks at the folder"
-        ) from error
+        raise LessonError(f"{where}: {error.strerror or error}. mtd doctor looks at the folder") from error
 
 
 def chosen(workspace: Workspace, progress: Progress, wanted: str | None) -> Lesson:
@@ -83,9 +81,7 @@ def lessons_for(script: str) -> Iterator[None]:
     ]  # fmt: skip
     if said:
         print(f"({', '.join(said)})", file=sys.stderr)
-    with searched(
-        [own.get(lesson.number, lesson.folder) for lesson in reversed(known)], workspace.room
-    ):
+    with searched([own.get(lesson.number, lesson.folder) for lesson in reversed(known)], workspace.room):
         yield
 
 

@@ -40,22 +40,20 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def brief(
-    page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]
-) -> None:
+def brief(page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]) -> None:
     """A screen of 24 lines: the lessons of the part where you are, and a line for each other part."""
     here = workspace.present(progress) if workspace and lessons else next(iter(lessons), None)
     for part, each in groupby(lessons, key=lambda lesson: lesson.part):
         of_part = [*each]
         passed = len([one for one in of_part if one.number in progress.passed])
         numbers = f"{of_part[0].number} to {of_part[-1].number}"
-        page.tell((f"{part:<{PART}}", "bold cyan"), f" {numbers:<9} {passed} of {len(of_part)} passed")  # fmt: skip
+        page.tell((f"{part:<{PART}}", "bold cyan"), f" {numbers:<9} {passed} of {len(of_part)} passed")
         if here is None or part != here.part:
             continue
         title = min(max(len(one.title) for one in of_part), 30)
         table = _row(page, title)
         for one in of_part:
-            stars = report.stars(progress.passed[one.number].stars) if one.number in progress.passed else ""  # fmt: skip
+            stars = report.stars(progress.passed[one.number].stars) if one.number in progress.passed else ""
             is_here = one.number == here.number
             state = _state(workspace, progress, one) if workspace else Text()
             if not is_here and state.plain == one.question:  # of a lesson that is not begun
@@ -71,13 +69,9 @@ def brief(
     page.tell("All of them, with their questions: ", ("mtd list --all", "bold"))
 
 
-def show(
-    page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]
-) -> None:
+def show(page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]) -> None:
     here = workspace.present(progress).number if workspace and lessons else None
-    title = min(
-        max((len(lesson.title) for lesson in lessons), default=6), 28 if page.width >= 70 else 20
-    )
+    title = min(max((len(lesson.title) for lesson in lessons), default=6), 28 if page.width >= 70 else 20)
     head = _row(page, title)
     head.add_row("", "", "lesson", "question, or state", "stars", "min", style="dim")
     page.say(head)
@@ -107,9 +101,7 @@ def show(
     _sum(page, workspace, progress, lessons)
 
 
-def _sum(
-    page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]
-) -> None:
+def _sum(page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]) -> None:
     minutes = sum(lesson.minutes for lesson in lessons)
     done = len(progress.passed.keys() & {lesson.number for lesson in lessons})
     page.say()

@@ -44,9 +44,7 @@ def _offer(page: Page) -> Workspace | None:
     folder = Path.cwd() / "course"
     page.tell("Your lessons would be in ", (str(folder), "bold"), ".")
     try:
-        said = input(
-            sayable("Enter makes it; or type another folder, or n: ", page.console)
-        ).strip()
+        said = input(sayable("Enter makes it; or type another folder, or n: ", page.console)).strip()
     except EOFError:
         said = "n"
     if said.lower() in ("n", "no", "q"):
@@ -76,9 +74,7 @@ def _where(page: Page, workspace: Workspace, progress: Progress) -> None:
         blanks = len(missing(workspace.text_of(lesson), number))
         size = progress.size_of(number)
         chosen = "" if size == GAP else f" (size {size})"
-        page.say(
-            f"{name}: {f'{blanks} to be written' if blanks else 'has not passed yet'}{chosen}."
-        )
+        page.say(f"{name}: {f'{blanks} to be written' if blanks else 'has not passed yet'}{chosen}.")
         steps = [f"mtd text {number}", f"mtd check {number}", f"mtd hint {number}", "mtd list"]
     page.say()
     page.tell("Next: ", ("   ".join(steps), "bold"))

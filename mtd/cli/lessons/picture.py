@@ -36,9 +36,7 @@ def run(wanted: str, options: argparse.Namespace) -> int:
     exam = drawn(workspace, lesson)
     if options.step:
         if exam.scene is None:
-            raise LessonError(
-                f"the picture of lesson {lesson.number} has no steps: mtd show {lesson.number}"
-            )
+            raise LessonError(f"the picture of lesson {lesson.number} has no steps: mtd show {lesson.number}")
         player.play(exam.scene, console=screen.console)
         return 0
     for name, draw in (("html", pages.draw), ("svg", svg.draw)):
@@ -75,9 +73,7 @@ def _write(
     draw: Callable[[Scene], str],
 ) -> None:  # fmt: skip
     if exam.scene is None:
-        raise LessonError(
-            f"the picture of lesson {lesson.number} is text: mtd show {lesson.number}"
-        )
+        raise LessonError(f"the picture of lesson {lesson.number} is text: mtd show {lesson.number}")
     path = Path(given) if given else workspace.place(lesson) / f"{lesson.module}.{ending}"
     text = draw(exam.scene)
     try:

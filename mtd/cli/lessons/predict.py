@@ -61,9 +61,7 @@ def ask(page: Page, workspace: Workspace, lesson: Lesson, guesses: list[str]) ->
     page.say()
     page.say("measuring …", "dim")
     truths = [one.truth for one in given]
-    with Examination(
-        lesson, lesson.folder, room=workspace.room, task="truth", truths=truths
-    ) as exam:
+    with Examination(lesson, lesson.folder, room=workspace.room, task="truth", truths=truths) as exam:
         exam.wait()
     found = [
         Prediction(lesson.number, one.ask, number, exam.truths[one.truth])

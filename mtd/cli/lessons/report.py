@@ -226,9 +226,7 @@ def _printed(page: Page, exam: Examination) -> None:
         page.say(words, indent=6)
 
 
-def draw(
-    page: Page, scene: Scene | None, text: str = "", none: str = "", most: int = MOST_ARROWS
-) -> None:
+def draw(page: Page, scene: Scene | None, text: str = "", none: str = "", most: int = MOST_ARROWS) -> None:
     """The lesson's picture; of a long run its first messages."""
     if scene is None:
         if text:
@@ -275,9 +273,7 @@ def gone(workspace: Workspace, earlier: Lesson) -> str:
     )
 
 
-def next_steps(
-    page: Page, workspace: Workspace, lesson: Lesson, found: CheckVerdict, asked: bool
-) -> None:
+def next_steps(page: Page, workspace: Workspace, lesson: Lesson, found: CheckVerdict, asked: bool) -> None:
     """Show what a learner can do now."""
     number = lesson.number
     if not found.is_passed:

@@ -68,9 +68,7 @@ def change(page: Page, workspace: Workspace, lesson: Lesson, size: str) -> None:
     if done.found.kept:
         page.say(f"What you wrote stays: {listed(done.found.kept)}.")
     if done.found.dropped:
-        page.say(
-            f"Only the copy has {listed(done.found.dropped)}, which could not be carried over."
-        )
+        page.say(f"Only the copy has {listed(done.found.dropped)}, which could not be carried over.")
     if was_begun and not missing(workspace.text_of(lesson), lesson.number):
         page.say(f"{name} has no blank left.")
         page.tell("To write it anew in this size: ", (f"mtd reset {lesson.number}", "bold"))

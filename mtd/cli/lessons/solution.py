@@ -41,8 +41,6 @@ def show(page: Page, lesson: Lesson) -> None:
     """In colours for a person; the bare file for a program."""
     text = lesson.source.solution(marks=page.console.is_terminal)
     if page.console.is_terminal:
-        page.say(
-            Syntax(text, "python", theme="ansi_dark", background_color="default", word_wrap=True)
-        )
+        page.say(Syntax(text, "python", theme="ansi_dark", background_color="default", word_wrap=True))
     else:
         page.console.file.write(text)

@@ -30,15 +30,11 @@ def run(options: argparse.Namespace) -> int:
         else:
             progress.reference -= numbers
     if options.whose == "reference":
-        page.say(
-            f"Later lessons take our {listed(sorted(numbers))}. mtd use mine takes yours again."
-        )
+        page.say(f"Later lessons take our {listed(sorted(numbers))}. mtd use mine takes yours again.")
         return 0
     for lesson in lessons:
         if lesson.number not in progress.passed:
-            page.say(
-                f"Yours has not passed yet, so ours is taken until it does: mtd check {lesson.number}"
-            )
+            page.say(f"Yours has not passed yet, so ours is taken until it does: mtd check {lesson.number}")
         elif not workspace.is_current(lesson, progress):
             page.say(f"Yours has changed since it passed: mtd check {lesson.number}")
         else:

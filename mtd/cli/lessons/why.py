@@ -69,9 +69,7 @@ def _all(page: Page, lesson: Lesson | None, asked: dict[str, tuple[str, int | No
     page.tell("More about one of them: ", ("mtd why bytes", "bold"))
 
 
-def show(
-    page: Page, name: str, lesson: Lesson | None, asked: dict[str, tuple[str, int | None]]
-) -> None:
+def show(page: Page, name: str, lesson: Lesson | None, asked: dict[str, tuple[str, int | None]]) -> None:
     bound = bounds.BOUNDS.get(name)
     said, star = asked.get(name, ("", None))
     star = star or lamps.STARS.get(name, 1)

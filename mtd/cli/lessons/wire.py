@@ -50,9 +50,7 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
     _refuse(workspace, lesson)
     report.heading(page, lesson)
     page.say()
-    page.say(
-        f"{lesson.file} on {options.ranks} ranks. The simulator is first, then each rank is a process."
-    )
+    page.say(f"{lesson.file} on {options.ranks} ranks. The simulator is first, then each rank is a process.")
     page.say()
     page.as_it_is(_line("wire", "result", "virtual", "measured"))
     with Examination.of(workspace, lesson, "wire", wire=order) as exam:
@@ -128,9 +126,7 @@ def _end(page: Page, exam: Examination, lesson: Lesson, wires: Iterable[str], ne
         page.say()
     wrong = next((one for one in exam.runs if one.wrong), None)
     if wrong is not None or exam.stopped:
-        head, *lines = (wrong.wrong if wrong else f"your code was stopped: {exam.stopped}").split(
-            "\n"
-        )
+        head, *lines = (wrong.wrong if wrong else f"your code was stopped: {exam.stopped}").split("\n")
         page.tell(("✘ ", "red"), head)
         for line in [*lines, *exam.where]:
             page.say(line.strip(), indent=4)
@@ -155,18 +151,14 @@ def _why_times_differ(page: Page, lesson: Lesson, wires: Iterable[str], net: str
     if FILE in wires:
         page.say("Over file a rank asks again and again whether a file has grown.")
     if MQTT in wires:
-        page.say(
-            "Over mqtt each message takes two ways: to the broker, and from there to its rank."
-        )
+        page.say("Over mqtt each message takes two ways: to the broker, and from there to its rank.")
     measure, then = "mtd calibrate tcp://", f"mtd wire {lesson.number} --net links-tcp.json"
     words = ("Closer times: ", (measure, "bold"), " measures this machine. Then: ")
     page.tell(*words, (then, "bold"))
 
 
 def _second_machine(page: Page, lesson: Lesson) -> None:
-    page.say(
-        "An exercise: the same on two machines. Copy your course to both, and run in it on each"
-    )
+    page.say("An exercise: the same on two machines. Copy your course to both, and run in it on each")
     page.as_it_is("mtdrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d \\", indent=2)
     page.as_it_is(f"  --rdzv-endpoint FIRST:29400 -m {MODULE} {lesson.number}", indent=2)
     page.say("FIRST is the name or address of one of them.")

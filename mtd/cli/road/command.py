@@ -28,9 +28,7 @@ def run(options: argparse.Namespace) -> int:
         said = near(unknown[0], TRIPS)
         raise CannotDo(f"there is no trip {unknown[0]!r}{said}; there are {', '.join(TRIPS)}")
     if options.write:
-        pages.PAGE.write_text(
-            pages.page([(trip, trip.shortest_roads()) for trip in TRIPS.values()]), "utf-8"
-        )
+        pages.PAGE.write_text(pages.page([(trip, trip.shortest_roads()) for trip in TRIPS.values()]), "utf-8")
         print(f"wrote {pages.PAGE}")
         return 0
     screen = page.Page()

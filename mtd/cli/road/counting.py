@@ -64,9 +64,7 @@ def follow(call: Callable[[], object]) -> Road:
         call()
     finally:
         sys.setprofile(None)
-    return Road(
-        [_function(code) for code in entered if code is not note.__code__ and _is_ours(code)]
-    )
+    return Road([_function(code) for code in entered if code is not note.__code__ and _is_ours(code)])
 
 
 def about(path: str) -> str:

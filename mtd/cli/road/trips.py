@@ -51,10 +51,7 @@ class Trip(NamedTuple):
             if all(self.limits[title].holds(road) for title, road in best.items()):
                 break
             again = self.roads()
-            best = {
-                title: min(road, again[title], key=lambda one: one.lines)
-                for title, road in best.items()
-            }
+            best = {title: min(road, again[title], key=lambda one: one.lines) for title, road in best.items()}
         return best
 
 

@@ -15,9 +15,7 @@ from mtd.course.contest import NotAdmitted
 from mtd.course.lesson import all_lessons
 
 IMPORTED = "__future__ bisect collections dataclasses fractions functools heapq itertools math operator statistics typing"
-UNUSED = (
-    "open eval exec compile getattr setattr delattr vars globals locals dir input breakpoint type"
-)
+UNUSED = "open eval exec compile getattr setattr delattr vars globals locals dir input breakpoint type"
 UNREACHED = "sys os io builtins modules inspect torch dist sim"
 PLAIN, NAMES, MODULES = (frozenset(words.split()) for words in (IMPORTED, UNUSED, UNREACHED))
 ORDERS = "minitorch_dist.distributed.pipelining.orders"
@@ -46,9 +44,7 @@ def admitted(text: str, name: str, chapter: Chapter) -> ast.Module:
             )
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     if chapter.function not in functions:
-        raise NotAdmitted(
-            f"{name} has no function {chapter.function}(…), which this chapter asks for"
-        )
+        raise NotAdmitted(f"{name} has no function {chapter.function}(…), which this chapter asks for")
     if _same(tree, ast.parse(chapter.best)):
         raise NotAdmitted(f"{name} is our answer, word for word: it is in the table already")
     return tree

@@ -62,9 +62,7 @@ def _function(code: Any, name: str, chapter: Chapter) -> Callable[..., Any]:
     return function
 
 
-def _legs(
-    judge: Judge, races: Sequence[Setting], function: Callable[..., Any], name: str
-) -> tuple[Leg, ...]:
+def _legs(judge: Judge, races: Sequence[Setting], function: Callable[..., Any], name: str) -> tuple[Leg, ...]:
     return tuple(_leg(judge, race, function, name) for race in races)
 
 

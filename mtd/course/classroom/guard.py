@@ -27,9 +27,7 @@ MAX_KEYS: Final = 100  # that one laptop may set in a generation
 MAX_ASKED: Final = 2000  # keys in one request
 MEETING: Final = frozenset({"set", "get", "wait", "check", "add", "compare_set", "delete_key"})
 KEY: Final = re.compile(r"g/(\d{1,12})/(\d{1,2})/([!-~]{1,200})")
-OWN: Final = re.compile(
-    r"(?:^|/)(?:(?:here|waiting|mqtt)/(\d+)|left/(\d+)/\d+)(?:/|$)"
-)  # of one rank
+OWN: Final = re.compile(r"(?:^|/)(?:(?:here|waiting|mqtt)/(\d+)|left/(\d+)/\d+)(?:/|$)")  # of one rank
 
 
 class SeatPlace(NamedTuple):

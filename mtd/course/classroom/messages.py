@@ -159,8 +159,7 @@ Said: TypeAlias = "Hello | Pulse | Ready | Lost | Saved | Drawn | Done | Prepare
 Dated: TypeAlias = "Ready | Lost | Saved | Drawn | Done | Prepared | Raced"  # within a generation
 Order: TypeAlias = "Welcome | Refused | Gather | Train | Race | Go | Unplugged | Over"
 SAID: Final[dict[str, type[Any]]] = {
-    kind.__name__: kind
-    for kind in (Hello, Pulse, Ready, Lost, Saved, Drawn, Done, Prepared, Raced, Leave)
+    kind.__name__: kind for kind in (Hello, Pulse, Ready, Lost, Saved, Drawn, Done, Prepared, Raced, Leave)
 }
 ORDERS: Final[dict[str, type[Any]]] = {
     kind.__name__: kind for kind in (Welcome, Refused, Gather, Train, Race, Go, Unplugged, Over)
@@ -169,9 +168,7 @@ FIELDS: Final = {kind: get_type_hints(kind) for kind in (*SAID.values(), *ORDERS
 
 
 def encode(message: Said | Order) -> bytes:
-    return json.dumps([type(message).__name__, *message], ensure_ascii=False).encode(
-        errors="replace"
-    )
+    return json.dumps([type(message).__name__, *message], ensure_ascii=False).encode(errors="replace")
 
 
 def decode(data: bytes, known: dict[str, type[Any]]) -> Any:
@@ -200,7 +197,7 @@ def _word(kind: str, name: str, wanted: type[Any], value: Any) -> Any:
     if type(value) is not wanted:
         raise Nonsense(f"{name} of {kind} is no {wanted.__name__}")
     if isinstance(value, str) and len(value) > MAX_TEXT.get(name, SHORT):
-        raise Nonsense(f"{name} of {kind} has {len(value)} letters, at most {MAX_TEXT.get(name, SHORT)}")  # fmt: skip
+        raise Nonsense(f"{name} of {kind} has {len(value)} letters, at most {MAX_TEXT.get(name, SHORT)}")
     if isinstance(value, str) and HALF.search(value):
         raise Nonsense(f"{name} of {kind} has half a letter, which cannot be written as UTF-8")
     if isinstance(value, int | float) and not abs(value) <= MOST:  # nan is not, either

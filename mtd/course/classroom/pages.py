@@ -122,9 +122,7 @@ def _losses(room: Room) -> str:
         for at, loss in enumerate(losses)
     )
     ends = [at for at in range(1, len(losses)) if room.losses[at][0] != room.losses[at - 1][0]]
-    lines = "".join(
-        f'<line x1="{at * step:.1f}" x2="{at * step:.1f}" y1="0" y2="{HEIGHT}"/>' for at in ends
-    )
+    lines = "".join(f'<line x1="{at * step:.1f}" x2="{at * step:.1f}" y1="0" y2="{HEIGHT}"/>' for at in ends)
     return (
         f'<figure><svg class=loss viewBox="0 -4 {WIDTH} {HEIGHT + 8}" width="100%" role="img" aria-label="the loss">{lines}'
         f'<polyline points="{points}"/></svg><figcaption>The loss, now {losses[-1]:.4f}; a line where a generation ended'

@@ -82,9 +82,7 @@ class Pupil:
 
     def _listen(self) -> None:
         try:
-            self.tell(
-                messages.Hello(self.name[:80], __version__, messages.PROTOCOL, self.where[:80])
-            )
+            self.tell(messages.Hello(self.name[:80], __version__, messages.PROTOCOL, self.where[:80]))
             while not self._is_closed:
                 try:
                     data = self._pop()
@@ -152,9 +150,7 @@ class Pupil:
                 raise Ended(f"{self._trouble}", is_fine=False)
             order = self._orders.pop(0)
             if not isinstance(order, messages.Welcome | messages.Over | messages.Refused):
-                while self._orders and not isinstance(
-                    self._orders[0], messages.Over | messages.Refused
-                ):
+                while self._orders and not isinstance(self._orders[0], messages.Over | messages.Refused):
                     later = self._orders.pop(0)
                     order = order if isinstance(later, messages.Welcome) else later
             return order
@@ -184,9 +180,7 @@ class Pupil:
             self.tell(messages.Ready(order.generation))
         elif isinstance(order, messages.Unplugged):
             self.doing = "unplugged"
-            self.say(
-                "The teacher has unplugged you. The others go on; wait to be plugged in again."
-            )
+            self.say("The teacher has unplugged you. The others go on; wait to be plugged in again.")
         elif isinstance(order, messages.Train | messages.Race):
             try:
                 if isinstance(order, messages.Train):
@@ -265,9 +259,7 @@ class Pupil:
 
     def _race(self, order: messages.Race) -> None:
         _demand(0 <= order.rank < order.size <= MOST_LAPTOPS, "no rank of its world", order)
-        _demand(
-            1 <= order.floats <= MOST_FLOATS and 1 <= order.times <= MOST_TIMES, "no race", order
-        )
+        _demand(1 <= order.floats <= MOST_FLOATS and 1 <= order.times <= MOST_TIMES, "no race", order)
         is_known = order.algorithm in choice.known("all_reduce")
         _demand(is_known and 0 <= order.table < 16, "no table", order)
         self.say(f"A race: you are at table {order.table + 1}, which takes {order.algorithm}.")

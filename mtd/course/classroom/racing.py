@@ -66,9 +66,7 @@ class ClassContest:
         orders = []
         for number, algorithm in enumerate(self.algorithms):
             members = list(here[number * size : (number + 1) * size])
-            bill = cost(
-                choice.known("all_reduce")[algorithm], size, self.floats * FLOAT, itemsize=FLOAT
-            )
+            bill = cost(choice.known("all_reduce")[algorithm], size, self.floats * FLOAT, itemsize=FLOAT)
             table = Table(algorithm, members, rounds=bill.rounds, messages=bill.messages)
             self.tables.append(table)
             for rank, seat in enumerate(members):

@@ -30,9 +30,7 @@ from mtd.course.classroom.story import Story
 from mtd.course.classroom.training import STEPS, StateError, TrainingState, golden
 
 LOBBY, GATHERING, TRAINING, RACING = "lobby", "gathering", "training", "racing"
-SETTLE: Final = (
-    0.3  # seconds that a gathering takes at least: who comes at the same time belongs to it
-)
+SETTLE: Final = 0.3  # seconds that a gathering takes at least: who comes at the same time belongs to it
 PATIENCE: Final = 20.0  # seconds for a laptop to become ready
 MAX_REFUSALS: Final = 1000  # that are told to the class
 AHEAD: Final = 20  # steps that a laptop may have made before rank 0's word of them is heard
@@ -170,9 +168,7 @@ class Room:
         here = len(self.seats.here())
         if here < count:
             needed = f"{count} laptops are" if count > 1 else "a laptop is"
-            raise Cannot(
-                f"{needed} needed {what}, and {here or 'none'} {'is' if here == 1 else 'are'} here"
-            )
+            raise Cannot(f"{needed} needed {what}, and {here or 'none'} {'is' if here == 1 else 'are'} here")
 
     # ---------------------------------------------------------------------------------- what is heard
 
@@ -342,9 +338,7 @@ class Room:
 
     def _perhaps_finish(self) -> None:
         """All who are here are done; if what they have done was kept, it is over."""
-        members = [
-            seat for seat in self.generation.members if seat.state == HERE and not seat.is_stuck
-        ]
+        members = [seat for seat in self.generation.members if seat.state == HERE and not seat.is_stuck]
         if self.phase != TRAINING or not members or not all(seat.digest for seat in members):
             return
         if self.step < self.plan.steps:
@@ -469,9 +463,7 @@ class Room:
             self.phase, self.contest = LOBBY, None
             self._say("the race is off: too few are left")
             return
-        self.contest = racing.ClassContest(
-            self.contest.algorithms, self.contest.floats, self.contest.times
-        )
+        self.contest = racing.ClassContest(self.contest.algorithms, self.contest.floats, self.contest.times)
         orders = self.contest.seat(here, self.generation.number)
         self.generation.members = [seat for seat, _ in orders]
         self.generation.names = [seat.name for seat in self.generation.members]

@@ -91,9 +91,7 @@ class Seats:
         for number in range(1, self.count + 1):
             if number not in self.taken:
                 return number
-        gone = [s for s in self.all() if s.state == LEFT] or [
-            s for s in self.all() if s.state == AWAY
-        ]
+        gone = [s for s in self.all() if s.state == LEFT] or [s for s in self.all() if s.state == AWAY]
         if not gone:
             raise Full(", ".join(seat.name for seat in self.all()))
         return min(gone, key=lambda seat: seat.heard).number

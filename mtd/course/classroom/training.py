@@ -56,9 +56,7 @@ class TrainingState(NamedTuple):
         except ValueError:
             raise StateError("these weights are no hexadecimal float64") from None
         if len(found) != 2 * NUMBERS or not np.isfinite(found).all():
-            raise StateError(
-                f"{len(found)} numbers, or some that are none; {2 * NUMBERS} are wanted"
-            )
+            raise StateError(f"{len(found)} numbers, or some that are none; {2 * NUMBERS} are wanted")
         state, largest = cls(found[:NUMBERS], found[NUMBERS:]), script().LARGEST
         if (np.abs(state.weights) > largest).any():
             raise StateError(f"a weight that no step leaves: none is above {largest}")

@@ -56,9 +56,7 @@ def seats(room: Room, width: int) -> list[str]:
         return ["nobody is here yet"]
     columns = max(1, min(width // COLUMN, len(cells)))
     rows = ceil(len(cells) / columns)
-    return [
-        "".join(_padded(cell, COLUMN) for cell in cells[row::rows]).rstrip() for row in range(rows)
-    ]
+    return ["".join(_padded(cell, COLUMN) for cell in cells[row::rows]).rstrip() for row in range(rows)]
 
 
 def _cell(room: Room, seat: Seat) -> str:
@@ -86,9 +84,7 @@ def race(room: Room) -> list[str]:
     if room.contest is None or not room.contest.tables:
         return []
     contest = room.contest
-    lines = [
-        f"{'table':<20}{'laptops':>8}{'seconds':>9}{'bytes sent':>13}{'rounds':>8}{'messages':>10}"
-    ]
+    lines = [f"{'table':<20}{'laptops':>8}{'seconds':>9}{'bytes sent':>13}{'rounds':>8}{'messages':>10}"]
     for table in contest.tables:
         done = f"{len(table.results)} done" if not contest.is_over else f"{table.seconds:.2f}"
         wins = "  wins" if table is contest.winner else "" if table.is_right else "  wrong"

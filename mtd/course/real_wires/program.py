@@ -49,9 +49,7 @@ def load(folder: Path) -> ModuleType:
 
 def run(folder: str, wire: LessonWire) -> tuple[list[Any], int]:
     """The results of the program, one for each time, and the least time that it took here, in picoseconds."""
-    sys.dont_write_bytecode = (
-        True  # a file that is saved twice in one second would be taken for the first
-    )
+    sys.dont_write_bytecode = True  # a file that is saved twice in one second would be taken for the first
     module = load(Path(folder))
     dist.barrier()
     resolve(None).set_timeout(wire.patience)

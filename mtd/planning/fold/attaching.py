@@ -45,9 +45,7 @@ class WithFolding(attachments.WayToRun):
                 options["timelines"] = True
             elif isinstance(each, attachments.WithShapes):
                 options["shapes"] = True
-            elif each is not self and not (
-                isinstance(each, attachments.WithFaults) and not each.planned
-            ):
+            elif each is not self and not (isinstance(each, attachments.WithFaults) and not each.planned):
                 raise ValueError(FOLDS)
         if not options["shapes"] or hardships:
             raise ValueError(FOLDS)

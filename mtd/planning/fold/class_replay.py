@@ -68,9 +68,7 @@ class ClassReplay:
         def apart(rank: int) -> Any:
             return speeds.get(rank, 1), None if self.devices is None else id(self.devices[rank])
 
-        self.classes = RankClasses(
-            session.size, self.network.topology, session.trace_of, session.peer, apart
-        )
+        self.classes = RankClasses(session.size, self.network.topology, session.trace_of, session.peer, apart)
         if len(self.classes.first) == session.size:
             raise NotAlike("every rank is of a class of its own")
         self.speeds = {number: speeds[rank] for number, rank in enumerate(self.classes.first) if rank in speeds}  # fmt: skip
@@ -85,8 +83,7 @@ class ClassReplay:
             chosen["device"] = [self.devices[rank] for rank in first]
         report = run_all(self._replay, len(first), **{**self.options, **chosen})
         ranks = [
-            replace(report.ranks[number], rank=rank)
-            for rank, number in enumerate(self.classes.of.tolist())
+            replace(report.ranks[number], rank=rank) for rank, number in enumerate(self.classes.of.tolist())
         ]
         return replace(report, ranks=ranks)
 

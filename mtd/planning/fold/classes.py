@@ -91,8 +91,7 @@ class RankClasses:
         self._seen_in: dict[Any, dict[int, Hashable]] = {}  # by collective and group: of each rank
         self.of, self.first = _numbered([(id(trace_of(rank)), apart(rank)) for rank in range(size)])
         self._calls = {
-            id(trace): (list(_kinds(trace)), list(_messages(trace)))
-            for trace in map(trace_of, self.first)
+            id(trace): (list(_kinds(trace)), list(_messages(trace))) for trace in map(trace_of, self.first)
         }
         self._tables = {
             (id(message), rank): self._peer(message, rank)
@@ -182,8 +181,7 @@ class RankClasses:
         words[1:, ~(is_send | is_wait)] = 0
         ends = [*script.begin[1:].tolist(), len(script.kind)]
         found: list[Hashable] = [
-            words[:, begin:end].tobytes()
-            for begin, end in zip(script.begin.tolist(), ends, strict=True)
+            words[:, begin:end].tobytes() for begin, end in zip(script.begin.tolist(), ends, strict=True)
         ]
         by_class: dict[int, Hashable] = {}
         is_stable = all(by_class.setdefault(c, word) == word for c, word in zip(classes.tolist(), found, strict=True))  # fmt: skip
@@ -265,11 +263,9 @@ class RankClasses:
 
 def _send_numbers(script: batched_overtaking.Script) -> Table:
     """Of each message: how many its sender has sent before."""
-    order = script.what[
-        script.kind == batched_overtaking.SEND
-    ]  # by sender, in the order of its acts
+    order = script.what[script.kind == batched_overtaking.SEND]  # by sender, in the order of its acts
     number = np.empty(len(order), np.int64)
-    counts = np.bincount(script.source, minlength=len(script.begin)) if len(order) else np.zeros(1, np.int64)  # fmt: skip
+    counts = np.bincount(script.source, minlength=len(script.begin)) if len(order) else np.zeros(1, np.int64)
     starts = np.cumsum(counts) - counts
     number[order] = np.arange(len(order)) - np.repeat(starts, counts)
     return number

@@ -36,9 +36,7 @@ class Folded:
 
     roles: tuple[Role, ...]
     refused: str = ""
-    classes: int = (
-        0  # of ranks that do all at the same instants; 0: every rank had a clock of its own
-    )
+    classes: int = 0  # of ranks that do all at the same instants; 0: every rank had a clock of its own
     undivided: str = ""  # why there are no classes
 
     def role_of(self) -> dict[int, int]:
@@ -102,9 +100,7 @@ class Recording:
     ) -> None:  # fmt: skip
         self.size, self.is_proved, self.tells_besides = size, is_proved, tells_besides
         self.traces: dict[int, OperationTrace] = {}
-        self.watched: dict[
-            int, OperationTrace
-        ] = {}  # of representatives, whose comparisons were watched
+        self.watched: dict[int, OperationTrace] = {}  # of representatives, whose comparisons were watched
         self.plain: set[int] = set()  # ranks that have run with plain numbers
         self.called: set[int] = set()
         self.running = 0
@@ -200,9 +196,7 @@ class Recording:
         watched = self.watched[first]
         is_alike = all(not difference(watched, self.traces[witness]) for witness in witnesses)
         if watched.has_watched and not (witnesses and is_alike):
-            self.peers.again(
-                first
-            )  # watched numbers may be treated in another way: it runs with plain ones
+            self.peers.again(first)  # watched numbers may be treated in another way: it runs with plain ones
             self.call(first)
 
     # -------------------------------------------------------------------------- checking
@@ -229,13 +223,9 @@ class Recording:
         for index, parts in enumerate(trace.parts[: len(trace.groups)]):
             sizes = {len(parts[number]) for number in set(trace.part_of[index][ranks].tolist())}
             if len(sizes) > 1:
-                raise CannotFold(
-                    f"the {index}-th groups of ranks that do the same have {sizes} ranks"
-                )
+                raise CannotFold(f"the {index}-th groups of ranks that do the same have {sizes} ranks")
 
-    def _rule(
-        self, place: int, act: acts.NotedMessage, trace: OperationTrace, role: Role
-    ) -> str | Table:
+    def _rule(self, place: int, act: acts.NotedMessage, trace: OperationTrace, role: Role) -> str | Table:
         """How the other end of a message is found on the other ranks of a role."""
         watched = () if self.is_proved else self.watched[role.representative].acts
         same = watched[place] if place < len(watched) else None

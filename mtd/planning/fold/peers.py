@@ -108,9 +108,7 @@ class PeerContents:
         held: dict[int, bytes | memoryview] = dict(chunks)
         for place, rank in givers:
             theirs, given = self._of(trace, rank, index, number)
-            held.update(
-                {place if chunk == theirs else chunk: words for chunk, words in given.items()}
-            )
+            held.update({place if chunk == theirs else chunk: words for chunk, words in given.items()})
         return held
 
     def again(self, rank: int) -> None:

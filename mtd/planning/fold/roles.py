@@ -43,9 +43,7 @@ class Role:
 class RoleTable:
     """Which rank has which role, so far. `call` is called with each rank that shall run the program."""
 
-    def __init__(
-        self, size: int, key: Callable[[int], Hashable] | None, call: Callable[[int], None]
-    ) -> None:
+    def __init__(self, size: int, key: Callable[[int], Hashable] | None, call: Callable[[int], None]) -> None:
         self.of = np.zeros(size, np.int64)  # by rank
         self.members: list[Table] = []
         self.first: list[int] = []  # representatives
@@ -72,9 +70,7 @@ class RoleTable:
         if same.all():
             return
         if not may:
-            raise CannotFold(
-                f"rank {rank} takes a branch that rank {self.first[role]} does not come to"
-            )
+            raise CannotFold(f"rank {rank} takes a branch that rank {self.first[role]} does not come to")
         self.members[role] = ranks[same]
         self._add(ranks[~same])
 
@@ -95,9 +91,7 @@ class RoleTable:
     def roles(self) -> tuple[Role, ...]:
         return tuple(
             Role(tuple(ranks.tolist()), first, tuple(witnesses))
-            for ranks, first, witnesses in zip(
-                self.members, self.first, self.witnesses, strict=True
-            )
+            for ranks, first, witnesses in zip(self.members, self.first, self.witnesses, strict=True)
         )
 
     def __repr__(self) -> str:

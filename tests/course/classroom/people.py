@@ -66,11 +66,7 @@ class Program:
 
     def wait_for(self, wanted: str | Callable[[list[str]], bool]) -> list[str]:
         """Until a line matches, or all lines so far do; all lines."""
-        test = (
-            wanted
-            if callable(wanted)
-            else lambda lines: any(re.search(wanted, line) for line in lines)
-        )
+        test = wanted if callable(wanted) else lambda lines: any(re.search(wanted, line) for line in lines)
         end = time.monotonic() + PATIENCE
         while not test(self.lines):
             try:
@@ -104,7 +100,7 @@ class Program:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
+    ) -> None:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -165,23 +161,19 @@ class Students(Program):
 
     def statuses(self) -> dict[str, int]:
         """How each ended, once all have."""
-        self.wait_for(
-            lambda lines: sum(line.startswith("end") for line in lines) == len(self.names)
-        )
+        self.wait_for(lambda lines: sum(line.startswith("end") for line in lines) == len(self.names))
         of = {pid: name for name, pid in self.pids.items()}
         ends = [line.split() for line in self.lines if line.startswith("end")]
         return {of[int(pid)]: int(status) for _, pid, status in ends}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
+    ) -> None:
         while not self._fresh.empty() and (line := self._fresh.get()) is not None:
             self.lines.append(line)
         done = {int(line.split()[1]) for line in self.lines if line.startswith("end")}
         for pid in self.pids.values():
-            if (
-                pid not in done and self.process.poll() is None
-            ):  # until then nobody else has this number
+            if pid not in done and self.process.poll() is None:  # until then nobody else has this number
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         super().__exit__(kind, error, trace)

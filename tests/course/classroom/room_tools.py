@@ -31,9 +31,7 @@ class Class:
     def fetch(self) -> None:
         """Orders travel as bytes, so that all of them can."""
         for who, order in self.room.outbox:
-            self.orders.setdefault(who, []).append(
-                messages.decode(messages.encode(order), messages.ORDERS)
-            )
+            self.orders.setdefault(who, []).append(messages.decode(messages.encode(order), messages.ORDERS))
         self.room.outbox = []
 
     def last(self, who: str) -> Any:
@@ -70,9 +68,7 @@ class Class:
             loss = training.step(0, 1)
             self.hear(
                 who,
-                Saved(
-                    self.room.generation.number, training.step_number, loss, training.state().text()
-                ),
+                Saved(self.room.generation.number, training.step_number, loss, training.state().text()),
             )
 
     def done(self, *who: str, digest: str = "") -> None:

@@ -131,9 +131,7 @@ def test_on_a_screen(tmp_path: Path) -> None:
             teacher.see("unplug NAME")
             assert teacher.screen.other is not None
             teacher.press("finish\r")
-            assert (
-                "20 steps: the weights are the golden ones" in teacher.end() and teacher.is_cooked()
-            )
+            assert "20 steps: the weights are the golden ones" in teacher.end() and teacher.is_cooked()
             assert set(students.statuses().values()) == {0}
 
 

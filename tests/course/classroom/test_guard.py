@@ -26,9 +26,7 @@ def guard() -> StoreGuard:
 
 
 def may(guard: StoreGuard, operation: str, key: str, value: bytes = b"", mark: int = ADA) -> bool:
-    return not guard(
-        mark, StoreRequest(operation, [key], [value] if value else [], 1.0), KeyValues()
-    )
+    return not guard(mark, StoreRequest(operation, [key], [value] if value else [], 1.0), KeyValues())
 
 
 @pytest.mark.parametrize(
@@ -83,17 +81,13 @@ def test_a_flood_ends(guard: StoreGuard) -> None:
     assert guard(ADA, said, key_values)
     key_values.queues["desk"].popleft()
     assert not guard(ADA, said, key_values)
-    assert [may(guard, "set", f"g/3/0/{n}", b"x") for n in range(MAX_KEYS + 1)] == [
-        True
-    ] * MAX_KEYS + [False]
+    assert [may(guard, "set", f"g/3/0/{n}", b"x") for n in range(MAX_KEYS + 1)] == [True] * MAX_KEYS + [False]
 
 
 @given(
     st.sampled_from([*OPERATIONS, "", "__class__"]), st.lists(st.text(max_size=30), max_size=3), st.lists(st.binary(max_size=30), max_size=3)
 )  # fmt: skip
-def test_any_command_of_a_stranger_is_refused(
-    operation: str, keys: list[str], values: list[bytes]
-) -> None:
+def test_any_command_of_a_stranger_is_refused(operation: str, keys: list[str], values: list[bytes]) -> None:
     guard = StoreGuard()
     why = guard(MALLORY, StoreRequest(operation, keys, values, 1.0), KeyValues())
     assert why or operation == "queue_push"

@@ -36,7 +36,7 @@ from transports.stores.protocol import StoreRequest
 from transports.stores.store import HashStore
 
 STEPS = 20
-ESCAPES = ["\x1b[2J\x1b]0;mine\x07", "\u202eadA", "[red]Ada[/red]", "<script>", "é" + "\u0301" * 50]  # fmt: skip
+ESCAPES = ["\x1b[2J\x1b]0;mine\x07", "\u202eadA", "[red]Ada[/red]", "<script>", "é" + "\u0301" * 50]
 
 numbers = st.one_of(
     st.integers(-3, 25),
@@ -45,12 +45,10 @@ numbers = st.one_of(
 )
 texts = st.one_of(
     st.text(max_size=10), st.sampled_from([*ESCAPES, "\ud800", "x" * 90, "x" * 5000, "closed its transport"])
-)  # fmt: skip
+)
 anything = st.recursive(
     st.one_of(st.none(), st.booleans(), numbers, texts),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner)
-    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner)),
     max_leaves=5,
 )
 lengths = st.one_of(st.integers(0, 9), st.integers(-2, 2**64), st.sampled_from([2**62, 10**400]))
@@ -102,9 +100,7 @@ def journals(draw: Any) -> str:
         odd[draw(st.sampled_from(["shape", "op", "at", "beside"]))] = draw(anything)
     elif how == "world":
         walls = st.sampled_from([0, 1e300, -1e12, 10**400, float("nan")])
-        lines.insert(
-            0, {"what": "world", "rank": rank, "world_size": 3, "at": 0, "wall": draw(walls)}
-        )
+        lines.insert(0, {"what": "world", "rank": rank, "world_size": 3, "at": 0, "wall": draw(walls)})
     return "\n".join(map(json.dumps, lines))
 
 
@@ -113,9 +109,7 @@ floats = st.one_of(
     st.floats(),
 )
 states = st.one_of(
-    st.tuples(floats, floats).map(
-        lambda two: np.repeat(np.array(two, "<f8"), NUMBERS).tobytes().hex()
-    ),
+    st.tuples(floats, floats).map(lambda two: np.repeat(np.array(two, "<f8"), NUMBERS).tobytes().hex()),
     st.sampled_from(["", "zz", "00" * 8, "é" * 10, TrainingState.beginning().text()]),
 )
 
@@ -124,11 +118,9 @@ states = st.one_of(
 def words(draw: Any) -> bytes | tuple[str, dict[str, Any]]:
     """What Mallory says. A message of a known kind is made when it is said, with the generation and step of then."""
     if draw(st.integers(0, 9)) == 0:
-        return draw(st.one_of(st.binary(max_size=50), anything.map(lambda a: json.dumps(a).encode())))  # fmt: skip
+        return draw(st.one_of(st.binary(max_size=50), anything.map(lambda a: json.dumps(a).encode())))
     kind = draw(
-        st.sampled_from(
-            [*sorted(messages.SAID), "Drawn", "Drawn", "Drawn", "Saved", "Saved", "Raced"]
-        )
+        st.sampled_from([*sorted(messages.SAID), "Drawn", "Drawn", "Drawn", "Saved", "Saved", "Raced"])
     )
     fields = messages.FIELDS[messages.SAID[kind]]
     return kind, {
@@ -194,10 +186,8 @@ def go_on(here: Class) -> None:
 
 @settings(max_examples=60)
 @given(st.lists(words(), max_size=12), st.booleans(), st.booleans())
-def test_whatever_a_pupil_says_the_others_go_on(
-    spoken: list[Any], is_first: bool, races: bool
-) -> None:
-    here = Class(*(["Mallory", "Ada", "Bob"] if is_first else ["Ada", "Bob", "Mallory"]), steps=STEPS)  # fmt: skip
+def test_whatever_a_pupil_says_the_others_go_on(spoken: list[Any], is_first: bool, races: bool) -> None:
+    here = Class(*(["Mallory", "Ada", "Bob"] if is_first else ["Ada", "Bob", "Mallory"]), steps=STEPS)
     if races:
         here.hello("Kim")
         here.room.race(racing.contest("ring,tree", 10))
@@ -252,7 +242,7 @@ def test_a_line_of_a_journal_that_cannot_be(line: dict[str, Any]) -> None:
 
 
 def test_journals_that_contradict_each_other() -> None:
-    here = in_class({"what": "receive", "rank": 1, "from": 1, "at": 0, "bytes": 1}, {**SEND, "to": 1})  # fmt: skip
+    here = in_class({"what": "receive", "rank": 1, "from": 1, "at": 0, "bytes": 1}, {**SEND, "to": 1})
     assert here.room.drawing is not None
     assert "contradict" in here.room.drawing.scene.note
 
@@ -397,9 +387,7 @@ def test_each_newcomer_without_a_seat_is_told_so() -> None:
         if mark % 500 == 499:
             (word,) = [store.queue_pop(f"to/{mark:016x}", block=False)]
             assert isinstance(messages.decode(word, messages.ORDERS), messages.Refused)
-    kept = [
-        mark for mark in range(2 * host.MOST_REFUSED + 10) if store.queue_len(f"to/{mark:016x}")
-    ]
+    kept = [mark for mark in range(2 * host.MOST_REFUSED + 10) if store.queue_len(f"to/{mark:016x}")]
     assert len(kept) <= host.MOST_REFUSED + 1
 
 

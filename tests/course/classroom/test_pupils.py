@@ -41,9 +41,7 @@ class School:
     def _live(self, name: str) -> None:
         with world.StandingIn(world.WorldScope()):
             me = name.encode().hex().rjust(16, "0")[:16]
-            laptop = Pupil(
-                self.store, me, name, "here", backend="queue", say=self.said[name].append
-            )
+            laptop = Pupil(self.store, me, name, "here", backend="queue", say=self.said[name].append)
             try:
                 self.ends[name] = laptop.run()
             except BaseException as error:
@@ -100,9 +98,7 @@ def test_somebody_is_unplugged_and_plugged_in_in_the_middle_and_then_they_race()
         ring, tree = here.room.races[0].tables
         assert ring.is_right and tree.is_right and ring.sent == tree.sent == 3 * 2 * 1000 * 8
         digests = [seat.digest for seat in here.room.seats.all()]
-        assert here.room.is_golden and digests == [here.room.state.digest] * 4, (
-            "a race takes nothing away"
-        )
+        assert here.room.is_golden and digests == [here.room.state.digest] * 4, "a race takes nothing away"
 
 
 def check_views(room: Room) -> None:

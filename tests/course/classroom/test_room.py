@@ -23,7 +23,7 @@ from mtd.course.classroom.messages import (
     Saved,
     Unplugged,
     Welcome,
-)  # fmt: skip
+)
 from mtd.course.classroom.room import Cannot
 from mtd.course.classroom.training import golden
 from tests.course.classroom.room_tools import Class, beginning, train_order
@@ -33,14 +33,10 @@ from tests.course.classroom.room_tools import Class, beginning, train_order
 def test_whoever_is_ready_gets_a_rank_from_the_host(count: int) -> None:
     names = [f"laptop{n}" for n in range(count)]
     here = Class(*names)
-    assert [here.last(name) for name in names] == [
-        Welcome(n + 1, f"laptop{n}") for n in range(count)
-    ]
+    assert [here.last(name) for name in names] == [Welcome(n + 1, f"laptop{n}") for n in range(count)]
     here.start(*names)
     orders = [train_order(here.last(name)) for name in names]
-    assert [(order.rank, order.size, order.step) for order in orders] == [
-        (n, count, 0) for n in range(count)
-    ]
+    assert [(order.rank, order.size, order.step) for order in orders] == [(n, count, 0) for n in range(count)]
     assert {order.state for order in orders} == {beginning()}
 
 
@@ -91,11 +87,7 @@ def test_a_laptop_that_ends_with_other_weights_is_named() -> None:
     here.save("Ada", 20)
     here.done("Ada")
     here.done("Mallory", digest="f" * 16)
-    assert (
-        not here.room.is_golden
-        and here.room.unlike == ["Mallory"]
-        and "Mallory" in here.room.verdict
-    )
+    assert not here.room.is_golden and here.room.unlike == ["Mallory"] and "Mallory" in here.room.verdict
 
 
 # ------------------------------------------------------------------------------------ generations
@@ -311,10 +303,7 @@ def test_two_tables_race_and_the_odd_one_watches() -> None:
     for name, seconds in zip(names, (1.0, 2.0, 1.5, 1.6), strict=False):
         here.hear(name, Raced(now, seconds, 800, True))
     contest = here.room.races[0]
-    assert (
-        contest.winner is contest.tables[1]
-        and "binomial wins: 1.60 s; ring 2.00 s" in here.room.story[-1]
-    )
+    assert contest.winner is contest.tables[1] and "binomial wins: 1.60 s; ring 2.00 s" in here.room.story[-1]
     assert contest.tables[0].sent == 1600 and here.room.phase == "lobby"
 
 

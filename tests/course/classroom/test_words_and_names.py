@@ -12,9 +12,7 @@ from mtd.course.classroom import names, words
 
 
 def test_a_word_is_four_of_256_and_however_typed_the_same_key() -> None:
-    assert len(set(words.WORDS)) == 256 and all(
-        word.isalpha() and word.islower() for word in words.WORDS
-    )
+    assert len(set(words.WORDS)) == 256 and all(word.isalpha() and word.islower() for word in words.WORDS)
     drawn = words.draw()
     assert drawn.count("-") == 3 and not words.unknown(drawn) and words.normal(drawn) == drawn
     assert words.normal("  Maple RIVER,otter_cloud ") == "maple-river-otter-cloud"

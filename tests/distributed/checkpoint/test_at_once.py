@@ -16,9 +16,7 @@ from transports import keeper
 
 
 @pytest.mark.parametrize("step", ["write_part", "write_index"])
-def test_a_whole_save_within_another(
-    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_whole_save_within_another(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if another job saved three times while this one writes."""
     save(tmp_path, 1)
     right = getattr(writing, step)

@@ -219,9 +219,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="say where"):
         dcp.save({"x": mt.ones(1)})
     dcp.save({"x": mt.ones(3), "n": 1}, checkpoint_id=tmp_path)
-    with pytest.raises(
-        CheckpointException, match=r"Missing key in checkpoint state_dict: y\. .*x, n"
-    ):
+    with pytest.raises(CheckpointException, match=r"Missing key in checkpoint state_dict: y\. .*x, n"):
         dcp.load({"y": mt.ones(3)}, checkpoint_id=tmp_path)
     with pytest.raises(CheckpointException, match=r"x is \[4\] here and \[3\]"):
         dcp.load({"x": mt.ones(4)}, checkpoint_id=tmp_path)
@@ -233,9 +231,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     (tmp_path / name).unlink()
     with pytest.raises(CheckpointException, match=r"is missing, which the index"):
         dcp.load({"x": mt.ones(3)}, checkpoint_id=tmp_path)
-    index["tensors"]["x"]["chunks"][0]["file"] = (
-        "\ud800"  # JSON may say it, and no file can have it
-    )
+    index["tensors"]["x"]["chunks"][0]["file"] = "\ud800"  # JSON may say it, and no file can have it
     (tmp_path / "index.json").write_text(json.dumps(index))
     with pytest.raises(CheckpointException, match=r"no file can have this name"):
         dcp.load({"x": mt.ones(3)}, checkpoint_id=tmp_path)

@@ -53,9 +53,7 @@ def counts(shape: tuple[int, ...], boxes: list[Box]) -> Any:
 
 
 @settings(max_examples=400)
-@given(
-    SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), st.lists(boxes_in(shape), max_size=5)))
-)
+@given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), st.lists(boxes_in(shape), max_size=5))))
 def test_any_boxes_against_counting(case: tuple[tuple[int, ...], list[Box]]) -> None:
     shape, boxes = case
     times, found = counts(shape, boxes), exact_cover.flaw(shape, boxes)
@@ -73,14 +71,9 @@ def test_what_is_cut_covers(case: tuple[tuple[int, ...], list[Box]]) -> None:
 
 def test_it_says_which_part_and_how_often() -> None:
     boxes = [Box((0, 0), (2, 3)), Box((2, 0), (2, 3)), Box((4, 0), (2, 2))]
-    assert (
-        str(exact_cover.flaw((6, 3), boxes))
-        == "elements [4:6, 2:3] are in none of them, not in one"
-    )
+    assert str(exact_cover.flaw((6, 3), boxes)) == "elements [4:6, 2:3] are in none of them, not in one"
     boxes += [Box((3, 1), (3, 2))]
-    assert (
-        str(exact_cover.flaw((6, 3), boxes)) == "elements [3:4, 1:2] are in 2 of them, not in one"
-    )
+    assert str(exact_cover.flaw((6, 3), boxes)) == "elements [3:4, 1:2] are in 2 of them, not in one"
     assert str(exact_cover.flaw((), [])) == "the only element is in none of them, not in one"
     with pytest.raises(ValueError, match="cut in 9 dimensions"):
         exact_cover.flaw((2,) * 9, [Box((0,) * 9, (1,) * 9)])
@@ -212,9 +205,7 @@ def test_a_file_that_has_something_else_is_an_error(tmp_path: Path) -> None:
     dcp.save({"x": mtd.ones(3)}, checkpoint_id=tmp_path)
     text = (tmp_path / "index.json").read_text()
     (tmp_path / "index.json").write_text(text.replace("float32", "float64"))
-    with pytest.raises(
-        CheckpointException, match=r"x in .* is float32\[3\], the index says float64"
-    ):
+    with pytest.raises(CheckpointException, match=r"x in .* is float32\[3\], the index says float64"):
         dcp.load({"x": mtd.zeros(3)}, checkpoint_id=tmp_path)
     (tmp_path / "index.json").write_text(text.replace('"x": [', '"x": [], "x": ['))
     with pytest.raises(CheckpointException, match="'x' occurs twice"):

@@ -88,9 +88,7 @@ def test_files_of_others_survive(place: Path) -> None:
     assert len(after) == len(before) + 3  # the index, this generation, and the one before
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", '{"format": "of others"}', "[" * 10**5, "\0" * 100], ids=range(5)
-)
+@pytest.mark.parametrize("text", ["", "{}", '{"format": "of others"}', "[" * 10**5, "\0" * 100], ids=range(5))
 def test_an_index_of_others_is_not_replaced(text: str, place: Path) -> None:
     (place / INDEX).write_text(text)
     before = snapshot(place.parent)
@@ -161,9 +159,7 @@ def test_no_file_can_have_the_name(place: Path) -> None:
             save(path, 1)
 
 
-def test_a_file_that_shrinks_between_the_looks(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_shrinks_between_the_looks(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mapping of it would end the process."""
     save(place, 1)
     check = Checkpoint.check_bytes
@@ -179,9 +175,7 @@ def test_a_file_that_shrinks_between_the_looks(
     save(place, 2)
 
 
-def test_a_file_that_vanishes_while_it_is_read(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_vanishes_while_it_is_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(place, 1)
     check = Checkpoint.check_bytes
 
@@ -222,9 +216,7 @@ def test_one_bit_of_each_byte(place: Path) -> None:
                 expected = 7
             except CheckpointException:
                 expected = 0
-            assert state["turn"] == state["deep"]["y"].item() == expected, (
-                f"byte {at} of {path.name}"
-            )
+            assert state["turn"] == state["deep"]["y"].item() == expected, f"byte {at} of {path.name}"
             assert state["x"].tolist() == [[float(expected)] * 3] * 5, f"byte {at} of {path.name}"
         path.write_bytes(data)
 
@@ -246,9 +238,7 @@ def test_a_part_of_another_save_is_found(place: Path) -> None:
     new = next(part for part in parts(place) if part.name.startswith(generation))
     old = next(part for part in parts(place) if part != new)
     new.write_bytes(old.read_bytes())
-    with pytest.raises(
-        CheckpointException, match=r"x is damaged: its bytes in|y is damaged: its bytes in"
-    ):
+    with pytest.raises(CheckpointException, match=r"x is damaged: its bytes in|y is damaged: its bytes in"):
         load(place)
 
 
@@ -289,9 +279,7 @@ def make_old(place: Path) -> None:
     for part in parts(place):
         data = part.read_bytes()
         length = int.from_bytes(data[:8], "little")
-        text = json.dumps(
-            json.loads(data[8 : 8 + length]) | {"__metadata__": {"format": "pt"}}
-        ).encode()
+        text = json.dumps(json.loads(data[8 : 8 + length]) | {"__metadata__": {"format": "pt"}}).encode()
         part.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
 
 
@@ -340,9 +328,7 @@ def test_without_locks_nothing_grows_and_nothing_unproved_goes(
 
 
 @pytest.mark.parametrize("step", ["write_part", "write_index"])
-def test_a_save_that_fails_leaves_nothing(
-    step: str, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_save_that_fails_leaves_nothing(step: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(place, 1)
     before = snapshot(place.parent)
     target = container if step == "write_part" else keeper

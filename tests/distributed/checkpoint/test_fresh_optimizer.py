@@ -66,9 +66,7 @@ READERS = {
 
 @pytest.mark.parametrize("how", READERS)
 @pytest.mark.parametrize(("kind", "options"), KINDS)
-def test_an_optimizer_that_is_given_gets_its_state(
-    kind: Any, options: Any, how: str, tmp_path: Path
-) -> None:
+def test_an_optimizer_that_is_given_gets_its_state(kind: Any, options: Any, how: str, tmp_path: Path) -> None:
     model, other = net(), net()
     optimizer = trained(kind, options, model)
     checkpoint.save({"model": model, "optim": optimizer}, checkpoint_id=tmp_path)
@@ -87,9 +85,7 @@ def test_an_empty_state_asks_for_nothing_and_that_is_told(how: str, tmp_path: Pa
     checkpoint.save({"optim": optimizer.state_dict()}, checkpoint_id=tmp_path)
     fresh = mt.optim.Adam(net().parameters(), lr=0.5)
     asked = {"optim": fresh.state_dict()}
-    with pytest.warns(
-        UserWarning, match=r"optim\.state is empty here.*12 entries.*optim\.state\.0"
-    ):
+    with pytest.warns(UserWarning, match=r"optim\.state is empty here.*12 entries.*optim\.state\.0"):
         checkpoint.load(asked, **READERS[how](tmp_path))
     assert asked["optim"]["state"] == {} and asked["optim"]["param_groups"][0]["lr"] == 0.1
     _init_optim_state(fresh)
@@ -125,9 +121,7 @@ def test_under_tensor_parallelism(world: int, named: bool, tmp_path: Path) -> No
             ours, its = get_state_dict(other, fresh)
             state = {"model": ours, "optim": its}
             checkpoint.load(state, checkpoint_id=tmp_path)
-            set_state_dict(
-                other, fresh, model_state_dict=state["model"], optim_state_dict=state["optim"]
-            )
+            set_state_dict(other, fresh, model_state_dict=state["model"], optim_state_dict=state["optim"])
         else:
             checkpoint.save({"model": model, "optim": optimizer}, checkpoint_id=tmp_path)
             checkpoint.load({"model": other, "optim": fresh}, checkpoint_id=tmp_path)

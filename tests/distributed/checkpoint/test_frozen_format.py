@@ -42,9 +42,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
-def test_the_bytes_are_those_of_before(
-    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bytes_are_those_of_before(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in (1, 2):  # the second index tells of the first
         monkeypatch.setattr("uuid.uuid4", lambda number=number: UUID(int=number << 100))
         launch(lambda: dcp.save(state(1.0), checkpoint_id=tmp_path) and None, size)

@@ -52,6 +52,4 @@ def test_what_all_have_is_written_once_and_evenly(ranks: int, sizes: list[int]) 
 def test_contradictions_are_told() -> None:
     a, b = About((3,), "float32", Box((0,), (3,)), 12), About((4,), "float32", Box((0,), (4,)), 16)
     assert contradictions([{"w": a}, {"w": a}]) == []
-    assert contradictions([{"w": a}, {"w": b}]) == [
-        "w is float32[4] on rank 1 and float32[3] on rank 0"
-    ]
+    assert contradictions([{"w": a}, {"w": b}]) == ["w is float32[4] on rank 1 and float32[3] on rank 0"]

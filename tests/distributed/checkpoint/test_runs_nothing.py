@@ -48,9 +48,7 @@ def test_a_pickle_or_a_name_in_the_index(value: Any, tmp_path: Path) -> None:
     index["values"]["n"] = {"packed": base64.b64encode(octets).decode()}
     (tmp_path / "index.json").write_text(json.dumps(index))
     ran.clear()
-    with pytest.raises(
-        CheckpointException, match=r"value n cannot be loaded.*only values are read"
-    ):
+    with pytest.raises(CheckpointException, match=r"value n cannot be loaded.*only values are read"):
         plainly(tmp_path)
     assert not ran
 

@@ -83,9 +83,7 @@ def gone_on(kind: str, folder: Path) -> dict[str, Any]:
     state, others = get_state_dict(model, optimizer)
     found = {"model": state, "optim": others}
     dcp.load(found, checkpoint_id=folder)
-    keys = set_state_dict(
-        model, optimizer, model_state_dict=found["model"], optim_state_dict=found["optim"]
-    )  # fmt: skip
+    keys = set_state_dict(model, optimizer, model_state_dict=found["model"], optim_state_dict=found["optim"])
     assert keys == ([], [])
     train(model, optimizer, range(3, 5))
     return whole(model)

@@ -109,9 +109,7 @@ def built(random: Random, depth: int = 0) -> bytes:
         case kinds.TIMEDELTA:
             return head + struct.pack("<3q", *(random.choice(NUMBERS) for _ in range(3)))
         case kinds.ARRAY | kinds.SCALAR:
-            return head + array(
-                random, 0 if kind == kinds.SCALAR and random.random() < 0.8 else None
-            )
+            return head + array(random, 0 if kind == kinds.SCALAR and random.random() < 0.8 else None)
         case kinds.TENSOR:
             flags = random.randrange(9)
             device = kinds.COUNT.pack(3) + b"cpu" if random.random() < 0.7 else text(random)
@@ -122,13 +120,9 @@ def built(random: Random, depth: int = 0) -> bytes:
             name = either(random, random.choice([b"\0", named(random)]), depth)
             arguments = bytes([kinds.TUPLE]) + kinds.COUNT.pack(some) + many(random, depth, some)
             words = text(random) + random.choice([bytes(4), text(random)])
-            return (
-                head + name + either(random, arguments, depth) + attributes(random, depth) + words
-            )
+            return head + name + either(random, arguments, depth) + attributes(random, depth) + words
         case kinds.PICKLED:
-            return (
-                head + kinds.COUNT.pack(0) + kinds.INT.pack(some) + octets(random, some) + bytes(4)
-            )
+            return head + kinds.COUNT.pack(0) + kinds.INT.pack(some) + octets(random, some) + bytes(4)
         case kinds.SAME | kinds.OUTSIDE:
             return head + kinds.COUNT.pack(random.randrange(5))
         case kinds.OTHER:

@@ -146,9 +146,7 @@ def test_large_arrays_are_neither_copied_by_the_writer_nor_by_the_reader() -> No
 def test_what_is_shared_within_a_message_stays_shared() -> None:
     x, array, inner = mtd.ones(3), np.ones(2), [1]
     point = Point(x, inner)
-    found = there_and_back(
-        {"x": x, "y": [x, array, array], "inner": inner, "point": point, "p": point}
-    )
+    found = there_and_back({"x": x, "y": [x, array, array], "inner": inner, "point": point, "p": point})
     assert found["x"] is found["y"][0] is found["point"].x
     assert found["y"][1] is found["y"][2]
     assert found["inner"] is found["point"].y or found["inner"] == found["point"].y
@@ -191,10 +189,7 @@ def cannot(value: Any) -> str:
 
 def test_the_error_says_where_and_what() -> None:
     lock = threading.Lock()
-    assert (
-        cannot([{"x": lambda: 0}])
-        == "[0]['x']: a lambda cannot be sent; use a module-level function"
-    )
+    assert cannot([{"x": lambda: 0}]) == "[0]['x']: a lambda cannot be sent; use a module-level function"
     assert cannot((1, [2, (i for i in ())])).startswith("[1][1]: a generator cannot be sent")
     assert re.fullmatch(
         r"\['a'\]: a .*Point cannot be sent: .*_thread.lock.*", cannot({"a": Point(1, {"b": lock})})

@@ -164,9 +164,7 @@ def of_fully_shard() -> dict[str, str]:
         model = made()
         for layer in (model.first, model.middle, model.last, model):
             fully_shard(layer, **options)
-        found[name] = digest(
-            trained(model, lambda m: nn.utils.clip_grad_norm_(m.parameters(), 0.5))
-        )
+        found[name] = digest(trained(model, lambda m: nn.utils.clip_grad_norm_(m.parameters(), 0.5)))
         state = model.state_dict()
         found[f"{name}, state"] = digest([*state, *(p.full_tensor() for p in state.values())])
     model.set_requires_gradient_sync(False)
@@ -274,9 +272,7 @@ def of_pipelines() -> dict[str, str]:
         for number in numbers:
             torch.manual_seed(number)
             layers.append(nn.Sequential(nn.Linear(4, 4), nn.Tanh()))
-        stages = [
-            PipelineStage(one, n, count, "cpu") for one, n in zip(layers, numbers, strict=True)
-        ]
+        stages = [PipelineStage(one, n, count, "cpu") for one, n in zip(layers, numbers, strict=True)]
         schedule: Any = get_schedule_class(name)(
             stages[0] if each == 1 else stages, 2 * size, nn.functional.mse_loss
         )

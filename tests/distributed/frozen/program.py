@@ -62,9 +62,7 @@ def made(name: str, rank: int, size: int, count: int, dtype: Any, algorithm: Any
         yield lambda: simple(dist.broadcast, last)
     elif name == "reduce":
         yield lambda: simple(dist.reduce, 0)
-        yield lambda: simple(
-            dist.reduce, last, dist.ReduceOp.AVG if _divides(dtype) else dist.ReduceOp.MAX
-        )
+        yield lambda: simple(dist.reduce, last, dist.ReduceOp.AVG if _divides(dtype) else dist.ReduceOp.MAX)
     elif name == "gather":
         yield lambda: on(got := several(), dist.gather, own(), got if rank == last else None, last)
     elif name == "scatter":

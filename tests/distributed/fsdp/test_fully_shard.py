@@ -93,9 +93,7 @@ def test_clipping_with_torchs_own_function(kind: float) -> None:
         train(
             model,
             mine,
-            after=lambda m: found.append(
-                nn.utils.clip_grad_norm_(m.parameters(), 0.01, kind).item()
-            ),
+            after=lambda m: found.append(nn.utils.clip_grad_norm_(m.parameters(), 0.01, kind).item()),
         )
         return whole(model), found
 
@@ -142,9 +140,7 @@ def test_checkpoints_for_any_number_of_ranks(saved_by: int, loaded_by: int, tmp_
     def first() -> None:
         model = sharded(make())
         optimizer = train(model, mine)
-        dcp.save(
-            {"model": model.state_dict(), "optim": optimizer.state_dict()}, checkpoint_id=tmp_path
-        )
+        dcp.save({"model": model.state_dict(), "optim": optimizer.state_dict()}, checkpoint_id=tmp_path)
 
     def second() -> dict[str, Any]:
         model = sharded(make(9))
@@ -224,9 +220,7 @@ def test_precision_and_offloading() -> None:
     def rank() -> None:
         with mt.cuda.simulated(1, "1MB"):
             policy = MixedPrecisionPolicy(mt.bfloat16, mt.float32, mt.float32)
-            net = fully_shard(
-                Net().to("cuda:0"), mp_policy=policy, offload_policy=CPUOffloadPolicy()
-            )
+            net = fully_shard(Net().to("cuda:0"), mp_policy=policy, offload_policy=CPUOffloadPolicy())
             out = net(mt.ones(2, 4))
             assert out.dtype is mt.float32
             out.sum().backward()

@@ -58,9 +58,7 @@ def peaks(strategy: ShardingStrategy, wrapped: bool, optimize: bool) -> tuple[in
 @pytest.mark.parametrize("size", [2, 4])
 def test_no_more_than_the_shards_and_two_units(size: int) -> None:
     shards = LAYERS * UNIT // size
-    for rest, whole, gradients in launch(
-        peaks, size, args=(ShardingStrategy.FULL_SHARD, True, False)
-    ):
+    for rest, whole, gradients in launch(peaks, size, args=(ShardingStrategy.FULL_SHARD, True, False)):
         assert rest == shards
         assert whole == shards + 2 * UNIT
         # one unit collects, the one before is being reduced, one parameter's gradient has just been

@@ -35,9 +35,7 @@ def gathered(model: nn.Module) -> np.ndarray[Any, Any]:
 
 def exact_weights(form: str) -> np.ndarray[Any, Any]:
     rank, size = dist.get_rank(), dist.get_world_size()
-    model = FORMS[form](
-        exact.Model(seed=1 if rank == 0 else 7) if form == "plain" else exact.Model()
-    )
+    model = FORMS[form](exact.Model(seed=1 if rank == 0 else 7) if form == "plain" else exact.Model())
     optimizer = SGD(model.parameters(), lr=exact.RATE)
     for number, count in enumerate((37, 16)):
         share = exact.data(count, seed=number).shares(size)[rank]

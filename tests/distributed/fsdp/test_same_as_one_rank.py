@@ -146,9 +146,7 @@ def test_clipping_sees_the_whole_gradient(kind: float) -> None:
 
     expected_norms: list[float] = []
     expected = alone(
-        after=lambda m: expected_norms.append(
-            nn.utils.clip_grad_norm_(m.parameters(), 0.01, kind).item()
-        )
+        after=lambda m: expected_norms.append(nn.utils.clip_grad_norm_(m.parameters(), 0.01, kind).item())
     )
     for found, norms in launch(rank, 3):
         np.testing.assert_allclose(norms, expected_norms, rtol=1e-12)

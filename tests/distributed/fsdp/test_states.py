@@ -146,9 +146,7 @@ def test_sharded_states_are_saved_and_loaded_by_any_number_of_ranks(tmp_path: Pa
             state = {"model": model.state_dict(), "optim": FSDP.optim_state_dict(model, optimizer)}
             dcp.load(state, checkpoint_id=tmp_path)
             model.load_state_dict(state["model"])
-            optimizer.load_state_dict(
-                FSDP.optim_state_dict_to_load(model, optimizer, state["optim"])
-            )
+            optimizer.load_state_dict(FSDP.optim_state_dict_to_load(model, optimizer, state["optim"]))
         for step in range(3, 6):
             optimizer.zero_grad()
             loss_of(model, *mine(step)).backward()
@@ -167,9 +165,7 @@ def test_rank_0_alone_may_keep_the_optimizers_state() -> None:
         model = wrapped()
         optimizer = train(model, mine)
         config = FullOptimStateDictConfig(rank0_only=True)
-        with FSDP.state_dict_type(
-            model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(), config
-        ):
+        with FSDP.state_dict_type(model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(), config):
             return len(FSDP.optim_state_dict(model, optimizer))
 
     assert launch(rank, 3) == [2, 0, 0]

@@ -53,9 +53,7 @@ def model() -> Any:
 def cut(net: Any, mesh: Any) -> Any:
     for block in (net[0], net[1]):
         if mesh is not None:
-            parallelize_module(
-                block, mesh["tp"], {"up": ColwiseParallel(), "down": RowwiseParallel()}
-            )
+            parallelize_module(block, mesh["tp"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
     for block in (net[0], net[1], net):
         fully_shard(block, mesh=None if mesh is None else mesh["dp"])
     return net
@@ -102,9 +100,7 @@ def resumed(shape: tuple[int, int] | None, names: tuple[str, str], at: Path, fir
 
 @pytest.mark.parametrize("names", [("dp", "tp"), ("tp", "dp")])
 @pytest.mark.parametrize("shape", [(1, 2), (2, 1), (2, 2), (3, 2), (2, 3)])
-def test_it_goes_on_as_one_rank_would(
-    shape: tuple[int, int], names: tuple[str, str], tmp_path: Path
-) -> None:
+def test_it_goes_on_as_one_rank_would(shape: tuple[int, int], names: tuple[str, str], tmp_path: Path) -> None:
     expected, norms = alone(5)
     ranks = shape[0] * shape[1]
     for found, steps in launch(resumed, ranks, args=(shape, names, tmp_path, True)):

@@ -58,9 +58,7 @@ def test_policies(policy: Any, expected: list[str]) -> None:
 def test_a_module_that_hangs_in_the_tree_twice_is_one_unit() -> None:
     def rank() -> int:
         shared = nn.Linear(3, 3)
-        whole = FSDP(
-            nn.Sequential(shared, nn.ReLU(), shared), auto_wrap_policy=ModuleWrapPolicy({nn.Linear})
-        )
+        whole = FSDP(nn.Sequential(shared, nn.ReLU(), shared), auto_wrap_policy=ModuleWrapPolicy({nn.Linear}))
         return len(FSDP.fsdp_modules(whole))
 
     assert launch(rank, 2) == [2, 2]

@@ -35,9 +35,7 @@ def pipes(name: str, ranks: int, factor: int, local: int) -> Pipe:
 
 
 @given(ANY, st.integers(1, 9), st.integers(1, 9), st.integers(1, 4))
-def test_every_order_is_right_and_comes_to_an_end(
-    name: str, ranks: int, factor: int, local: int
-) -> None:
+def test_every_order_is_right_and_comes_to_an_end(name: str, ranks: int, factor: int, local: int) -> None:
     pipe = pipes(name, ranks, factor, local)
     orders = everyones(ORDERS[name], pipe)
     assert list(faults(orders, pipe)) == []

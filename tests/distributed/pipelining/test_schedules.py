@@ -95,8 +95,7 @@ def staged(
         name: value
         for stage in own
         for name, value in {
-            f"{stage.stage_index}.{n}": p.grad.numpy().copy()
-            for n, p in stage.submod.named_parameters()
+            f"{stage.stage_index}.{n}": p.grad.numpy().copy() for n, p in stage.submod.named_parameters()
         }.items()
     }, outputs
 
@@ -157,12 +156,8 @@ def test_virtual_time_is_the_plan(make: Any, ranks: int, microbatches: int) -> N
         me, stages = dist.get_rank(), ranks * local
         numbers = Pipe(ranks, microbatches, local).stages_of(me)
         own = [PipelineStage(Layer(), s, stages, "cpu") for s in numbers]
-        schedule = make(
-            own[0] if make in SINGLE else own, microbatches, loss_fn=lambda o, t: o.sum()
-        )
-        schedule.step(
-            *((mt.ones(microbatches, 1),) if me == 0 else ()), target=mt.ones(microbatches)
-        )
+        schedule = make(own[0] if make in SINGLE else own, microbatches, loss_fn=lambda o, t: o.sum())
+        schedule.step(*((mt.ones(microbatches, 1),) if me == 0 else ()), target=mt.ones(microbatches))
         return schedule.spans[-1].end, schedule.planned.total
 
     report = sim.run(rank, ranks, net=sim.uniform("0s", "1TB/s"))
@@ -191,9 +186,7 @@ def test_several_tensors_integers_and_frozen_ones_between_stages() -> None:
     def rank() -> Any:
         me = dist.get_rank()
         stage = PipelineStage([First, Second][me](), me, 2, "cpu")
-        schedule = Schedule1F1B(
-            stage, 2, loss_fn=lambda out, target: (out * target).sum(), scale_grads=False
-        )
+        schedule = Schedule1F1B(stage, 2, loss_fn=lambda out, target: (out * target).sum(), scale_grads=False)
         x = mt.tensor([[1.0, -2.0, 3.0]] * 4)
         schedule.step(
             *((x,) if me == 0 else ()),
@@ -214,9 +207,7 @@ def test_gradients_are_means_unless_asked_otherwise() -> None:
         schedule.step(*((x,) if me == 0 else ()), target=y)
         return next(iter(stage.submod.parameters())).grad.numpy()
 
-    for mean, total in zip(
-        launch(rank, 2, args=(True,)), launch(rank, 2, args=(False,)), strict=True
-    ):
+    for mean, total in zip(launch(rank, 2, args=(True,)), launch(rank, 2, args=(False,)), strict=True):
         np.testing.assert_allclose(mean * 4, total, rtol=1e-12)
 
 

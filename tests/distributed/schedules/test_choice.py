@@ -99,9 +99,7 @@ def other_way_round(rank: Rank, size: int) -> Steps:
             (rank + step + 2) % size, reduce=True,
         )  # fmt: skip
     for step in range(size - 1):
-        yield Exchange(
-            (rank - 1) % size, (rank + step) % size, (rank + 1) % size, (rank + step + 1) % size
-        )
+        yield Exchange((rank - 1) % size, (rank + step) % size, (rank + 1) % size, (rank + step + 1) % size)
 
 
 @pytest.fixture

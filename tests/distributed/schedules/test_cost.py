@@ -109,9 +109,7 @@ TABLE: dict[tuple[str, str], Row] = {
         lambda p: p.p * p.ceil,
         popcounts,
     ),
-    ("broadcast", "binomial"): Row(
-        lambda p: p.ceil, lambda p: p.ceil, free, lambda p: p.p - 1, tree_sent
-    ),
+    ("broadcast", "binomial"): Row(lambda p: p.ceil, lambda p: p.ceil, free, lambda p: p.p - 1, tree_sent),
     ("reduce", "binomial"): Row(
         lambda p: p.ceil,
         lambda p: p.ceil,
@@ -251,8 +249,7 @@ def test_a_ring_of_uneven_chunks_sends_all_but_two(size: int) -> None:
     for n in (0, 1, size - 1, size + 1, 10 * size + 3):
         c = even(n, size)
         expected = [
-            2 * n - int(c[rank]) - int(c[(rank + 1) % size]) if size > 1 else 0
-            for rank in range(size)
+            2 * n - int(c[rank]) - int(c[(rank + 1) % size]) if size > 1 else 0 for rank in range(size)
         ]
         bill = cost(ring.all_reduce, size, n, LINKS)
         assert bill.sent.tolist() == expected
@@ -277,9 +274,7 @@ def test_all_ranks_at_once_cost_what_they_cost_message_by_message(schedule) -> N
             n = int(generator.integers(0, 5 * size * size))
             links = Links(*generator.integers(0, 1000, 4).tolist())
             if size % 2:
-                links = TwoLevelLinks(
-                    links.alpha, links.beta, per_node=3, outer=Links(999, 5, 1, 77)
-                )
+                links = TwoLevelLinks(links.alpha, links.beta, per_node=3, outer=Links(999, 5, 1, 77))
             fast = cost(schedule, size, n, links, root=root)
             plain = cost(schedule, size, n, links, root=root, rank=np.arange(size))
             replay = Replay(schedule, size, n, links=links, root=root).run()

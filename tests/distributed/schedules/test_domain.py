@@ -69,9 +69,7 @@ def short_ring(rank: Rank, size: int) -> Steps:
         yield Exchange((rank + 1) % size, (rank - step) % size, (rank - 1) % size,
             (rank - step - 1) % size, reduce=True)  # fmt: skip
     for step in range(rounds):
-        yield Exchange(
-            (rank + 1) % size, (rank + 1 - step) % size, (rank - 1) % size, (rank - step) % size
-        )
+        yield Exchange((rank + 1) % size, (rank + 1 - step) % size, (rank - 1) % size, (rank - step) % size)
 
 
 def per_rank(size: int) -> int:
@@ -114,12 +112,8 @@ def test_auto_takes_what_is_proved_on_its_first_use(size: int) -> None:
         assert not domain.may_run(mine, size)
         assert domain.may_run(mine, 32), "proved now"
         free = nets.read("sim://?latency=0us").topology
-        assert "mine" in {
-            one.schedule.name for one in estimates.compare("all_reduce", 32, 64, free)
-        }
-        assert "mine" not in {
-            one.schedule.name for one in estimates.compare("all_reduce", size, 64, free)
-        }
+        assert "mine" in {one.schedule.name for one in estimates.compare("all_reduce", 32, 64, free)}
+        assert "mine" not in {one.schedule.name for one in estimates.compare("all_reduce", size, 64, free)}
 
 
 @pytest.mark.parametrize("size", [3, 5])
@@ -128,10 +122,7 @@ def test_a_name_is_refused_on_every_rank_alike(size: int) -> None:
         for said in (launch(refused, size, "queue://", args=("mine",), timeout=300),
                      sim.run(refused, size, args=("mine",)).results):  # fmt: skip
             assert len(set(said)) == 1
-            assert (
-                f"proved for 1, 2, 4, 8 and 16 ranks, and is not right for {size}: element"
-                in said[0]
-            )
+            assert f"proved for 1, 2, 4, 8 and 16 ranks, and is not right for {size}: element" in said[0]
             assert said[0].endswith("or leave the choice to auto")
         with choice.preferring("mine"):
             assert launch(refused, size, "queue://", timeout=300) == said
@@ -205,13 +196,9 @@ def test_a_built_in_schedule_has_options_that_it_is_right_for(options: str) -> N
 
 
 def test_a_schedule_that_was_never_registered_is_proved_as_well() -> None:
-    assert choice.choose(
-        "all_reduce", 4, 64, algorithm=Schedule("all_reduce", "d", doubling, lambda s: 1)
-    )
+    assert choice.choose("all_reduce", 4, 64, algorithm=Schedule("all_reduce", "d", doubling, lambda s: 1))
     with pytest.raises(ScheduleError, match="d all_reduce is not right for 3: element 0 on rank 0"):
-        choice.choose(
-            "all_reduce", 3, 64, algorithm=Schedule("all_reduce", "d", doubling, lambda s: 1)
-        )
+        choice.choose("all_reduce", 3, 64, algorithm=Schedule("all_reduce", "d", doubling, lambda s: 1))
 
 
 # ------------------------------------------------------------------------ what a proof has to see
@@ -224,9 +211,7 @@ def test_every_root_is_proved() -> None:
                 yield Send(other, 0, only=rank == root)
                 yield Receive(root, 0, only=rank == other)
 
-    with pytest.raises(
-        ScheduleError, match="mine broadcast with 3 ranks: element 0 on rank 0 lacks"
-    ):
+    with pytest.raises(ScheduleError, match="mine broadcast with 3 ranks: element 0 on rank 0 lacks"):
         dist.register_schedule("broadcast", "mine", lambda size: 1)(ends_only)
     with registered(ends_only, "broadcast", sizes=[2]) as mine:
         assert [domain.may_run(mine, 3, root) for root in range(3)] == [True, False, True]
@@ -251,9 +236,7 @@ def test_every_chunk_is_proved() -> None:
         dist.register_schedule("all_reduce", "mine", lambda size: 20 * size)(forgetful)
 
 
-@pytest.mark.parametrize(
-    "collective", ["all_gather", "gather", "scatter", "reduce_scatter", "all_to_all"]
-)
+@pytest.mark.parametrize("collective", ["all_gather", "gather", "scatter", "reduce_scatter", "all_to_all"])
 def test_blocks_are_chunks(collective: str) -> None:
     """With one chunk for all, nothing would be missing but the blocks of the other ranks."""
 
@@ -275,9 +258,7 @@ def test_chunks_of_other_lengths_are_not_combined() -> None:
         yield Combine(0, 3, only=size > 1)
         yield Exchange(1 - rank, 1, 1 - rank, 1, reduce=True, only=size > 1)
 
-    with pytest.raises(
-        ScheduleError, match="combines chunk 0 into chunk 3, and these may differ in length"
-    ):
+    with pytest.raises(ScheduleError, match="combines chunk 0 into chunk 3, and these may differ in length"):
         dist.register_schedule("all_reduce", "mine", lambda size: 2, sizes=[1, 2])(through_another)
 
 
@@ -290,9 +271,7 @@ def test_a_loop_that_never_ends_and_other_errors_are_faults() -> None:
 
     with registered(until_equal, sizes=[1, 2, 4]):
         assert summed_among(3) == 7.0
-        with pytest.raises(
-            ScheduleError, match="not right for 3: until_equal has yielded 50,000 steps"
-        ):
+        with pytest.raises(ScheduleError, match="not right for 3: until_equal has yielded 50,000 steps"):
             choice.choose("all_reduce", 3, 64, algorithm="mine")
 
     def from_a_table(rank: Rank, size: int) -> Steps:
@@ -300,9 +279,7 @@ def test_a_loop_that_never_ends_and_other_errors_are_faults() -> None:
 
     with registered(from_a_table, sizes=[1, 2]):
         assert summed_among(3) == 7.0
-        with pytest.raises(
-            ScheduleError, match="not right for 3: its steps end in IndexError: list index"
-        ):
+        with pytest.raises(ScheduleError, match="not right for 3: its steps end in IndexError: list index"):
             choice.choose("all_reduce", 3, 64, algorithm="mine")
 
 

@@ -208,9 +208,7 @@ def test_a_barrier_that_lets_someone_through() -> None:
 
     leaky = Schedule("barrier", "leaky", barrier, lambda size: 0)
     assert proof.examine(leaky, 2) == []
-    assert proof.examine(leaky, 4)[0] == (
-        "rank 0 leaves before it can know that ranks 1 and 2 arrived"
-    )
+    assert proof.examine(leaky, 4)[0] == ("rank 0 leaves before it can know that ranks 1 and 2 arrived")
 
 
 def test_chunks_must_be_named_alike_by_both_sides() -> None:

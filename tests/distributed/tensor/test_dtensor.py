@@ -34,10 +34,7 @@ def test_cuts_are_those_of_chunk(length: int, pieces: int) -> None:
 
 
 def test_ranges_of_nested_cuts() -> None:
-    found = [
-        local_ranges((7, 4), (2, 2), at, (Shard(0), Shard(0)))[0]
-        for at in product(range(2), repeat=2)
-    ]
+    found = [local_ranges((7, 4), (2, 2), at, (Shard(0), Shard(0)))[0] for at in product(range(2), repeat=2)]
     assert [tuple(r) for r in found] == [(0, 2), (2, 4), (4, 6), (6, 7)]
 
 

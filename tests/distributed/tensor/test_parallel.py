@@ -98,9 +98,7 @@ def test_a_pair_of_layers_sends_two_all_reduces(size: int, monkeypatch: pytest.M
     def rank() -> None:
         mesh = init_device_mesh("cpu", (size,))
         net = nn.Sequential(nn.Linear(h, 4 * h), nn.GELU(), nn.Linear(4 * h, h))
-        parallelize_module(
-            net, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()}, src_data_rank=None
-        )
+        parallelize_module(net, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()}, src_data_rank=None)
         x = mt.ones(b, s, h, requires_grad=True)
         net(x).sum().backward()
 

@@ -22,7 +22,7 @@ from minitorch_dist.distributed.tensor import (
     init_device_mesh,
 )
 
-WAYS: dict[str, Any] = {"rows": Shard(0), "last": Shard(-1), "all": Replicate(), "summands": Partial()}  # fmt: skip
+WAYS: dict[str, Any] = {"rows": Shard(0), "last": Shard(-1), "all": Replicate(), "summands": Partial()}
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "T": lambda x: x.T, "mT": lambda x: x.mT, "t": lambda x: x.t(), "transpose": lambda x: x.transpose(0, -1),
     "permute": lambda x: x.permute(1, 0),
@@ -88,7 +88,7 @@ def test_what_is_asked_speaks_of_the_whole() -> None:
         whole = numbers((5, 6))
         for way in WAYS:
             x = laid_out(whole, mesh, way)
-            assert (mtd.numel(x), x.nelement(), x.nbytes, x.stride(), len(x)) == (30, 30, 240, (6, 1), 5)  # fmt: skip
+            assert (mtd.numel(x), x.nelement(), x.nbytes, x.stride(), len(x)) == (30, 30, 240, (6, 1), 5)
             assert x.shape == whole.shape and int(x.numel()) == 30
             assert whole.flatten().view_as(x).shape == whole[:1].expand_as(x).shape == (5, 6)
 

@@ -26,7 +26,7 @@ from mtd.course.classroom.messages import (
     Raced,
     Ready,
     Saved,
-)  # fmt: skip
+)
 from mtd.course.classroom.room import Cannot, ClassPlan, Room
 from mtd.course.classroom.training import TrainingState
 from mtd.course.classroom.words import WordError
@@ -100,9 +100,7 @@ class Class:
 
 def make_desk(random: Random, size: int) -> list[bytes]:
     """What stands at the teacher's desk: who says it, and what."""
-    return [
-        b"%016x " % random.randrange(2) + make_word(random, 0) for _ in range(min(size, 30) + 1)
-    ]
+    return [b"%016x " % random.randrange(2) + make_word(random, 0) for _ in range(min(size, 30) + 1)]
 
 
 def bend_desk(random: Random, given: list[bytes], pool: Any) -> list[bytes]:

@@ -305,9 +305,7 @@ class Net:
 
     def read(self, tree: Any) -> None:
         random = Random(repr(tree))
-        self.path.write_bytes(
-            as_json(random, tree) if random.random() < 0.3 else json.dumps(tree).encode()
-        )
+        self.path.write_bytes(as_json(random, tree) if random.random() < 0.3 else json.dumps(tree).encode())
         network = nets.load(self.path)
         route = network.topology.route(0, 1)
         assert route is not None
@@ -414,9 +412,7 @@ def make_device(random: Random, size: int) -> str:
     lines = ["top = 0.65", "half = 16", 'memory = "80GB"', 'launch = "4us"', "contention = 1.2"]
     chosen = random.sample(lines, random.randrange(len(lines) + 1))
     peak = '[mine.peak]\nfloat32 = "20T"\nbfloat16 = 3e14'
-    return "\n".join(
-        ["[mine]", random.choice(('bandwidth = "2TB/s"', "bandwidth = 2e12")), *chosen, peak]
-    )
+    return "\n".join(["[mine]", random.choice(('bandwidth = "2TB/s"', "bandwidth = 2e12")), *chosen, peak])
 
 
 class Settings:

@@ -15,7 +15,7 @@ from minitorch_dist.distributed.codec import kinds, trust
 from minitorch_dist.distributed.exceptions import RpcError
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.members import WorkerInfo
-from minitorch_dist.distributed.rpc.message import (  # fmt: skip
+from minitorch_dist.distributed.rpc.message import (
     ANSWER,
     HEADER,
     ONE_WAY,
@@ -96,23 +96,17 @@ def value_fields(data: bytes) -> list[Any]:
     """The frame, and the places where the real reader takes counts, numbers and kinds."""
     found = fields_of("<QI")
     at = [HEAD + n for n in range(min(60, len(data) - HEAD))]
-    return found + [
-        f for n in at for f in (*fields_of("<B", n), *fields_of("<I", n), *fields_of("<q", n))
-    ]
+    return found + [f for n in at for f in (*fields_of("<B", n), *fields_of("<I", n), *fields_of("<q", n))]
 
 
 def fit_value(random: Random, data: bytes) -> bytes:
     """A frame whose lengths are right, and now and then another kind of value inside."""
     count = min(int.from_bytes(data[8:12], "little"), 2) if len(data) >= 28 else 0
-    sizes = (
-        [min(size, 64) for size in struct.unpack_from(f"<{count}Q", data, HEAD)] if count else []
-    )
+    sizes = [min(size, 64) for size in struct.unpack_from(f"<{count}Q", data, HEAD)] if count else []
     body = data[HEAD + 8 * count :]
     if random.random() < 0.25 and body:
         at = random.randrange(len(body))
-        new = random.choice(
-            (bytes([random.randrange(36)]), random.choice(FORBIDDEN_FORMS), nested(random))
-        )
+        new = random.choice((bytes([random.randrange(36)]), random.choice(FORBIDDEN_FORMS), nested(random)))
         body = body[:at] + bytes(new) + body[at + 1 :]
     length = max(len(body) - sum(sizes), 0)
     sizes = sizes if length + sum(sizes) == len(body) else []
@@ -121,9 +115,7 @@ def fit_value(random: Random, data: bytes) -> bytes:
 
 
 def nested(random: Random) -> bytes:
-    kind = random.choice(
-        (kinds.LIST, kinds.TUPLE, kinds.SET, kinds.SLICE, kinds.DICT, kinds.EXCEPTION)
-    )
+    kind = random.choice((kinds.LIST, kinds.TUPLE, kinds.SET, kinds.SLICE, kinds.DICT, kinds.EXCEPTION))
     return (bytes([kind]) + b"\1\0\0\0") * random.choice((3, 190, 210, 3000))
 
 
@@ -260,18 +252,14 @@ def bend_request(random: Random, given: Any, pool: Any) -> Any:
         case 2:
             name = random.choice(NAMES).encode()
             old = random.choice(NAMES).encode()
-            meta = meta.replace(
-                struct.pack("<I", len(old)) + old, struct.pack("<I", len(name)) + name
-            )
+            meta = meta.replace(struct.pack("<I", len(old)) + old, struct.pack("<I", len(name)) + name)
         case _:
             meta = BEND_META(random, meta, others)
     return [*given[:place], (kind, flags, meta), *given[place + 1 :]]
 
 
 BEND_META = bytes_bender(
-    lambda data: [
-        f for n in range(1, min(len(data), 80)) for f in (*fields_of("<B", n), *fields_of("<I", n))
-    ]
+    lambda data: [f for n in range(1, min(len(data), 80)) for f in (*fields_of("<B", n), *fields_of("<I", n))]
 )
 
 
@@ -310,10 +298,7 @@ def make_parts(random: Random, size: int) -> list[tuple[bytes, int]]:
     found = []
     for id in range(1 + min(size, 20)):
         count = random.choice((1, 1, 2, 3))
-        found += [
-            (HEADER.pack(REQUEST, 0, n, count, id, 0), random.choice((0, 1, 99)))
-            for n in range(count)
-        ]
+        found += [(HEADER.pack(REQUEST, 0, n, count, id, 0), random.choice((0, 1, 99))) for n in range(count)]
     return found
 
 

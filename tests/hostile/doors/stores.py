@@ -61,9 +61,7 @@ def fit_list(random: Random, data: bytes) -> bytes:
         fields.append(data[at + 4 : at + 4 + length])
         at += 4 + length
     if fields and random.random() < 0.3:
-        fields[random.randrange(len(fields))] = random.choice(
-            (b"-1", b"9" * 30, b"nan", b"1e999", b"\xff")
-        )
+        fields[random.randrange(len(fields))] = random.choice((b"-1", b"9" * 30, b"nan", b"1e999", b"\xff"))
     return protocol.pack(fields)[frames.LENGTH :]
 
 
@@ -123,9 +121,7 @@ def bend_commands(random: Random, given: list[StoreRequest], pool: Any) -> list[
         case 3:
             values = [f"{odd(random)}".encode(errors="replace") for _ in values or keys]
         case _:
-            asked = asked._replace(
-                operation=random.choice((*OPERATIONS, "", "lobby.add", "__class__"))
-            )
+            asked = asked._replace(operation=random.choice((*OPERATIONS, "", "lobby.add", "__class__")))
     return [*given[:place], asked._replace(keys=keys, values=values), *given[place + 1 :]]
 
 

@@ -80,7 +80,7 @@ def _messages(random: Random, size: int) -> list[tuple[bytes, bytes]]:
     return [
         (random.randbytes(random.choice((0, 3, 40))), random.randbytes(random.choice((0, 1, 90, 700))))
         for _ in range(min(size, 200) + 1)
-    ]  # fmt: skip
+    ]
 
 
 def make_frames(random: Random, size: int) -> bytes:
@@ -140,9 +140,7 @@ GREETING = handshake.MAGIC + bytes(range(32))
 
 
 def make_hello(random: Random, size: int) -> bytes:
-    marks = JobMarks(
-        *(random.randbytes(random.randrange(length)) for length in (17, 9, 9, 9)), size
-    )
+    marks = JobMarks(*(random.randbytes(random.randrange(length)) for length in (17, 9, 9, 9)), size)
     place = random.randrange(-2, 9), random.randrange(-2, 9)
     claim = Claim(*place, random.randbytes(random.randrange(17)), marks)
     return handshake.answer(KEY, GREETING, claim)[0]
@@ -228,9 +226,7 @@ def _text(words: str) -> bytes:
 
 def make_packet(random: Random, size: int) -> bytes:
     """The first byte, and the body of a packet."""
-    topic = "/".join(
-        random.choice(("a", "mtd", "é", "$SYS", "x" * 20)) for _ in range(1 + size % 7)
-    )
+    topic = "/".join(random.choice(("a", "mtd", "é", "$SYS", "x" * 20)) for _ in range(1 + size % 7))
     number = struct.pack(">H", random.randrange(1, 1 << 16))
     match random.randrange(6):
         case 0:
@@ -258,9 +254,7 @@ def make_packet(random: Random, size: int) -> bytes:
             )
         case 3:
             return (
-                b"\xa2"
-                + number
-                + b"".join(_text(topic) for _ in range(min(1 + size, packets.MAX_FILTERS)))
+                b"\xa2" + number + b"".join(_text(topic) for _ in range(min(1 + size, packets.MAX_FILTERS)))
             )
         case 4:
             return b"\x40" + number
@@ -320,9 +314,7 @@ def make_ring(random: Random, size: int) -> bytes:
     contents = b""
     for header, payload in _messages(random, min(size, 4)):
         front = struct.pack("=QQ", MARK | len(header), len(payload))
-        padded = header.ljust(len(header) + 15 & -16, b"\0") + payload.ljust(
-            len(payload) + 15 & -16, b"\0"
-        )
+        padded = header.ljust(len(header) + 15 & -16, b"\0") + payload.ljust(len(payload) + 15 & -16, b"\0")
         if len(contents) + len(front) + len(padded) > RING:
             break
         contents += front + padded

@@ -63,9 +63,7 @@ def suffer(blow: Blow) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def is_told(
-    blow: Blow, rank: int, kinds: list[str], text: str, number: int, failed: set[int]
-) -> bool:
+def is_told(blow: Blow, rank: int, kinds: list[str], text: str, number: int, failed: set[int]) -> bool:
     """Whether an error of `rank` is one that such a blow may lead to, and names the cause: a rank
     that has `failed`, or the store."""
     is_known = bool({"DistError", "CheckpointException", "SerializationError"} & set(kinds))

@@ -61,9 +61,7 @@ class Launches:
                             os.kill(pid, signal.SIGCONT)
                 code = agent.wait(SECONDS)
             except subprocess.TimeoutExpired:
-                raise Fell(
-                    f"hang: mtdrun goes on {SECONDS:g} s after {blow.name} of the {whom}"
-                ) from None
+                raise Fell(f"hang: mtdrun goes on {SECONDS:g} s after {blow.name} of the {whom}") from None
             finally:
                 with suppress(ProcessLookupError):
                     os.killpg(agent.pid, signal.SIGKILL) if agent.poll() is None else None

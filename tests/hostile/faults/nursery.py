@@ -55,10 +55,7 @@ def run(act: Act, size: int, blow: Blow | None, folder: Path, *given: Any) -> li
             _wait_for_all([reading for _, reading in children], until)
             time.sleep(blow.after)
             blows.strike(blow, children[blow.victim][0])
-        return [
-            _hear(reading, until, rank, folder, children)
-            for rank, (_, reading) in enumerate(children)
-        ]
+        return [_hear(reading, until, rank, folder, children) for rank, (_, reading) in enumerate(children)]
     finally:
         for pid, reading in children:
             with suppress(ProcessLookupError):
@@ -119,9 +116,7 @@ def _wait_for_all(readings: list[int], until: float) -> None:
             left.discard(reading)
 
 
-def _hear(
-    reading: int, until: float, rank: int, folder: Path, children: list[tuple[int, int]]
-) -> End:
+def _hear(reading: int, until: float, rank: int, folder: Path, children: list[tuple[int, int]]) -> End:
     heard = bytearray()
     while select.select([reading], [], [], max(0.0, until - time.monotonic()))[0]:
         piece = os.read(reading, 1 << 16)

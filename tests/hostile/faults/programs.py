@@ -251,9 +251,7 @@ class Counting(Worlds):
                 assert master is not None
                 total = master.total()
             if not acknowledged <= total <= acknowledged + size:
-                raise Fell(
-                    f"{acknowledged} additions were acknowledged, and the counter is {total}"
-                )
+                raise Fell(f"{acknowledged} additions were acknowledged, and the counter is {total}")
         finally:
             if store is not None:
                 store.close()
@@ -319,6 +317,4 @@ def parts() -> list[Part]:
     def opener(name: str, kind: type[Worlds]) -> Callable[[int, Path], Session]:
         return lambda seed, folder: kind(name, seed, folder)
 
-    return [
-        Part(name, "fault", opener(name, kind), weight) for name, (kind, weight) in kinds.items()
-    ]
+    return [Part(name, "fault", opener(name, kind), weight) for name, (kind, weight) in kinds.items()]

@@ -62,4 +62,4 @@ def visits() -> list[Visit]:
         Visit("checkpoint-save", save_checkpoint, save_twice, broken, ours),
         Visit("load", save_file, load_file, (SerializationError,), (MODEL,)),
         Visit("save", save_file, save_file, (OSError,), (MODEL,), not_links),
-    ]  # fmt: skip
+    ]

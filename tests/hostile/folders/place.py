@@ -139,9 +139,7 @@ class Folders:
         strange = [name for name in after if name not in before and "/" not in name]
         if strange:
             return Verdict("fell", f"wrote outside of its folder: {strange}")
-        left = [
-            name for name in keeper.names(place) if name not in others | spoilt and _is_left(name)
-        ]
+        left = [name for name in keeper.names(place) if name not in others | spoilt and _is_left(name)]
         if left:
             return Verdict("fell", f"left behind: {left}")
         _open_all(place)
@@ -153,9 +151,7 @@ class Folders:
             self.visit.visit(place)
         except BaseException as error:
             trace = "".join(traceback.format_exception(error))
-            return Verdict(
-                "fell", f"does not recover: {type(error).__name__}: {error}"[:300], trace
-            )
+            return Verdict("fell", f"does not recover: {type(error).__name__}: {error}"[:300], trace)
         return None
 
     def _may_be_replaced(self, there: Any) -> bool:

@@ -19,9 +19,7 @@ class Wrong(AssertionError):
     """An honest client was hindered, or a server grew."""
 
 
-def stranger(
-    random: Random, address: tuple[str, int], texts: Sequence[bytes]
-) -> socket.socket | None:
+def stranger(random: Random, address: tuple[str, int], texts: Sequence[bytes]) -> socket.socket | None:
     """Comes, says something or nothing, and leaves at once, in the middle, or not at all (then its
     socket is what is returned)."""
     try:

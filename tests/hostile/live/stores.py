@@ -35,9 +35,7 @@ def open_it(seed: int, folder: Path) -> Session:
 class Store:
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self.store = TCPStore(
-            "127.0.0.1", 0, is_master=True, timeout=PATIENCE, wait_for_workers=False
-        )
+        self.store = TCPStore("127.0.0.1", 0, is_master=True, timeout=PATIENCE, wait_for_workers=False)
         self.honest = [self.store.clone(), self.store.clone()]
         self.counts = [0, 0]
         self.guests: list[socket.socket] = []
@@ -46,9 +44,7 @@ class Store:
     def attempt(self, number: int) -> Tried:
         random = Random(f"live-store/{self.seed}/{number}")
         failed: list[BaseException] = []
-        threads = [
-            threading.Thread(target=self._work, args=(n, failed), daemon=True) for n in range(2)
-        ]
+        threads = [threading.Thread(target=self._work, args=(n, failed), daemon=True) for n in range(2)]
         for thread in threads:
             thread.start()
         for _ in range(CROWD):

@@ -42,9 +42,8 @@ def all_wires(chosen: Sequence[str] | None) -> Iterator[dict[str, str]]:
         wires["mosquitto"] = broker.address
     try:
         yield {
-            name: address for name, address in wires.items()
-            if not chosen or name.startswith(tuple(chosen))
-        }  # fmt: skip
+            name: address for name, address in wires.items() if not chosen or name.startswith(tuple(chosen))
+        }
     finally:
         if broker is not None:
             broker.stop()

@@ -41,9 +41,7 @@ def collectives(folder: Path) -> None:
         expect(set(x.tolist()), {size * turn + size * (size - 1) / 2}, "a sum")
         parts = [torch.zeros(5) for _ in range(size)]
         dist.all_gather(parts, torch.full((5,), float(rank * turn)))
-        expect(
-            [p.tolist() for p in parts], [[float(r * turn)] * 5 for r in range(size)], "a gather"
-        )
+        expect([p.tolist() for p in parts], [[float(r * turn)] * 5 for r in range(size)], "a gather")
         got = torch.zeros(7)
         work = dist.isend(torch.full((7,), float(10 * rank + turn)), (rank + 1) % size)
         dist.recv(got, (rank - 1) % size)
@@ -94,13 +92,9 @@ def resuming(folder: Path) -> None:
     acknowledged = int(book.read_text()) if book.exists() else 0
     if (place / "index.json").exists():
         dcp.load(state, checkpoint_id=place)
-    expect(
-        state["step"] >= acknowledged, True, f"that step {state['step']} is {acknowledged} or later"
-    )
+    expect(state["step"] >= acknowledged, True, f"that step {state['step']} is {acknowledged} or later")
     for name in ("w", "b"):
-        expect(
-            set(state[name].flatten().tolist()), {float(state["step"])}, f"{name} of the checkpoint"
-        )
+        expect(set(state[name].flatten().tolist()), {float(state["step"])}, f"{name} of the checkpoint")
     dist.barrier()
     for step in range(state["step"] + 1, 13):
         for name in ("w", "b"):
@@ -123,9 +117,7 @@ def calls(folder: Path) -> None:
     rpc.init_rpc(f"worker{rank}", rank=rank, world_size=size)
     for turn in range(30):
         to = f"worker{(rank + turn) % size}"
-        futures = [
-            rpc.rpc_async(to, add, args=(torch.full((4,), float(k)), turn)) for k in range(4)
-        ]
+        futures = [rpc.rpc_async(to, add, args=(torch.full((4,), float(k)), turn)) for k in range(4)]
         expect(
             [future.wait().tolist() for future in futures],
             [[float(k + turn)] * 4 for k in range(4)], "the answer of a call",
@@ -148,9 +140,7 @@ def main(words: list[str]) -> None:
     name, address, size, folder = words
     logging.basicConfig()
     if int(size):
-        said = torch.launch(
-            run, int(size), address, args=(name, folder), timeout=TIMEOUT.total_seconds()
-        )
+        said = torch.launch(run, int(size), address, args=(name, folder), timeout=TIMEOUT.total_seconds())
         expect(said, ["right"] * int(size), "what the ranks returned")
         print("right", flush=True)
         return

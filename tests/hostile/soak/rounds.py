@@ -50,9 +50,7 @@ class Outcome(NamedTuple):
 class Round:
     """Everything of it is drawn from its token, `seed:number`."""
 
-    def __init__(
-        self, token: str, folder: Path, wires: dict[str, str], programs: list[str]
-    ) -> None:
+    def __init__(self, token: str, folder: Path, wires: dict[str, str], programs: list[str]) -> None:
         self.random = Random(f"soak/{token}")
         self.token, self.folder = token, folder
         self.wire = self.random.choice(list(wires))
@@ -71,9 +69,7 @@ class Round:
         for _ in range(self.random.choice((1, 1, 2))):
             self._job(is_struck=True)
             if not self.blows or "SIGKILL" not in self.blows[-1]:
-                self._look(
-                    "tmp", "shm"
-                )  # only a killed job leaves anything for the next one to sweep away
+                self._look("tmp", "shm")  # only a killed job leaves anything for the next one to sweep away
         self._job(is_struck=False)
         self._look("tmp", "home", "shm", "job")
         if more := _sockets() - before:
@@ -133,11 +129,7 @@ class Round:
     def _strike(self, job: subprocess.Popen[bytes]) -> bool:
         """Whether somebody was lost by it."""
         is_early, until = self.random.random() < 0.2, time.monotonic() + SECONDS
-        while (
-            not (is_early or self._begun.exists())
-            and job.poll() is None
-            and time.monotonic() < until
-        ):
+        while not (is_early or self._begun.exists()) and job.poll() is None and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(LASTS * self.random.random() ** 2)
         victims = self._alive()
@@ -166,10 +158,7 @@ class Round:
         for place in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 is_ours = word in (place / "environ").read_bytes().split(b"\0")
-                if (
-                    is_ours
-                    and (place / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-                ):
+                if is_ours and (place / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
                     found.append(int(place.name))
         return sorted(found)
 

@@ -120,9 +120,7 @@ def of_report(report: Any) -> str:
     ]  # fmt: skip
     if report.timelines is not None:
         path = report.timelines.critical_path
-        lines = [
-            [repr(x.spans()), repr(x.collectives), repr(x.memory)] for x in report.timelines.ranks
-        ]
+        lines = [[repr(x.spans()), repr(x.collectives), repr(x.memory)] for x in report.timelines.ranks]
         said += [str(report.timelines), repr(report.timelines.roles), repr(path), lines]
     return hashlib.blake2b(json.dumps(said).encode(), digest_size=6).hexdigest()
 
@@ -149,9 +147,7 @@ def frozen_nets(size: int) -> dict[str, str]:
 
 def frozen_faults(size: int) -> dict[str, str]:
     net = nets(size)["two levels"]
-    found = {
-        letter: of_run(traffic, size, net=net, seed=3, hardships=letter) for letter in "ojrwahgls"
-    }
+    found = {letter: of_run(traffic, size, net=net, seed=3, hardships=letter) for letter in "ojrwahgls"}
     for fault in ("drop", "delay", "duplicate", "reorder", "jitter"):
         words = f"{fault}=0.2" + ",9us" * (fault in ("delay", "reorder", "jitter"))
         found[fault] = of_run(traffic, size, net=net, seed=5, faults=[words])

@@ -99,9 +99,6 @@ def test_the_core_is_the_lowest_floor_and_all_rooms_are_named() -> None:
 
 def test_the_core_can_be_read_in_an_evening() -> None:
     assert (
-        sum(
-            code_lines(path.read_text("utf-8"))
-            for path in (PACKAGE / "tensors" / "core").glob("*.py")
-        )
+        sum(code_lines(path.read_text("utf-8")) for path in (PACKAGE / "tensors" / "core").glob("*.py"))
         < 1_200
     )

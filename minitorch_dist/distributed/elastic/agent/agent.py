@@ -122,9 +122,7 @@ class ElasticAgent:
             )
         if id != ours:
             self._drawn = self._draw(id)
-        self.store.serve(
-            jobs.here(value=self._drawn)
-        )  # workers that open a TCPStore of their own here
+        self.store.serve(jobs.here(value=self._drawn))  # workers that open a TCPStore of their own here
 
     def _handle_signals(self, at_end: ExitStack) -> None:
         def note(number: int, frame: FrameType | None) -> None:

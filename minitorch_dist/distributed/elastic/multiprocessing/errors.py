@@ -93,9 +93,7 @@ class ProcessFailure:
         """Its part of the report."""
         name, where = ending.signal_name(self.exitcode), self.error_file
         if where == "<N/A>":
-            where += (
-                " (read; --log-dir=DIR keeps it)" if self.kinds else " (it raised no exception)"
-            )
+            where += " (read; --log-dir=DIR keeps it)" if self.kinds else " (it raised no exception)"
         when = datetime.fromtimestamp(self.timestamp).isoformat(sep="_", timespec="seconds")
         return [
             f"  time      : {when}",

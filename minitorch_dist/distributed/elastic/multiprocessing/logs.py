@@ -79,7 +79,7 @@ class Streams:
     def __init__(self, wishes: Wishes, folder: Path, local_rank: int) -> None:
         self.files: list[IO[bytes] | None] = []
         self._tails: list[_Tail] = []
-        for std, name, console in ((STDOUT, "stdout.log", sys.stdout), (STDERR, "stderr.log", sys.stderr)):  # fmt: skip
+        for std, name, console in ((STDOUT, "stdout.log", sys.stdout), (STDERR, "stderr.log", sys.stderr)):
             is_file = (wishes.tee | wishes.redirects) & std
             self.files.append((folder / name).open("ab", buffering=0) if is_file else None)
             if wishes.tee & std:

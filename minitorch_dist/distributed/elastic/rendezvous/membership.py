@@ -172,11 +172,7 @@ class JobMembership:
         state = self._ledger.update()
         others = {n.id for n in state.nodes + state.waiting} | set(state.expected)
         while others and not deadline.is_over():
-            others = {
-                id
-                for id in others
-                if not self._store.check([f"bye/{id}"]) and not self._is_still(id)
-            }
+            others = {id for id in others if not self._store.check([f"bye/{id}"]) and not self._is_still(id)}
             if others:
                 self._ledger.wait(SLICE)
 

@@ -60,9 +60,7 @@ class JobState:
 
     def has_newcomers(self) -> bool:
         """Somebody waits for whom there is room."""
-        return (
-            self.phase == WORKING and len(self.nodes) < self.rules.max_nodes and bool(self.waiting)
-        )
+        return self.phase == WORKING and len(self.nodes) < self.rules.max_nodes and bool(self.waiting)
 
     def __str__(self) -> str:
         who = " ".join(self.ids()) or "nobody"
@@ -144,9 +142,7 @@ def gone(state: JobState, id: str) -> JobState:
     """A node has left, or was not heard of for too long."""
     state = replace(state, waiting=tuple(node for node in state.waiting if node.id != id))
     if state.phase == WORKING and id in state.ids() and id not in state.finished:
-        if set(state.ids()) - {id} <= set(
-            state.finished
-        ):  # the others are done and will not return
+        if set(state.ids()) - {id} <= set(state.finished):  # the others are done and will not return
             return replace(state, phase=CLOSED, cause=f"{id} is gone")
         state = _again(state, f"{id} is gone")
     if state.phase == GATHERING:

@@ -104,9 +104,7 @@ def _sum_part(array: Array, dim: int, group: ProcessGroup) -> Array:
     sent = np.zeros((count * size, *rows.shape[1:]), array.dtype, like=array)
     sent[:length] = rows
     got = np.empty((size, *rows.shape[1:]), array.dtype, like=array)
-    tensor_collectives.reduce_scatter_tensor(
-        base.new(Tensor, got), base.new(Tensor, sent), group=group
-    )
+    tensor_collectives.reduce_scatter_tensor(base.new(Tensor, got), base.new(Tensor, sent), group=group)
     start, stop = cut(length, count, group.rank())
     return row_major(np.moveaxis(got[: stop - start], 0, dim))
 

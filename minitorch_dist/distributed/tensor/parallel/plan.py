@@ -26,8 +26,7 @@ def parallelize_module(
         raise ValueError("parallelize_module needs the device_mesh whose ranks share the layers")
     if device_mesh.ndim != 1:
         raise ValueError(
-            f"Tensor parallelism cuts along one axis, but the mesh has {device_mesh.ndim}: pass "
-            'mesh["tp"]'
+            f'Tensor parallelism cuts along one axis, but the mesh has {device_mesh.ndim}: pass mesh["tp"]'
         )
     if parallelize_plan is None:
         warnings.warn("No parallelize_plan is provided and auto-parallel is not supported at the "

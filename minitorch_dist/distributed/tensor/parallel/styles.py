@@ -236,9 +236,7 @@ class PrepareModuleOutput(ParallelStyle):
         self.output_layouts = _as_tuple(output_layouts)
         self.desired_output_layouts = _as_tuple(desired_output_layouts)
         if len(self.output_layouts) != len(self.desired_output_layouts):
-            raise AssertionError(
-                "output_layouts and desired_output_layouts should have same length!"
-            )
+            raise AssertionError("output_layouts and desired_output_layouts should have same length!")
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
         has, wants, group = self.output_layouts, self.desired_output_layouts, mesh.get_group()
@@ -264,6 +262,4 @@ def _as_tuple(layouts: Any) -> tuple[Any, ...]:
 
 
 def _only_linear(style: str, module: Module) -> str:
-    return (
-        f"{style} currently only support nn.Linear and nn.Embedding, not {type(module).__name__}!"
-    )
+    return f"{style} currently only support nn.Linear and nn.Embedding, not {type(module).__name__}!"

@@ -70,9 +70,7 @@ def _along(find: Any, input: T, dim: int, keepdim: bool, name: str) -> tuple[T, 
     _check_not_empty(x, (along,), dim, name, IndexError)
     if not x.ndim:
         zero = np.zeros((), np.int64, like=input.array)
-        return record(x.copy(), f"{name.title()}Backward0", (input, lambda g: g)), result(
-            input, zero
-        )
+        return record(x.copy(), f"{name.title()}Backward0", (input, lambda g: g)), result(input, zero)
     index = find(x, axis=along, keepdims=True)
     return taken(input, index, along, keepdim, f"{name.title()}Backward0")
 
@@ -88,9 +86,7 @@ def taken(input: T, index: Array, along: int, keepdim: bool, name: str) -> tuple
     def backward(g: Array) -> Array:
         return placed(g if keepdim else np.expand_dims(g, along), index, along, shape)
 
-    return record(
-        values if keepdim else values.squeeze(along), name, (input, backward, where)
-    ), where
+    return record(values if keepdim else values.squeeze(along), name, (input, backward, where)), where
 
 
 def placed(g: Array, index: Array, along: int, shape: tuple[int, ...]) -> Array:
@@ -100,9 +96,7 @@ def placed(g: Array, index: Array, along: int, shape: tuple[int, ...]) -> Array:
     return whole
 
 
-def _check_not_empty(
-    x: Array, over: tuple[int, ...], dim: Any, name: str, error: type[Exception]
-) -> None:
+def _check_not_empty(x: Array, over: tuple[int, ...], dim: Any, name: str, error: type[Exception]) -> None:
     if x.size:
         return
     if dim is None:

@@ -27,9 +27,7 @@ def norm(
     """The p-norm over `dim`: (Σ |x|ᵖ)^(1/p); for inf the largest |x|"""
     if isinstance(p, str):
         if p != "fro":
-            raise NotImplementedError(
-                f"norm(p={p!r}) is not offered: take a number or 'fro'; PyTorch has it"
-            )
+            raise NotImplementedError(f"norm(p={p!r}) is not offered: take a number or 'fro'; PyTorch has it")
         p = 2.0
     return vector_norm(input, 2.0 if p is None else p, dim, keepdim, dtype=dtype)
 
@@ -52,9 +50,7 @@ def vector_norm(
     if not isinstance(ord, (int, float)):
         raise TypeError(f"norm(): p must be a number or 'fro', not {type(ord).__name__}")
     if ord < 1:
-        raise NotImplementedError(
-            f"a norm of order {ord} is not offered: PyTorch has those below 1"
-        )
+        raise NotImplementedError(f"a norm of order {ord} is not offered: PyTorch has those below 1")
     if dtype is not None:
         input = cast(input, dtype)
         x = input.array
@@ -120,7 +116,5 @@ def linalg_norm(
             "PyTorch has the others"
         )
     if ord == "fro" and axes_meant != 2:
-        raise RuntimeError(
-            f"linalg.norm(ord='fro') is of matrices, and here are {axes_meant} dimensions"
-        )
+        raise RuntimeError(f"linalg.norm(ord='fro') is of matrices, and here are {axes_meant} dimensions")
     return vector_norm(A, 2 if ord in (None, "fro") else ord, dim, keepdim, dtype=dtype)

@@ -18,9 +18,7 @@ from minitorch_dist.tensors.promotion import cast
 
 
 @numpy_names
-def mean(
-    input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
-) -> T:
+def mean(input: T, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None) -> T:
     """The mean over `dim`; that of nothing is nan."""
     if dtype is not None:
         input = cast(input, dtype)
@@ -49,9 +47,7 @@ def mean(
 
 @autocasting.full
 @numpy_names
-def prod(
-    input: T, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
-) -> T:
+def prod(input: T, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None) -> T:
     """The product over `dim`; integers multiply in int64."""
     if isinstance(dim, (tuple, list)):
         raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
@@ -67,9 +63,7 @@ def prod(
     def backward(g: Array) -> Any:
         return spread(g, x.shape, over, keepdim) * _others(x, over)
 
-    return record(
-        out, "ProdBackward0" if dim is None else "ProdBackward1", (input, backward, input)
-    )
+    return record(out, "ProdBackward0" if dim is None else "ProdBackward1", (input, backward, input))
 
 
 def _others(x: Array, over: tuple[int, ...]) -> Any:
@@ -79,9 +73,7 @@ def _others(x: Array, over: tuple[int, ...]) -> Any:
     """
     ends = range(-len(over), 0)
     moved = np.moveaxis(x, over, ends)
-    line = moved.reshape(
-        *moved.shape[: x.ndim - len(over)], math.prod(moved.shape[x.ndim - len(over) :])
-    )
+    line = moved.reshape(*moved.shape[: x.ndim - len(over)], math.prod(moved.shape[x.ndim - len(over) :]))
     before, after = np.ones_like(line), np.ones_like(line)
     np.multiply.accumulate(line[..., :-1], -1, out=before[..., 1:])
     np.multiply.accumulate(line[..., :0:-1], -1, out=after[..., -2::-1])

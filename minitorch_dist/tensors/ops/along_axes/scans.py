@@ -37,6 +37,4 @@ def cumsum(input: T, dim: int, *, dtype: dtypes.dtype | None = None) -> T:
     """Running sums."""
     along = axis(dim, input.array.ndim)
     input = _typed(input, dtype)
-    return record(
-        _sums(input.array, along), "CumsumBackward0", (input, lambda g: _from_the_end(g, along))
-    )
+    return record(_sums(input.array, along), "CumsumBackward0", (input, lambda g: _from_the_end(g, along)))

@@ -33,9 +33,7 @@ def sub(input: T, other: T | Number, *, alpha: Number = 1) -> T:
         x, y = input.array, other.array
     out = compute(np.subtract, x, y)
     a, b = x.shape, y.shape
-    return record(
-        out, "SubBackward0", (input, lambda g: sum_to(g, a)), (other, lambda g: sum_to(-g, b))
-    )
+    return record(out, "SubBackward0", (input, lambda g: sum_to(g, a)), (other, lambda g: sum_to(-g, b)))
 
 
 def is_bool(operand: Any) -> bool:
@@ -45,9 +43,7 @@ def is_bool(operand: Any) -> bool:
 
 
 def bool_error(what: str, two: bool) -> RuntimeError:
-    tensors, instead = (
-        ("two bool tensors", "`^`") if two else ("a bool tensor", "`~` or `logical_not()`")
-    )
+    tensors, instead = ("two bool tensors", "`^`") if two else ("a bool tensor", "`~` or `logical_not()`")
     return RuntimeError(
         f"{what}, the `-` operator, with {tensors} is not supported: use the {instead} operator"
     )

@@ -90,9 +90,7 @@ def isfinite(input: T) -> T:
 # ------------------------------------------------------------------------------------- whole tensors
 
 
-def isclose(
-    input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> T:
+def isclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> T:
     """|input - other| <= atol + rtol * |other|, for elements of one type"""
     if not isinstance(other, TensorBase):
         raise not_a_tensor(other)
@@ -118,9 +116,7 @@ def isclose(
     return result(on_result_device(input, other), compute(close, x, y))
 
 
-def allclose(
-    input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> bool:
+def allclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether `isclose` holds everywhere"""
     return _holds(isclose(input, other, rtol, atol, equal_nan).array, "allclose()")
 

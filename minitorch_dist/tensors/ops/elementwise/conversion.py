@@ -68,9 +68,7 @@ def move(input: T, dtype: dtypes.dtype, device: devices.device, copy: bool = Fal
         graph.refresh(input)
     if input._requires_grad and dtype.category >= dtypes.FLOATING and mode == grad_mode.ON:
         source, name, edge = input.dtype, "ToCopyBackward0", graph.edge_of(input)
-        vjps = (
-            lambda g: converted(g, source) if g.dtype != source.numpy or device is not home else g,
-        )
+        vjps = (lambda g: converted(g, source) if g.dtype != source.numpy or device is not home else g,)
         # The node's device is where its gradient goes: back home.
         out._grad_fn, out._requires_grad = KINDS[name](name, (edge,), home, vjps), True
         if device is not devices.CPU:
@@ -80,15 +78,11 @@ def move(input: T, dtype: dtypes.dtype, device: devices.device, copy: bool = Fal
     return out
 
 
-def cuda(
-    input: T, device: Device = None, non_blocking: bool = False, memory_format: Any = None
-) -> T:
+def cuda(input: T, device: Device = None, non_blocking: bool = False, memory_format: Any = None) -> T:
     """`input` on a simulated device (by default the current one)."""
     target = devices.resolve("cuda" if device is None else devices.device(device))
     if target.type != "cuda":
-        raise RuntimeError(
-            f"Invalid device, must be cuda device, got '{target}'; use to() or cpu()"
-        )
+        raise RuntimeError(f"Invalid device, must be cuda device, got '{target}'; use to() or cpu()")
     return move(input, input.dtype, target)
 
 
@@ -100,9 +94,7 @@ def cpu(input: T, memory_format: Any = None) -> T:
 def pin_memory(input: T, device: Device = None) -> T:
     """`input`: page-locked memory speeds up copies to a GPU, and there is none."""
     if input.storage.device.type != "cpu":
-        raise RuntimeError(
-            f"only dense CPU tensors can be pinned, and this one is on {input.storage.device}"
-        )
+        raise RuntimeError(f"only dense CPU tensors can be pinned, and this one is on {input.storage.device}")
     return input
 
 

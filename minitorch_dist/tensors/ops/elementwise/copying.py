@@ -101,9 +101,7 @@ def copy_(input: T, other: Any, non_blocking: bool = False) -> T:
     def to_source(grad: Array) -> Array:
         return sum_to(grad if grad.dtype is source.numpy else converted(grad, source), shape)
 
-    change = Change(
-        "CopyBackwards", lambda x: fill(x, y), np.zeros_like, other, to_source, told=(y,)
-    )
+    change = Change("CopyBackwards", lambda x: fill(x, y), np.zeros_like, other, to_source, told=(y,))
     return overwrite(input, change)
 
 

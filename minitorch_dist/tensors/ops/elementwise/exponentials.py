@@ -24,24 +24,14 @@ def logistic(x: Array) -> Any:
 
 
 exp = of_result("ExpBackward0", np.exp, lambda g, y: g * y, "e to the power of each element")
-expm1 = of_result(
-    "Expm1Backward0", np.expm1, lambda g, y: g * (y + 1), "exp(input) - 1, exact near 0"
-)
-log = of_input(
-    "LogBackward0", np.log, lambda g, x: g / x, "The natural logarithm; -inf at 0 and nan below."
-)
-log1p = of_input(
-    "Log1PBackward0", np.log1p, lambda g, x: g / (x + 1), "log(1 + input), exact near 0"
-)
-sigmoid = of_result(
-    "SigmoidBackward0", logistic, lambda g, y: g * (y * (1 - y)), "1 / (1 + exp(-input))"
-)
+expm1 = of_result("Expm1Backward0", np.expm1, lambda g, y: g * (y + 1), "exp(input) - 1, exact near 0")
+log = of_input("LogBackward0", np.log, lambda g, x: g / x, "The natural logarithm; -inf at 0 and nan below.")
+log1p = of_input("Log1PBackward0", np.log1p, lambda g, x: g / (x + 1), "log(1 + input), exact near 0")
+sigmoid = of_result("SigmoidBackward0", logistic, lambda g, y: g * (y * (1 - y)), "1 / (1 + exp(-input))")
 exp2 = of_result(
     "Exp2Backward0",
     np.exp2,
     lambda g, y: g * y * g.dtype.type(LN2),
     "2 to the power of each element",
 )
-log2 = of_input(
-    "Log2Backward0", np.log2, lambda g, x: g / (x * x.dtype.type(LN2)), "The logarithm to base 2"
-)
+log2 = of_input("Log2Backward0", np.log2, lambda g, x: g / (x * x.dtype.type(LN2)), "The logarithm to base 2")

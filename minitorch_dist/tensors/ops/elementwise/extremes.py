@@ -93,9 +93,7 @@ def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None
     x = input.array
 
     def inside(g: Array) -> Any:
-        return only(
-            g, x >= low if high is None else x <= high if low is None else (x >= low) & (x <= high)
-        )
+        return only(g, x >= low if high is None else x <= high if low is None else (x >= low) & (x <= high))
 
     return record(clipped(x, low, high), "ClampBackward1", (input, inside, input))
 

@@ -19,8 +19,7 @@ def fill_(input: T, value: T | Number) -> T:
         return _filled(input, "FillBackward0", np.asanyarray(value))
     if value.array.ndim:
         raise RuntimeError(
-            "fill_ only supports 0-dimension value tensor but got tensor with "
-            f"{value.array.ndim} dimensions."
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
         )
     return _filled(input, "FillBackward1", value.array, value)
 

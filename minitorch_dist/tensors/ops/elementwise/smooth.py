@@ -20,9 +20,7 @@ from minitorch_dist.tensors.promotion import floating
 Gradient = Callable[[Array, Array], Any]
 
 
-def of_input(
-    node: str, function: Callable[[Array], Any], gradient: Gradient, words: str
-) -> Callable[[T], T]:
+def of_input(node: str, function: Callable[[Array], Any], gradient: Gradient, words: str) -> Callable[[T], T]:
     """An operation whose gradient reads its input."""
 
     def operation(input: T) -> T:

@@ -48,9 +48,7 @@ def _from_front(index: Array, side: int) -> Array:
     return np.where(index < 0, index + side, index)
 
 
-def _result_shape(
-    target: Array, indexed: list[int], shape: tuple[int, ...], first: int
-) -> tuple[int, ...]:
+def _result_shape(target: Array, indexed: list[int], shape: tuple[int, ...], first: int) -> tuple[int, ...]:
     rest = [n for axis, n in enumerate(target.shape) if axis not in indexed]
     return (*rest[:first], *shape, *rest[first:])
 

@@ -116,9 +116,7 @@ def _weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis, gr
 
 
 @instead_of(simple.gradients)
-def _gradients(
-    g: Array, x: Array, w: Array, rows: Axis, columns: Axis, groups: int
-) -> tuple[Array, Array]:
+def _gradients(g: Array, x: Array, w: Array, rows: Axis, columns: Axis, groups: int) -> tuple[Array, Array]:
     if groups == 1 and has_numbers(g):
         return gradients(g, x, w, rows, columns)
     return simple.gradients.simple(g, x, w, rows, columns, groups)  # type: ignore[attr-defined, no-any-return]
@@ -228,9 +226,7 @@ def _correlate_gathered(x: Array, w: Array, rows: Axis, columns: Axis, out: Arra
 def _columns(x: Array, rows: Axis, columns: Axis) -> Array:
     """im2col as a matrix (C·KH·KW, N·H·W)."""
     count, channels = x.shape[:2]
-    cols = np.zeros(
-        (channels, rows.kernel, columns.kernel, count, rows.out, columns.out), x.dtype, like=x
-    )
+    cols = np.zeros((channels, rows.kernel, columns.kernel, count, rows.out, columns.out), x.dtype, like=x)
     im2col(x, rows, columns, out=cols.transpose(3, 0, 1, 2, 4, 5))
     return cols.reshape(channels * rows.kernel * columns.kernel, -1)
 

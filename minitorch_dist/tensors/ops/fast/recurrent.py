@@ -89,9 +89,7 @@ class Walk:
         if flops.counters.on:
             flops.done("aten.mm", self.operations)
 
-    def back(
-        self, d_output: Array | None, d_h: Array | None, d_c: Array | None = None
-    ) -> tuple[Array, ...]:
+    def back(self, d_output: Array | None, d_h: Array | None, d_c: Array | None = None) -> tuple[Array, ...]:
         """The gradients of data, h0, (c0,) and the weights that are present."""
         w, cell = self.w, self.cell
         if flops.counters.on:

@@ -41,9 +41,7 @@ class ShiftedRows:
         offsets = [(residue * self.height + first) * columns.out for first, residue in starts]
         self.taps = [flat[:, offset : offset + length] for offset in offsets]
         self.joined: Array | None = None
-        if (
-            terms <= FEW and rows.kernel > 1
-        ):  # 16 more columns: rows a power of 2 apart share cache lines
+        if terms <= FEW and rows.kernel > 1:  # 16 more columns: rows a power of 2 apart share cache lines
             self.joined = np.empty((rows.kernel * terms, length + 16), x.dtype, like=x)[:, :length]
 
     def load(self, image: Array) -> list[Array]:

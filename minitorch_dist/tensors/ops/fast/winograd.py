@@ -64,9 +64,7 @@ class Tiling(NamedTuple):
 def tiling(rows: Axis, columns: Axis) -> Tiling:
     reach = columns.dilation * (columns.kernel - 1)
     after = columns.out + reach - columns.padding - columns.size
-    width = (
-        columns.out + reach - max(0, min(columns.padding, after, reach))
-    )  # not below the outputs
+    width = columns.out + reach - max(0, min(columns.padding, after, reach))  # not below the outputs
     count = -(-rows.out // OUTPUTS)
     return Tiling(
         count,

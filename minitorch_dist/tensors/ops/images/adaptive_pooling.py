@@ -34,7 +34,7 @@ def _bins(input: T, output_size: Targets) -> list[Bins]:
     given: Any = output_size
     if given is None or isinstance(given, int):
         given = [output_size] * 2
-    wanted = [n if target is None else target for target, n in zip(given, shape[-2:], strict=True)]  # fmt: skip
+    wanted = [n if target is None else target for target, n in zip(given, shape[-2:], strict=True)]
     if min(wanted) < 0:
         raise RuntimeError(f"{name}: output_size must not be negative, but got {wanted}")
     return [

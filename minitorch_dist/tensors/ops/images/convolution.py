@@ -126,9 +126,7 @@ def _convolve(
 # ------------------------------------------------------------------------------------------ geometry
 
 
-def _seen(
-    size: Shape, kernel: Shape, steps: Shape, spread: Shape, padding: Sizes | str
-) -> list[Axis]:
+def _seen(size: Shape, kernel: Shape, steps: Shape, spread: Shape, padding: Sizes | str) -> list[Axis]:
     """The axes of a convolution of images of this size."""
     before, after = sides(padding, kernel, steps, spread)
     padded = [n + a + b for n, a, b in zip(size, before, after, strict=True)]
@@ -249,6 +247,4 @@ def _check(
             f"Expected bias to have {outputs} elements; it has {None if bias is None else list(bias.array.shape)}"
         )
     if bias is not None and bias.array.dtype != x.dtype:
-        raise RuntimeError(
-            f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same"
-        )
+        raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")

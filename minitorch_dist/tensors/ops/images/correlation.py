@@ -44,9 +44,7 @@ def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis, gro
 
 
 @replaceable
-def gradients(
-    g: Array, x: Array, w: Array, rows: Axis, columns: Axis, groups: int
-) -> tuple[Array, Array]:
+def gradients(g: Array, x: Array, w: Array, rows: Axis, columns: Axis, groups: int) -> tuple[Array, Array]:
     """Both, of the images and of the kernels."""
     dx = input_gradient(g, w, rows, columns, groups)
     return dx, weight_gradient(g, x, w, rows, columns, groups)

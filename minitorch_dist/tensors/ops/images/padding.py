@@ -36,9 +36,7 @@ def pad(input: T, pad: Sequence[int], mode: str = "constant", value: float | Non
         side = x.shape[place]
         shape[place] = side + before + after
         if shape[place] < 0 or side + min(before, 0) + min(after, 0) < 0:
-            raise RuntimeError(
-                f"pad ({before}, {after}) cuts more than dimension {place} of size {side} has"
-            )
+            raise RuntimeError(f"pad ({before}, {after}) cuts more than dimension {place} of size {side} has")
         there.append(slice(max(before, 0), shape[place] - max(after, 0)))
         here.append(slice(max(-before, 0), side - max(-after, 0)))
     to, source = tuple(there), tuple(here)

@@ -139,15 +139,11 @@ def _largest(x: Array, rows: Axis, columns: Axis) -> Array:
 
 def _max_gradient(g: Array, x: Array, out: Array, rows: Axis, columns: Axis) -> Array:
     """Each output's gradient, at the first place of its window that is as large as the output."""
-    tiled = all(
-        a.kernel == a.stride and a.padding == 0 and a.dilation == 1 for a in (rows, columns)
-    )
+    tiled = all(a.kernel == a.stride and a.padding == 0 and a.dilation == 1 for a in (rows, columns))
     covered = tiled and all(a.out * a.stride == a.size for a in (rows, columns))
     dx = np.empty(x.shape, g.dtype, like=g) if covered else np.zeros(x.shape, g.dtype, like=g)
     for block in _blocks(x):
-        left = np.ones(
-            out[block].shape, np.bool_, like=x
-        )  # outputs that have not found their place yet
+        left = np.ones(out[block].shape, np.bool_, like=x)  # outputs that have not found their place yet
         for _, _, (oh, ih), (ow, iw) in taps(rows, columns):
             waiting = left[:, :, oh, ow]
             hit = x[block, :, ih, iw] == out[block, :, oh, ow]

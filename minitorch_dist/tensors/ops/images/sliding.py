@@ -84,9 +84,7 @@ def im2col(x: Array, rows: Axis, columns: Axis, out: Array | None = None) -> Arr
     `out` may be a window with any strides; it must hold zeros where the padding is seen.
     """
     if out is None:
-        out = np.zeros(
-            (*x.shape[:2], rows.kernel, columns.kernel, rows.out, columns.out), x.dtype, like=x
-        )
+        out = np.zeros((*x.shape[:2], rows.kernel, columns.kernel, rows.out, columns.out), x.dtype, like=x)
     for i, j, (oh, ih), (ow, iw) in taps(rows, columns):
         out[:, :, i, j, oh, ow] = x[:, :, ih, iw]
     return out

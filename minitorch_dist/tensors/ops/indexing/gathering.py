@@ -90,9 +90,7 @@ def gather(input: T, dim: int, index: TensorBase, *, sparse_grad: bool = False) 
 # ------------------------------------------------------------------------------------------ scatter
 
 
-def _scatter(
-    input: T, dim: int, index: TensorBase, src: Any = None, *, value: Any = None
-) -> Change:
+def _scatter(input: T, dim: int, index: TensorBase, src: Any = None, *, value: Any = None) -> Change:
     """`src` (a tensor, or one number: `value`) written to the places that `index` names."""
     src = value if src is None else src
     if not isinstance(src, (TensorBase, int, float, np.number)):

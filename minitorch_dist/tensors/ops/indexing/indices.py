@@ -39,9 +39,7 @@ def basic_index(x: Array, items: Items) -> Array:
     except IndexError as error:
         if dots and sum(item is Ellipsis for item in items) > 1:
             first = items.index(Ellipsis) + 1
-            return basic_index(
-                x, items[:first] + tuple(i for i in items[first:] if i is not Ellipsis)
-            )
+            return basic_index(x, items[:first] + tuple(i for i in items[first:] if i is not Ellipsis))
         raise _index_error(x, items, str(error)) from None
 
 
@@ -52,8 +50,7 @@ def _index_error(x: Array, items: Items, text: str) -> IndexError:
         return IndexError(f"index {index} is out of bounds for dimension {axis} with size {side}")
     if not x.ndim:
         return IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a "
-            "number"
+            "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number"
         )
     if "too many indices" in text:
         return IndexError(f"too many indices for tensor of dimension {x.ndim}")
@@ -119,9 +116,7 @@ def parse(x: Array, items: Items) -> tuple[Items, Items]:
 def _reads_as_tuple(items: Any) -> bool:
     """`x[[0, None]]` is read as `x[0, None]`, and `x[[[0, 1], [2, 3]]]` as `x[[0, 1], [2, 3]]`."""
     return len(items) < 32 and any(
-        item is None
-        or item is Ellipsis
-        or isinstance(item, (slice, list, tuple, range, TensorBase))
+        item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, range, TensorBase))
         for item in items
     )
 
@@ -198,9 +193,7 @@ def arrays_error(x: Array, where: Items, text: str) -> IndexError:
             side = x.shape[axis]
             for index in (int(item.min()), int(item.max())):
                 if not -side <= index < side:
-                    return IndexError(
-                        f"index {index} is out of bounds for dimension {axis} with size {side}"
-                    )
+                    return IndexError(f"index {index} is out of bounds for dimension {axis} with size {side}")
     if "shape mismatch" in text:
         shapes = ", ".join(str(list(i.shape)) for i in where if isinstance(i, np.ndarray))
         return IndexError(

@@ -32,9 +32,7 @@ def _common(x: Array, y: Array) -> tuple[int, ...]:
 def _filled(input: T, mask: TensorBase, value: Any) -> Change:
     """`value` (a number or a 0-dim tensor) wherever `mask` is true."""
     x = input.array
-    where = _bools(
-        mask, "masked_fill_ only supports boolean masks, but got mask with dtype {dtype}"
-    )
+    where = _bools(mask, "masked_fill_ only supports boolean masks, but got mask with dtype {dtype}")
     if _common(x, where) != x.shape:
         raise RuntimeError(
             f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(_common(x, where))}"
@@ -75,8 +73,7 @@ def _number_or_tensor(value: Any, what: str) -> tuple[Any, TensorBase | None]:
     if not isinstance(value, TensorBase):
         if not isinstance(value, (int, float, np.number, np.bool_)):
             raise TypeError(
-                f"{what}(): argument 'value' must be a number or a Tensor, not "
-                f"{type(value).__name__}"
+                f"{what}(): argument 'value' must be a number or a Tensor, not {type(value).__name__}"
             )
         return value, None
     if value.array.ndim:

@@ -31,9 +31,7 @@ def check_range(
     if index.size and has_numbers(index):
         for value in (int(index.min()), int(index.max())):
             if not 0 <= value < side:
-                raise kind(
-                    f"{who}index {value} is out of bounds for dimension {dim} with size {side}"
-                )
+                raise kind(f"{who}index {value} is out of bounds for dimension {dim} with size {side}")
 
 
 def _line(x: Array) -> Array:
@@ -56,9 +54,7 @@ def index_select(input: T, dim: int, index: TensorBase) -> T:
         return whole
 
     out = _line(x).take(at, place)
-    return record(
-        out if x.ndim else out.reshape(()), "IndexSelectBackward0", (input, spread, index)
-    )
+    return record(out if x.ndim else out.reshape(()), "IndexSelectBackward0", (input, spread, index))
 
 
 def _check_source(name: str, x: Array, y: Array, place: int, at: Array) -> None:
@@ -72,9 +68,7 @@ def _check_source(name: str, x: Array, y: Array, place: int, at: Array) -> None:
         )
 
 
-def _index_add(
-    input: T, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1
-) -> Change:
+def _index_add(input: T, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1) -> Change:
     """`alpha * source` added to the slices that `index` names, as often as it names them."""
     x, y = input.array, source.array
     place, at = axis(dim, x.ndim), vector(index, "index_add_()")

@@ -24,9 +24,7 @@ REDUCTIONS: Final = ("none", "mean", "sum")
 
 def check_reduction(reduction: str) -> None:
     if reduction not in REDUCTIONS:
-        raise ValueError(
-            f"{reduction} is not a valid value for reduction: it is one of {REDUCTIONS}"
-        )
+        raise ValueError(f"{reduction} is not a valid value for reduction: it is one of {REDUCTIONS}")
 
 
 @autocasting.full
@@ -104,9 +102,7 @@ def _smoothed(choice: ClassChoice, input: T, smoothing: float) -> T:
     return _against(input, claims, axis, choice.reduction, choice.total)
 
 
-def _with_probabilities(
-    input: T, target: T, weight: T | None, reduction: str, smoothing: float
-) -> T:
+def _with_probabilities(input: T, target: T, weight: T | None, reduction: str, smoothing: float) -> T:
     """Cross entropy against a distribution: -Σ weight · target · log_softmax(input)."""
     same_device(input, target, weight)
     if target._requires_grad:
@@ -222,9 +218,7 @@ class ClassChoice:
 def _unfit(x: Array, t: Array, expected: tuple[int, ...]) -> Exception:
     """Why these targets are none for these inputs."""
     if t.dtype not in (np.int64, np.uint8):
-        return RuntimeError(
-            f"expected target dtype to be Long or Byte, but got {type_name(t)[6:-6]}"
-        )
+        return RuntimeError(f"expected target dtype to be Long or Byte, but got {type_name(t)[6:-6]}")
     if x.ndim >= 2 and t.shape[:1] != x.shape[:1]:
         return ValueError(
             f"Expected input batch_size ({x.shape[0]}) to match target batch_size "

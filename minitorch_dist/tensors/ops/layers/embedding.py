@@ -54,7 +54,7 @@ def embedding_bag(
     shape = table.shape
     if not has_numbers(index):  # then neither has the result
         empty = np.zeros((len(counts), shape[1]), table.dtype, like=index)
-        return record(empty, "EmbeddingBagBackward0", (weight, lambda g: np.zeros(shape, g.dtype, like=g)))  # fmt: skip
+        return record(empty, "EmbeddingBagBackward0", (weight, lambda g: np.zeros(shape, g.dtype, like=g)))
     bag = np.repeat(np.arange(len(counts)), counts)  # of each entry, the bag it is in
     share = np.ones(len(counts), table.dtype)
     if mode == "mean":
@@ -86,9 +86,7 @@ def _check(name: str, input: TensorBase, weight: TensorBase) -> None:
             f"{type_name(index)} and a weight of shape {list(table.shape)}"
         )
     if index.size and has_numbers(index) and (index.min() < 0 or index.max() >= len(table)):
-        raise IndexError(
-            f"index out of range in self: {index.min()} … {index.max()} for {len(table)} rows"
-        )
+        raise IndexError(f"index out of range in self: {index.min()} … {index.max()} for {len(table)} rows")
 
 
 def _counts(input: TensorBase, offsets: TensorBase | None) -> Array:

@@ -46,9 +46,7 @@ def rms_norm(
     return _by_rows(input, normalized_shape, weight, None, eps, False, "FusedRmsNormBackward0")
 
 
-def _check(
-    name: str, input: T, normalized_shape: Sequence[int], weight: T | None, bias: T | None
-) -> None:
+def _check(name: str, input: T, normalized_shape: Sequence[int], weight: T | None, bias: T | None) -> None:
     last, shape = tuple(normalized_shape), input.array.shape
     if not last or shape[len(shape) - len(last) :] != last:
         raise RuntimeError(
@@ -130,9 +128,7 @@ def _by_rows(
                     result -= (result @ ones / width)[:, None]
                 result -= normal
                 result *= scale[block]
-        grads: list[Gradient] = [
-            None if dx is None else dx.reshape(shape).astype(dtype, copy=False)
-        ]
+        grads: list[Gradient] = [None if dx is None else dx.reshape(shape).astype(dtype, copy=False)]
         for like, wish, total in ((scales, wanted[1], dw), (shifts, wanted[2], db)):
             if like is not None:
                 grads.append(total.reshape(like.shape).astype(like.dtype) if wish else None)

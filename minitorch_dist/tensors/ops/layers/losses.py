@@ -140,15 +140,11 @@ def huber_loss(input: T, target: T, reduction: str = "mean", delta: float = 1.0)
 
 
 @silent
-def _knee(
-    name: str, input: T, target: T, x: Array, y: Array, reduction: str, knee: float, steep: float
-) -> T:
+def _knee(name: str, input: T, target: T, x: Array, y: Array, reduction: str, knee: float, steep: float) -> T:
     """steep · (d²/2 within the knee, knee·(|d| - knee/2) beyond)."""
     difference = minus(x, y)
     size = np.abs(difference)
-    values = steep * np.where(
-        size < knee, 0.5 * difference * difference, knee * (size - 0.5 * knee)
-    )
+    values = steep * np.where(size < knee, 0.5 * difference * difference, knee * (size - 0.5 * knee))
     both = (input, target)
 
     def slope() -> Array:
@@ -162,9 +158,7 @@ def _knee(
 
 
 @autocasting.full
-def binary_cross_entropy(
-    input: T, target: T, weight: T | None = None, reduction: str = "mean"
-) -> T:
+def binary_cross_entropy(input: T, target: T, weight: T | None = None, reduction: str = "mean") -> T:
     """-(y log p + (1 - y) log(1 - p)) of probabilities p; logarithms stop at -100."""
     check_reduction(reduction)
     if input.array.shape != target.array.shape:

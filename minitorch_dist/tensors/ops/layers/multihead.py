@@ -51,9 +51,7 @@ def multi_head_attention(
         if key_padding_mask is not None:
             key_padding_mask = unsqueeze(key_padding_mask, 0)
     steps, batch, width = query.array.shape
-    key_padding_mask = canonical_mask(
-        key_padding_mask, "key_padding_mask", query, attn_mask, "attn_mask"
-    )
+    key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", query, attn_mask, "attn_mask")
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "

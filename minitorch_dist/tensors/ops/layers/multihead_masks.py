@@ -32,8 +32,7 @@ def canonical_mask(
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and other.array.dtype != kind:
         warnings.warn(
-            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both "
-            "instead.",
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
             stacklevel=2,
         )
     if kind.kind != "b":
@@ -43,9 +42,7 @@ def canonical_mask(
     return made
 
 
-def merged(
-    attn_mask: T | None, key_padding_mask: T | None, scores: tuple[int, int, int, int]
-) -> T | None:
+def merged(attn_mask: T | None, key_padding_mask: T | None, scores: tuple[int, int, int, int]) -> T | None:
     """Both masks as one, which broadcasts to `scores`: (N, heads, L, S)."""
     batch, heads, steps, sources = scores
     whole: T | None = None

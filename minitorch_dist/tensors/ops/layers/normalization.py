@@ -72,9 +72,7 @@ def group_norm(
     """Normalise each image of (N, C, …) over groups of neighbouring channels."""
     shape = input.array.shape
     if len(shape) < 2:
-        raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
-        )
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     if shape[1] % num_groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
@@ -87,14 +85,10 @@ def group_norm(
         )
     x = planes(input.array if len(shape) > 2 else input.array[:, :, None])
     mean, var = _group_statistics(x, num_groups)
-    return _normalised(
-        input, x, mean, var, weight, bias, eps, "NativeGroupNormBackward0", num_groups
-    )
+    return _normalised(input, x, mean, var, weight, bias, eps, "NativeGroupNormBackward0", num_groups)
 
 
-def instance_norm(
-    input: T, *, weight: T | None = None, bias: T | None = None, eps: float = 1e-5
-) -> T:
+def instance_norm(input: T, *, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """Normalise each channel of each image by itself."""
     shape = input.array.shape
     if len(shape) < 3 or shape[2:] == (1,) * (len(shape) - 2):

@@ -37,9 +37,7 @@ def means(x: Array) -> Array:
     """The mean of each plane, nearly: good enough to centre the values around."""
     count, channels, size = x.shape
     ones = np.ones(size, x.dtype, like=x)
-    sums = (
-        x.reshape(count * channels, size) @ ones
-    )  # a matrix-vector product is numpy's fastest sum
+    sums = x.reshape(count * channels, size) @ ones  # a matrix-vector product is numpy's fastest sum
     shares: Array = sums.reshape(count, channels) / max(size, 1)
     return shares.astype(np.float64)
 

@@ -110,9 +110,7 @@ def logsumexp(input: T, dim: Dims, keepdim: bool = False) -> T:
     shape = x.shape
 
     def backward(g: Array) -> Any:
-        return spread(g, shape, over, keepdim) * np.exp(
-            x - spread(np.asanyarray(out), shape, over, keepdim)
-        )
+        return spread(g, shape, over, keepdim) * np.exp(x - spread(np.asanyarray(out), shape, over, keepdim))
 
     return record(out, "LogsumexpBackward0", (input, backward, input), reads_result=True)
 

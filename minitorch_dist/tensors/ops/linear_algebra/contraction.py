@@ -107,8 +107,7 @@ def _sum_of_products(tensors: Sequence[T], terms: Sequence[str], out: str) -> T:
         return lambda g: _placed(contract([(g, out), *others], kept, sizes), kept, term)
 
     inputs: list[Any] = [
-        (t, vjp(k), *(other for j, other in enumerate(tensors) if j != k))
-        for k, t in enumerate(tensors)
+        (t, vjp(k), *(other for j, other in enumerate(tensors) if j != k)) for k, t in enumerate(tensors)
     ]
     made: T = record(array, "EinsumBackward0", inputs[0], *inputs[1:])
     return made
@@ -146,9 +145,7 @@ def spelled(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str
     left, arrow, out = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise RuntimeError(
-            f'einsum(): "{equation}" names {len(terms)} operands, and {len(ranks)} were given'
-        )
+        raise RuntimeError(f'einsum(): "{equation}" names {len(terms)} operands, and {len(ranks)} were given')
     whole = tuple(_spread(term, rank) for term, rank in zip(terms, ranks, strict=True))
     if not arrow:
         out = "..." + "".join(sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1))
@@ -166,9 +163,7 @@ def _spread(term: str, rank: int) -> str:
     letters = term.replace("...", "", 1)
     hidden = rank - len(letters)
     if not (letters.isalpha() or not letters) or hidden < 0 or (hidden and "..." not in term):
-        raise RuntimeError(
-            f'einsum(): the subscripts "{term}" do not fit an operand of {rank} dimensions'
-        )
+        raise RuntimeError(f'einsum(): the subscripts "{term}" do not fit an operand of {rank} dimensions')
     if len(set(letters)) < len(letters):
         raise RuntimeError(
             f'einsum(): the subscripts "{term}" name an axis twice; take tensor.diagonal() of this operand before'

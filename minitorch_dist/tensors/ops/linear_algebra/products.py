@@ -77,9 +77,7 @@ def check_rank(t: TensorBase, rank: int, name: str, what: str) -> None:
 def misfit(x: tuple[int, ...], y: tuple[int, ...]) -> RuntimeError:
     """torch's sentence for inner sizes that differ."""
     a = f"{math.prod(x[:-1])}x{x[-1]}" if len(y) < 3 else "x".join(map(str, x))
-    return RuntimeError(
-        f"mat1 and mat2 shapes cannot be multiplied ({a} and {'x'.join(map(str, y))})"
-    )
+    return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a} and {'x'.join(map(str, y))})")
 
 
 # ------------------------------------------------------------------------------------------ products
@@ -93,9 +91,7 @@ def matmul(input: T, other: T) -> T:
 
 def _matmul(self: T, other: T) -> T:
     if not (isinstance(self, TensorBase) and isinstance(other, TensorBase)):
-        raise TypeError(
-            f"unsupported operand types for @: {type(self).__name__} and {type(other).__name__}"
-        )
+        raise TypeError(f"unsupported operand types for @: {type(self).__name__} and {type(other).__name__}")
     x, y = self.array, other.array
     if x.dtype is not y.dtype:
         same_dtype(self, other)
@@ -141,11 +137,7 @@ def _batched(self: T, other: T) -> T:
     def grad_x(g: Array) -> Array:
         matrix = y if y.ndim > 1 else y[:, None]
         full = product(g.reshape(shape), matrix.swapaxes(-1, -2))
-        return (
-            full.reshape(xs)
-            if folded
-            else sum_to(full, xs if len(xs) > 1 else (1, *xs)).reshape(xs)
-        )
+        return full.reshape(xs) if folded else sum_to(full, xs if len(xs) > 1 else (1, *xs)).reshape(xs)
 
     def grad_y(g: Array) -> Array:
         matrix = x.reshape(shape[0], xs[-1]) if folded else x if x.ndim > 1 else x[None, :]
@@ -202,9 +194,7 @@ def dot(input: T, tensor: T) -> T:
     if x.shape != y.shape:
         raise misfit(x.shape, y.shape)
     out = product(x[None, :], y[:, None]).reshape(())
-    return record(
-        out, "DotBackward0", (input, lambda g: g * y, tensor), (tensor, lambda g: g * x, input)
-    )
+    return record(out, "DotBackward0", (input, lambda g: g * y, tensor), (tensor, lambda g: g * x, input))
 
 
 def outer(input: T, vec2: T) -> T:

@@ -54,9 +54,7 @@ def sizes(name: str, given: tuple[Any, ...], size: Any = None) -> tuple[int, ...
 # ----------------------------------------------------------------------------------- from literals
 
 
-def tensor(
-    data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
-) -> Any:
+def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Any:
     """A new leaf with a copy of `data`: numbers, nested lists, numpy arrays."""
     if isinstance(data, TensorBase):
         warnings.warn(
@@ -69,9 +67,7 @@ def tensor(
         if device is None:
             device = data.storage.device
         data = base.new(data.plain, data.array)  # a part of a tensor is refused
-    return made(
-        literals.parse(data, None if dtype is None else as_dtype(dtype)), device, requires_grad
-    )
+    return made(literals.parse(data, None if dtype is None else as_dtype(dtype)), device, requires_grad)
 
 
 def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Any:
@@ -142,14 +138,10 @@ def kind_of(value: Any) -> str:
 # ----------------------------------------------------------------------------- like another tensor
 
 
-def _like(
-    name: str, input: Any, dtype: Dtype, device: Device, memory_format: Any
-) -> tuple[Array, Device]:
+def _like(name: str, input: Any, dtype: Dtype, device: Device, memory_format: Any) -> tuple[Array, Device]:
     """An empty array of the same shape, and of the same order of axes in memory."""
     if not isinstance(input, TensorBase):
-        raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {kind_of(input)}"
-        )
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {kind_of(input)}")
     kind = input.array.dtype if dtype is None else as_dtype(dtype).numpy
     order: Any = "C" if "contiguous" in str(memory_format) else "K"
     place = input.storage.device if device is None else device

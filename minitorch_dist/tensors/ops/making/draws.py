@@ -26,8 +26,7 @@ def multinomial(
         raise RuntimeError(f"prob_dist must be 1 or 2 dim, got {weights.ndim}")
     if weights.dtype not in distributions.DIGITS:
         raise RuntimeError(
-            "multinomial only supports floating-point dtypes for input, got: "
-            + type_name(weights)[6:-6]
+            "multinomial only supports floating-point dtypes for input, got: " + type_name(weights)[6:-6]
         )
     if num_samples <= 0:
         raise RuntimeError(f"cannot sample n_sample <= 0 samples: {num_samples}")

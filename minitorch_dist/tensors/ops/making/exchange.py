@@ -24,8 +24,7 @@ def numpy(input: TensorBase, *, force: bool = False) -> Array:
     if not force:
         if input.requires_grad:
             raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
-                "instead."
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
         if input.storage.device is not devices.CPU:
             raise TypeError(
@@ -49,9 +48,7 @@ def as_array(input: TensorBase, dtype: Any = None, copy: bool | None = None) -> 
     return x.copy() if copy else x
 
 
-def array_wrap(
-    input: TensorBase, array: Any, context: Any = None, return_scalar: bool = False
-) -> Any:
+def array_wrap(input: TensorBase, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """The result of `np.sin(x)` for a tensor x: a tensor."""
     array = np.asarray(array)
     return from_numpy(array.astype(np.uint8) if array.dtype.kind == "b" else array)

@@ -59,7 +59,7 @@ def parse(data: Any, dtype: dtypes.dtype | None = None) -> Array:
     try:
         found = np.array(data if _is_plain(data) else _plain(data))
     except ValueError:
-        raise NoNumbers("expected sequences of one length at each depth, and numbers in them") from None  # fmt: skip
+        raise NoNumbers("expected sequences of one length at each depth, and numbers in them") from None
     except OverflowError:
         raise ValueError("Overflow when unpacking long long") from None
     if found.dtype == np.uint64 or (found.dtype.kind == "O" and isinstance(found.flat[0], int)):

@@ -32,9 +32,7 @@ def source(generator: Generator | None, device: Device = None) -> Generator:
     if generator is None:
         return current()
     if not isinstance(generator, Generator):
-        raise TypeError(
-            f"argument 'generator' must be torch.Generator, not {type(generator).__name__}"
-        )
+        raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
     expected = devices.resolve(device).type
     if generator.device.type != expected and expected != "meta":
         raise RuntimeError(
@@ -147,9 +145,7 @@ def check_spread(std: Any) -> None:
 def bounded(low: int, high: int, dtype: np.dtype[Any]) -> distributions.Transform:
     """Integers low … high-1, if there are any and `dtype` holds them."""
     if low >= high:
-        raise RuntimeError(
-            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
-        )
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = dtypes.FROM_NUMPY[dtype]
     if kind.is_floating_point:
         largest = int(finfo(kind).max)

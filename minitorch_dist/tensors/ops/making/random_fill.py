@@ -55,16 +55,12 @@ def uniform_(
         if not abs(bound) <= largest:
             raise RuntimeError(f"{text} is out of bounds for {self.dtype.name}: {bound}")
     if low > to:
-        raise RuntimeError(
-            f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}"
-        )
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
     unit, span = distributions.unit(self.array.dtype), to - low
     return _fill(self, "UniformBackward0", lambda w: unit(w) * span + low, generator)
 
 
-def normal_(
-    self: T, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
-) -> T:
+def normal_(self: T, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> T:
     """Normal with this mean and standard deviation."""
     check_writable(self)
     check_floating(self.array.dtype, "normal_kernel_cpu")

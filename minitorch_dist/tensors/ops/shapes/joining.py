@@ -65,9 +65,7 @@ def _place(tensors: Sequence[TensorBase], dim: int) -> int:
     shapes = [t.array.shape for t in tensors]
     first = next((s for s in shapes if s != (0,)), shapes[0])
     if () in shapes:
-        raise RuntimeError(
-            f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated"
-        )
+        raise RuntimeError(f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated")
     place = 0 if first == (0,) else axis(dim, len(first))
     if all(shape == first for shape in shapes):
         return place

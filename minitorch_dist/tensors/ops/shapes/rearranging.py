@@ -25,17 +25,13 @@ def roll(input: T, shifts: Any, dims: Any = None) -> T:
     x, by = input.array, _ints(shifts)
     along = () if dims is None else _ints(dims)
     if len(by) != max(len(along), 1):
-        raise RuntimeError(
-            f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(along)}"
-        )
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(along)}")
     if not x.size:
         return clone(input)
     places = tuple([axis(d, x.ndim) for d in along]) or None
     step: Any = by if places else by[0]
     back = tuple([-n for n in by]) if places else -by[0]
-    return record(
-        np.roll(x, step, places), "RollBackward0", (input, lambda g: np.roll(g, back, places))
-    )
+    return record(np.roll(x, step, places), "RollBackward0", (input, lambda g: np.roll(g, back, places)))
 
 
 def flip(input: T, *along: Any, dims: Any = None) -> T:

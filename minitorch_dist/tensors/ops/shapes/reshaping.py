@@ -89,9 +89,7 @@ def _reinterpret(input: T, dtype: dtypes.dtype) -> T:
     x = input.array
     grows = x.itemsize < dtype.itemsize
     if x.itemsize != dtype.itemsize and (
-        not x.ndim
-        or x.strides[-1] != x.itemsize
-        or (grows and x.shape[-1] * x.itemsize % dtype.itemsize)
+        not x.ndim or x.strides[-1] != x.itemsize or (grows and x.shape[-1] * x.itemsize % dtype.itemsize)
     ):
         raise RuntimeError(
             f"self.stride(-1) must be 1, and self.size(-1) divisible, to view {input.dtype} as {dtype} (different "

@@ -21,9 +21,7 @@ def item(input: TensorBase) -> Any:
     if input.storage.device is devices.META:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
     value = x.item()
-    return (
-        value if type(value) in (float, int, bool, complex) else float(value)
-    )  # bfloat16 has none
+    return value if type(value) in (float, int, bool, complex) else float(value)  # bfloat16 has none
 
 
 def tolist(input: TensorBase) -> Any:

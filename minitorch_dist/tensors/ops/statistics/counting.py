@@ -32,9 +32,7 @@ def searchsorted(
         raise RuntimeError("torch.searchsorted(): boundaries need at least one dimension")
     values = input.array if isinstance(input, TensorBase) else np.asanyarray(input)
     where: Literal["left", "right"] = "right" if right or side == "right" else "left"
-    edges, values = (
-        v.astype(np.float32) if v.dtype in dtypes.HALVES else v for v in (edges, values)
-    )
+    edges, values = (v.astype(np.float32) if v.dtype in dtypes.HALVES else v for v in (edges, values))
     if edges.ndim == 1:
         found = np.asanyarray(np.searchsorted(edges, values, where))
     elif edges.shape[:-1] != values.shape[:-1]:
@@ -49,14 +47,10 @@ def searchsorted(
     return result(sorted_sequence, found.astype(np.int32 if out_int32 else np.int64, copy=False))
 
 
-def bucketize(
-    input: Any, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False
-) -> Any:
+def bucketize(input: Any, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False) -> Any:
     """The number of the bucket each value falls into, between sorted boundaries."""
     if boundaries.array.ndim != 1:
-        raise RuntimeError(
-            f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})"
-        )
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
@@ -101,9 +95,7 @@ def unique(
     values, inverse, counts = np.unique(
         wide, return_inverse=True, return_counts=True, axis=along, equal_nan=False
     )
-    found: list[T] = [
-        record(values.astype(x.dtype, copy=False), "Unique2Backward0", (input, _no_gradient))
-    ]
+    found: list[T] = [record(values.astype(x.dtype, copy=False), "Unique2Backward0", (input, _no_gradient))]
     if return_inverse:
         shape = x.shape if along is None else (x.shape[along],)
         found.append(result(input, inverse.reshape(shape)))

@@ -25,8 +25,7 @@ def cosine_similarity(x1: T, x2: T, dim: int = 1, eps: float = 1e-8) -> T:
     x1, x2 = promote(x1, x2)
     if x1.dtype.category != dtypes.FLOATING:
         raise RuntimeError(
-            "expected common dtype to be floating point, yet common dtype is "
-            + type_name(x1.array)[6:-6]
+            "expected common dtype to be floating point, yet common dtype is " + type_name(x1.array)[6:-6]
         )
     return sum(mul(_directed(x1, dim, eps), _directed(x2, dim, eps)), dim)
 
