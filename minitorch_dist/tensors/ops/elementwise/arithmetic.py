@@ -43,10 +43,12 @@ def is_bool(operand: Any) -> bool:
 
 
 def bool_error(what: str, two: bool) -> RuntimeError:
-    tensors, instead = ("two bool tensors", "`^`") if two else ("a bool tensor", "`~` or `logical_not()`")
-    return RuntimeError(
-        f"{what}, the `-` operator, with {tensors} is not supported: use the {instead} operator"
+    tensors, instead = (
+        ("two bool tensors", "`^` or `logical_xor()`") if two else ("a bool tensor", "`~` or `logical_not()`")
     )
+    hint = "Use" if two else "If you are trying to invert a mask, use"
+    verb = f"{what}, the `-` operator, {'on' if what == 'Negation' else 'with'} {tensors}"
+    return RuntimeError(f"{verb} is not supported. {hint} the {instead} operator instead.")
 
 
 def rsub(input: T, other: T | Number, *, alpha: Number = 1) -> T:

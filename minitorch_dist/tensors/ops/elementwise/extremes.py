@@ -106,8 +106,19 @@ def _between(input: T, min: Any, max: Any) -> T:
         return _pick(np.maximum, "ClampBackward0", input, low, _at_least, _below)
     if min is None:
         return _pick(np.minimum, "ClampBackward0", input, high, _at_most, _above)
-    at_least = _pick(np.maximum, "ClampBackward0", input, low, _at_least, _below)
-    return _pick(np.minimum, "ClampBackward0", at_least, high, _at_most, _above)
+    out: T
+    out, low = promote(input, low)
+    out, high = promote(out, high)
+    low = cast(low, out.dtype)
+    x, a, b = out.array, low.array, high.array
+    demand_order("clamp_cpu", x)
+    return record(
+        compute(np.minimum, compute(np.maximum, x, a), b),
+        "ClampBackward0",
+        (out, lambda g: sum_to(only(g, (x >= a) & (x <= b)), x.shape), out, low, high),
+        (low, lambda g: sum_to(only(g, (x < a) & (a < b)), a.shape), out, low, high),
+        (high, lambda g: sum_to(only(g, (x > b) | (b < a)), b.shape), out, low, high),
+    )
 
 
 def clipped(x: Array, low: Any, high: Any, out: Array | None = None) -> Any:
