@@ -17,8 +17,8 @@ from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.reductions import COMBINES, ReduceStep
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.replay import Replay
+from minitorch_dist.distributed.schedules.values import Values
 from minitorch_dist.launching import launch
-from tests.distributed.arrays_in_chunks import Values
 
 SIZES = range(1, 10)
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

@@ -14,8 +14,8 @@ from minitorch_dist.distributed.reductions import ReduceStep
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.schedules.values import Values
 from minitorch_dist.launching import launch
-from tests.distributed.arrays_in_chunks import Values
 
 pytestmark = pytest.mark.slow
 COUNTS = (0, 2, 1001, 700_001)  # the last in segments, and uneven

@@ -9,7 +9,7 @@ a power of two.)
 
 These are derived from them:
 
-    replay              message by message, all ranks in one thread: the naive form of all else
+    replay  values      message by message, all ranks in one thread: the naive form of all else
     everyone            all ranks at once, as an array
     links  ports        what a link costs; clocks and ports of all ranks
     arrivals            the same where messages overtake each other: `overtaking` plays them one by
