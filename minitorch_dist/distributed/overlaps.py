@@ -38,10 +38,8 @@ def copied_where_shared(inputs: Sequence[Array], outputs: Sequence[Array]) -> li
     return kept
 
 
-def in_one_piece(own: Array) -> Array:
-    """An array to write results into: the given one if it is contiguous, or else a copy, to be copied back."""
-    if own.flags.c_contiguous and own.flags.writeable:
-        return own
+def copy_to_write(own: Array) -> Array:
+    """A copy in one piece for results, which is to be copied back; refused if two elements are one."""
     if overlaps_itself(own):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "

@@ -12,6 +12,6 @@ import sys
 from minitorch_dist import plugs
 from minitorch_dist.pictures import svg as svg
 from mtd.pages.journal_scene import scene_of as scene_of
-from mtd.pages.saving import save_page as save_page, save_trace as save_trace
+from mtd.pages.saving import in_a_notebook as in_a_notebook, save_page as save_page, save_trace as save_trace
 
 plugs.register("pages", sys.modules[__name__])

@@ -13,7 +13,6 @@ from hypothesis import given, settings, strategies as st
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, nn, sim
 from minitorch_dist.distributed.fsdp import fully_shard
-from minitorch_dist.distributed.mail import held
 from minitorch_dist.distributed.pipelining import (
     PipelineStage,
     Schedule1F1B,
@@ -183,49 +182,6 @@ def _digits(seed: int) -> list[int]:
 @given(st.integers(0, 6**10 - 1), st.sampled_from([2, 3, 5, 8]))
 def test_random_programs(seed: int, size: int) -> None:
     assert not same(mixture, size, seed).refused
-
-
-def late() -> None:
-    """Each rank sends more than its right neighbour asks for, for a while."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    x = torch.ones(1000)
-    works = [dist.isend(x, (rank + 1) % size, tag=tag) for tag in range(3)]
-    dist.barrier()
-    for tag in range(3):
-        dist.recv(torch.empty(1000), (rank - 1) % size, tag=tag)
-    for work in works:
-        work.wait()
-
-
-def test_what_all_ranks_hold_is_told_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(held, "WORTH_A_LINE", 5_000)
-    assert not same(late, 5).refused
-    said = [record.getMessage() for record in caplog.records]
-    assert len(said) == 6  # the run in full: a line for each rank
-    assert sum("5 ranks hold up to 0.0 MB of messages that they have not" in each for each in said) == 1
-
-
-def late_halves() -> None:
-    """The first half of the ranks sends to the second one, which asks for the last message first."""
-    rank, half = dist.get_rank(), dist.get_world_size() // 2
-    x = torch.ones(1000)
-    for tag in range(3):
-        if rank < half:
-            dist.send(x, rank + half, tag=tag)
-        else:
-            dist.recv(x, rank - half, tag=2 - tag)
-
-
-def test_one_rank_of_a_class_is_told_to_hold_much(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(held, "WORTH_A_LINE", 5_000)
-    report = sim.run(late_halves, 8, shapes=True, fold=lambda rank: rank < 4)
-    assert report.folded is not None and report.folded.classes == 2
-    (said,) = (record.getMessage() for record in caplog.records)
-    assert said.startswith("rank 4 holds")
 
 
 # ------------------------------------------------------------------------ programs that do not fit

@@ -1,8 +1,8 @@
 """`TensorPart`: a tensor of which this rank has a part. Operations that do not know about parts refuse it.
 
 An operation computes with the array of its inputs, which is this rank's part. Its result would be a wrong number
-without a word. So every operation that makes a tensor of a TensorPart is an error, unless the part is the whole. What knows
-better takes `here(part)`, an ordinary tensor, and says how the result lies.
+without a word. So every operation that makes a tensor of a TensorPart is an error, unless the part is the whole. A function
+that knows better takes `here(part)`, an ordinary tensor, and says how the result lies.
 """
 
 from __future__ import annotations
