@@ -5,13 +5,13 @@ from itertools import permutations
 
 import numpy as np
 import order
-from minitorch_dist.distributed.schedules.values import Values
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.distributed.schedules import BUILT_IN, bounds
 from minitorch_dist.distributed.schedules.replay import Replay
+from minitorch_dist.distributed.schedules.values import Values
 from minitorch_dist.testing import check_collective
 from mtd.course import MeasuredCost, lab, lamp
 

@@ -105,7 +105,8 @@ class Subset(Dataset[T_co]):
         kind = type(self)
         if kind.__getitem__ is not Subset.__getitem__ and kind.__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
-                f"{kind.__name__} overrides __getitem__, and a loader asks __getitems__ for whole batches: override it, too"
+                f"{kind.__name__} overrides __getitem__ but not __getitems__, which a DataLoader asks for whole "
+                "batches. Override it, too: return [self[i] for i in indices]"
             )
 
     def __getitem__(self, idx: Any) -> T_co:

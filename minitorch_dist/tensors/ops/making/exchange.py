@@ -63,8 +63,19 @@ def frombuffer(
     requires_grad: bool = False,
 ) -> Any:
     """A 1-dim tensor on the memory of an object with Python's buffer protocol."""
-    whole = np.frombuffer(buffer, np.uint8, -1 if count < 0 else count * dtype.itemsize, offset)
-    out = from_numpy(whole.view(dtype.numpy))
+    try:
+        length, width = memoryview(buffer).nbytes, dtype.itemsize
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    rest = length - offset
+    fits = 0 <= offset < length and (rest % width == 0 if count < 0 else count * width <= rest)
+    if not count or not fits:
+        raise ValueError(
+            f"frombuffer(): {count} elements of {width} bytes after an offset of {offset} bytes do not fit into "
+            f"a buffer of {length} bytes"
+        )
+    array = np.frombuffer(buffer, np.uint8, -1 if count < 0 else count * width, offset)
+    out = from_numpy(array.view(dtype.numpy))
     if requires_grad:
         out.requires_grad = True
     return out
