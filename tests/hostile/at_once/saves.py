@@ -75,7 +75,7 @@ class Saves:
         savers, readers = random.choice((1, 2, 2, 3)), random.choice((0, 1, 2))
         length = random.choice((0, 1, 5, 1000, 100_000))
         (place / OF_OTHERS).write_bytes(b"of others")
-        save(f"{place}", 7.0, length, 0)
+        save(f"{place}", 7.0, length)
         blow = None
         if random.random() < 0.5:
             blow = blows.draw(random, savers + readers, LASTS, ("kill", "freeze"))
@@ -87,7 +87,7 @@ class Saves:
                 raise Fell(f"{who} {rank} of {len(ends)}: {end.kinds[:1]} {end.text}\n{end.trace}")
         load(f"{place}", length)
         for turn in (1.0, 2.0):
-            save(f"{place}", turn, length, 0)
+            save(f"{place}", turn, length)
         if load(f"{place}", length) != 2.0:
             raise Fell("the last save is not what loads")
         names = keeper.names(place)
