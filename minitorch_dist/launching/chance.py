@@ -20,7 +20,7 @@ _seed_of_its_class = random.Random.seed
 
 
 def octets(count: int) -> bytes:
-    drawn = _generator("urandom", lambda: random.Random(_seed("urandom")))
+    drawn = _generator("urandom", lambda: random.Random(seed_for("urandom")))
     return drawn.randbytes(count)  # type: ignore[no-any-return]
 
 
@@ -31,7 +31,7 @@ def getrandom(count: int, flags: int = 0) -> bytes:
 def draw(module: str, name: str, /, *args: Any, **kwargs: Any) -> Any:
     """Call the method of this rank's own generator."""
     make = random.Random if module == "random" else np.random.RandomState
-    own = _generator(module, lambda: make(_seed(module) % 2**32))
+    own = _generator(module, lambda: make(seed_for(module) % 2**32))
     return getattr(own, name)(*args, **kwargs)
 
 
@@ -50,7 +50,7 @@ def stream(of: generator.Generator) -> generator.Generator:
     has chosen that; else one of the rank's own, that follows the run's seed."""
     if of.is_chosen:
         return of.clone_state()
-    return generator.Generator().manual_seed(_seed("tensors"))
+    return generator.Generator().manual_seed(seed_for("tensors"))
 
 
 def states() -> tuple[Any, Any]:
@@ -59,7 +59,7 @@ def states() -> tuple[Any, Any]:
     return random.getstate(), (state[1].tobytes(), *state[2:])
 
 
-def _seed(what: str) -> int:
+def seed_for(what: str) -> int:
     """A number that belongs to this run, this rank and this purpose."""
     here = world.place()
     seed = here.clock.chance_seed if isinstance(here.clock, VirtualClock) else 0

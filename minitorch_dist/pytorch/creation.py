@@ -93,9 +93,10 @@ def _transport() -> str | None:
     wanted = os.environ.get(VARIABLE)
     if wanted:
         scheme = registry.scheme_of(wanted)
-        if scheme not in registry.known():
+        between_processes = [name for name in registry.known() if name not in ("queue", "sim")]
+        if scheme not in between_processes:
             raise ValueError(
-                f"{VARIABLE}={wanted}: there is no transport {scheme!r}; take one of "
-                f"{', '.join(f'{name}://' for name in registry.known())}"
+                f"{VARIABLE}={wanted}: no transport between processes is called {scheme!r}; take one of "
+                f"{', '.join(f'{name}://' for name in between_processes)}"
             )
     return wanted or None

@@ -113,7 +113,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
 
     def abort(self) -> None:
         """Fail what is going on, here and on the other ranks."""
-        self.ours.channel.confess("the process group was aborted", "aborted")
+        self.ours.channel.confess("the process group was aborted")
         self.ours.shutdown()
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ class RankEnvironment(MutableMapping[Any, Any]):
 
     def __init__(self) -> None:
         self._process: dict[Any, Any] = os.environ._data  # type: ignore[attr-defined]
+        self._changed: set[Any] = set()
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -35,8 +36,6 @@ class RankEnvironment(MutableMapping[Any, Any]):
                 os.putenv(key, before[key])
             else:
                 os.unsetenv(key)
-
-    _changed: set[Any] = set()
 
     def _own(self) -> dict[Any, Any] | None:
         given = world.place().given

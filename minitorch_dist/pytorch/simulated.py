@@ -91,7 +91,7 @@ class PyTorchPart(RunPart):
     @contextmanager
     def around_rank(self, rank: int) -> Iterator[None]:
         world.place().given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
-        torch.default_generator.manual_seed(chance._seed("torch"))
+        torch.default_generator.manual_seed(chance.seed_for("torch"))
         with torch.autograd.set_multithreading_enabled(False), ExitStack() as modes:
             if self.stage.has_shapes:
                 modes.enter_context(shapes.around_rank())
@@ -143,9 +143,6 @@ class TorchWorld:
 
 class RankWorlds(c10d._World):
     """Torch's `_world`, which torch lets others override: each rank sees its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
 
     def __getattribute__(self, name: str) -> Any:
         return getattr(_of_this_rank(), name) if name in _FIELDS else super().__getattribute__(name)

@@ -132,7 +132,7 @@ class JointWork(DoneWork):
 
     def _new_future(self) -> Future[list[torch.Tensor]]:
         """One for all. The operations of a group end in their order, so the last one's end is the end of all."""
-        return self._works[-1].get_future().then(self._see)
+        return self._works[-1].get_future().then(self._see) if self._works else super()._new_future()
 
     def _see(self, last: Future[Any]) -> list[torch.Tensor]:
         last.value()

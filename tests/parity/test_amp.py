@@ -150,7 +150,7 @@ def test_blocks() -> None:
 
 
 def wrong_turns(t: Any) -> list[Any]:
-    """What a scaler says and refuses."""
+    """The words and refusals of a scaler."""
     said: list[Any] = []
 
     def attempt(call: Callable[[], Any]) -> None:

@@ -36,7 +36,7 @@ def put_ours_in_gloos_place() -> None:
     from minitorch_dist.pytorch.creation import create
 
     class Asked:
-        """What torch tells a backend that is registered."""
+        """As torch tells it to a backend that is registered."""
 
         def __init__(self, store: Any, rank: int, size: int, timeout: Any) -> None:
             self.store, self.group_rank, self.group_size, self.timeout = store, rank, size, timeout

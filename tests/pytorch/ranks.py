@@ -85,7 +85,7 @@ def _sendable(error: BaseException) -> BaseException:
 
 
 class RankFailed(Exception):
-    """What a rank raised, and the names of its classes."""
+    """An error of a rank, and the names of its classes."""
 
     @property
     def kinds(self) -> str:

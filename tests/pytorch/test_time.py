@@ -1,4 +1,4 @@
-"""What torch's operations take on simulated devices, with numbers and without."""
+"""The time of torch's operations on simulated devices, with numbers and without."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -96,8 +98,6 @@ def test_a_mismatch_names_ranks_and_the_users_lines_and_is_torchs_error() -> Non
 
 def _leave_early() -> None:
     if dist.get_rank() == 1:
-        import os
-
         os._exit(0)
     dist.all_reduce(torch.ones(2))
 
@@ -128,3 +128,27 @@ def test_functional_collectives_and_sparse_tensors(size: int) -> None:
         assert part == [float(size)] * 2
         assert added == [float(sum(ranks))] * 2
         assert sparse == [float(rank) for rank in ranks]
+
+
+def _abort() -> None:
+    group = dist.new_group([0, 1])
+    if dist.get_rank() == 1:
+        group.abort()
+    else:
+        dist.all_reduce(torch.ones(2), group=group)
+
+
+def test_an_abort_ends_what_the_others_wait_for() -> None:
+    with pytest.raises(RankFailed, match="the process group was aborted"):
+        on_ranks(_abort, 2)
+
+
+def _beside_gloo() -> list[float]:
+    both, own = dist.new_group([0, 2], backend="mtd"), dist.new_group([1], backend="mtd")
+    tensor = torch.ones(1)
+    dist.all_reduce(tensor, group=own if dist.get_rank() == 1 else both)
+    return [float(tensor)]
+
+
+def test_a_group_of_ours_beside_gloos_is_a_world_of_its_ranks() -> None:
+    assert on_ranks(_beside_gloo, 3, backend="gloo") == [[2.0], [1.0], [2.0]]

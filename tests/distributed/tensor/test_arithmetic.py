@@ -1,4 +1,4 @@
-"""What writes into a DTensor writes into the whole, and what would compute with a part alone is refused."""
+"""A write into a DTensor writes into the whole, and computing with a part alone is refused."""
 
 from __future__ import annotations
 
