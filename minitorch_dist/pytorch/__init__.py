@@ -10,6 +10,7 @@ Read from the ground up:
     torch_store         the store that torch has made, as one of ours
     work                operations that go on beside the caller
     sparse              all_reduce of sparse tensors
+    own_collectives     a function of one's own in place of ours
     process_group       torch's ProcessGroup, over a group of ours
     creation            from torch's store to a world; from ranks to a group
 
