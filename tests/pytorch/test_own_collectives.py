@@ -14,11 +14,13 @@ import torch.distributed as dist
 
 from minitorch_dist import distributed as ours, sim
 from minitorch_dist.pytorch import own_collectives
+from mtd.cli import capstone
 from mtd.course import lesson, real_bridge, real_training
 from mtd.course.contest import TEMPLATE
 from mtd.course.lesson import LessonError
 from mtd.course.path import folders, searched
 from mtd.course.real_training import RealOrder, RealOutcome
+from mtd.course.workspace import Workspace
 from tests.pytorch import programs
 from tests.pytorch.ranks import RankFailed, on_ranks
 
@@ -194,6 +196,15 @@ def test_a_wrong_ring_is_told(
     monkeypatch.setattr(real_bridge, "folders", lambda module, own, solved: [tmp_path])
     trained = next(real_bridge.train(lesson.find(13)))
     assert words in trained.sentence and not trained.is_right
+
+
+@pytest.mark.usefixtures("_here")
+def test_the_capstone_trains_real_ddp_with_the_learners_all_reduce(tmp_path: Path) -> None:
+    mine = Workspace(tmp_path)
+    real = capstone.trained_for_real(mine, ["torch"])
+    assert real is not None and real.is_right and "DistributedDataParallel" in real.about
+    assert capstone.trained_for_real(None, ["torch"]) is None
+    assert capstone.trained_for_real(mine, ["tcp"]) is None
 
 
 def test_a_missing_torch_and_other_lessons_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
