@@ -26,6 +26,7 @@ from typing import Any, Final
 
 import torch
 import torch.distributed as torch_dist
+import torch.distributed.nn  # before any rank: its functions keep the default group that they find as they are made
 from torch.distributed import distributed_c10d as c10d
 
 import minitorch_dist.pytorch  # noqa: F401 - registers the backend

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils.dlpack import from_dlpack, to_dlpack
 
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.overlaps import copy_to_write
@@ -36,7 +37,8 @@ def array_of(tensor: torch.Tensor) -> Array:
         return _without_numbers(tensor)
     tensor = tensor.detach()
     if tensor.dtype in _SAME:
-        return tensor.numpy()  # type: ignore[no-any-return]
+        # `tensor.numpy()` would keep its storage from being resized, as FullyShardedDataParallel does.
+        return from_dlpack(to_dlpack(tensor)).numpy()  # type: ignore[no-any-return]
     if tensor.dtype is torch.bfloat16:
         return tensor.view(torch.uint16).numpy().view(ml_dtypes.bfloat16)  # type: ignore[no-any-return]
     return tensor.view(_BITS[tensor.element_size()]).numpy()  # type: ignore[no-any-return]

@@ -163,6 +163,14 @@ def train_fsdp() -> list[float]:
     return _train(sharded, rank, size)
 
 
+def train_plain_fsdp() -> list[float]:
+    """FSDP as it was before `fully_shard`: it frees what it has gathered by resizing its storage."""
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    wrapped = FullyShardedDataParallel(model(), device_id=torch.device("cpu"))
+    return _train(wrapped, dist.get_rank(), dist.get_world_size())
+
+
 def _train(net: nn.Module, rank: int, size: int) -> list[float]:
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     losses = []

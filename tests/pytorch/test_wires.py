@@ -40,6 +40,11 @@ def test_fully_shard_gives_what_one_rank_gives() -> None:
         torch.testing.assert_close(losses, programs.train_alone(), rtol=1e-5, atol=1e-7)
 
 
+def test_a_tensor_that_was_sent_can_still_be_resized_as_plain_fsdp_does() -> None:
+    for losses in on_ranks(programs.train_plain_fsdp, 2):
+        torch.testing.assert_close(losses, programs.train_alone(), rtol=1e-5, atol=1e-7)
+
+
 def _column() -> list[list[float]]:
     table = torch.zeros(4, 3)
     table[:, 1] = torch.arange(4.0) + dist.get_rank()
