@@ -33,6 +33,7 @@ class MeasuredCost:
     limit: float = 1.0  # times the least
     unit: str = ""
     where: str = ""  # in which case, for the words of a failing check
+    least_of: str = "optimum"  # whose least it is: of all algorithms, or of one kind
 
     @property
     def ratio(self) -> float:
@@ -43,7 +44,7 @@ class MeasuredCost:
         return self.found <= self.limit * self.least * (1 + 1e-12)
 
     def __str__(self) -> str:
-        return f"{self.ratio:.2f}× optimum"
+        return f"{self.ratio:.2f}× {self.least_of}"
 
 
 @dataclass(frozen=True)
