@@ -139,7 +139,7 @@ def in_three_pieces():
             unit(torch.full((2,), tens * size * (rank + 1))).sum().backward()
         found, wanted = told(unit.shard.grad), shard_of(unit, [111 * size * (size + 1) / 2] * 6)
         assert found == wanted, (
-            f"{lab.ranks(size)}, three backwards with gradients of 1, 10 and 100, times {size} (rank + 1). shard.grad of rank "
+            f"{lab.ranks(size)}. The gradients of three backwards are 1, 10 and 100, times {size} (rank + 1). Here shard.grad of rank "
             f"{rank} is {found}, and its part of the averages' sum is {wanted}"
         )
 
