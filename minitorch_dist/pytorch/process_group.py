@@ -34,7 +34,9 @@ from minitorch_dist.pytorch.tensors_as_arrays import (
     WriteBack,
     all_to_send,
     all_to_write,
+    divide,
     has_numbers,
+    in_turn,
     to_send,
     to_write,
 )
@@ -137,13 +139,13 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         array: Any = to_send(tensor)
         if self.rank() == root:
             array, written = to_write(tensor)
-        op = _step(opts.reduceOp, tensor, array, "reduce")
+        op, written = self._step(opts.reduceOp, tensor, array, written, "reduce")
         return self._run(
             "reduce",
             opts,
             tensors,
             partial(collectives.reduce, self.ours, array, root, op),
-            written,
+            written if self.rank() == root else None,
         )
 
     def gather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _GATHER) -> DoneWork:
@@ -196,7 +198,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
             with torch_errors():
                 return sparse.all_reduce(self.ours, tensor, opts)
         array, written = to_write(tensor)
-        op = _step(opts.reduceOp, tensor, array, "all_reduce")
+        op, written = self._step(opts.reduceOp, tensor, array, written, "all_reduce")
         act = partial(collectives.all_reduce, self.ours, array, op)
         return self._run("all_reduce", opts, tensors, act, written)
 
@@ -234,7 +236,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
                 f"this rank's part of the input has {own.size} elements of {own.dtype}, and its output {array.size} of "
                 f"{array.dtype}"
             )
-        op = _step(opts.reduceOp, output, array, "reduce_scatter")
+        op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
         act = partial(collectives.reduce_scatter, self.ours, array, given, op)
         return self._run("reduce_scatter", opts, outputs, act, written)
 
@@ -243,7 +245,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     ) -> DoneWork:
         _check_pair(input, output, self.size(), "input")
         array, written = to_write(output)
-        op = _step(opts.reduceOp, output, array, "reduce_scatter")
+        op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
         act = partial(collectives.reduce_scatter_from, self.ours, array, to_send(input), op)
         return self._run("reduce_scatter_tensor", opts, [output], act, written)
 
@@ -339,6 +341,15 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         return self._begin(name, tensors, act)
 
     # ------------------------------------------------------------------------- carrying it out
+
+    def _step(
+        self, op: Any, tensor: torch.Tensor, array: Any, written: WriteBack | None, what: str
+    ) -> tuple[ReduceStep, WriteBack | None]:
+        """Torch's reduce op in our terms, and what is left to do when the array was written."""
+        is_whole = array.dtype.kind in "iu" and has_numbers(tensor)
+        if op.op == torch_dist.ReduceOp.AVG and is_whole:
+            return SUM, in_turn([partial(divide, array, self.size()), written])
+        return _step(op, tensor, array, what), written
 
     def _run(
         self, name: str, opts: Any, tensors: Tensors, act: Act, written: WriteBack | None = None
