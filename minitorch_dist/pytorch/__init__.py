@@ -19,6 +19,7 @@ On simulated ranks, beside these:
     virtual_store       the run's store, as torch's
     virtual_futures     waits of torch's C++, in virtual time
     rank_environment    `os.environ` of each rank
+    rank_modules        modules of the user's, and what others keep of a rank
     cuda_labels         `cuda` as a name for the CPU
     operation_time      operations take a device's time
     shapes              tensors without numbers

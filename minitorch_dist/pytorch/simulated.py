@@ -17,6 +17,7 @@ All is put back when the run is over. Torch keeps much of its state by thread, s
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -34,6 +35,7 @@ from minitorch_dist.launching import chance
 from minitorch_dist.pytorch import cuda_labels, shapes
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
+from minitorch_dist.pytorch.rank_modules import RankModules
 from minitorch_dist.pytorch.replacing import replaced
 from minitorch_dist.pytorch.virtual_store import VirtualStore
 from minitorch_dist.sim import device_time
@@ -55,6 +57,7 @@ class WithPyTorch(OneOfItsKind):
 class PyTorchPart(RunPart):
     def __init__(self, stage: SimulationStage) -> None:
         self.clock, self.world_size, self.stage = stage.clock, stage.world_size, stage
+        self.modules = RankModules()
         stage.memory = None  # of a device: its ledger counts this library's tensors
         if self.clock.engine != "threads":
             raise ValueError(
@@ -78,7 +81,8 @@ class PyTorchPart(RunPart):
                 around.enter_context(shapes.around_run())
             torch._C._distributed_c10d._set_thread_isolation_mode(True)
             torch.set_num_threads(1)
-            self.clock.exchanged = _own_generator
+            around.enter_context(self.modules.in_place())
+            self.clock.exchanged = self._set_aside
             try:
                 yield
             finally:
@@ -92,6 +96,7 @@ class PyTorchPart(RunPart):
     def around_rank(self, rank: int) -> Iterator[None]:
         world.place().given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
         torch.default_generator.manual_seed(chance.seed_for("torch"))
+        self.modules.begin()
         with torch.autograd.set_multithreading_enabled(False), ExitStack() as modes:
             if self.stage.has_shapes:
                 modes.enter_context(shapes.around_rank())
@@ -104,6 +109,16 @@ class PyTorchPart(RunPart):
                 cuda_labels.leave()
                 if "torch" in world.place().given:
                     c10d._unregister_all_process_groups()
+
+    def _set_aside(self) -> Callable[[], None]:
+        """What the rank that stops has in this process; the result puts it back."""
+        generator, modules = _own_generator(), self.modules.set_aside()
+
+        def put_back() -> None:
+            generator()
+            modules()
+
+        return put_back
 
 
 def _own_generator() -> Callable[[], None]:
@@ -119,6 +134,7 @@ def _as_torchrun_sets_it(rank: int, world_size: int) -> dict[str, str]:
         "WORLD_SIZE": f"{world_size}", "LOCAL_WORLD_SIZE": f"{world_size}", "GROUP_WORLD_SIZE": "1",
         "ROLE_WORLD_SIZE": f"{world_size}", "ROLE_NAME": "default", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
         "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0",
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
     }  # fmt: skip
 
 
