@@ -32,11 +32,11 @@ from torch.distributed import distributed_c10d as c10d
 import minitorch_dist.pytorch  # noqa: F401 - registers the backend
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import chance
-from minitorch_dist.pytorch import cuda_labels, shapes
+from minitorch_dist.pytorch import cuda_labels, loader_workers, shapes, spawned_ranks
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
 from minitorch_dist.pytorch.rank_modules import RankModules
-from minitorch_dist.pytorch.replacing import replaced
+from minitorch_dist.pytorch.replacing import replaced, replaced_everywhere
 from minitorch_dist.pytorch.virtual_store import VirtualStore
 from minitorch_dist.sim import device_time
 from minitorch_dist.sim.attachments import OneOfItsKind, RunPart
@@ -73,6 +73,7 @@ class PyTorchPart(RunPart):
             around.enter_context(replaced(c10d, "_world", RankWorlds()))
             around.enter_context(replaced(c10d, "rendezvous", _rendezvous))
             around.enter_context(replaced(c10d, "_new_process_group_helper", _on_our_backend))
+            around.enter_context(replaced_everywhere(c10d.split_group, _split_group))
             # Torch warns where a build for the CPU is asked for the timeout of nccl.
             around.enter_context(replaced(c10d, "default_pg_nccl_timeout", timedelta(minutes=10)))
             around.enter_context(RankEnvironment().in_place())
@@ -81,6 +82,8 @@ class PyTorchPart(RunPart):
                 around.enter_context(shapes.around_run())
             torch._C._distributed_c10d._set_thread_isolation_mode(True)
             torch.set_num_threads(1)
+            around.enter_context(loader_workers.in_place())
+            around.enter_context(spawned_ranks.in_place())
             around.enter_context(self.modules.in_place())
             self.clock.exchanged = self._set_aside
             try:
@@ -111,7 +114,7 @@ class PyTorchPart(RunPart):
                     c10d._unregister_all_process_groups()
 
     def _set_aside(self) -> Callable[[], None]:
-        """What the rank that stops has in this process; the result puts it back."""
+        """Keep what the rank that stops has in this process; the result puts it back."""
         generator, modules = _own_generator(), self.modules.set_aside()
 
         def put_back() -> None:
@@ -198,6 +201,19 @@ def _on_our_backend(
         here.pg_map[group] = (c10d.Backend(backend), prefix)
         here.pg_backend_config[group] = str(c10d.BackendConfig(c10d.Backend(backend)))
     return group, prefix
+
+
+def _split_group(
+    parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, pg_options: Any = None, group_desc: Any = None,
+    **others: Any,
+) -> Any:  # fmt: skip
+    """Torch's function asks for a GPU first. The part with this rank becomes a group; no other rank is needed for it."""
+    parent = torch_dist.get_process_group_ranks(parent_pg or torch_dist.group.WORLD)
+    for part in split_ranks or ():
+        ranks = [parent[rank] for rank in part]
+        if torch_dist.get_rank() in ranks:
+            return torch_dist.new_group(ranks, timeout, use_local_synchronization=True, group_desc=group_desc)
+    return None
 
 
 def _rendezvous(
