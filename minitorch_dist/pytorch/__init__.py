@@ -9,6 +9,7 @@ Read from the ground up:
     errors              our errors, as torch's too
     torch_store         the store that torch has made, as one of ours
     work                operations that go on beside the caller
+    forked              forked children, which have no way to a group's connections
     sparse              all_reduce of sparse tensors
     process_group       torch's ProcessGroup, over a group of ours
     creation            from torch's store to a world; from ranks to a group
@@ -19,6 +20,9 @@ On simulated ranks, beside these:
     virtual_store       the run's store, as torch's
     virtual_futures     waits of torch's C++, in virtual time
     rank_environment    `os.environ` of each rank
+    rank_modules        modules of the user's, and what others keep of a rank
+    loader_workers      processes of a DataLoader, outside of the simulation
+    spawned_ranks       `torch.multiprocessing.spawn`, where the ranks run already
     cuda_labels         `cuda` as a name for the CPU
     operation_time      operations take a device's time
     shapes              tensors without numbers

@@ -28,13 +28,15 @@ from minitorch_dist.distributed.torch_api.collective_arguments import split
 from minitorch_dist.distributed.torch_api.object_collectives import monitored_barrier
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurGroup
 from minitorch_dist.distributed.work import Work as OurWork, seconds_of
-from minitorch_dist.pytorch import sparse
+from minitorch_dist.pytorch import forked, sparse
 from minitorch_dist.pytorch.errors import torch_errors
 from minitorch_dist.pytorch.tensors_as_arrays import (
     WriteBack,
     all_to_send,
     all_to_write,
+    divide,
     has_numbers,
+    in_turn,
     to_send,
     to_write,
 )
@@ -64,6 +66,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         self.ours, self._close = ours, close
         self._begun: list[DoneWork] | None = None  # between _start_coalescing and _end_coalescing
         self._name, self._description = ours.group_name, ours.group_desc
+        forked.watch(self)
 
     # ------------------------------------------------------------------------------- who it is
 
@@ -137,13 +140,13 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         array: Any = to_send(tensor)
         if self.rank() == root:
             array, written = to_write(tensor)
-        op = _step(opts.reduceOp, tensor, array, "reduce")
+        op, written = self._step(opts.reduceOp, tensor, array, written, "reduce")
         return self._run(
             "reduce",
             opts,
             tensors,
             partial(collectives.reduce, self.ours, array, root, op),
-            written,
+            written if self.rank() == root else None,
         )
 
     def gather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _GATHER) -> DoneWork:
@@ -196,7 +199,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
             with torch_errors():
                 return sparse.all_reduce(self.ours, tensor, opts)
         array, written = to_write(tensor)
-        op = _step(opts.reduceOp, tensor, array, "all_reduce")
+        op, written = self._step(opts.reduceOp, tensor, array, written, "all_reduce")
         act = partial(collectives.all_reduce, self.ours, array, op)
         return self._run("all_reduce", opts, tensors, act, written)
 
@@ -234,7 +237,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
                 f"this rank's part of the input has {own.size} elements of {own.dtype}, and its output {array.size} of "
                 f"{array.dtype}"
             )
-        op = _step(opts.reduceOp, output, array, "reduce_scatter")
+        op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
         act = partial(collectives.reduce_scatter, self.ours, array, given, op)
         return self._run("reduce_scatter", opts, outputs, act, written)
 
@@ -243,7 +246,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     ) -> DoneWork:
         _check_pair(input, output, self.size(), "input")
         array, written = to_write(output)
-        op = _step(opts.reduceOp, output, array, "reduce_scatter")
+        op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
         act = partial(collectives.reduce_scatter_from, self.ours, array, to_send(input), op)
         return self._run("reduce_scatter_tensor", opts, [output], act, written)
 
@@ -339,6 +342,15 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         return self._begin(name, tensors, act)
 
     # ------------------------------------------------------------------------- carrying it out
+
+    def _step(
+        self, op: Any, tensor: torch.Tensor, array: Any, written: WriteBack | None, what: str
+    ) -> tuple[ReduceStep, WriteBack | None]:
+        """Torch's reduce op in our terms, and what is left to do when the array was written."""
+        is_whole = array.dtype.kind in "iu" and has_numbers(tensor)
+        if op.op == torch_dist.ReduceOp.AVG and is_whole:
+            return SUM, in_turn([partial(divide, array, self.size()), written])
+        return _step(op, tensor, array, what), written
 
     def _run(
         self, name: str, opts: Any, tensors: Tensors, act: Act, written: WriteBack | None = None
