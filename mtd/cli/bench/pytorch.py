@@ -37,7 +37,7 @@ GOALS: Final = {  # of the geometric means
 MOST: Final = 1.0  # of any ratio
 
 
-class Cell(NamedTuple):
+class TorchCell(NamedTuple):
     """One row: seconds, and seconds of the processor, by world and turn."""
 
     row: str
@@ -51,7 +51,7 @@ class Cell(NamedTuple):
         return ratio(self.processor[wire], self.processor[PEER])
 
 
-def measure(worlds: Sequence[BenchWorld], row: str, turns: int) -> Cell:
+def measure(worlds: Sequence[BenchWorld], row: str, turns: int) -> TorchCell:
     """Let the worlds take turns."""
     longest = max(world.tell(f"{row} 2") for world in worlds)
     repeats = max(1, min(200, round(TURN / longest)))
@@ -63,10 +63,10 @@ def measure(worlds: Sequence[BenchWorld], row: str, turns: int) -> Cell:
         return seconds
 
     found = taking_turns(worlds, turns, once)
-    return Cell(row, dict(zip(processor, found, strict=True)), processor)
+    return TorchCell(row, dict(zip(processor, found, strict=True)), processor)
 
 
-def show(console: Console, cells: Sequence[Cell], wires: Sequence[str], turns: int) -> None:
+def show(console: Console, cells: Sequence[TorchCell], wires: Sequence[str], turns: int) -> None:
     """The table, and below it what became of the goals."""
     columns = [word for wire in wires for word in (wire, f"/{PEER}", "cpu")]
     table = page.table(
@@ -86,7 +86,7 @@ def show(console: Console, cells: Sequence[Cell], wires: Sequence[str], turns: i
             console.print(summary(kind, wire, ours))
 
 
-def summary(kind: str, wire: str, cells: Sequence[Cell]) -> str:
+def summary(kind: str, wire: str, cells: Sequence[TorchCell]) -> str:
     """`training, tcp / gloo: geometric mean 0.62, goal ≤ 0.65; worst 0.91 (ddp-convnet), goal ≤ 1.0`"""
     ratios = {cell.row: cell.ratio(wire) for cell in cells}
     worst = max(ratios, key=lambda row: ratios[row])
@@ -125,7 +125,7 @@ def main() -> int:
         parser.error(f"--rows: {error}")
     console, wires = Console(highlight=False), list(dict.fromkeys(options.transport or ["tcp", "file"]))
     beside_gloo = [row for row in rows if row not in simulated.ROWS]
-    cells: list[Cell] = []
+    cells: list[TorchCell] = []
     with keeper.temporary_folder("mtd-") as folder:
         if beside_gloo:
             with opened(BenchWorld(name, RANKS, folder, WORKER) for name in [PEER, *wires]) as worlds:
@@ -139,7 +139,7 @@ def main() -> int:
     return 0
 
 
-def write(path: Path, cells: Sequence[Cell]) -> None:
+def write(path: Path, cells: Sequence[TorchCell]) -> None:
     found = {cell.row: {"seconds": cell.times, "processor": cell.processor} for cell in cells}
     with keeper.replacing(path) as file:
         file.write(json.dumps(found, indent=1).encode())

@@ -14,7 +14,7 @@ HEAD, INNER, WORDS, LETTERS = 128, WIDTH * 7 // 2, 128_256, 8192
 HEADS, KEYS = WIDTH // HEAD, max(1, WIDTH // HEAD // 4)  # four heads share their keys and values
 
 
-class Block(nn.Module):
+class LargeBlock(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.norm, self.inner_norm = nn.RMSNorm(WIDTH), nn.RMSNorm(WIDTH)
@@ -39,11 +39,11 @@ class Block(nn.Module):
         return x + self.down(F.silu(self.gate(seen)) * self.up(seen))
 
 
-class Transformer(nn.Module):
+class LargeModel(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(WORDS, WIDTH)
-        self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
+        self.blocks = nn.ModuleList(LargeBlock() for _ in range(LAYERS))
         self.norm, self.head = nn.RMSNorm(WIDTH), nn.Linear(WIDTH, WORDS, bias=False)
 
     def forward(self, text: torch.Tensor) -> torch.Tensor:
@@ -55,7 +55,7 @@ class Transformer(nn.Module):
 
 dist.init_process_group("gloo")
 mesh = init_device_mesh("cpu", (dist.get_world_size(),))
-model = Transformer()
+model = LargeModel()
 halves = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
 for block in model.blocks:
     fully_shard(block, mesh=mesh, mp_policy=halves)
