@@ -26,8 +26,10 @@ from transports.costs import MessageCosts
 from transports.spin import Spin
 
 SLOTS: Final = 4  # of each rank: so many rounds may be under way
-ROOM: Final = 1 << 19  # bytes of a slot, if all of them together stay within
-BUDGET: Final = 1 << 25  # bytes
+ROOM: Final = 1 << 22  # bytes of a slot, if all of them together stay within
+BUDGET: Final = (
+    1 << 25
+)  # bytes, more than the caches that cores have for themselves (see docs/design/shared_file.md)
 SMALLEST: Final = 1 << 12
 HEAD: Final = 1 << 11  # bytes before each slot, for what says whose contents they are
 FRONT: Final = 16  # the first of them, for two numbers
