@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import timedelta
+from threading import get_ident  # noqa: TID251 - tells threads apart; nothing waits
 from typing import Any, Final, Protocol
 
 from minitorch_dist.distributed.exceptions import DistTimeout
@@ -141,7 +142,7 @@ class Receiving(Work):
     ) -> None:
         super().__init__(world, output)
         self._receive, self._timeout, self._ranks = receive, timeout, ranks
-        self._arrived, self._noted = arrived, noted
+        self._arrived, self._noted, self._is_seen = arrived, noted, False
 
     def _finish(self, timeout: float | None) -> None:
         receive, mailbox = self._receive, self._world.mailbox
@@ -155,6 +156,9 @@ class Receiving(Work):
         noted, self._noted = self._noted, None
         if noted is not None:
             noted()
+        if self._error is None and not self._is_seen:
+            self._is_seen = True
+            self._world.mailbox.traffic.came[self._receive.sender] += 1
         arrived, self._arrived = self._arrived, None
         if arrived is not None and self._error is None:
             arrived()
@@ -224,6 +228,14 @@ class WorkerTask(Work):
         return self._wait(timeout)
 
     def _wait(self, timeout: float | None) -> None:
+        traffic, channel = self._world.mailbox.traffic, getattr(self._doing, "channel", None)
+        if self.is_virtual or channel is None or timeout is not None:
+            return self._wait_for_worker(timeout)
+        traffic.callers.add(get_ident())
+        with traffic.waits_for_worker(channel.number):
+            return self._wait_for_worker(None)
+
+    def _wait_for_worker(self, timeout: float | None) -> None:
         if self._is_over:
             return
         deadline = self._world.clock.deadline(timeout)
@@ -291,6 +303,7 @@ class TaskThread:
 
     def _run(self) -> None:
         _me.set(self)
+        self._world.mailbox.traffic.workers.add(get_ident())
         while True:
             with self._changed:
                 self._is_busy = False

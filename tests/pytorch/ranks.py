@@ -46,6 +46,8 @@ def on_ranks(
             pipe.close()
     failures = [error for _, error in answers if error is not None]
     if failures:
+        if isinstance(failures[0], RankFailed):
+            failures[0].of_all = "\n".join(map(str, failures))
         raise failures[0]
     return [result for result, _ in answers]
 
@@ -87,6 +89,8 @@ def _sendable(error: BaseException) -> BaseException:
 
 class RankFailed(Exception):
     """An error of a rank, and the names of its classes."""
+
+    of_all = ""  # the words of all ranks that failed
 
     @property
     def kinds(self) -> str:
