@@ -59,7 +59,7 @@ class PyTorchPart(RunPart):
         if self.clock.engine != "threads":
             raise ValueError(
                 f"the program uses PyTorch, which keeps its state by thread: engine={self.clock.engine!r} does not do. "
-                "Leave engine= out, or say engine='threads'"
+                "Leave engine= out, or say engine='threads' for messages one by one"
             )
 
     @contextmanager

@@ -35,7 +35,7 @@ class WithFolding(attachments.WayToRun):
     ) -> Report[T]:  # fmt: skip
         """Both halves are runs with these options."""
         options = options | {"memory": None, "device": None, "timelines": False, "shapes": False}
-        hardships = options.pop("hardships")
+        hardships, _ = options.pop("hardships"), options.pop("has_threads", None)
         for each in attached:
             if isinstance(each, attachments.WithMemory):
                 options["memory"] = each.room
