@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from minitorch_dist.sim.device import Product
-from minitorch_dist.sim.device_time import ComputeStream
+from minitorch_dist.sim.device_time import ComputeStream, DeviceTime
 from minitorch_dist.tensors.flops import Sizes
 
 aten: Final = torch.ops.aten
@@ -30,9 +30,14 @@ PRODUCTS: Final = {aten.mm: 0, aten.bmm: 0, aten.addmm: 1, aten.baddbmm: 1}
 class TimedOperations(TorchDispatchMode):
     """While it is on, operations of this thread keep the rank's device busy."""
 
-    def __init__(self, stream: ComputeStream) -> None:
+    def __init__(self, devices: DeviceTime, rank: int) -> None:
         super().__init__()
-        self.stream = stream
+        self.devices, self.rank = devices, rank
+
+    @property
+    def stream(self) -> ComputeStream:
+        """The rank's stream of now: one that is noted has another one each time that it runs."""
+        return self.devices.streams[self.rank]
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None

@@ -31,7 +31,7 @@ from torch.distributed import distributed_c10d as c10d
 import minitorch_dist.pytorch  # noqa: F401 - registers the backend
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import chance
-from minitorch_dist.pytorch import cuda_labels, shapes
+from minitorch_dist.pytorch import cuda_labels, folding, shapes
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
 from minitorch_dist.pytorch.replacing import replaced
@@ -46,7 +46,7 @@ class WithPyTorch(OneOfItsKind):
     """The program is PyTorch's."""
 
     kind = "pytorch"
-    excludes = ("memory", "fold")  # which are made for our tensors
+    excludes = ("memory",)  # which is made for our tensors
 
     def __call__(self, stage: SimulationStage) -> RunPart:
         return PyTorchPart(stage)
@@ -72,8 +72,9 @@ class PyTorchPart(RunPart):
             around.enter_context(replaced(c10d, "_new_process_group_helper", _on_our_backend))
             # Torch warns where a build for the CPU is asked for the timeout of nccl.
             around.enter_context(replaced(c10d, "default_pg_nccl_timeout", timedelta(minutes=10)))
-            around.enter_context(RankEnvironment().in_place())
+            around.enter_context(RankEnvironment(folding.refuse_variable).in_place())
             around.enter_context(cuda_labels.in_place())
+            around.enter_context(folding.in_place())
             if self.stage.has_shapes:
                 around.enter_context(shapes.around_run())
             torch._C._distributed_c10d._set_thread_isolation_mode(True)
@@ -90,20 +91,27 @@ class PyTorchPart(RunPart):
 
     @contextmanager
     def around_rank(self, rank: int) -> Iterator[None]:
-        world.place().given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
+        given = world.place().given
+        given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
+        given["begin again"] = _forget_groups
         torch.default_generator.manual_seed(chance.seed_for("torch"))
         with torch.autograd.set_multithreading_enabled(False), ExitStack() as modes:
             if self.stage.has_shapes:
                 modes.enter_context(shapes.around_rank())
             devices = device_time.of(self.clock)
             if devices is not None:
-                modes.enter_context(TimedOperations(devices.streams[rank]))
+                modes.enter_context(TimedOperations(devices, rank))
             try:
                 yield
             finally:
                 cuda_labels.leave()
-                if "torch" in world.place().given:
-                    c10d._unregister_all_process_groups()
+                _forget_groups()
+
+
+def _forget_groups() -> None:
+    """At the end of a program, or before it runs once more (see `folding`)."""
+    if world.place().given.pop("torch", None) is not None:
+        c10d._unregister_all_process_groups()
 
 
 def _own_generator() -> Callable[[], None]:
@@ -177,6 +185,8 @@ def _on_our_backend(
         group_size, group_rank, global_ranks_in_group, c10d.Backend("mtd"), store, group_name, None, timeout, pg_tag,
         None, group_desc,
     )  # fmt: skip
+    if global_ranks_in_group:
+        folding.note_group(group_name, global_ranks_in_group, group, timeout.total_seconds())
     if isinstance(group, torch_dist.ProcessGroup):
         here = _of_this_rank()
         here.pg_map[group] = (c10d.Backend(backend), prefix)

@@ -45,6 +45,8 @@ class WithFolding(attachments.WayToRun):
                 options["timelines"] = True
             elif isinstance(each, attachments.WithShapes):
                 options["shapes"] = True
+            elif getattr(each, "kind", "") == "pytorch":
+                continue  # each half looks whether it is a program of PyTorch's
             elif each is not self and not (isinstance(each, attachments.WithFaults) and not each.planned):
                 raise ValueError(FOLDS)
         if not options["shapes"] or hardships:
