@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import torch
 import torch.distributed as torch_dist
@@ -31,7 +31,7 @@ from torch.distributed import distributed_c10d as c10d
 import minitorch_dist.pytorch  # noqa: F401 - registers the backend
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import chance
-from minitorch_dist.pytorch import cuda_labels, folding, shapes
+from minitorch_dist.pytorch import cuda_labels, device_queue, folding, operation_time, shapes
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
 from minitorch_dist.pytorch.replacing import replaced
@@ -39,6 +39,8 @@ from minitorch_dist.pytorch.virtual_store import VirtualStore
 from minitorch_dist.sim import device_time
 from minitorch_dist.sim.attachments import OneOfItsKind, RunPart
 from minitorch_dist.sim.stage import SimulationStage
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,9 @@ class PyTorchPart(RunPart):
             around.enter_context(folding.in_place())
             if self.stage.has_shapes:
                 around.enter_context(shapes.around_run())
+            around.enter_context(operation_time.around_run())
+            if self._works_beside():
+                around.enter_context(device_queue.around_run())
             torch._C._distributed_c10d._set_thread_isolation_mode(True)
             torch.set_num_threads(1)
             self.clock.exchanged = _own_generator
@@ -89,11 +94,29 @@ class PyTorchPart(RunPart):
                 generator.set_state(begin)
                 sys.excepthook = hook
 
+    def _works_beside(self) -> bool:
+        """Whether a rank's device works beside its program, as a GPU does. With numbers the program would need them."""
+        return self.stage.has_shapes and device_time.of(self.clock) is not None
+
+    def called(self, function: Callable[[], T]) -> Callable[[], T]:
+        def program() -> T:
+            with self._around_program():
+                return function()
+
+        return program
+
+    @contextmanager
+    def _around_program(self) -> Iterator[None]:
+        """Also before a program that runs once more (see `folding`)."""
+        _forget_groups()
+        with device_queue.around_program() if self._works_beside() else nullcontext():
+            yield
+
     @contextmanager
     def around_rank(self, rank: int) -> Iterator[None]:
         given = world.place().given
         given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
-        given["begin again"] = _forget_groups
+        given["around program"] = self._around_program
         torch.default_generator.manual_seed(chance.seed_for("torch"))
         with torch.autograd.set_multithreading_enabled(False), ExitStack() as modes:
             if self.stage.has_shapes:

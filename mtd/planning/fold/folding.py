@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -168,11 +169,11 @@ class Recording:
         here.group_count, here.default_group.splits = 0, 0
         given = world.place().given
         given["fresh"] = True
-        given.get("begin again", int)()
         trace.enter(here)
         slept = clock.me().slept
         try:
-            trace.result = fn(*args, **kwargs)
+            with given.get("around program", nullcontext)():
+                trace.result = fn(*args, **kwargs)
             trace.acts.close()
             trace.peak = _peak()
             if clock.me().slept - slept != trace.busy:
