@@ -26,6 +26,8 @@ On simulated ranks, beside these:
     cuda_labels         `cuda` as a name for the CPU
     operation_time      operations take a device's time
     shapes              tensors without numbers
+    device_queue        streams of a device that works beside the program
+    folding             one rank runs for all that do the same
     replacing           attributes that are others for the length of a run
     ranks               for pytest's fixture
 

@@ -28,7 +28,7 @@ from minitorch_dist.distributed.torch_api.collective_arguments import split
 from minitorch_dist.distributed.torch_api.object_collectives import monitored_barrier
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurGroup
 from minitorch_dist.distributed.work import Work as OurWork, seconds_of
-from minitorch_dist.pytorch import forked, sparse
+from minitorch_dist.pytorch import device_queue, forked, sparse
 from minitorch_dist.pytorch.errors import torch_errors
 from minitorch_dist.pytorch.tensors_as_arrays import (
     WriteBack,
@@ -40,7 +40,7 @@ from minitorch_dist.pytorch.tensors_as_arrays import (
     to_send,
     to_write,
 )
-from minitorch_dist.pytorch.work import DoneWork, GoingWork, JointWork
+from minitorch_dist.pytorch.work import DoneWork, GoingWork, JointWork, QueuedWork
 
 Tensors = list[torch.Tensor]
 Act = Callable[..., OurWork | None]
@@ -357,18 +357,28 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     ) -> DoneWork:
         """Carry a collective out, at once or beside the caller."""
         beside, timeout = getattr(opts, "asyncOp", True), seconds_of(opts.timeout)
+        if device_queue.works_on(tensors):
+            work = self._begin(name, tensors, partial(act, how=How(None, True, None, written, timeout)))
+            if not beside:
+                work.wait()
+            return work
         if beside or timeout is not None or written is not None:
             return self._begin(name, tensors, partial(act, how=How(None, beside, None, written, timeout)))
         return self._begin(name, tensors, partial(act, how=NOW))
 
     def _begin(self, name: str, tensors: Tensors, act: Act) -> DoneWork:
         with torch_errors():
+            if device_queue.works_on(tensors):
+                return self._coalesced(QueuedWork(device_queue.begin(self.ours, act), tensors))
+            device_queue.flush()
             if _profiler_enabled():
                 with record_function(f"{self.name()}:{name}"):
                     ours = act()
             else:
                 ours = act()
-        work = DoneWork(tensors) if ours is None else GoingWork(ours, tensors)
+        return self._coalesced(DoneWork(tensors) if ours is None else GoingWork(ours, tensors))
+
+    def _coalesced(self, work: DoneWork) -> DoneWork:
         if self._begun is not None:
             self._begun.append(work)
         return work

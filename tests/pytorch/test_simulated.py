@@ -179,7 +179,14 @@ def test_other_engines_are_refused_in_words() -> None:
     from minitorch_dist.pytorch.simulated import WithPyTorch
 
     with pytest.raises(ValueError, match="keeps its state by thread"):
-        sim.run(_ddp, 2, net=NET, engine="lockstep", with_=[WithPyTorch()])
+        sim.run(_ddp, 2, net=NET, engine="greenlet", with_=[WithPyTorch()])
+
+
+@pytest.mark.parametrize("train", [_ddp, _fsdp])
+def test_together_or_message_by_message_is_the_same(train: Any) -> None:
+    runs = [sim.run(train, 5, net=NET, engine=engine) for engine in ("threads", "lockstep")]
+    assert runs[0].results == runs[1].results and runs[0].time == runs[1].time
+    assert "lockstep" in runs[1].engine_used or "light" in runs[1].engine_used
 
 
 def test_memory_is_refused_as_it_would_count_nothing() -> None:

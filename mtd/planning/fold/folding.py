@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -166,10 +167,13 @@ class Recording:
             devices.streams[rank] = trace.stream
         # A second run makes groups of the same names as the first one did.
         here.group_count, here.default_group.splits = 0, 0
+        given = world.place().given
+        given["fresh"] = True
         trace.enter(here)
         slept = clock.me().slept
         try:
-            trace.result = fn(*args, **kwargs)
+            with given.get("around program", nullcontext)():
+                trace.result = fn(*args, **kwargs)
             trace.acts.close()
             trace.peak = _peak()
             if clock.me().slept - slept != trace.busy:
