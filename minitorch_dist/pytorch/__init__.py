@@ -24,6 +24,7 @@ On simulated ranks, beside these:
     loader_workers      processes of a DataLoader, outside of the simulation
     spawned_ranks       `torch.multiprocessing.spawn`, where the ranks run already
     cuda_labels         `cuda` as a name for the CPU
+    gpu_questions       what programs for GPUs ask, and hear then
     operation_time      operations take a device's time
     shapes              tensors without numbers
     device_queue        streams of a device that works beside the program

@@ -44,7 +44,7 @@ from minitorch_dist.pytorch import (
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
 from minitorch_dist.pytorch.rank_modules import RankModules
-from minitorch_dist.pytorch.replacing import replaced, replaced_everywhere
+from minitorch_dist.pytorch.replacing import replaced
 from minitorch_dist.pytorch.virtual_store import VirtualStore
 from minitorch_dist.sim import device_time
 from minitorch_dist.sim.attachments import OneOfItsKind, RunPart
@@ -83,7 +83,8 @@ class PyTorchPart(RunPart):
             around.enter_context(replaced(c10d, "_world", RankWorlds()))
             around.enter_context(replaced(c10d, "rendezvous", _rendezvous))
             around.enter_context(replaced(c10d, "_new_process_group_helper", _on_our_backend))
-            around.enter_context(replaced_everywhere(c10d.split_group, _split_group))
+            for module in (c10d, torch_dist):
+                around.enter_context(replaced(module, "split_group", _split_group))
             # Torch warns where a build for the CPU is asked for the timeout of nccl.
             around.enter_context(replaced(c10d, "default_pg_nccl_timeout", timedelta(minutes=10)))
             around.enter_context(RankEnvironment(folding.refuse_variable).in_place())
@@ -139,6 +140,7 @@ class PyTorchPart(RunPart):
                 modes.enter_context(shapes.around_rank())
             devices = device_time.of(self.clock)
             if devices is not None:
+                cuda_labels.enter()
                 modes.enter_context(TimedOperations(devices, rank))
             try:
                 yield
