@@ -27,7 +27,7 @@ PIECE = 1 << 20  # bytes of a sink's space offered to one read
 # On one host both ends copy at the same time. A core writes slowly to memory that the other one has in its own cache,
 # so a buffer should be larger than that, and smaller than the cache of all cores. The system's choice grows to 32 MB.
 # Between hosts it knows better (what is on its way has to fit).
-LOOPBACK_BUFFERS = ((socket.SO_SNDBUF, 1 << 20), (socket.SO_RCVBUF, 1 << 21))
+LOOPBACK_BUFFERS = ((socket.SO_SNDBUF, 1 << 22), (socket.SO_RCVBUF, 1 << 22))
 
 BROKEN_OFF = "this rank was interrupted in the middle of a message to it, which cannot be taken back"
 
