@@ -57,6 +57,8 @@ _REDUCE_SCATTER: Final = c10d.ReduceScatterOptions()
 _ALL_TO_ALL: Final = c10d.AllToAllOptions()
 _BARRIER: Final = c10d.BarrierOptions()
 
+_KINDS: Final = {theirs: RedOpType[name] for name, theirs in c10d.ReduceOp.RedOpType.__members__.items()}
+
 
 class MtdProcessGroup(torch_dist.ProcessGroup):
     """Torch's face of a group of ours."""
@@ -390,7 +392,7 @@ def _step(op: Any, tensor: torch.Tensor, array: Any, what: str) -> ReduceStep:
         raise RuntimeError(
             f"{what} cannot add up {tensor.dtype}: convert the tensor first, for example to torch.float32"
         )
-    kind = RedOpType[op.op.name]
+    kind = _KINDS[op.op]
     if kind is RedOpType.SUM:
         return SUM
     factor = op.__getstate__()[1] if kind is RedOpType.PREMUL_SUM else None

@@ -72,7 +72,9 @@ def show(console: Console, cells: Sequence[TorchCell], wires: Sequence[str], tur
     table = page.table(
         "row", PEER, *columns, left=["row"], title=f"PyTorch, {RANKS} ranks, medians of {turns} turns"
     )
-    table.columns[0].no_wrap = True
+    table.padding = (0, 0, 0, 1)
+    for column in table.columns:
+        column.no_wrap = True
     for cell in cells:
         words = [cell.row, duration(statistics.median(cell.times[PEER]))]
         for wire in wires:
