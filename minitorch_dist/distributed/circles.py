@@ -109,14 +109,14 @@ class CircleFinder:
     def _of_program(self) -> int | None:
         """The wait by which the program is held up. Where several of its threads communicate, that is not known."""
         waits, traffic = dict(self._waits), self._traffic
-        callers = traffic.callers & sys._current_frames().keys() - traffic.workers
+        callers = traffic.callers & sys._current_frames().keys() - traffic.workers.keys()
         if len(callers) != 1:
             return None
         (caller,) = callers
         if caller in waits:
             return waits[caller].serial
         group = traffic.awaited.get(caller)
-        found = [w.serial for thread, w in waits.items() if thread in traffic.workers and w.group == group]
+        found = [w.serial for thread, w in waits.items() if group and traffic.workers.get(thread) == group]
         return found[0] if len(found) == 1 else None
 
     def look(self, read: Callable[[int], str]) -> Deadlock | None:

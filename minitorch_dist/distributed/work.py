@@ -228,12 +228,16 @@ class WorkerTask(Work):
         return self._wait(timeout)
 
     def _wait(self, timeout: float | None) -> None:
-        traffic, channel = self._world.mailbox.traffic, getattr(self._doing, "channel", None)
-        if self.is_virtual or channel is None or timeout is not None:
+        if self.is_virtual or not self.group or timeout is not None:
             return self._wait_for_worker(timeout)
-        traffic.callers.add(get_ident())
-        with traffic.waits_for_worker(channel.number):
+        with self._world.mailbox.traffic.waits_for_worker(self.group):
             return self._wait_for_worker(None)
+
+    @property
+    def group(self) -> int:
+        """The number of the group whose operation it is; 0 of a message."""
+        channel = getattr(self._doing, "channel", None)
+        return 0 if channel is None else int(channel.number)
 
     def _wait_for_worker(self, timeout: float | None) -> None:
         if self._is_over:
@@ -303,7 +307,6 @@ class TaskThread:
 
     def _run(self) -> None:
         _me.set(self)
-        self._world.mailbox.traffic.workers.add(get_ident())
         while True:
             with self._changed:
                 self._is_busy = False
@@ -316,6 +319,7 @@ class TaskThread:
                     return
                 task = self._tasks.popleft()
                 self._is_busy = True
+            self._world.mailbox.traffic.workers[get_ident()] = task.group
             task.run()
             del task  # its results live as long as its caller wants
 

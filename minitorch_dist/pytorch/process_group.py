@@ -30,6 +30,7 @@ from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as O
 from minitorch_dist.distributed.work import Work as OurWork, seconds_of
 from minitorch_dist.pytorch import device_queue, forked, sparse
 from minitorch_dist.pytorch.errors import torch_errors
+from minitorch_dist.pytorch.own_collectives import in_place_of
 from minitorch_dist.pytorch.tensors_as_arrays import (
     WriteBack,
     all_to_send,
@@ -133,7 +134,8 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
             array = to_send(tensor)
         else:
             array, written = to_write(tensor)
-        act = partial(collectives.broadcast, self.ours, array, root)
+        usual = partial(collectives.broadcast, self.ours, array, root)
+        act = in_place_of(usual, "broadcast", self.ours, [array], src=root)
         return self._run("broadcast", opts, tensors, act, written)
 
     def reduce(self, tensors: Tensors, opts: Any = _REDUCE) -> DoneWork:
@@ -202,7 +204,8 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
                 return sparse.all_reduce(self.ours, tensor, opts)
         array, written = to_write(tensor)
         op, written = self._step(opts.reduceOp, tensor, array, written, "all_reduce")
-        act = partial(collectives.all_reduce, self.ours, array, op)
+        usual = partial(collectives.all_reduce, self.ours, array, op)
+        act = in_place_of(usual, "all_reduce", self.ours, [array], opts.reduceOp)
         return self._run("all_reduce", opts, tensors, act, written)
 
     def allgather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _ALL_GATHER) -> DoneWork:
@@ -223,7 +226,9 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     ) -> DoneWork:
         _check_pair(output, input, self.size(), "output")
         array, written = to_write(output)
-        act = partial(collectives.all_gather_into, self.ours, to_send(input), array)
+        given = to_send(input)
+        usual = partial(collectives.all_gather_into, self.ours, given, array)
+        act = in_place_of(usual, "all_gather", self.ours, [array, given])
         return self._run("all_gather_into_tensor", opts, [output], act, written)
 
     def reduce_scatter(
@@ -249,7 +254,9 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         _check_pair(input, output, self.size(), "input")
         array, written = to_write(output)
         op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
-        act = partial(collectives.reduce_scatter_from, self.ours, array, to_send(input), op)
+        given = to_send(input)
+        usual = partial(collectives.reduce_scatter_from, self.ours, array, given, op)
+        act = in_place_of(usual, "reduce_scatter", self.ours, [array, given], opts.reduceOp)
         return self._run("reduce_scatter_tensor", opts, [output], act, written)
 
     def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = _ALL_TO_ALL) -> DoneWork:

@@ -8,6 +8,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import torch
+import torch._dynamo  # DDP imports it: here once, and not in each rank
 import torch.distributed as dist
 
 import minitorch_dist.pytorch.creation  # noqa: F401 - before the fork: it takes half a second

@@ -23,7 +23,7 @@ from tests.pytorch.ranks import RankFailed, on_ranks
 NET = "sim://?latency=20us&rate=10Gb/s"
 MISMATCH = "these ranks should do the same"
 CIRCLE = "In a circle each rank waits for the next"
-# What is said of each program: on simulated ranks, and over TCP.
+# The words about each program: on simulated ranks, and over TCP.
 SAID = {
     "one_rank_logs": (MISMATCH, MISMATCH),
     "other_order": (MISMATCH, MISMATCH),
