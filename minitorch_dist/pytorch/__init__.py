@@ -21,6 +21,7 @@ On simulated ranks, beside these:
     rank_environment    `os.environ` of each rank
     cuda_labels         `cuda` as a name for the CPU
     operation_time      operations take a device's time
+    storages            memory by category
     shapes              tensors without numbers
     device_queue        streams of a device that works beside the program
     folding             one rank runs for all that do the same
