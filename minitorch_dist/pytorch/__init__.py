@@ -27,6 +27,7 @@ On simulated ranks, beside these:
     cuda_labels         `cuda` as a name for the CPU
     gpu_questions       what programs for GPUs ask, and hear then
     operation_time      operations take a device's time
+    storages            memory by category
     shapes              tensors without numbers
     device_queue        streams of a device that works beside the program
     folding             one rank runs for all that do the same

@@ -28,7 +28,7 @@ from minitorch_dist.distributed.torch_api.collective_arguments import split
 from minitorch_dist.distributed.torch_api.object_collectives import monitored_barrier
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurGroup
 from minitorch_dist.distributed.work import Work as OurWork, seconds_of
-from minitorch_dist.pytorch import device_queue, forked, sparse
+from minitorch_dist.pytorch import device_queue, forked, sparse, storages
 from minitorch_dist.pytorch.errors import torch_errors
 from minitorch_dist.pytorch.own_collectives import in_place_of
 from minitorch_dist.pytorch.tensors_as_arrays import (
@@ -365,6 +365,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         self, name: str, opts: Any, tensors: Tensors, act: Act, written: WriteBack | None = None
     ) -> DoneWork:
         """Carry a collective out, at once or beside the caller."""
+        storages.note_written(tensors)
         beside, timeout = getattr(opts, "asyncOp", True), seconds_of(opts.timeout)
         if device_queue.works_on(tensors):
             work = self._begin(name, tensors, partial(act, how=How(None, True, None, written, timeout)))

@@ -40,6 +40,7 @@ from minitorch_dist.pytorch import (
     operation_time,
     shapes,
     spawned_ranks,
+    storages,
 )
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
@@ -49,6 +50,7 @@ from minitorch_dist.pytorch.virtual_store import VirtualStore
 from minitorch_dist.sim import device_time
 from minitorch_dist.sim.attachments import OneOfItsKind, RunPart
 from minitorch_dist.sim.stage import SimulationStage
+from minitorch_dist.tensors import ledger, pools
 
 T = TypeVar("T")
 
@@ -58,7 +60,6 @@ class WithPyTorch(OneOfItsKind):
     """The program is PyTorch's."""
 
     kind = "pytorch"
-    excludes = ("memory",)  # which is made for our tensors
 
     def __call__(self, stage: SimulationStage) -> RunPart:
         return PyTorchPart(stage)
@@ -68,7 +69,6 @@ class PyTorchPart(RunPart):
     def __init__(self, stage: SimulationStage) -> None:
         self.clock, self.world_size, self.stage = stage.clock, stage.world_size, stage
         self.modules = RankModules()
-        stage.memory = None  # of a device: its ledger counts this library's tensors
         if self.clock.engine != "threads":
             raise ValueError(
                 f"the program uses PyTorch, which keeps its state by thread: engine={self.clock.engine!r} does not do. "
@@ -93,6 +93,7 @@ class PyTorchPart(RunPart):
             if self.stage.has_shapes:
                 around.enter_context(shapes.around_run())
             around.enter_context(operation_time.around_run())
+            around.enter_context(storages.around_run())
             if self._works_beside():
                 around.enter_context(device_queue.around_run())
             torch._C._distributed_c10d._set_thread_isolation_mode(True)
@@ -116,7 +117,7 @@ class PyTorchPart(RunPart):
 
     def called(self, function: Callable[[], T]) -> Callable[[], T]:
         def program() -> T:
-            with self._around_program():
+            with nullcontext() if self.stage.is_recorded else self._around_program():
                 return function()
 
         return program
@@ -125,7 +126,11 @@ class PyTorchPart(RunPart):
     def _around_program(self) -> Iterator[None]:
         """Also before a program that runs once more (see `folding`)."""
         _forget_groups()
-        with device_queue.around_program() if self._works_beside() else nullcontext():
+        with ExitStack() as around:
+            if self._works_beside():
+                around.enter_context(device_queue.around_program())
+            if pools.count():
+                around.enter_context(storages.around_program(ledger.of("cuda")))
             yield
 
     @contextmanager

@@ -189,11 +189,6 @@ def test_together_or_message_by_message_is_the_same(train: Any) -> None:
     assert "lockstep" in runs[1].engine_used or "light" in runs[1].engine_used
 
 
-def test_memory_is_refused_as_it_would_count_nothing() -> None:
-    with pytest.raises(ValueError, match="memory does not go with pytorch"):
-        sim.run(_ddp, 2, net=NET, memory="80GB")
-
-
 def _several_gpus() -> list[Any]:
     rank = int(os.environ["LOCAL_RANK"])
     torch.cuda.set_device(rank)
