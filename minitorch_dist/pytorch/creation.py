@@ -68,6 +68,8 @@ def _part_of(store: Any, place: WorldScope) -> Store:
 
 
 def _leave(place: WorldScope) -> None:
+    if place.world is not None and place.world.trace is not None:
+        return  # it runs for others, and perhaps once more
     with world.StandingIn(place):
         bootstrap.leave(place)
 

@@ -11,6 +11,7 @@ import torch.distributed as torch_dist
 from torch.futures import Future
 
 from minitorch_dist.distributed.work import Work as OurWork
+from minitorch_dist.pytorch import device_queue
 from minitorch_dist.pytorch.errors import as_torch
 from minitorch_dist.pytorch.virtual_futures import VirtualFuture, fail, in_this_backward
 
@@ -107,6 +108,26 @@ class GoingWork(DoneWork):
 
         self._ours.get_future().add_done_callback(settle)
         return future
+
+
+class QueuedWork(DoneWork):
+    """An operation that the rank's device begins later. To wait lets the device wait, and not the program."""
+
+    def __init__(self, later: device_queue.BegunLater, tensors: list[torch.Tensor]) -> None:
+        super().__init__(tensors)
+        self._later = later
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        device_queue.wait(self._later)
+        return True
+
+    def is_completed(self) -> bool:
+        device_queue.flush()
+        return self._later.is_completed()
+
+    def _new_future(self) -> Future[list[torch.Tensor]]:
+        self.wait()
+        return super()._new_future()
 
 
 class JointWork(DoneWork):

@@ -80,6 +80,7 @@ class SimulationStage:
         self.injector: FaultInjector | None = None
         self.memory: Callable[[int], int | str | None] | None = None  # of each rank's accelerator
         self.has_shapes = False  # tensors have a shape and no numbers
+        self.is_recorded = False  # ranks run programs for others (see `mtd.planning.fold`)
         self.journal: str | os.PathLike[str] | None = None  # where the ranks write down what they do
         self.worlds: dict[int, World] = {}  # of each rank, the latest
         self.returned: dict[int, int] = {}  # when

@@ -73,7 +73,8 @@ def _live(
     try:
         dist.init_process_group(backend)
         result = function(*args)
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            dist.destroy_process_group()
     except BaseException as error:
         pipe.send((None, _sendable(error)))
     else:

@@ -179,12 +179,14 @@ def test_other_engines_are_refused_in_words() -> None:
     from minitorch_dist.pytorch.simulated import WithPyTorch
 
     with pytest.raises(ValueError, match="keeps its state by thread"):
-        sim.run(_ddp, 2, net=NET, engine="lockstep", with_=[WithPyTorch()])
+        sim.run(_ddp, 2, net=NET, engine="greenlet", with_=[WithPyTorch()])
 
 
-def test_memory_is_refused_as_it_would_count_nothing() -> None:
-    with pytest.raises(ValueError, match="memory does not go with pytorch"):
-        sim.run(_ddp, 2, net=NET, memory="80GB")
+@pytest.mark.parametrize("train", [_ddp, _fsdp])
+def test_together_or_message_by_message_is_the_same(train: Any) -> None:
+    runs = [sim.run(train, 5, net=NET, engine=engine) for engine in ("threads", "lockstep")]
+    assert runs[0].results == runs[1].results and runs[0].time == runs[1].time
+    assert "lockstep" in runs[1].engine_used or "light" in runs[1].engine_used
 
 
 def _several_gpus() -> list[Any]:
@@ -206,7 +208,7 @@ def _several_gpus() -> list[Any]:
 
 def test_cuda_is_a_label_for_a_script_that_sets_its_device() -> None:
     results = sim.run(_several_gpus, 3, net=NET).results
-    assert results == [[rank, [2.0, 2.0], "cpu", False] for rank in range(3)]
+    assert results == [[rank, [2.0, 2.0], "cpu", True] for rank in range(3)]
     with pytest.raises(AssertionError, match="CUDA"):
         torch.ones(1).cuda()
 
