@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import inspect
 import textwrap
 
@@ -10,10 +11,14 @@ from minitorch_dist import sim
 from mtd import zoo
 from mtd.cli import scripts
 from mtd.cli.parser import Parser
+from mtd.refusals import CannotDo
 
 
 def configure(parser: Parser) -> None:
-    parser.takes(f"name {{{','.join(zoo.NAMES)}}}?  one of them; else all are listed")
+    parser.takes(f"""
+        name {{{",".join(zoo.NAMES)}}}?  one of them; else all are listed
+        --real  as a program of real PyTorch, on simulated ranks
+    """)
     parser.set_defaults(run=run)
 
 
@@ -24,10 +29,17 @@ def run(arguments: argparse.Namespace) -> int:
             print(textwrap.fill(f"{name:<22} {first}", 80, subsequent_indent=" " * 23))
         return 0
     exhibit = zoo.exhibit(arguments.name)
-    print(inspect.getsource(exhibit))  # type: ignore[arg-type]
+    text, hang = inspect.getsource(exhibit), exhibit.hang  # type: ignore[arg-type]
+    if arguments.real:
+        if importlib.util.find_spec("torch") is None:
+            raise CannotDo(
+                "--real runs real PyTorch, which is not installed: pip install 'minitorch_dist[torch]'"
+            )
+        text, hang = zoo.real(arguments.name)
+    print(text)
     print(f"──── run with {exhibit.RANKS} ranks ────\n")
     try:
-        sim.run(exhibit.hang, exhibit.RANKS)
+        sim.run(hang, exhibit.RANKS)
     except Exception as error:
         print(scripts.shown(error))
     return 0

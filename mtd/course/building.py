@@ -3,6 +3,7 @@
 notebooks/13_ring.ipynb     (see `notebooks`)
 notebooks/00_start.ipynb    a tour, from lessons/start.py
 notebooks/00_which_layout.ipynb   from a model to its fastest layout, from lessons/which_layout.py
+notebooks/00_find_the_hang.ipynb  hangs of real PyTorch programs, from lessons/find_the_hang.py
 lessons/README.md           the lessons in a table
 docs/museum.md              bugs that people had (see `museum`)
 docs/whole_stack.md         what our solutions assemble to (see `stack_page`)
@@ -27,7 +28,8 @@ TOP = """# The lessons
 Begin with the first: it takes two minutes, one line, and ends with a picture. `mtd init course` makes a folder of your own with a
 skeleton of each lesson, and `mtd` opens it where you left it;
 [notebooks/](../notebooks) has the same lessons with their solutions, [a tour](../notebooks/00_start.ipynb), and
-[*which layout, and why?*](../notebooks/00_which_layout.ipynb) about a large model on many GPUs.
+[*which layout, and why?*](../notebooks/00_which_layout.ipynb) about a large model on many GPUs, and
+[*find the hang in a real PyTorch program*](../notebooks/00_find_the_hang.ipynb).
 
 A lesson has three sizes of blank: *gap*, *function* and *file*. `mtd init course --size function` chooses one for all lessons, and
 `mtd size 13 file` changes one. The column *lines* says how many lines of code our solution has in the blanks of each size.
@@ -42,6 +44,7 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
     if lessons is None:
         yield notebooks.FOLDER / "00_start.ipynb", tour
         yield notebooks.FOLDER / "00_which_layout.ipynb", which_layout
+        yield notebooks.FOLDER / "00_find_the_hang.ipynb", find_the_hang
         yield ROOM / "README.md", index
         yield ROOM.parent / "docs" / "museum.md", museum_page
         yield ROOM.parent / "docs" / "whole_stack.md", stack_page.stack_page
@@ -57,6 +60,11 @@ def tour() -> str:
 def which_layout() -> str:
     """The notebook about layouts of a large model."""
     return notebooks.book("which_layout", notebooks.cells_in((ROOM / "which_layout.py").read_text("utf-8")))
+
+
+def find_the_hang() -> str:
+    """The notebook about hangs of real PyTorch programs."""
+    return notebooks.book("find_the_hang", notebooks.cells_in((ROOM / "find_the_hang.py").read_text("utf-8")))
 
 
 def stray() -> list[Path]:

@@ -9,8 +9,10 @@ the one that was missing. (One returns wrong numbers first.) `mtd zoo` shows wha
 from __future__ import annotations
 
 import importlib
+import inspect
+import linecache
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 NAMES = (
     "sglang_33289",
@@ -23,6 +25,13 @@ NAMES = (
 )
 
 
+IMPORTS = (
+    ("import minitorch_dist as torch\n", "import torch\nimport torch.distributed as dist\n"),
+    ("from minitorch_dist import distributed as dist, sim\n", "from minitorch_dist import sim\n"),
+    ("from minitorch_dist import distributed as dist\n", ""),
+)
+
+
 class ZooProgram(Protocol):
     """The parts that each module has."""
 
@@ -32,6 +41,25 @@ class ZooProgram(Protocol):
     CULPRITS: tuple[int, ...]
     hang: Callable[[], object]
     mended: Callable[[], object]
+
+
+def real(name: str) -> tuple[str, Callable[[], object]]:
+    """The same for real PyTorch, by other imports: its text, and `hang` with a process group around it."""
+    text = inspect.getsource(exhibit(name))  # type: ignore[arg-type]
+    for ours, theirs in IMPORTS:
+        text = text.replace(ours, theirs)
+    file = f"{name}.py"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    names: dict[str, Any] = {"__name__": name}
+    exec(compile(text, file, "exec"), names)
+
+    def hang() -> None:
+        names["dist"].init_process_group("gloo")
+        names["hang"]()
+        names["dist"].destroy_process_group()
+
+    hang.uses_torch = True  # type: ignore[attr-defined]  # `sim.run` does not look into our own modules
+    return text, hang
 
 
 def exhibit(name: str) -> ZooProgram:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -100,6 +101,23 @@ def test_the_notebook_about_layouts_runs() -> None:
     assert "70.6 billion parameters" in said and "a GPU has 75 GiB" in said
     assert "fsdp8 micro4 keep" in said or "fsdp4 pp2" in said
     assert "It is a chain of" in said and "ranks wait longer for each other" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parity
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
+def test_the_notebook_about_hangs_says_what_it_quotes() -> None:
+    text = building.find_the_hang()
+    said = "".join(executing.execute(executing.code_of(text), "00_find_the_hang"))
+    said = re.sub(r"at <00_find_the_hang, cell \d+>:\d+", "at …", said)
+    quoted = [
+        line.strip().partition(" […]")[0]
+        for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"
+        for line in "".join(cell["source"]).splitlines() if line.startswith("    ")
+    ]  # fmt: skip
+    assert len(quoted) == 10
+    assert [line for line in quoted if line not in said] == []
+    assert "it ends: [7, 7, 7, 7]" in said
 
 
 # nbclient leaves sockets in its process, so it gets one of its own.

@@ -17,8 +17,10 @@ import torch.distributed.fsdp  # noqa: F401 - before the fork: it takes a second
 from minitorch_dist import sim
 from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.pytorch.errors import as_torch
+from mtd import zoo
 from tests.pytorch import hangs
 from tests.pytorch.ranks import RankFailed, on_ranks
+from tests.sim.test_zoo import FOUND
 
 NET = "sim://?latency=20us&rate=10Gb/s"
 MISMATCH = "these ranks should do the same"
@@ -78,6 +80,17 @@ def test_over_tcp_after_seconds(name: str) -> None:
     with pytest.raises(RankFailed) as failed:
         on_ranks(getattr(hangs, name), 4)
     check(name, SAID[name][1], failed.value.of_all)
+
+
+@pytest.mark.parametrize("name", zoo.NAMES)
+def test_a_hang_of_the_zoo_is_explained_in_real_pytorch_as_in_ours(name: str) -> None:
+    exhibit, (kind, words) = zoo.exhibit(name), FOUND[name]
+    with pytest.raises(kind) as caught:
+        sim.run(zoo.real(name)[1], exhibit.RANKS)
+    said = "\n".join([str(caught.value), *caught.value.__notes__])
+    assert words.replace(" of group 'mesh_shard'", "") in said.replace(
+        " of group '1, made at torchrec_4149.py:20'", ""
+    )
 
 
 def _one_send_too_many() -> None:
