@@ -28,7 +28,7 @@ TOP = """# The lessons
 Begin with the first: it takes two minutes, one line, and ends with a picture. `mtd init course` makes a folder of your own with a
 skeleton of each lesson, and `mtd` opens it where you left it;
 [notebooks/](../notebooks) has the same lessons with their solutions, [a tour](../notebooks/00_start.ipynb), and
-[*which layout, and why?*](../notebooks/00_which_layout.ipynb) about a large model on many GPUs, and
+[*which layout, and why?*](../notebooks/00_which_layout.ipynb) about a large model on many GPUs. Another one is
 [*find the hang in a real PyTorch program*](../notebooks/00_find_the_hang.ipynb).
 
 A lesson has three sizes of blank: *gap*, *function* and *file*. `mtd init course --size function` chooses one for all lessons, and

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import pickle
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ from tests.pytorch import hangs
 from tests.pytorch.ranks import RankFailed, on_ranks
 from tests.sim.test_zoo import FOUND
 
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "pytorch.md"
 NET = "sim://?latency=20us&rate=10Gb/s"
 MISMATCH = "these ranks should do the same"
 CIRCLE = "In a circle each rank waits for the next"
@@ -80,6 +83,25 @@ def test_over_tcp_after_seconds(name: str) -> None:
     with pytest.raises(RankFailed) as failed:
         on_ranks(getattr(hangs, name), 4)
     check(name, SAID[name][1], failed.value.of_all)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["other_graph", "two_groups"])
+def test_under_torchrun(name: str) -> None:
+    words = [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "4",
+        "-m",
+        hangs.__name__,
+        name,
+        "mtd",
+    ]
+    ended = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=240, cwd=ROOT)
+    assert ended.returncode
+    check(name, SAID[name][1], ended.stderr)
 
 
 @pytest.mark.parametrize("name", zoo.NAMES)
