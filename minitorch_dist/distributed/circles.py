@@ -5,8 +5,8 @@
 
 A note tells the waits of a rank's threads, and where its program stands. It tells how many operations of each group
 it has begun, and how many messages have gone between two ranks. So nothing is taken for a wait that a message on
-its way will end. A circle counts if it is the same at two looks, and each rank in it wrote its note anew between
-them. Then all were waiting at once, and none of them can move.
+its way will end. Waits that lead only to each other count if they do so at two looks, and each of these ranks wrote its
+note anew between them. Then all were waiting at once, and none of them can move.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from minitorch_dist.distributed.mail.traffic import Traffic
 from transports.errors import Deadlock
 
 SHOWN: Final = 16  # ranks
-LONGEST: Final = 64  # of a way from rank to rank that is followed
+LONGEST: Final = 64  # waits that are followed
 
 OF_GROUPS: Final = (
     ". They wait in different groups: all ranks must make the groups in one order, and call what concerns two groups "
@@ -39,7 +39,7 @@ class Wait(NamedTuple):
     serial: int
     group: int
     sequence: int
-    source: int
+    source: int  # -1: of anybody
     what: str
 
     @property
@@ -69,6 +69,9 @@ class Note(NamedTuple):
 
     def of_program(self) -> Wait | None:
         return next((wait for wait in self.waits if wait.serial == self.program), None)
+
+
+Node = tuple[int, Wait]  # a rank, and one of its waits
 
 
 class CircleFinder:
@@ -120,30 +123,49 @@ class CircleFinder:
         return found[0] if len(found) == 1 else None
 
     def look(self, read: Callable[[int], str]) -> Deadlock | None:
-        """Follow the waits from the caller's on. The error, if they lead into a circle for the second time."""
+        """Follow the waits from the caller's on. The error, if they can never end, and could not at the last look."""
         before, self._before = self._before, {}
-        notes, way = self._way(read)
-        if not way or not all(rank in before and _is_same(before[rank], notes[rank]) for rank, _ in way):
-            if way:
-                self._before = {rank: notes[rank] for rank, _ in way}
-            return None
-        return _deadlock(way)
+        notes, stuck = self._stuck(read)
+        if stuck and all(rank in before and _is_same(before[rank], notes[rank]) for rank, _ in stuck):
+            return _deadlock(stuck)
+        self._before = {rank: notes[rank] for rank, _ in stuck}
+        return None
 
-    def _way(self, read: Callable[[int], str]) -> tuple[dict[int, Note], list[tuple[int, Wait]]]:
-        """The notes on the way, and the way if it ends in a circle; else none."""
-        rank, wait = self._mailbox.rank, self._waits.get(get_ident())
-        notes: dict[int, Note] = {rank: self.note()}
-        way: list[tuple[int, Wait]] = []
-        while wait is not None and wait.source >= 0 and len(way) < LONGEST:
-            if (rank, wait) in way:
-                return notes, way
-            way.append((rank, wait))
-            there = notes.get(wait.source) or Note.read(read(wait.source))
-            if there is None:
-                break
-            notes[wait.source] = there
-            rank, wait = wait.source, _held_up_by(wait, rank, notes[rank], there)
-        return notes, []
+    def _stuck(self, read: Callable[[int], str]) -> tuple[dict[int, Note], list[Node]]:
+        """The notes of the ranks that were asked, and the waits that only end if others of them do; none if the
+        caller's may end."""
+        own, waiting = self._mailbox.rank, self._waits.get(get_ident())
+        notes: dict[int, Note] = {own: self.note()}
+        following: dict[Node, list[Node] | None] = {}
+        todo: list[Node] = [] if waiting is None else [(own, waiting)]
+        begin = list(todo)
+        while todo and len(following) < LONGEST:
+            rank, wait = node = todo.pop()
+            if node not in following:
+                following[node] = self._those_after(rank, wait, notes, read)
+                todo += following[node] or []
+        free = {node for node, after in following.items() if after is None}
+        while more := [
+            n for n, after in following.items() if n not in free and not free.isdisjoint(after or ())
+        ]:
+            free.update(more)
+        stuck = [node for node in following if node not in free]
+        return notes, stuck if not todo and begin and begin[0] in stuck else []
+
+    def _those_after(
+        self, rank: int, wait: Wait, notes: dict[int, Note], read: Callable[[int], str]
+    ) -> list[Node] | None:
+        """The waits that hold up those who could send what is waited for. None if one of them is free to send it."""
+        everybody = [other for other in range(self._mailbox.world_size) if other != rank]
+        after: list[Node] = []
+        for source in [wait.source] if wait.source >= 0 else everybody:
+            there = notes.get(source) or Note.read(read(source))
+            held = None if there is None else _held_up_by(wait, source, rank, notes[rank], there)
+            if there is None or held is None:
+                return None
+            notes[source] = there
+            after.append((source, held))
+        return after
 
     def __repr__(self) -> str:
         return f"<CircleFinder of rank {self._mailbox.rank}, {len(self._waits)} waits>"
@@ -157,10 +179,10 @@ def _by_text(counts: Mapping[int, int]) -> dict[str, int]:
     return {f"{rank}": count for rank, count in counts.items()}
 
 
-def _held_up_by(wait: Wait, rank: int, here: Note, there: Note) -> Wait | None:
-    """The wait of the source, without whose end it will not send what `rank` waits for. None if it may send it."""
+def _held_up_by(wait: Wait, source: int, rank: int, here: Note, there: Note) -> Wait | None:
+    """The wait of `source`, without whose end it will not send what `rank` waits for. None if it may send it."""
     if wait.is_point_to_point:
-        is_under_way = there.sent.get(f"{rank}", 0) != here.came.get(f"{wait.source}", 0)
+        is_under_way = there.sent.get(f"{rank}", 0) != here.came.get(f"{source}", 0)
         return None if is_under_way else there.of_program()
     for each in there.waits:
         if each.group == wait.group and not each.is_point_to_point and each.sequence <= wait.sequence:
@@ -173,14 +195,20 @@ def _is_same(before: Note, now: Note) -> bool:
     return now.beat > before.beat and before._replace(beat=now.beat) == now
 
 
-def _deadlock(way: list[tuple[int, Wait]]) -> Deadlock:
+def _deadlock(stuck: list[Node]) -> Deadlock:
     from transports.virtual.deadlock import advice, listed  # the words of simulations
 
-    waits = {rank: [wait.source] for rank, wait in way}
+    waits = {rank: [wait.source] if wait.source >= 0 else [] for rank, wait in stuck}
     lines = [
-        f"\n  rank {rank} waits for rank {wait.source} in {wait.what}" for rank, wait in sorted(way)[:SHOWN]
+        f"\n  rank {rank} waits for {'anybody' if wait.source < 0 else f'rank {wait.source}'} in {wait.what}"
+        for rank, wait in sorted(stuck)[:SHOWN]
     ]
     return Deadlock(
         f"deadlock: {listed(sorted(waits))} wait, and nothing is under way that could wake them"
-        f"{''.join(lines)}\n{advice(waits, ())}{OF_GROUPS if len({wait.group for _, wait in way}) > 1 else ''}"
+        f"{''.join(lines)}\n{advice(waits, ())}{OF_GROUPS if _are_of_groups(stuck) else ''}"
     )
+
+
+def _are_of_groups(stuck: list[Node]) -> bool:
+    """Whether they wait in operations of different groups."""
+    return len({wait.group for _, wait in stuck if not wait.is_point_to_point}) > 1

@@ -43,6 +43,23 @@ def beside_the_caller() -> None:
         dist.all_reduce(torch.ones(1), group=group, async_op=True).wait()
 
 
+def one_message_too_few() -> None:
+    if dist.get_rank() == 0:
+        for _ in range(dist.get_world_size()):
+            dist.recv(torch.zeros(1))
+    else:
+        dist.send(torch.ones(1), 0)
+    dist.barrier()
+
+
+@pytest.mark.parametrize("wire", ["queue://", "tcp://"])
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_a_receive_from_anybody_that_nobody_can_send_is_named(size: int, wire: str) -> None:
+    with pytest.raises(Exception, match="rank 0 waits for anybody in recv") as failed:
+        launch(one_message_too_few, size, wire)
+    assert "barrier #0 at test_circles.py:" in str(failed.value)
+
+
 @pytest.mark.parametrize("wire", ["queue://", "tcp://"])
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("program", [receive_first, two_groups, beside_the_caller])
@@ -63,6 +80,11 @@ def busy() -> list[float]:
         late = np.random.default_rng(step * size + rank).random((300, 200 + 100 * (step % 3)))
         late @ late.T
         taken = torch.zeros(1)
+        if rank == 0:
+            for _ in range(size - 1):
+                dist.recv(torch.zeros(2), tag=3)
+        else:
+            dist.send(torch.ones(2), 0, tag=3)
         sending = dist.isend(torch.full((1,), float(rank)), (rank + 1) % size)
         dist.recv(taken, (rank - 1) % size)
         sending.wait()
@@ -95,21 +117,21 @@ THERE = Wait(9, 8, 0, 0, "barrier")
 
 def test_a_message_that_is_under_way_ends_the_wait() -> None:
     here, there = note(MESSAGE, came={"1": 2}), note(THERE, sent={"0": 3})
-    assert circles._held_up_by(MESSAGE, 0, here, there) is None
-    assert circles._held_up_by(MESSAGE, 0, here._replace(came={"1": 3}), there) == THERE
+    assert circles._held_up_by(MESSAGE, 1, 0, here, there) is None
+    assert circles._held_up_by(MESSAGE, 1, 0, here._replace(came={"1": 3}), there) == THERE
 
 
 def test_a_rank_that_has_begun_the_operation_may_have_sent() -> None:
     here = note(COLLECTIVE)
-    assert circles._held_up_by(COLLECTIVE, 0, here, note(THERE, begun={"7": 5})) is None
-    assert circles._held_up_by(COLLECTIVE, 0, here, note(THERE, begun={"7": 4})) == THERE
+    assert circles._held_up_by(COLLECTIVE, 1, 0, here, note(THERE, begun={"7": 5})) is None
+    assert circles._held_up_by(COLLECTIVE, 1, 0, here, note(THERE, begun={"7": 4})) == THERE
     inside = Wait(9, 7, 4, 2, "all_reduce")
-    assert circles._held_up_by(COLLECTIVE, 0, here, note(inside, begun={"7": 5})) == inside
+    assert circles._held_up_by(COLLECTIVE, 1, 0, here, note(inside, begun={"7": 5})) == inside
 
 
 def test_a_program_that_does_not_wait_may_come_yet() -> None:
     there = note(THERE)._replace(program=None)
-    assert circles._held_up_by(COLLECTIVE, 0, note(COLLECTIVE), there) is None
+    assert circles._held_up_by(COLLECTIVE, 1, 0, note(COLLECTIVE), there) is None
 
 
 def test_a_note_that_was_not_written_again_proves_nothing() -> None:
