@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -54,8 +55,18 @@ class WithPyTorch(OneOfItsKind):
         return PyTorchPart(stage)
 
 
+TRIED: Final = (2, 13)  # the first version of torch with which all of this was tried
+
+
 class PyTorchPart(RunPart):
     def __init__(self, stage: SimulationStage) -> None:
+        if _version() < TRIED:
+            warnings.warn(
+                f"simulated ranks were tried with PyTorch 2.13, and this is {torch.__version__}: with 2.10 PyTorch crashes in the "
+                "second run with DTensors (fully_shard) of one process. Take torch>=2.13, or a new process for each run",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         self.clock, self.world_size, self.stage = stage.clock, stage.world_size, stage
         self.modules = RankModules()
         stage.memory = None  # of a device: its ledger counts this library's tensors
@@ -124,6 +135,11 @@ class PyTorchPart(RunPart):
             modules()
 
         return put_back
+
+
+def _version() -> tuple[int, ...]:
+    major, minor = torch.__version__.split(".")[:2]
+    return int(major), int(minor)
 
 
 def _own_generator() -> Callable[[], None]:
