@@ -11,6 +11,7 @@ Read from the ground up:
     work                operations that go on beside the caller
     forked              forked children, which have no way to a group's connections
     sparse              all_reduce of sparse tensors
+    own_collectives     a function of one's own in place of ours
     process_group       torch's ProcessGroup, over a group of ours
     creation            from torch's store to a world; from ranks to a group
 
@@ -26,7 +27,10 @@ On simulated ranks, beside these:
     cuda_labels         `cuda` as a name for the CPU
     gpu_questions       what programs for GPUs ask, and hear then
     operation_time      operations take a device's time
+    storages            memory by category
     shapes              tensors without numbers
+    device_queue        streams of a device that works beside the program
+    folding             one rank runs for all that do the same
     replacing           attributes that are others for the length of a run
     ranks               for pytest's fixture
 
@@ -37,8 +41,12 @@ from pathlib import Path
 
 import torch
 
+import mtd_backend
 from minitorch_dist.distributed import callsite
-from mtd_backend import register
+from transports.virtual import deadlock
 
-register()
-callsite.add_library(str(Path(torch.__file__).parent))  # the line that errors name is the user's
+mtd_backend.register()
+# The line that errors name is the user's.
+for code in (str(Path(torch.__file__).parent), mtd_backend.__file__):
+    callsite.add_library(code)
+deadlock.INSIDE.add("torch")

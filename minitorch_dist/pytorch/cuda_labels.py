@@ -15,7 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from minitorch_dist.distributed import world
-from minitorch_dist.pytorch import gpu_questions
+from minitorch_dist.pytorch import device_queue, gpu_questions
 from minitorch_dist.pytorch.gpu_questions import GIVEN, is_label
 from minitorch_dist.pytorch.replacing import replaced
 
@@ -90,7 +90,7 @@ def _refuse(*args: Any, **kwargs: Any) -> None:
 
 _INSTEAD: Final = {
     "set_device": _set_device, "current_device": gpu_questions.current,
-    "synchronize": _nothing, "empty_cache": _nothing, "reset_peak_memory_stats": _nothing,
+    "synchronize": device_queue.flush, "empty_cache": _nothing, "reset_peak_memory_stats": _nothing,
     "stream": _nothing_around, "_lazy_init": _refuse,
 }  # fmt: skip
 

@@ -28,8 +28,9 @@ from minitorch_dist.distributed.torch_api.collective_arguments import split
 from minitorch_dist.distributed.torch_api.object_collectives import monitored_barrier
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurGroup
 from minitorch_dist.distributed.work import Work as OurWork, seconds_of
-from minitorch_dist.pytorch import forked, sparse
+from minitorch_dist.pytorch import device_queue, forked, sparse, storages
 from minitorch_dist.pytorch.errors import torch_errors
+from minitorch_dist.pytorch.own_collectives import in_place_of
 from minitorch_dist.pytorch.tensors_as_arrays import (
     WriteBack,
     all_to_send,
@@ -40,7 +41,7 @@ from minitorch_dist.pytorch.tensors_as_arrays import (
     to_send,
     to_write,
 )
-from minitorch_dist.pytorch.work import DoneWork, GoingWork, JointWork
+from minitorch_dist.pytorch.work import DoneWork, GoingWork, JointWork, QueuedWork
 
 Tensors = list[torch.Tensor]
 Act = Callable[..., OurWork | None]
@@ -56,6 +57,8 @@ _ALL_GATHER: Final = c10d.AllgatherOptions()
 _REDUCE_SCATTER: Final = c10d.ReduceScatterOptions()
 _ALL_TO_ALL: Final = c10d.AllToAllOptions()
 _BARRIER: Final = c10d.BarrierOptions()
+
+_KINDS: Final = {theirs: RedOpType[name] for name, theirs in c10d.ReduceOp.RedOpType.__members__.items()}
 
 
 class MtdProcessGroup(torch_dist.ProcessGroup):
@@ -131,7 +134,8 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
             array = to_send(tensor)
         else:
             array, written = to_write(tensor)
-        act = partial(collectives.broadcast, self.ours, array, root)
+        usual = partial(collectives.broadcast, self.ours, array, root)
+        act = in_place_of(usual, "broadcast", self.ours, [array], src=root)
         return self._run("broadcast", opts, tensors, act, written)
 
     def reduce(self, tensors: Tensors, opts: Any = _REDUCE) -> DoneWork:
@@ -200,7 +204,8 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
                 return sparse.all_reduce(self.ours, tensor, opts)
         array, written = to_write(tensor)
         op, written = self._step(opts.reduceOp, tensor, array, written, "all_reduce")
-        act = partial(collectives.all_reduce, self.ours, array, op)
+        usual = partial(collectives.all_reduce, self.ours, array, op)
+        act = in_place_of(usual, "all_reduce", self.ours, [array], opts.reduceOp)
         return self._run("all_reduce", opts, tensors, act, written)
 
     def allgather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _ALL_GATHER) -> DoneWork:
@@ -221,7 +226,9 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     ) -> DoneWork:
         _check_pair(output, input, self.size(), "output")
         array, written = to_write(output)
-        act = partial(collectives.all_gather_into, self.ours, to_send(input), array)
+        given = to_send(input)
+        usual = partial(collectives.all_gather_into, self.ours, given, array)
+        act = in_place_of(usual, "all_gather", self.ours, [array, given])
         return self._run("all_gather_into_tensor", opts, [output], act, written)
 
     def reduce_scatter(
@@ -247,7 +254,9 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         _check_pair(input, output, self.size(), "input")
         array, written = to_write(output)
         op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
-        act = partial(collectives.reduce_scatter_from, self.ours, array, to_send(input), op)
+        given = to_send(input)
+        usual = partial(collectives.reduce_scatter_from, self.ours, array, given, op)
+        act = in_place_of(usual, "reduce_scatter", self.ours, [array, given], opts.reduceOp)
         return self._run("reduce_scatter_tensor", opts, [output], act, written)
 
     def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = _ALL_TO_ALL) -> DoneWork:
@@ -356,19 +365,30 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         self, name: str, opts: Any, tensors: Tensors, act: Act, written: WriteBack | None = None
     ) -> DoneWork:
         """Carry a collective out, at once or beside the caller."""
+        storages.note_written(tensors)
         beside, timeout = getattr(opts, "asyncOp", True), seconds_of(opts.timeout)
+        if device_queue.works_on(tensors):
+            work = self._begin(name, tensors, partial(act, how=How(None, True, None, written, timeout)))
+            if not beside:
+                work.wait()
+            return work
         if beside or timeout is not None or written is not None:
             return self._begin(name, tensors, partial(act, how=How(None, beside, None, written, timeout)))
         return self._begin(name, tensors, partial(act, how=NOW))
 
     def _begin(self, name: str, tensors: Tensors, act: Act) -> DoneWork:
         with torch_errors():
+            if device_queue.works_on(tensors):
+                return self._coalesced(QueuedWork(device_queue.begin(self.ours, act), tensors))
+            device_queue.flush()
             if _profiler_enabled():
                 with record_function(f"{self.name()}:{name}"):
                     ours = act()
             else:
                 ours = act()
-        work = DoneWork(tensors) if ours is None else GoingWork(ours, tensors)
+        return self._coalesced(DoneWork(tensors) if ours is None else GoingWork(ours, tensors))
+
+    def _coalesced(self, work: DoneWork) -> DoneWork:
         if self._begun is not None:
             self._begun.append(work)
         return work
@@ -380,7 +400,7 @@ def _step(op: Any, tensor: torch.Tensor, array: Any, what: str) -> ReduceStep:
         raise RuntimeError(
             f"{what} cannot add up {tensor.dtype}: convert the tensor first, for example to torch.float32"
         )
-    kind = RedOpType[op.op.name]
+    kind = _KINDS[op.op]
     if kind is RedOpType.SUM:
         return SUM
     factor = op.__getstate__()[1] if kind is RedOpType.PREMUL_SUM else None

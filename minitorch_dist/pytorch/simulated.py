@@ -21,10 +21,10 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import torch
 import torch.distributed as torch_dist
@@ -33,7 +33,16 @@ from torch.distributed import distributed_c10d as c10d
 import minitorch_dist.pytorch  # noqa: F401 - registers the backend
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import chance
-from minitorch_dist.pytorch import cuda_labels, loader_workers, shapes, spawned_ranks
+from minitorch_dist.pytorch import (
+    cuda_labels,
+    device_queue,
+    folding,
+    loader_workers,
+    operation_time,
+    shapes,
+    spawned_ranks,
+    storages,
+)
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
 from minitorch_dist.pytorch.rank_modules import RankModules
@@ -42,6 +51,9 @@ from minitorch_dist.pytorch.virtual_store import VirtualStore
 from minitorch_dist.sim import device_time
 from minitorch_dist.sim.attachments import OneOfItsKind, RunPart
 from minitorch_dist.sim.stage import SimulationStage
+from minitorch_dist.tensors import ledger, pools
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,6 @@ class WithPyTorch(OneOfItsKind):
     """The program is PyTorch's."""
 
     kind = "pytorch"
-    excludes = ("memory", "fold")  # which are made for our tensors
 
     def __call__(self, stage: SimulationStage) -> RunPart:
         return PyTorchPart(stage)
@@ -69,11 +80,10 @@ class PyTorchPart(RunPart):
             )
         self.clock, self.world_size, self.stage = stage.clock, stage.world_size, stage
         self.modules = RankModules()
-        stage.memory = None  # of a device: its ledger counts this library's tensors
         if self.clock.engine != "threads":
             raise ValueError(
                 f"the program uses PyTorch, which keeps its state by thread: engine={self.clock.engine!r} does not do. "
-                "Leave engine= out, or say engine='threads'"
+                "Leave engine= out, or say engine='threads' for messages one by one"
             )
 
     @contextmanager
@@ -88,10 +98,15 @@ class PyTorchPart(RunPart):
                 around.enter_context(replaced(module, "split_group", _split_group))
             # Torch warns where a build for the CPU is asked for the timeout of nccl.
             around.enter_context(replaced(c10d, "default_pg_nccl_timeout", timedelta(minutes=10)))
-            around.enter_context(RankEnvironment().in_place())
+            around.enter_context(RankEnvironment(folding.refuse_variable).in_place())
             around.enter_context(cuda_labels.in_place())
+            around.enter_context(folding.in_place())
             if self.stage.has_shapes:
                 around.enter_context(shapes.around_run())
+            around.enter_context(operation_time.around_run())
+            around.enter_context(storages.around_run())
+            if self._works_beside():
+                around.enter_context(device_queue.around_run())
             torch._C._distributed_c10d._set_thread_isolation_mode(True)
             torch.set_num_threads(1)
             around.enter_context(loader_workers.in_place())
@@ -107,9 +122,34 @@ class PyTorchPart(RunPart):
                 generator.set_state(begin)
                 sys.excepthook = hook
 
+    def _works_beside(self) -> bool:
+        """Whether a rank's device works beside its program, as a GPU does. With numbers the program would need them."""
+        return self.stage.has_shapes and device_time.of(self.clock) is not None
+
+    def called(self, function: Callable[[], T]) -> Callable[[], T]:
+        def program() -> T:
+            with nullcontext() if self.stage.is_recorded else self._around_program():
+                return function()
+
+        return program
+
+    @contextmanager
+    def _around_program(self) -> Iterator[None]:
+        """Also before a program that runs once more (see `folding`)."""
+        _forget_groups()
+        self.modules.begin()
+        with ExitStack() as around:
+            if self._works_beside():
+                around.enter_context(device_queue.around_program())
+            if pools.count():
+                around.enter_context(storages.around_program(ledger.of("cuda")))
+            yield
+
     @contextmanager
     def around_rank(self, rank: int) -> Iterator[None]:
-        world.place().given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
+        given = world.place().given
+        given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
+        given["around program"] = self._around_program
         torch.default_generator.manual_seed(chance.seed_for("torch"))
         self.modules.begin()
         with torch.autograd.set_multithreading_enabled(False), ExitStack() as modes:
@@ -118,13 +158,12 @@ class PyTorchPart(RunPart):
             devices = device_time.of(self.clock)
             if devices is not None:
                 cuda_labels.enter()
-                modes.enter_context(TimedOperations(devices.streams[rank]))
+                modes.enter_context(TimedOperations(devices, rank))
             try:
                 yield
             finally:
                 cuda_labels.leave()
-                if "torch" in world.place().given:
-                    c10d._unregister_all_process_groups()
+                _forget_groups()
 
     def _set_aside(self) -> Callable[[], None]:
         """Keep what the rank that stops has in this process; the result puts it back."""
@@ -140,6 +179,12 @@ class PyTorchPart(RunPart):
 def _version() -> tuple[int, ...]:
     major, minor = torch.__version__.split(".")[:2]
     return int(major), int(minor)
+
+
+def _forget_groups() -> None:
+    """At the end of a program, or before it runs once more (see `folding`)."""
+    if world.place().given.pop("torch", None) is not None:
+        c10d._unregister_all_process_groups()
 
 
 def _own_generator() -> Callable[[], None]:
@@ -214,6 +259,8 @@ def _on_our_backend(
         group_size, group_rank, global_ranks_in_group, c10d.Backend("mtd"), store, group_name, None, timeout, pg_tag,
         None, group_desc,
     )  # fmt: skip
+    if global_ranks_in_group:
+        folding.note_group(group_name, global_ranks_in_group, group, timeout.total_seconds())
     if isinstance(group, torch_dist.ProcessGroup):
         here = _of_this_rank()
         here.pg_map[group] = (c10d.Backend(backend), prefix)

@@ -33,9 +33,6 @@ def needs_torch(module: str) -> bool:
 def uses_torch(fn: Callable[..., Any]) -> bool:
     """Whether its code, or that of a function which it calls by name, names the real torch. A function that has the
     attribute `uses_torch` says so itself: a script's does, as its file has been read."""
-    said: bool | None = getattr(fn, "uses_torch", None)
-    if said is not None:
-        return said
     seen: set[int] = set()
     waiting: list[Any] = [fn]
     while waiting:
@@ -43,9 +40,10 @@ def uses_torch(fn: Callable[..., Any]) -> bool:
         if id(one) in seen:
             continue
         seen.add(id(one))
-        if _is_torchs(one):
+        said: bool | None = getattr(one, "uses_torch", None)
+        if said or _is_torchs(one):
             return True
-        if not _is_ours(one):
+        if said is None and not _is_ours(one):
             waiting.extend(_parts(one))
     return False
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from minitorch_dist.pytorch import tensors_as_arrays as arrays
 from tests.pytorch import programs
 from tests.pytorch.ranks import RankFailed, on_ranks
 
@@ -184,3 +185,26 @@ def _beside_gloo() -> list[float]:
 
 def test_a_group_of_ours_beside_gloos_is_a_world_of_its_ranks() -> None:
     assert on_ranks(_beside_gloo, 3, backend="gloo") == [[2.0], [1.0], [2.0]]
+
+
+def test_odd_tensors_become_arrays_of_the_same_memory() -> None:
+    """A plain tensor goes the short way, and every other the long one, to the same array."""
+    plain = torch.arange(6.0).reshape(2, 3)
+    odd = [
+        plain,
+        plain.T,
+        plain[:, 1],
+        plain[:0],
+        torch.nn.Parameter(plain),
+        plain.half(),
+        plain > 2,
+        plain[0, 0],
+    ]
+    for tensor in odd:
+        array = arrays.array_of(tensor)
+        simple = arrays._array_of(tensor)
+        assert (array.shape, array.strides, array.dtype) == (simple.shape, simple.strides, simple.dtype)
+        assert array.ctypes.data == simple.ctypes.data == tensor.data_ptr() or not tensor.numel()
+    for wrong in (plain.to("meta"), plain.to_sparse()):
+        with pytest.raises(RuntimeError, match=r"pass tensor\.cpu\(\)|pass tensor\.to_dense\(\)"):
+            arrays.array_of(wrong)
