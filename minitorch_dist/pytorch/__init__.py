@@ -14,6 +14,7 @@ Read from the ground up:
     own_collectives     a function of one's own in place of ours
     process_group       torch's ProcessGroup, over a group of ours
     creation            from torch's store to a world; from ranks to a group
+    any_backend         our groups, whatever backend a program names
 
 On simulated ranks, beside these:
 
