@@ -8,9 +8,11 @@ from multiprocessing import get_context
 from typing import Any
 
 import torch
+import torch._dynamo  # DDP and fully_shard import it
 import torch.distributed as dist
+import torch.distributed.fsdp
 
-import minitorch_dist.pytorch.creation  # noqa: F401 - before the fork: it takes half a second
+import minitorch_dist.pytorch.creation  # noqa: F401 - like those above before the fork: all take two seconds
 from tests.ports import free_port
 
 
