@@ -8,16 +8,20 @@ Both use one model of a device, and one stream for each rank. A view costs nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.distributed.tensor._sharding_prop import ShardingPropagator
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
+from minitorch_dist.pytorch import device_queue
+from minitorch_dist.pytorch.replacing import replaced
 from minitorch_dist.sim.device import Product
-from minitorch_dist.sim.device_time import ComputeStream
+from minitorch_dist.sim.device_time import ComputeStream, DeviceTime
 from minitorch_dist.tensors.flops import Sizes
 
 aten: Final = torch.ops.aten
@@ -25,57 +29,104 @@ aten: Final = torch.ops.aten
 GATHERS: Final = {aten.embedding, aten.gather, aten.index, aten.index_select}
 # Of these products one factor's last dimension is what is added up.
 PRODUCTS: Final = {aten.mm: 0, aten.bmm: 0, aten.addmm: 1, aten.baddbmm: 1}
+# They take room and write nothing into it.
+EMPTY: Final = {aten.empty, aten.empty_like, aten.empty_strided, aten.new_empty, aten.new_empty_strided}
+# They write over what they do not read.
+FILLS: Final = {
+    aten.copy_, aten.fill_, aten.zero_, aten.uniform_, aten.normal_, aten.random_, aten.bernoulli_, aten.exponential_,
+    aten._foreach_copy_, aten._foreach_zero_,
+}  # fmt: skip
+
+TRIES: Final = "_propagate_tensor_meta_non_cached"
 
 
 class TimedOperations(TorchDispatchMode):
     """While it is on, operations of this thread keep the rank's device busy."""
 
-    def __init__(self, stream: ComputeStream) -> None:
+    def __init__(self, devices: DeviceTime, rank: int) -> None:
         super().__init__()
-        self.stream = stream
+        self.devices, self.rank = devices, rank
+        self.is_on = True
+
+    @property
+    def stream(self) -> ComputeStream:
+        """The rank's stream of now: one that is noted has another one each time that it runs."""
+        return self.devices.streams[self.rank]
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
+        if any(hasattr(kind, "__tensor_flatten__") for kind in types):
+            return NotImplemented  # a DTensor: what it does with its local tensors comes here, too
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        if func.namespace == "aten":
+        if self.is_on and func.namespace in ("aten", "fsdp"):
             self._compute(func, args, kwargs, result)
         return result
 
     def _compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         packet = func._overloadpacket
-        reads, writes = list(_tensors((args, kwargs))), list(_tensors(result))
-        nbytes = 0 if func.is_view else _traffic(packet, func._schema.is_mutable, reads, writes)
+        nbytes = 0 if func.is_view or packet in EMPTY else _traffic(func, packet, args, kwargs, result)
         count = flop_registry.get(packet)
         if not nbytes and count is None:
             return
         products, dtype = [], ""
         if count is not None:
             flops = count(*args, **kwargs, out_val=result)
-            products, dtype = [Product(flops, _sizes(packet, args))], _dtype_of(reads)
+            products, dtype = [Product(flops, _sizes(packet, args))], _dtype_of(args)
             self.stream.flops[dtype] = self.stream.flops.get(dtype, 0) + flops
         picos = self.stream.device.time(nbytes, dtype, products)
-        self.stream.compute(packet.__name__, picos)
+        device_queue.later(lambda: self.stream.compute(packet.__name__, picos))
+
+
+@contextmanager
+def around_run() -> Iterator[None]:
+    """DTensors try an operation without numbers before they do it for the first time, which takes no time."""
+    kind = ShardingPropagator
+    with replaced(kind, TRIES, _untimed(getattr(kind, TRIES))):
+        yield
+
+
+def _untimed(function: Callable[..., Any]) -> Callable[..., Any]:
+    def untimed(*args: Any, **kwargs: Any) -> Any:
+        timed = [each for each in _get_current_dispatch_mode_stack() if isinstance(each, TimedOperations)]
+        for each in timed:
+            each.is_on = False
+        try:
+            return function(*args, **kwargs)
+        finally:
+            for each in timed:
+                each.is_on = True
+
+    return untimed
 
 
 def _tensors(given: Any) -> Iterator[torch.Tensor]:
     return (leaf for leaf in tree_leaves(given) if isinstance(leaf, torch.Tensor))
 
 
-def _bytes(tensor: torch.Tensor) -> int:
-    return int(tensor.numel() * tensor.element_size())
+def _bytes(given: Any) -> int:
+    return sum(int(each.numel() * each.element_size()) for each in _tensors(given))
 
 
-def _traffic(packet: Any, is_mutable: bool, reads: list[torch.Tensor], writes: list[torch.Tensor]) -> int:
+def _traffic(func: Any, packet: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> int:
     """The bytes that an operation reads and writes; 0 for one that only looks at memory in another way."""
-    own = {tensor._cdata for tensor in (each.untyped_storage() for each in reads)}
-    made = [each for each in writes if is_mutable or each.untyped_storage()._cdata not in own]
-    written = sum(map(_bytes, made))
-    if not written:
-        return 0
-    read = [_bytes(each) for each in reads]
-    return written + sum(min(each, written) if packet in GATHERS else each for each in read)
+    if packet.__name__ == "all_gather_copy_in":  # its schema does not tell what it writes
+        return 2 * _bytes(args[0])
+    if not func._schema.is_mutable:
+        own = {each.untyped_storage()._cdata for each in _tensors((args, kwargs))}
+        written = sum(_bytes(each) for each in _tensors(result) if each.untyped_storage()._cdata not in own)
+        read = [_bytes(each) for each in _tensors((args, kwargs))]
+        return written and written + sum(min(each, written) if packet in GATHERS else each for each in read)
+    total = 0
+    for number, argument in enumerate(func._schema.arguments):
+        value = args[number] if number < len(args) else kwargs.get(argument.name)
+        is_written = argument.alias_info is not None and argument.alias_info.is_write
+        is_read = not argument.is_out and not (is_written and packet in FILLS)
+        if argument.name == "grads":  # fused optimizers scale gradients only where they are asked to
+            is_written = False
+        total += (is_written + is_read) * _bytes(value)
+    return total
 
 
 def _sizes(packet: Any, args: tuple[Any, ...]) -> Sizes | None:
@@ -87,8 +138,9 @@ def _sizes(packet: Any, args: tuple[Any, ...]) -> Sizes | None:
     return left[-2], right[-1], left[-1]
 
 
-def _dtype_of(reads: list[torch.Tensor]) -> str:
+def _dtype_of(args: tuple[Any, ...]) -> str:
     """The dtype in which an operation multiplies: that of the first floating tensor that it reads."""
+    reads = list(_tensors(args))
     for each in reads:
         if each.is_floating_point():
             return str(each.dtype).removeprefix("torch.")

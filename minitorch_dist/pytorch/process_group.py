@@ -28,17 +28,20 @@ from minitorch_dist.distributed.torch_api.collective_arguments import split
 from minitorch_dist.distributed.torch_api.object_collectives import monitored_barrier
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurGroup
 from minitorch_dist.distributed.work import Work as OurWork, seconds_of
-from minitorch_dist.pytorch import sparse
+from minitorch_dist.pytorch import device_queue, forked, sparse, storages
 from minitorch_dist.pytorch.errors import torch_errors
+from minitorch_dist.pytorch.own_collectives import in_place_of
 from minitorch_dist.pytorch.tensors_as_arrays import (
     WriteBack,
     all_to_send,
     all_to_write,
+    divide,
     has_numbers,
+    in_turn,
     to_send,
     to_write,
 )
-from minitorch_dist.pytorch.work import DoneWork, GoingWork, JointWork
+from minitorch_dist.pytorch.work import DoneWork, GoingWork, JointWork, QueuedWork
 
 Tensors = list[torch.Tensor]
 Act = Callable[..., OurWork | None]
@@ -66,6 +69,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         self.ours, self._close = ours, close
         self._begun: list[DoneWork] | None = None  # between _start_coalescing and _end_coalescing
         self._name, self._description = ours.group_name, ours.group_desc
+        forked.watch(self)
 
     # ------------------------------------------------------------------------------- who it is
 
@@ -130,7 +134,8 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
             array = to_send(tensor)
         else:
             array, written = to_write(tensor)
-        act = partial(collectives.broadcast, self.ours, array, root)
+        usual = partial(collectives.broadcast, self.ours, array, root)
+        act = in_place_of(usual, "broadcast", self.ours, [array], src=root)
         return self._run("broadcast", opts, tensors, act, written)
 
     def reduce(self, tensors: Tensors, opts: Any = _REDUCE) -> DoneWork:
@@ -139,13 +144,13 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         array: Any = to_send(tensor)
         if self.rank() == root:
             array, written = to_write(tensor)
-        op = _step(opts.reduceOp, tensor, array, "reduce")
+        op, written = self._step(opts.reduceOp, tensor, array, written, "reduce")
         return self._run(
             "reduce",
             opts,
             tensors,
             partial(collectives.reduce, self.ours, array, root, op),
-            written,
+            written if self.rank() == root else None,
         )
 
     def gather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _GATHER) -> DoneWork:
@@ -198,8 +203,9 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
             with torch_errors():
                 return sparse.all_reduce(self.ours, tensor, opts)
         array, written = to_write(tensor)
-        op = _step(opts.reduceOp, tensor, array, "all_reduce")
-        act = partial(collectives.all_reduce, self.ours, array, op)
+        op, written = self._step(opts.reduceOp, tensor, array, written, "all_reduce")
+        usual = partial(collectives.all_reduce, self.ours, array, op)
+        act = in_place_of(usual, "all_reduce", self.ours, [array], opts.reduceOp)
         return self._run("all_reduce", opts, tensors, act, written)
 
     def allgather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _ALL_GATHER) -> DoneWork:
@@ -220,7 +226,9 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     ) -> DoneWork:
         _check_pair(output, input, self.size(), "output")
         array, written = to_write(output)
-        act = partial(collectives.all_gather_into, self.ours, to_send(input), array)
+        given = to_send(input)
+        usual = partial(collectives.all_gather_into, self.ours, given, array)
+        act = in_place_of(usual, "all_gather", self.ours, [array, given])
         return self._run("all_gather_into_tensor", opts, [output], act, written)
 
     def reduce_scatter(
@@ -236,7 +244,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
                 f"this rank's part of the input has {own.size} elements of {own.dtype}, and its output {array.size} of "
                 f"{array.dtype}"
             )
-        op = _step(opts.reduceOp, output, array, "reduce_scatter")
+        op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
         act = partial(collectives.reduce_scatter, self.ours, array, given, op)
         return self._run("reduce_scatter", opts, outputs, act, written)
 
@@ -245,8 +253,10 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     ) -> DoneWork:
         _check_pair(input, output, self.size(), "input")
         array, written = to_write(output)
-        op = _step(opts.reduceOp, output, array, "reduce_scatter")
-        act = partial(collectives.reduce_scatter_from, self.ours, array, to_send(input), op)
+        op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
+        given = to_send(input)
+        usual = partial(collectives.reduce_scatter_from, self.ours, array, given, op)
+        act = in_place_of(usual, "reduce_scatter", self.ours, [array, given], opts.reduceOp)
         return self._run("reduce_scatter_tensor", opts, [output], act, written)
 
     def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = _ALL_TO_ALL) -> DoneWork:
@@ -342,23 +352,43 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
 
     # ------------------------------------------------------------------------- carrying it out
 
+    def _step(
+        self, op: Any, tensor: torch.Tensor, array: Any, written: WriteBack | None, what: str
+    ) -> tuple[ReduceStep, WriteBack | None]:
+        """Torch's reduce op in our terms, and what is left to do when the array was written."""
+        is_whole = array.dtype.kind in "iu" and has_numbers(tensor)
+        if op.op == torch_dist.ReduceOp.AVG and is_whole:
+            return SUM, in_turn([partial(divide, array, self.size()), written])
+        return _step(op, tensor, array, what), written
+
     def _run(
         self, name: str, opts: Any, tensors: Tensors, act: Act, written: WriteBack | None = None
     ) -> DoneWork:
         """Carry a collective out, at once or beside the caller."""
+        storages.note_written(tensors)
         beside, timeout = getattr(opts, "asyncOp", True), seconds_of(opts.timeout)
+        if device_queue.works_on(tensors):
+            work = self._begin(name, tensors, partial(act, how=How(None, True, None, written, timeout)))
+            if not beside:
+                work.wait()
+            return work
         if beside or timeout is not None or written is not None:
             return self._begin(name, tensors, partial(act, how=How(None, beside, None, written, timeout)))
         return self._begin(name, tensors, partial(act, how=NOW))
 
     def _begin(self, name: str, tensors: Tensors, act: Act) -> DoneWork:
         with torch_errors():
+            if device_queue.works_on(tensors):
+                return self._coalesced(QueuedWork(device_queue.begin(self.ours, act), tensors))
+            device_queue.flush()
             if _profiler_enabled():
                 with record_function(f"{self.name()}:{name}"):
                     ours = act()
             else:
                 ours = act()
-        work = DoneWork(tensors) if ours is None else GoingWork(ours, tensors)
+        return self._coalesced(DoneWork(tensors) if ours is None else GoingWork(ours, tensors))
+
+    def _coalesced(self, work: DoneWork) -> DoneWork:
         if self._begun is not None:
             self._begun.append(work)
         return work

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,9 @@ _GONE = object()  # a variable that this rank has deleted
 class RankEnvironment(MutableMapping[Any, Any]):
     """Takes the place of the table behind `os.environ`. Its keys are encoded as that one's are."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked: Callable[[Any], None]) -> None:
+        """`asked` is told each variable before it is read."""
+        self._asked = asked
         self._process: dict[Any, Any] = os.environ._data  # type: ignore[attr-defined]
         self._changed: set[Any] = set()
 
@@ -49,6 +51,7 @@ class RankEnvironment(MutableMapping[Any, Any]):
 
     def __getitem__(self, key: Any) -> Any:
         own = self._own()
+        self._asked(key)
         found = self._process[key] if own is None or key not in own else own[key]
         if found is _GONE:
             raise KeyError(key)

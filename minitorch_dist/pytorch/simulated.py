@@ -17,12 +17,13 @@ All is put back when the run is over. Torch keeps much of its state by thread, s
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import torch
 import torch.distributed as torch_dist
@@ -31,14 +32,27 @@ from torch.distributed import distributed_c10d as c10d
 import minitorch_dist.pytorch  # noqa: F401 - registers the backend
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import chance
-from minitorch_dist.pytorch import cuda_labels, shapes
+from minitorch_dist.pytorch import (
+    cuda_labels,
+    device_queue,
+    folding,
+    loader_workers,
+    operation_time,
+    shapes,
+    spawned_ranks,
+    storages,
+)
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
+from minitorch_dist.pytorch.rank_modules import RankModules
 from minitorch_dist.pytorch.replacing import replaced
 from minitorch_dist.pytorch.virtual_store import VirtualStore
 from minitorch_dist.sim import device_time
 from minitorch_dist.sim.attachments import OneOfItsKind, RunPart
 from minitorch_dist.sim.stage import SimulationStage
+from minitorch_dist.tensors import ledger, pools
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,7 +60,6 @@ class WithPyTorch(OneOfItsKind):
     """The program is PyTorch's."""
 
     kind = "pytorch"
-    excludes = ("memory", "fold")  # which are made for our tensors
 
     def __call__(self, stage: SimulationStage) -> RunPart:
         return PyTorchPart(stage)
@@ -55,11 +68,11 @@ class WithPyTorch(OneOfItsKind):
 class PyTorchPart(RunPart):
     def __init__(self, stage: SimulationStage) -> None:
         self.clock, self.world_size, self.stage = stage.clock, stage.world_size, stage
-        stage.memory = None  # of a device: its ledger counts this library's tensors
+        self.modules = RankModules()
         if self.clock.engine != "threads":
             raise ValueError(
                 f"the program uses PyTorch, which keeps its state by thread: engine={self.clock.engine!r} does not do. "
-                "Leave engine= out, or say engine='threads'"
+                "Leave engine= out, or say engine='threads' for messages one by one"
             )
 
     @contextmanager
@@ -70,15 +83,25 @@ class PyTorchPart(RunPart):
             around.enter_context(replaced(c10d, "_world", RankWorlds()))
             around.enter_context(replaced(c10d, "rendezvous", _rendezvous))
             around.enter_context(replaced(c10d, "_new_process_group_helper", _on_our_backend))
+            for module in (c10d, torch_dist):
+                around.enter_context(replaced(module, "split_group", _split_group))
             # Torch warns where a build for the CPU is asked for the timeout of nccl.
             around.enter_context(replaced(c10d, "default_pg_nccl_timeout", timedelta(minutes=10)))
-            around.enter_context(RankEnvironment().in_place())
+            around.enter_context(RankEnvironment(folding.refuse_variable).in_place())
             around.enter_context(cuda_labels.in_place())
+            around.enter_context(folding.in_place())
             if self.stage.has_shapes:
                 around.enter_context(shapes.around_run())
+            around.enter_context(operation_time.around_run())
+            around.enter_context(storages.around_run())
+            if self._works_beside():
+                around.enter_context(device_queue.around_run())
             torch._C._distributed_c10d._set_thread_isolation_mode(True)
             torch.set_num_threads(1)
-            self.clock.exchanged = _own_generator
+            around.enter_context(loader_workers.in_place())
+            around.enter_context(spawned_ranks.in_place())
+            around.enter_context(self.modules.in_place())
+            self.clock.exchanged = self._set_aside
             try:
                 yield
             finally:
@@ -88,22 +111,63 @@ class PyTorchPart(RunPart):
                 generator.set_state(begin)
                 sys.excepthook = hook
 
+    def _works_beside(self) -> bool:
+        """Whether a rank's device works beside its program, as a GPU does. With numbers the program would need them."""
+        return self.stage.has_shapes and device_time.of(self.clock) is not None
+
+    def called(self, function: Callable[[], T]) -> Callable[[], T]:
+        def program() -> T:
+            with nullcontext() if self.stage.is_recorded else self._around_program():
+                return function()
+
+        return program
+
+    @contextmanager
+    def _around_program(self) -> Iterator[None]:
+        """Also before a program that runs once more (see `folding`)."""
+        _forget_groups()
+        with ExitStack() as around:
+            if self._works_beside():
+                around.enter_context(device_queue.around_program())
+            if pools.count():
+                around.enter_context(storages.around_program(ledger.of("cuda")))
+            yield
+
     @contextmanager
     def around_rank(self, rank: int) -> Iterator[None]:
-        world.place().given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
+        given = world.place().given
+        given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
+        given["around program"] = self._around_program
         torch.default_generator.manual_seed(chance.seed_for("torch"))
+        self.modules.begin()
         with torch.autograd.set_multithreading_enabled(False), ExitStack() as modes:
             if self.stage.has_shapes:
                 modes.enter_context(shapes.around_rank())
             devices = device_time.of(self.clock)
             if devices is not None:
-                modes.enter_context(TimedOperations(devices.streams[rank]))
+                cuda_labels.enter()
+                modes.enter_context(TimedOperations(devices, rank))
             try:
                 yield
             finally:
                 cuda_labels.leave()
-                if "torch" in world.place().given:
-                    c10d._unregister_all_process_groups()
+                _forget_groups()
+
+    def _set_aside(self) -> Callable[[], None]:
+        """Keep what the rank that stops has in this process; the result puts it back."""
+        generator, modules = _own_generator(), self.modules.set_aside()
+
+        def put_back() -> None:
+            generator()
+            modules()
+
+        return put_back
+
+
+def _forget_groups() -> None:
+    """At the end of a program, or before it runs once more (see `folding`)."""
+    if world.place().given.pop("torch", None) is not None:
+        c10d._unregister_all_process_groups()
 
 
 def _own_generator() -> Callable[[], None]:
@@ -119,6 +183,7 @@ def _as_torchrun_sets_it(rank: int, world_size: int) -> dict[str, str]:
         "WORLD_SIZE": f"{world_size}", "LOCAL_WORLD_SIZE": f"{world_size}", "GROUP_WORLD_SIZE": "1",
         "ROLE_WORLD_SIZE": f"{world_size}", "ROLE_NAME": "default", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
         "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0",
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
     }  # fmt: skip
 
 
@@ -177,11 +242,26 @@ def _on_our_backend(
         group_size, group_rank, global_ranks_in_group, c10d.Backend("mtd"), store, group_name, None, timeout, pg_tag,
         None, group_desc,
     )  # fmt: skip
+    if global_ranks_in_group:
+        folding.note_group(group_name, global_ranks_in_group, group, timeout.total_seconds())
     if isinstance(group, torch_dist.ProcessGroup):
         here = _of_this_rank()
         here.pg_map[group] = (c10d.Backend(backend), prefix)
         here.pg_backend_config[group] = str(c10d.BackendConfig(c10d.Backend(backend)))
     return group, prefix
+
+
+def _split_group(
+    parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, pg_options: Any = None, group_desc: Any = None,
+    **others: Any,
+) -> Any:  # fmt: skip
+    """Torch's function asks for a GPU first. The part with this rank becomes a group; no other rank is needed for it."""
+    parent = torch_dist.get_process_group_ranks(parent_pg or torch_dist.group.WORLD)
+    for part in split_ranks or ():
+        ranks = [parent[rank] for rank in part]
+        if torch_dist.get_rank() in ranks:
+            return torch_dist.new_group(ranks, timeout, use_local_synchronization=True, group_desc=group_desc)
+    return None
 
 
 def _rendezvous(

@@ -22,6 +22,7 @@ from minitorch_dist.sim.device_time import Devices, DeviceTime
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.tensors import ledger, pools
+from minitorch_dist.tensors.ledger_report import Snapshot
 from minitorch_dist.tensors.shape_arrays import mode
 from transports.faults import plans
 from transports.faults.plans import Fault
@@ -157,7 +158,7 @@ class RoomPart(RunPart):
     """The accelerator of each rank, if anything has said how much it holds, and the peak."""
 
     def __init__(self, stage: SimulationStage) -> None:
-        self.stage, self.peaks = stage, dict[int, int]()
+        self.stage, self.peaks = stage, dict[int, Snapshot]()
 
     @contextmanager
     def around_rank(self, rank: int) -> Iterator[None]:
@@ -169,10 +170,11 @@ class RoomPart(RunPart):
             try:
                 yield
             finally:
-                self.peaks[rank] = ledger.of("cuda").snapshot().peak
+                self.peaks[rank] = ledger.of("cuda").snapshot()
 
     def of_rank(self, rank: int, time: int) -> dict[str, Any]:
-        return {"peak_bytes": self.peaks.get(rank)}
+        held = self.peaks.get(rank)
+        return {} if held is None else {"peak_bytes": held.peak, "peak_held": held.peak_by_category}
 
 
 # ------------------------------------------------------------------------------ what is noted

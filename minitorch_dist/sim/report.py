@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,8 @@ from minitorch_dist import plugs
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.sim.device_time import DeviceUse
+from minitorch_dist.tensors.ledger_report import shares
+from minitorch_dist.tensors.pools import readable
 from transports.quantities import in_words
 
 T = TypeVar("T")
@@ -30,6 +32,7 @@ class RankReport:
     idle: int  # waiting for others
     busy: int  # computing, or sleeping
     peak_bytes: int | None = None  # of its accelerator, where it had one (sim.run(…, memory=…))
+    peak_held: Mapping[str, int] = field(default_factory=dict, repr=False)  # then, by category
     device: DeviceUse | None = field(default=None, repr=False)  # of sim.run(…, device=…)
     marks: tuple[tuple[str, int], ...] = field(default=(), repr=False)  # of sim.mark: when it was
     # Bytes sent to other nodes; None where a network has no nodes.
@@ -108,7 +111,7 @@ class Report(Generic[T]):
             lines.append(_row(rank.rank, spans[0], rank.messages, rank.bytes_sent, *spans[1:], *peak))
         if len(self.ranks) > ROWS:
             lines.append(f"… and {len(self.ranks) - ROWS} more")
-        lines += self._devices()
+        lines += [*self._fullest(), *self._devices()]
         if self.folded is not None:
             lines.append(str(self.folded))
         if self.crossings:
@@ -142,6 +145,15 @@ class Report(Generic[T]):
     def _peak(self, cell: Any) -> list[Any]:
         """A column that is there if anybody's memory was counted."""
         return [] if all(rank.peak_bytes is None for rank in self.ranks) else [cell]
+
+    def _fullest(self) -> list[str]:
+        """In words: the rank that held the most, and what that was."""
+        most = max(self.ranks, key=lambda rank: rank.peak_bytes or 0)
+        if not most.peak_bytes:
+            return []
+        return [
+            f"rank {most.rank} held {readable(most.peak_bytes)} at the peak: {shares(dict(most.peak_held))}"
+        ]
 
     def __repr__(self) -> str:
         return f"<Report of {len(self.ranks)} ranks: {in_words(self.time)}, {self.messages} messages>"

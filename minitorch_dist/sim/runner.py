@@ -77,7 +77,7 @@ def run(
 
     `engine`: "threads", or "greenlet" (the same, faster), simulate message by message. "lockstep"
     does collectives for all ranks at once where that is exact; "auto" does so for groups of 64 ranks
-    and more. `Report.engine_used` says what was done. `journal` names a file to write down what the
+    and more; PyTorch's ranks are always threads. `Report.engine_used` says what was done. `journal` names a file to write down what the
     ranks do (see `distributed.journal`). The first error of any rank is raised here.
 
     `faults` are what `drop`, `delay`, `partition`, `crash` and others make, or their texts; chances
@@ -114,8 +114,8 @@ def run(
     if shapes:
         attached.append(WithShapes())
     is_torchs = any(getattr(each, "kind", "") == "pytorch" for each in attached)
-    if engine in ("auto", "threads") and (is_torchs or uses_torch(fn)):
-        engine = "threads"  # torch keeps its state by thread
+    has_threads = engine != "greenlet" and (is_torchs or uses_torch(fn))  # torch keeps its state by thread
+    if has_threads:
         attached += [] if is_torchs else [plugs.find("pytorch").WithPyTorch()]
     if fold:
         attached.append(plugs.find("fold").WithFolding(fold))
@@ -123,6 +123,7 @@ def run(
     options: dict[str, Any] = {
         "net": net, "seed": seed, "timeout": timeout, "endless": endless, "limit": limit, "engine": engine,
         "adding": adding, "flops": flops, "speeds": speeds, "events": events, "hardships": hardships,
+        "has_threads": has_threads,
     }  # fmt: skip
     for way in attached:
         if isinstance(way, WayToRun):

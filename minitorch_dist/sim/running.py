@@ -40,12 +40,12 @@ def run_all(
     attached: Sequence[Attachment] = (), *, net: Network | Topology | str, seed: int | None,
     timeout: timedelta | float | None, endless: float | None, limit: float | None, engine: str,
     adding: str | None, flops: float | str | None, speeds: Mapping[int, float] | None, events: int | None,
-    hardships: str,
+    hardships: str, has_threads: bool = False,
 ) -> Report[T]:  # fmt: skip
-    """Every rank runs `fn`. The arguments are those of `sim.run`."""
+    """Every rank runs `fn`. The arguments are those of `sim.run`; `has_threads` if ranks have to be threads."""
     if engine not in ENGINES:
         raise ValueError(f"there is no engine {engine!r}; there are {', '.join(ENGINES)}")
-    own = "greenlet" if has_greenlets() else "threads"
+    own = "greenlet" if has_greenlets() and not has_threads else "threads"
     sim_threads = engine if engine in ("threads", "greenlet") else own
     gamma = 0 if adding is None else math.ceil(byte_time(adding))
     hardship = Hardship(hardships, seed or 0)

@@ -104,3 +104,44 @@ def test_computing_hides_messages_of_ddp() -> None:
 def _big(net: nn.Module) -> None:
     for _ in range(2):
         net(torch.ones(64, 512)).sum().backward()
+
+
+def _prefetching() -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    dist.init_process_group("nccl")
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    net = nn.Sequential(*[nn.Linear(1024, 1024, bias=False) for _ in range(4)])
+    for layer in net:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(net, mesh=mesh)
+    net(torch.ones(8192, 1024)).sum().backward()
+
+
+def test_a_device_without_numbers_gathers_ahead_as_a_gpu_does() -> None:
+    (rank, *_) = sim.run(
+        _prefetching, 4, net="sim://?latency=1us&rate=100GB/s", device=DEVICE, shapes=True
+    ).ranks
+    used = rank.device
+    assert used is not None and used.communication + used.waiting < used.hidden / 3
+    products = 3 * 4 - 1  # forwards, and backwards but for the gradient of the input
+    assert used.operations["mm"][0] == products
+
+
+def test_what_is_not_written_takes_no_time_and_what_is_shared_counts_once() -> None:
+    def train() -> None:
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor import Shard, distribute_tensor
+
+        dist.init_process_group("nccl")
+        torch.empty(1000)
+        whole = torch.ones(800)
+        whole.copy_(torch.empty(800))
+        part = distribute_tensor(whole, init_device_mesh("cpu", (dist.get_world_size(),)), [Shard(0)])
+        part.mul_(2.0)
+
+    used = sim.run(train, 8, net=NET, device=DEVICE, shapes=True).ranks[3].device
+    assert used is not None and "empty" not in used.operations
+    assert used.operations["copy_"][1] == DEVICE.time(2 * 800 * 4)
+    assert used.operations["mul_"] == (1, DEVICE.time(2 * 100 * 4))

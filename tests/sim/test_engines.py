@@ -181,6 +181,30 @@ def test_values_in_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert runs == [sim.run(collective, 6, (*n, 50), engine="lockstep").results for n in names]
 
 
+@pytest.mark.parametrize("size", [2, 3, 5, 8, 12])
+@pytest.mark.parametrize("count", [0, 1, 7, 61])
+@pytest.mark.parametrize("op", ["sum", "max"])
+@pytest.mark.parametrize("kind", ["all_reduce", "reduce_scatter"])
+def test_long_chunks_are_added_up_in_the_order_of_their_messages(
+    kind: str, op: str, count: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectorised_values, "PIECE", 40)  # bytes: five numbers
+    values = np.random.default_rng(size).standard_normal((size, count))
+    values[0, :3], values[1, 2:5] = np.nan, np.inf
+    for schedule in [one for (name, _), one in schedules.BUILT_IN.items() if name == kind]:
+        sizes, found = schedule.sizes(size, count), []
+        for long in (0, 1000):
+            monkeypatch.setattr(vectorised_values, "LONG", long)
+            vectors = [*values.copy()]
+            results = [np.empty(n) for n in sizes] if kind == "reduce_scatter" else vectors
+            if kind == "all_reduce":
+                vectorised_values.all_reduce(schedule, vectors, sizes, COMBINES[op])
+            else:
+                vectorised_values.reduce_scatter(schedule, vectors, results, sizes, COMBINES[op])
+            found.append([result.tobytes() for result in results])
+        assert found[0] == found[1]
+
+
 # ----------------------------------------------------------------------------- what can go wrong
 
 

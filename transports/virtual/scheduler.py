@@ -49,8 +49,8 @@ class Scheduler:
         """Asked when nothing will happen any more but timeouts: whether it has made something happen."""
         self.switches = 0
         self.exchanged: Callable[[], Callable[[], None]] | None = None
-        """Called by a thread that stops. It keeps what belongs to its rank in the process, such as generators of random numbers.
-        The result puts it back, and is called when the thread goes on."""
+        """Called by a rank's own thread that stops. It keeps what belongs to the rank in the process, such as generators of
+        random numbers. The result puts it back, and is called when the thread goes on. Helpers carry out messages only."""
         self.remark: Callable[[int], str] | None = None  # of each rank, beside a deadlock's report
         self.cause: Callable[[], str] | None = None  # of a deadlock, by what the ranks called
 
@@ -194,7 +194,7 @@ class Scheduler:
         self._current = chosen = self._choose()
         if chosen is not me and chosen is not None:
             self.switches += 1
-            if self.exchanged is None:
+            if self.exchanged is None or me.main is not me:
                 me.hand_over(chosen)
                 return
             put_back = self.exchanged()

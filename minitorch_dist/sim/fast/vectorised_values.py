@@ -5,12 +5,14 @@ the rows of their senders and added to those of their receivers, all at once. Th
 with the lower rank's value first. So the bits are those of the executor over any transport.
 
 A ring's chunk travels round the circle and is added to at each stop. That is said directly, in half
-the work (`round_the_ring`); a test says that both agree.
+the work (`round_the_ring`); a test says that both agree. Where chunks are long, numbers take the values' place, and
+tell in which order each chunk is added up. Then the values are added in this order where they lie (`addition_order`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +23,11 @@ from minitorch_dist.distributed.schedules import steps as steps_of
 from minitorch_dist.distributed.schedules.everyone import Everyone
 from minitorch_dist.distributed.schedules.schedule import BUILT_IN, Schedule
 from minitorch_dist.distributed.schedules.steps import Chunks, Exchange, Receive, Send, Span
+from minitorch_dist.sim.fast.addition_order import PIECE, AdditionOrder
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
+LONG = 256  # elements of a chunk, from which on it is worth to add chunk by chunk
 ROOM = 1 << 23  # bytes of all ranks that are worked on at once; beside them stand some copies
 
 
@@ -42,7 +46,8 @@ def all_reduce(
 ) -> None:
     """Each rank's vector becomes the sum of all (the same one, where the schedule lets all have the same bits).
     `sizes`: elements of each chunk."""
-    _in_pieces(schedule, vectors, vectors, sizes, combine, whole=True)
+    way = _in_order if sizes.mean() >= LONG else _in_pieces
+    way(schedule, vectors, vectors, sizes, combine, whole=True)
 
 
 def reduce_scatter(
@@ -50,7 +55,39 @@ def reduce_scatter(
     combine: CombineFunction,
 ) -> None:  # fmt: skip
     """Each rank's result becomes its chunk of the sum."""
-    _in_pieces(schedule, vectors, results, sizes, combine, whole=False)
+    way = _in_order if sizes.mean() >= LONG else _in_pieces
+    way(schedule, vectors, results, sizes, combine, whole=False)
+
+
+def _in_order(
+    schedule: Schedule, vectors: Sequence[Array], results: Sequence[Array], sizes: Integers,
+    combine: CombineFunction, whole: bool,
+) -> None:  # fmt: skip
+    """The same with long chunks: as many together as are added up in one order, and of these a piece at a time."""
+    size, width = len(vectors), max(1, PIECE // vectors[0].dtype.itemsize)
+    order = _order(schedule, size, len(sizes), whole)
+    ends = np.cumsum(sizes).tolist()
+    begin = 0
+    with np.errstate(all="ignore"):
+        for chunk, end in enumerate(ends):
+            if whole and chunk + 1 < len(ends) and order.are_alike(chunk, chunk + 1):
+                continue
+            takers = range(size) if whole else [chunk]
+            wanted = [order.of(rank, chunk) for rank in takers]
+            for start in range(begin, end, width):
+                stop = min(start + width, end)
+                sums = order.add(frozenset(wanted), [vector[start:stop] for vector in vectors], combine)
+                before = 0 if whole else begin
+                for rank, number in zip(takers, wanted, strict=True):
+                    results[rank][start - before : stop - before] = sums[number]
+            begin = end
+
+
+@lru_cache(maxsize=64)
+def _order(schedule: Schedule, size: int, chunks: int, whole: bool) -> AdditionOrder:
+    ranks = np.repeat(np.arange(size)[:, None], chunks, axis=1)
+    ones = np.ones(chunks, np.int64)
+    return AdditionOrder(size, lambda combine: _done(schedule, ranks, ones, combine, whole))
 
 
 def _in_pieces(

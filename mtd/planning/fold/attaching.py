@@ -35,7 +35,7 @@ class WithFolding(attachments.WayToRun):
     ) -> Report[T]:  # fmt: skip
         """Both halves are runs with these options."""
         options = options | {"memory": None, "device": None, "timelines": False, "shapes": False}
-        hardships = options.pop("hardships")
+        hardships, _ = options.pop("hardships"), options.pop("has_threads", None)
         for each in attached:
             if isinstance(each, attachments.WithMemory):
                 options["memory"] = each.room
@@ -45,6 +45,8 @@ class WithFolding(attachments.WayToRun):
                 options["timelines"] = True
             elif isinstance(each, attachments.WithShapes):
                 options["shapes"] = True
+            elif getattr(each, "kind", "") == "pytorch":
+                continue  # each half looks whether it is a program of PyTorch's
             elif each is not self and not (isinstance(each, attachments.WithFaults) and not each.planned):
                 raise ValueError(FOLDS)
         if not options["shapes"] or hardships:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -116,7 +117,7 @@ class Recording:
     # ------------------------------------------------------------------------- recording
 
     def prepare(self, stage: SimulationStage) -> None:
-        self._stage = stage
+        self._stage, stage.is_recorded = stage, True
         self._changed = stage.clock.condition("what the representatives do")
         self.peers.begin(stage.clock)
         stage.medium.witness = self._witnessed
@@ -166,12 +167,15 @@ class Recording:
             devices.streams[rank] = trace.stream
         # A second run makes groups of the same names as the first one did.
         here.group_count, here.default_group.splits = 0, 0
+        given = world.place().given
+        given["fresh"] = True
         trace.enter(here)
         slept = clock.me().slept
         try:
-            trace.result = fn(*args, **kwargs)
+            with given.get("around program", nullcontext)():
+                trace.result = fn(*args, **kwargs)
             trace.acts.close()
-            trace.peak = _peak()
+            trace.peak, trace.peak_held = _peak()
             if clock.me().slept - slept != trace.busy:
                 refuse("the program sleeps")
         finally:
@@ -280,7 +284,11 @@ class Recording:
 
     def whole(self, report: Report[Any]) -> Report[Any]:
         """The report of the replay, with what only representatives know."""
-        ranks = [replace(rank, peak_bytes=self.trace_of(rank.rank).peak) for rank in report.ranks]
+        traces = [self.trace_of(rank.rank) for rank in report.ranks]
+        ranks = [
+            replace(rank, peak_bytes=trace.peak, peak_held=trace.peak_held)
+            for rank, trace in zip(report.ranks, traces, strict=True)
+        ]
         results = [self.trace_of(rank).result for rank in range(self.size)]
         roles = self.role_table.roles()
         folded = Folded(roles, "", self.count, self.undivided)
@@ -329,6 +337,9 @@ def _words(act: Any) -> str:
     return type(act).__name__
 
 
-def _peak() -> int | None:
-    """The most that this rank's accelerator held, if it has one."""
-    return ledger.of("cuda").snapshot().peak if pools.count() else None
+def _peak() -> tuple[int | None, dict[str, int]]:
+    """The most that this rank's accelerator held, if it has one, and by category."""
+    if not pools.count():
+        return None, {}
+    held = ledger.of("cuda").snapshot()
+    return held.peak, held.peak_by_category

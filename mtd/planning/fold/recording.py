@@ -97,7 +97,8 @@ class OperationTrace:
         self.stream: NotingStream | None = None
         self.told = told
         self.result: Any = None
-        self.peak: int | None = None  # bytes
+        self.peak: int | None = None  # bytes,
+        self.peak_held: dict[str, int] = {}  # and by category
 
     def enter(self, world: World) -> None:
         """This rank has its world."""
