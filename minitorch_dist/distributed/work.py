@@ -230,8 +230,13 @@ class WorkerTask(Work):
     def _wait(self, timeout: float | None) -> None:
         if self.is_virtual or not self.group or timeout is not None:
             return self._wait_for_worker(timeout)
-        with self._world.mailbox.traffic.waits_for_worker(self.group):
+        traffic, me = self._world.mailbox.traffic, get_ident()
+        traffic.callers.add(me)
+        traffic.awaited[me] = self.group
+        try:
             return self._wait_for_worker(None)
+        finally:
+            del traffic.awaited[me]
 
     @property
     def group(self) -> int:

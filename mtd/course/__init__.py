@@ -10,6 +10,7 @@ A lesson, and a learner's folder:
     notebooks  cells    a lesson as a notebook
     sample_failure      a real failure of the check, and how to read it
     bridging            the same in PyTorch, at a lesson's end
+    real_bridge  real_training      a learner's functions under real PyTorch's DDP and FSDP2
     building  judging   for who writes lessons: what is made from them, and are they as they should be?
 
 A check, and what it measures with:

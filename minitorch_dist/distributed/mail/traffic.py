@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import get_ident  # noqa: TID251 - tells threads apart; nothing waits
 
 
 class Traffic:
@@ -17,16 +14,6 @@ class Traffic:
         self.sends, self.came = Counter[int](), Counter[int]()
         self.callers = set[int]()
         self.workers, self.awaited = dict[int, int](), dict[int, int]()
-
-    @contextmanager
-    def waits_for_worker(self, group: int) -> Iterator[None]:
-        """The calling thread does, within the block."""
-        self.callers.add(get_ident())
-        self.awaited[get_ident()] = group
-        try:
-            yield
-        finally:
-            del self.awaited[get_ident()]
 
 
 NOBODYS = Traffic()
