@@ -20,6 +20,7 @@ On simulated ranks, beside these:
     virtual_futures     waits of torch's C++, in virtual time
     rank_environment    `os.environ` of each rank
     cuda_labels         `cuda` as a name for the CPU
+    watching            modes that see each operation
     operation_time      operations take a device's time
     storages            memory by category
     shapes              tensors without numbers

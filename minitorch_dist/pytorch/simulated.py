@@ -31,7 +31,7 @@ from torch.distributed import distributed_c10d as c10d
 import minitorch_dist.pytorch  # noqa: F401 - registers the backend
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import chance
-from minitorch_dist.pytorch import cuda_labels, device_queue, folding, operation_time, shapes, storages
+from minitorch_dist.pytorch import cuda_labels, device_queue, folding, shapes, storages, watching
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
 from minitorch_dist.pytorch.replacing import replaced
@@ -78,7 +78,7 @@ class PyTorchPart(RunPart):
             around.enter_context(folding.in_place())
             if self.stage.has_shapes:
                 around.enter_context(shapes.around_run())
-            around.enter_context(operation_time.around_run())
+            around.enter_context(watching.around_run())
             around.enter_context(storages.around_run())
             if self._works_beside():
                 around.enter_context(device_queue.around_run())

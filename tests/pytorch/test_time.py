@@ -145,3 +145,16 @@ def test_what_is_not_written_takes_no_time_and_what_is_shared_counts_once() -> N
     assert used is not None and "empty" not in used.operations
     assert used.operations["copy_"][1] == DEVICE.time(2 * 800 * 4)
     assert used.operations["mul_"] == (1, DEVICE.time(2 * 100 * 4))
+
+
+@pytest.mark.parametrize("device", [None, "h100"])
+def test_modules_without_numbers_are_converted(device: str | None) -> None:
+    def convert() -> tuple[Any, ...]:
+        net = nn.Linear(8, 4)
+        net(torch.ones(2, 8)).sum().backward()
+        net.to("cpu").to(torch.bfloat16)
+        assert net.weight.grad is not None
+        return net.weight.dtype, net.weight.grad.dtype, net.half()(torch.ones(2, 8).half()).dtype
+
+    found = sim.run(convert, 1, shapes=True, device=device).results
+    assert found == [(torch.bfloat16, torch.bfloat16, torch.float16)]
