@@ -24,6 +24,7 @@ On simulated ranks, beside these:
     operation_time      operations take a device's time
     storages            memory by category
     shapes              tensors without numbers
+    shape_reducer       DistributedDataParallel of these
     device_queue        streams of a device that works beside the program
     folding             one rank runs for all that do the same
     replacing           attributes that are others for the length of a run

@@ -47,11 +47,6 @@ def test_views_cost_nothing_and_a_write_in_place_reads_and_writes() -> None:
     assert used.operations["add_"] == (1, DEVICE.time(2 * 8 * 8 * 4))
 
 
-def _ddp() -> float:
-    dist.init_process_group("nccl")
-    return _step(nn.parallel.DistributedDataParallel(programs.model()))
-
-
 def _fsdp() -> float:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -86,9 +81,40 @@ def test_without_numbers_the_time_and_the_bytes_are_the_same(size: int) -> None:
     )
 
 
-def test_ddp_without_numbers_is_refused_in_words() -> None:
-    with pytest.raises(NotImplementedError, match="fully_shard"):
-        sim.run(_ddp, 2, net=NET, shapes=True)
+def _buckets(steps: int, **options: Any) -> None:
+    dist.init_process_group("nccl")
+    net = nn.Sequential(*[nn.Linear(512, 512) for _ in range(4)])
+    module = nn.parallel.DistributedDataParallel(net, bucket_cap_mb=1, **options)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    for _ in range(steps):
+        module(torch.ones(64, 512)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=not options)
+
+
+@pytest.mark.parametrize("options", [{}, {"gradient_as_bucket_view": True}])
+def test_ddp_without_numbers_takes_the_steps_that_it_takes_with_them(options: dict[str, Any]) -> None:
+    steps = []
+    for shapes in (False, True):
+        one, two = (
+            sim.run(_buckets, 4, (count,), options, net=NET, device="h100", shapes=shapes).ranks[1]
+            for count in (3, 4)
+        )
+        assert two.device is not None and two.device.hidden > 0
+        steps.append((two.bytes_sent - one.bytes_sent, two.messages - one.messages, two.time - one.time))
+    assert steps[0][:2] == steps[1][:2]
+    assert steps[1][2] == pytest.approx(steps[0][2], rel=0.02)
+
+
+def test_hooks_of_ddp_need_numbers() -> None:
+    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+
+    def train() -> None:
+        dist.init_process_group("nccl")
+        nn.parallel.DistributedDataParallel(programs.model()).register_comm_hook(None, fp16_compress_hook)
+
+    with pytest.raises(NotImplementedError, match="leave shapes out"):
+        sim.run(train, 2, net=NET, shapes=True)
 
 
 def test_computing_hides_messages_of_ddp() -> None:
