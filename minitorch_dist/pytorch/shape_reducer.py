@@ -6,8 +6,7 @@ same operations and collectives, in the same order, from Python.
     a gradient     is divided and copied into its bucket; a full bucket is reduced beside the rest of the backward
     at the end     the backward waits for all buckets, and copies them back
 
-What torch exchanges to check that ranks agree (shapes of parameters, an order of buckets) is left out: some small messages in the
-first step.
+Some small messages of the first step are left out, by which torch checks that ranks agree on shapes and on an order of buckets.
 """
 
 from __future__ import annotations

@@ -184,3 +184,36 @@ def test_modules_without_numbers_are_converted(device: str | None) -> None:
 
     found = sim.run(convert, 1, shapes=True, device=device).results
     assert found == [(torch.bfloat16, torch.bfloat16, torch.float16)]
+
+
+def _all_or_one() -> None:
+    dist.init_process_group("nccl")  # whose failures torch notes with nccl's version
+    x = torch.ones(10)
+    if dist.get_rank() == 0:
+        dist.all_reduce(x)  # one line
+    else:
+        dist.broadcast(x, 0)  # and another one
+    (x @ x).item()
+
+
+@pytest.mark.parametrize("options", [{}, {"shapes": True, "device": "h100"}])
+def test_a_mismatch_names_the_lines_also_where_the_device_comes_to_it_later(options: dict[str, Any]) -> None:
+    first = _all_or_one.__code__.co_firstlineno
+    with pytest.raises(dist.DistBackendError) as failed:
+        sim.run(_all_or_one, 3, net=NET, **options)
+    words = "\n".join([str(failed.value), *failed.value.__notes__])
+    assert f"test_time.py:{first + 4}" in words and f"test_time.py:{first + 6}" in words
+
+
+def test_clocks_of_a_program_are_virtual() -> None:
+    import time
+
+    def measure() -> float:
+        begin = time.perf_counter()
+        torch.ones(4096, 4096) @ torch.ones(4096, 4096)
+        torch.cuda.synchronize()
+        return time.perf_counter() - begin
+
+    runs = [sim.run(measure, 1, device="h100", shapes=shapes) for shapes in (False, True)]
+    assert [run.results for run in runs] == [[pytest.approx(run.time / 1e12)] for run in runs]
+    assert runs[0].results == runs[1].results and runs[0].time > 0
