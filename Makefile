@@ -53,4 +53,5 @@ $(VENV)/.installed-test: $(BIN)/python setup.cfg pyproject.toml
 
 $(VENV)/.installed-parity: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable '.[parity]'  # a torch that is there is not replaced
 	touch $@

@@ -53,6 +53,8 @@ def decode(header, payload):
         raise BadLetter(f"{len(payload)} bytes are not {shape} of {dtype}")
     if math.prod(max(extent, 1) for extent in shape) * size > MAX_PAYLOAD:
         raise BadLetter(f"{shape} is too much, even if a part of it is nothing")
+    if dtype == "|b1" and max(payload, default=0) > 1:
+        raise BadLetter("a byte of a bool is 0 or 1")
     return np.frombuffer(payload, dtype).reshape(shape).copy()
 
 
@@ -60,10 +62,18 @@ def read(header):
     """The content of the JSON: a dict with a dtype and a shape, which nobody has checked yet."""
     if len(header) > MAX_HEADER:
         raise BadLetter(f"a header of {len(header)} bytes, and at most {MAX_HEADER} are allowed")
-    try:
-        fields = json.loads(bytes(header))
+    try:  # as text in UTF-8: given bytes, json.loads would guess, and take UTF-16, too
+        fields = json.loads(bytes(header).decode(), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError) as error:
         raise BadLetter(f"the header is no JSON: {error}") from None
     if not isinstance(fields, dict) or fields.keys() != {"dtype", "shape"}:
         raise BadLetter(f"a header has a dtype and a shape, this is {fields!r}")
+    return fields
+
+
+def each_key_once(pairs):
+    """A JSON object as a dict. Of two equal keys one reader takes the first, another the last: so neither counts."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError(f"a key comes twice in {pairs}")
     return fields

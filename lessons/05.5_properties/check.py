@@ -101,7 +101,7 @@ def expects_no_change():
 
 @lamp("kills", star=3)
 def killed():
-    """Eight wrong ones fail it, each by an assert of yours."""
+    """Nine wrong ones fail it, each by an assert of yours."""
     kills(matching.property_of_take, WRONG)
 
 
@@ -164,6 +164,15 @@ def none_is_rank_0(mailbox, src=None, tag=0):
     return by_place(mailbox, src or 0, tag)
 
 
+def smallest_rank_first(mailbox, src=None, tag=0):
+    """Takes a message of the smallest rank, the oldest of that rank."""
+    matching = [message for message in mailbox if fits(message, src, tag)]
+    found = min(matching, key=lambda message: message.src, default=None)
+    if found is not None:
+        del mailbox[next(at for at, message in enumerate(mailbox) if message is found)]
+    return found
+
+
 def leaves_it(mailbox, src=None, tag=0):
     """Returns the message, and leaves it in the mailbox, so that it is received twice."""
     return next((message for message in mailbox if fits(message, src, tag)), None)
@@ -190,7 +199,8 @@ def to_the_end(mailbox, src=None, tag=0):
 
 RIGHT = (matching.take, by_place, in_two_parts, from_the_end)
 WRONG = (
-    newest_first, any_tag, any_source, rank_0_is_nobody, none_is_rank_0, leaves_it, throws_away, to_the_end,
+    newest_first, any_tag, any_source, rank_0_is_nobody, none_is_rank_0, smallest_rank_first, leaves_it, throws_away,
+    to_the_end,
 )  # fmt: skip
 
 
@@ -248,7 +258,7 @@ def at_most(times, fails, words):
 
 
 def found_by_the_example():
-    """Of the eight, by a mailbox with one message, which is taken."""
+    """Of the nine, by a mailbox with one message, which is taken."""
 
     def example(take):
         for message in [Message(1, 0), Message(2, 1)]:

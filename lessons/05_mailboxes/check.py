@@ -112,6 +112,35 @@ def in_order():
             assert wrong is None, f"{ranks(size)}, seed {seed}: {wrong}"
 
 
+@lamp("oldest first")
+def oldest_first():
+    """Everybody sends two kinds to rank 0, which receives from anybody; 2, 3, 5 ranks, 40 seeds."""
+    for seed in range(40):
+        size = (2, 3, 5)[seed % 3]
+        mailbox = []
+        for what, src, dst, tag in spawn(all_to_zero, size, seed).journal:
+            if what == "arrives" and dst == 0:
+                mailbox.append((src, tag))
+            elif what == "receives" and dst == 0:
+                oldest = next(message for message in mailbox if message[1] == tag)
+                assert (src, tag) == oldest, (
+                    f"{ranks(size)}, seed {seed}: rank 0 receives tag {tag} from anybody, and in its mailbox are, the oldest first, "
+                    f"{', '.join(f'tag {kind} from rank {sender}' for sender, kind in mailbox)}. It takes that of rank {src}, "
+                    f"and the oldest that matches is that of rank {oldest[0]}"
+                )
+                mailbox.remove(oldest)
+
+
+def all_to_zero():
+    me, size = mailboxes.get_rank(), mailboxes.get_world_size()
+    if me:
+        for tag in (1, 2, 1, 2):
+            say(me, 0, tag)
+        return
+    for tag in (2, 1) * (2 * (size - 1)):
+        hear(None, tag)
+
+
 def three_in_a_row():
     if mailboxes.get_rank() == 1:
         return [hear(0)[1] for _ in range(3)]

@@ -136,11 +136,54 @@ def circle():
             assert other in waits.get(rank, []), (
                 f"find_circle({waits}) is {found}, but rank {rank} does not wait for rank {other}"
             )
+    many_ranks()
     with finding(shift.find_circle):
         said = stuck(in_the_end_a_pair, 4)
     assert "1 → 3 → 1" in said or "3 → 1 → 3" in said, (
         f"ranks 1 and 3 wait for each other, and this is what the library says with your find_circle:\n{said}"
     )
+
+
+def many_ranks():
+    """A search that follows each path, or that calls itself for each rank, is of no use with as many ranks as a job has."""
+    ladder = {rank: [rank + 1, rank + 2] for rank in range(40)}
+    assert circle_of(LookedUp(ladder)) == [], (
+        "each of 40 ranks waits for the next two. There is no circle"
+    )
+    chain = {rank: [rank + 1] for rank in range(5000)}
+    for waits, expected in ((chain, []), ({**chain, 5000: [0]}, [*range(5001)])):
+        found = circle_of(LookedUp(waits))
+        assert found == expected, (
+            f"5,000 ranks each wait for the next{', and the last for the first' if expected else ''}: find_circle "
+            f"returns {len(found)} ranks, and the circle has {len(expected)}"
+        )
+
+
+class LookedUp(dict):
+    """A graph that counts how often somebody asks for whom a rank waits."""
+
+    def __init__(self, waits):
+        super().__init__(waits)
+        self.most = 4 * sum(1 + len(others) for others in waits.values())
+        self.count = 0
+
+    def looked_up(self):
+        self.count += 1
+        assert self.count <= self.most, (
+            f"find_circle looked up for whom a rank waits {self.count} times, in a graph of {len(self)} ranks: it comes to "
+            "the same rank by every path. A rank from which no circle was found belongs in `dead_ends`"
+        )
+
+    def __getitem__(self, rank):
+        self.looked_up()
+        return super().__getitem__(rank)
+
+    def get(self, rank, default=None):
+        self.looked_up()
+        return super().get(rank, default)
+
+    def __repr__(self):
+        return f"{{0: {super().get(0)}, …}} of {len(self)} ranks"
 
 
 def circle_of(waits):
@@ -153,9 +196,12 @@ def circle_of(waits):
             "has no entry"
         ) from error
     except RecursionError as error:
-        raise AssertionError(
-            f"find_circle({waits}) never ends: from a rank outside a circle the search goes round and round in it"
-        ) from error
+        why = (
+            "Python ends a function that has called itself a thousand times. Keep the path in a list"
+            if len(waits) > 99
+            else "from a rank outside a circle the search goes round and round in it"
+        )
+        raise AssertionError(f"find_circle({waits}) ends in RecursionError: {why}") from error
     assert isinstance(found, list), f"find_circle({waits}) is {found!r}, expected a list"
     return found
 

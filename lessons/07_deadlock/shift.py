@@ -40,22 +40,18 @@ def find_circle(waits):
     `waits` says for every rank that is stuck which ranks it waits for: {0: [1], 1: [0, 2], 3: [0]}.
     """
 
-    def search(path):
-        """The circle that is found by going on from the
-        end of `path`, where each waits for the next.
-        """
-        # BLANK 2: for which rank does the last one wait? Is that one in the path already? (about 7 lines)
-        for rank in waits.get(path[-1], []):
-            if rank in path:
-                return path[path.index(rank) :]
-            circle = search([*path, rank])
-            if circle:
-                return circle
-        return []
-        # END
-
+    dead_ends = set()  # from here no way leads into a circle: all of them were tried
     for start in waits:
-        circle = search([start])
-        if circle:
-            return circle
+        path = [start]  # each waits for the next
+        while path:
+            # BLANK 2: whom does the last one wait for? Go there, or back, or return the circle (about 7 lines)
+            # Look at no rank in `dead_ends` again. Do not call yourself: there may be 5,000 ranks.
+            further = [rank for rank in waits.get(path[-1], []) if rank not in dead_ends]
+            if not further:
+                dead_ends.add(path.pop())
+            elif further[0] in path:
+                return path[path.index(further[0]) :]
+            else:
+                path.append(further[0])
+            # END
     return []

@@ -196,6 +196,11 @@ def hostile():
         yield letter(), bytes(nbytes), "a payload that is cut off, or too long"
     for shape in ("[]", "[0]"):
         yield letter(shape=shape), bytes(8), "a payload that is too long"
+    for payload in (b"\2\0", b"\1\xff"):
+        yield letter('"|b1"'), payload, "a bool that is neither 0 nor 1"
+    for code in ("utf-16", "utf-16-le", "utf-32", "utf-8-sig"):
+        yield letter().decode().encode(code), bytes(8), f"a header in {code}"
+    yield letter()[:-1] + b', "shape": [2]}', bytes(8), "a key that comes twice"
 
 
 @lamp("as a transport", star=3)

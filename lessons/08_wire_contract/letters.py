@@ -50,11 +50,12 @@ def decode(header, payload):
     """
     fields = read(header)
     dtype, shape = fields["dtype"], fields["shape"]
-    # BLANK 2: refuse what `encode` would never write; then make the array (about 10 lines)
+    # BLANK 2: refuse what `encode` would never write; then make the array (about 12 lines)
     # `dtype` and `shape` may be anything that JSON
     # knows. The payload is exactly as long as they say.
     # A shape has at most MAX_DIMENSIONS extents, and at most MAX_PAYLOAD bytes. [0, 2**62] has no
     # bytes, and is to be refused, too: for this limit count an extent of 0 as 1.
+    # A byte of a bool is 0 or 1.
     if dtype not in DTYPES:
         raise BadLetter(f"there is no dtype {dtype!r} in letters")
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
@@ -66,6 +67,8 @@ def decode(header, payload):
         raise BadLetter(f"{len(payload)} bytes are not {shape} of {dtype}")
     if math.prod(max(extent, 1) for extent in shape) * size > MAX_PAYLOAD:
         raise BadLetter(f"{shape} is too much, even if a part of it is nothing")
+    if dtype == "|b1" and max(payload, default=0) > 1:
+        raise BadLetter("a byte of a bool is 0 or 1")
     return np.frombuffer(payload, dtype).reshape(shape).copy()
     # END
 
@@ -74,12 +77,20 @@ def read(header):
     """The content of the JSON: a dict with a dtype and a shape, which nobody has checked yet."""
     if len(header) > MAX_HEADER:
         raise BadLetter(f"a header of {len(header)} bytes, and at most {MAX_HEADER} are allowed")
-    try:
-        fields = json.loads(bytes(header))
+    try:  # as text in UTF-8: given bytes, json.loads would guess, and take UTF-16, too
+        fields = json.loads(bytes(header).decode(), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError) as error:
         raise BadLetter(f"the header is no JSON: {error}") from None
     if not isinstance(fields, dict) or fields.keys() != {"dtype", "shape"}:
         raise BadLetter(f"a header has a dtype and a shape, this is {fields!r}")
+    return fields
+
+
+def each_key_once(pairs):
+    """A JSON object as a dict. Of two equal keys one reader takes the first, another the last: so neither counts."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError(f"a key comes twice in {pairs}")
     return fields
 
 

@@ -123,17 +123,24 @@ def mismatch():
     explore(all_the_same, 5)
     for size in (2, 3, 5):
         for odd in (0, size - 1):
-            elsewhere(odd, size)
+            for its, theirs in (
+                ("broadcast", "all_gather"),
+                ("reduce", "reduce_scatter"),
+                ("reduce_scatter", "reduce"),
+            ):
+                elsewhere(odd, size, its, theirs)
 
 
-def elsewhere(odd, size):
+def elsewhere(odd, size, its, theirs):
     try:
-        explore(partial(one_is_elsewhere, odd), size, partial(is_told, odd))
+        explore(
+            partial(one_is_elsewhere, odd, its, theirs), size, partial(is_told, odd, its, theirs)
+        )
     except AssertionError as error:
         if not isinstance(error.__cause__, STUCK):
             raise
         raise AssertionError(
-            f"rank {odd} comes for a broadcast, the others for all_gather. Does a rank raise before it has come to the "
+            f"rank {odd} comes for {its}, the others for {theirs}. Does a rank raise before it has come to the "
             f"barrier? Then the others wait for ever: {error}"
         ) from error
 
@@ -155,29 +162,31 @@ def all_the_same():
             ) from error
 
 
-def one_is_elsewhere(odd):
+def one_is_elsewhere(odd, its, theirs):
     meeting = met()
     meeting.together("all_reduce")
     try:
         if meeting.rank == odd:
-            meeting.together("broadcast")
+            meeting.together(its)
         else:
-            meeting.together("all_gather")
+            meeting.together(theirs)
     except Mismatch as error:
         return str(error)
     return ""
 
 
-def is_told(odd, report):
+def is_told(odd, its, theirs, report):
     for rank, said in enumerate(report.results):
         assert said, (
-            f"rank {odd} came for a broadcast, the others for all_gather, and rank {rank} got no Mismatch"
+            f"rank {odd} came for {its}, the others for {theirs}, and rank {rank} got no Mismatch"
         )
         lines = set(re.findall(r"check\.py:\d+", said))
         assert (
-            f"rank {odd} is in broadcast" in said and "is in all_gather" in said and len(lines) == 2
+            f"rank {odd} is in {its} at" in said
+            and f"is in {theirs} at" in said
+            and len(lines) == 2
         ), (
-            f"rank {odd} came for a broadcast, the others for all_gather; rank {rank} is told: {said!r}, and should "
+            f"rank {odd} came for {its}, the others for {theirs}; rank {rank} is told: {said!r}, and should "
             "be told of both, with their lines"
         )
 

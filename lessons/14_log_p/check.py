@@ -77,17 +77,16 @@ def yours_runs_ddp():
 
 @lamp("rounds")
 def rounds():
-    """⌊log2 P⌋, and two more to fold in and out; Rabenseifner's twice as many, and the two."""
+    """Messages that follow each other: at most ⌊log2 P⌋, and two more to fold in and out; Rabenseifner's twice as many, and the two."""
     return worst(rounds_of(each, size) for each in (1, 2) for size in SIZES)
 
 
 def rounds_of(times, size):
     all_reduce = doubling.all_reduce if times == 1 else doubling.rabenseifner
     least = times * (size.bit_length() - 1) + 2 * folds(size)
-    found = lab.meter(all_reduce, size, 32)
-    return MeasuredCost(
-        found.rounds, least, unit=" rounds", where=f"{all_reduce.__name__}, {size} ranks"
-    )
+    found = lab.in_turn(all_reduce, size, 32)
+    where = f"{all_reduce.__name__}, {size} ranks"
+    return MeasuredCost(found, least, unit=" messages in turn", where=where, least_of="its bound")
 
 
 @lamp("bytes")

@@ -38,15 +38,15 @@ def begins_with_rank_0():
 
 
 def gradients():
-    """Rank r's gradient is r + 1, twice; their average is known."""
+    """Rank r's gradient is P (r + 1), twice, so the average is exact, whether one divides before or after the sum."""
     rank, size = dist.get_rank(), dist.get_world_size()
     model = replicas.DistributedDataParallel(nn.Linear(2, 3, bias=False))
     for step in range(2):
         model.zero_grad()
-        model(torch.full((1, 2), rank + 1.0)).sum().backward()
-        found, wanted = model.module.weight.grad, (size + 1) / 2
+        model(torch.full((1, 2), size * (rank + 1.0))).sum().backward()
+        found, wanted = model.module.weight.grad, size * (size + 1) / 2
         assert found.eq(wanted).all(), (
-            f"{size} ranks whose gradients are all {', '.join(map(str, range(1, size + 1)))}: after backward {step + 1} "
+            f"{size} ranks whose gradients are all {', '.join(str(size * each) for each in range(1, size + 1))}: after backward {step + 1} "
             f"rank {rank} has {found[0, 0].item():g} in p.grad[0, 0], and the average is {wanted:g}"
         )
 
@@ -108,7 +108,8 @@ def with_adam():
 
 @lamp("buffers", star=2)
 def buffers():
-    """The ranks begin with rank 0's buffers, and so does each forward pass."""
+    """The ranks begin with rank 0's frozen parameters and buffers, saved or not. Each forward pass begins with rank 0's buffers,
+    in training, in evaluation, and without gradients."""
     for size in (1, 2, 3, 5):
         sim.run(with_running_mean, size)
 
@@ -119,23 +120,40 @@ class RunningMean(nn.Module):
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(2))
+        self.frozen = nn.Parameter(torch.ones(2) * dist.get_rank(), requires_grad=False)
         self.register_buffer("mean", torch.ones(2) * dist.get_rank())
+        self.register_buffer("seen", torch.tensor(dist.get_rank()), persistent=False)  # not saved
         self.found = []
 
     def forward(self, x):
-        self.found.append(self.mean.clone())
+        self.found.append([self.mean.clone(), self.seen.clone()])
         self.mean += 0.5 * (x.mean(0) - self.mean)
+        self.seen += len(x) + dist.get_rank()
         return (x - self.mean) * self.weight
 
 
 def with_running_mean():
     module = RunningMean()
     model = replicas.DistributedDataParallel(module)
+    said("the frozen parameter before the first forward", [module.frozen])
     said("the running mean before the first forward", [module.mean])
-    for step in range(3):
-        model(torch.ones(4, 2) * (10 * dist.get_rank() + step)).sum().backward()
-    for step, found in enumerate(module.found):
-        said(f"the running mean with which forward {step + 1} begins", [found])
+    said("the buffer that is not saved, before the first forward", [module.seen])
+    kinds = (
+        "training",
+        "training",
+        "evaluation",
+        "evaluation without gradients",
+        "training without gradients",
+    )
+    for step, kind in enumerate(kinds):
+        model.train(not kind.startswith("evaluation"))
+        with torch.set_grad_enabled("without" not in kind):
+            output = model(torch.ones(4, 2) * (10 * dist.get_rank() + step))
+        if output.requires_grad:
+            output.sum().backward()
+    for step, (kind, (mean, seen)) in enumerate(zip(kinds, module.found, strict=True)):
+        said(f"the running mean with which forward {step + 1} ({kind}) begins", [mean])
+        said(f"the buffer that is not saved, with which forward {step + 1} ({kind}) begins", [seen])
 
 
 def said(when, what):

@@ -61,13 +61,13 @@ def in_pieces():
     model.module.weight.data.zero_()
     optimizer = SGD(model.parameters(), lr=0.0)
     x = torch.ones(1, 1)
-    pieces = [(x, -x * (rank + 1) * tens / 2) for tens in (1, 10, 100)]
+    pieces = [(x, -x * size * (rank + 1) * tens / 2) for tens in (1, 10, 100)]
     for number in range(2):
         buckets.step(model, optimizer, pieces, size)
-        found, wanted = model.module.weight.grad.item(), 111 * (size + 1) / 2
-        ranks = ", ".join(f"{111 * (each + 1)} on rank {each}" for each in range(size))
+        found, wanted = model.module.weight.grad.item(), 111 * size * (size + 1) / 2
+        ranks = ", ".join(f"{111 * size * (each + 1)} on rank {each}" for each in range(size))
         assert found == wanted, (
-            f"{size} ranks with 3 pieces each. Their gradients are 1, 10 and 100, times rank + 1 (together {ranks}). "
+            f"{size} ranks with 3 pieces each. Their gradients are 1, 10 and 100, times {size} (rank + 1) (together {ranks}). "
             f"After step {number + 1} p.grad is {found:g} on rank {rank}, and the average is {wanted:g}"
         )
 

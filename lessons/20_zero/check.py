@@ -63,18 +63,18 @@ def owners():
 
 
 def gradients():
-    """Rank r's gradient of parameter k is (r + 1)(k + 1)."""
+    """Rank r's gradient of parameter k is P (r + 1)(k + 1)."""
     rank, size = dist.get_rank(), dist.get_world_size()
     module = Mixed(size)
     optimizer = zero.ZeroRedundancyOptimizer(module.parameters(), Adam, lr=RATE)
     model = zero.ShardedDataParallel(module, optimizer.owner)
-    (model(torch.ones(1)) * (rank + 1.0)).backward()
+    (model(torch.ones(1)) * (size * (rank + 1.0))).backward()
     for number, p in enumerate(module.parameters()):
-        owner, wanted = optimizer.owner[p], (number + 1) * (size + 1) / 2
+        owner, wanted = optimizer.owner[p], (number + 1) * size * (size + 1) / 2
         found = None if p.grad is None else p.grad.flatten()[0].item()
         if rank == owner:
             assert found == wanted, (
-                f"{size} ranks with gradients of {number + 1} times rank + 1: its owner, rank {rank}, has {found} "
+                f"{size} ranks with gradients of {number + 1} times {size} (rank + 1): its owner, rank {rank}, has {found} "
                 f"after backward, and the average is {wanted:g}"
             )
 
@@ -155,15 +155,15 @@ def in_three_pieces(stage):
         parameters[0].requires_grad_(not is_frozen)
         optimizer.zero_grad()
         for tens in (1.0, 10.0, 100.0):
-            (wrapped(torch.ones(1)) * (tens * (rank + 1))).backward()
+            (wrapped(torch.ones(1)) * (tens * size * (rank + 1))).backward()
         for number, p in enumerate(parameters):
             has = stage == 1 or optimizer.owner[p] == rank
             is_trained = number > 0 or not is_frozen
-            wanted = 111 * (number + 1) * (size + 1) / 2 if has and is_trained else None
+            wanted = 111 * (number + 1) * size * (size + 1) / 2 if has and is_trained else None
             found = None if p.grad is None else p.grad.flatten()[0].item()
             assert found == wanted, (
-                f"stage {stage}, {size} rank{'s' * (size > 1)}, three backwards. The gradients are 1, 10 and 100, times rank "
-                f"+ 1 and {number + 1}{'' if is_trained else '; the parameter is frozen'}. Rank {rank} has {found} in that of "
+                f"stage {stage}, {size} rank{'s' * (size > 1)}, three backwards. The gradients are 1, 10 and 100, times {size} "
+                f"(rank + 1) and {number + 1}{'' if is_trained else '; the parameter is frozen'}. Rank {rank} has {found} in that of "
                 f"parameter {number}, expected {wanted}"
             )
         before = parameters[0].tolist()

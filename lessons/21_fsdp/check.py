@@ -67,23 +67,25 @@ def gathers():
 
 
 def averages():
-    """Rank r's gradients are r + 1, twice; after backward a rank has its shard, and its part of the average."""
+    """Rank r's gradients are P (r + 1), twice; after backward a rank has its shard, and its part of the average."""
     rank, size = dist.get_rank(), dist.get_world_size()
     unit = sharded.FullyShardedDataParallel(nn.Linear(2, 3))
     for step in range(2):
         unit.zero_grad()
         x = torch.full((1, 2), rank + 1.0, requires_grad=True)
-        unit(x).sum().backward()
+        (size * unit(x).sum()).backward()
         assert not x.grad.isnan().any(), (
             f"{size} ranks: after backward {step + 1} the gradient of rank {rank}'s input is {x.grad.tolist()}: "
             "it was computed with parameters whose memory had been given back"
         )
-        length, wanted = len(unit.shard), (size + 1) / 2
-        expected = [wanted] * 6 + [1.0] * 3 + [0.0] * size * length  # the weight, the bias, padding
+        length, wanted = len(unit.shard), size * (size + 1) / 2
+        expected = (
+            [wanted] * 6 + [1.0 * size] * 3 + [0.0] * size * length
+        )  # the weight, the bias, padding
         expected = expected[rank * length : (rank + 1) * length]
         found = None if unit.shard.grad is None else unit.shard.grad.tolist()
         assert found == expected, (
-            f"{lab.ranks(size)} with gradients of 1 to {size} in the weight and 1 in the bias. After backward {step + 1} "
+            f"{lab.ranks(size)} with gradients of {size} to {size * size} in the weight and {size} in the bias. After backward {step + 1} "
             f"shard.grad of rank {rank} is {found}, and its part of the average is {expected}"
         )
 
@@ -134,10 +136,10 @@ def in_three_pieces():
         if to_none is not None:
             unit.zero_grad(set_to_none=to_none)
         for tens in (1.0, 10.0, 100.0):
-            unit(torch.full((2,), tens * (rank + 1))).sum().backward()
-        found, wanted = told(unit.shard.grad), shard_of(unit, [111 * (size + 1) / 2] * 6)
+            unit(torch.full((2,), tens * size * (rank + 1))).sum().backward()
+        found, wanted = told(unit.shard.grad), shard_of(unit, [111 * size * (size + 1) / 2] * 6)
         assert found == wanted, (
-            f"{lab.ranks(size)}, three backwards with gradients of 1, 10 and 100, times rank + 1: shard.grad of rank "
+            f"{lab.ranks(size)}. The gradients of three backwards are 1, 10 and 100, times {size} (rank + 1). Here shard.grad of rank "
             f"{rank} is {found}, and its part of the averages' sum is {wanted}"
         )
 
@@ -146,8 +148,8 @@ def used_twice():
     """x goes through the same unit twice: the gradient of w is that of w·w·x."""
     rank, size = dist.get_rank(), dist.get_world_size()
     unit = sharded.FullyShardedDataParallel(Sums(1))
-    unit(unit(torch.full((2,), rank + 1.0))).sum().backward()
-    found, wanted = told(unit.shard.grad), shard_of(unit, [size + 1.0] * 2)
+    unit(unit(torch.full((2,), size * (rank + 1.0)))).sum().backward()
+    found, wanted = told(unit.shard.grad), shard_of(unit, [size * (size + 1.0)] * 2)
     assert found == wanted and not held(unit), (
         f"{lab.ranks(size)}, a unit that is used twice in one forward: shard.grad of rank {rank} is {found}, and its "
         f"part of the average is {wanted}; {held(unit)} bytes are still whole"
@@ -214,9 +216,9 @@ def thaws():
         units[1].shard.requires_grad_(not is_frozen)
         for unit in units:
             unit.zero_grad()
-        nn.Sequential(*units)(torch.full((2,), rank + 1.0)).sum().backward()
+        nn.Sequential(*units)(torch.full((2,), size * (rank + 1.0))).sum().backward()
         for number, unit in enumerate(units):
-            value = (size + 1) / 2 * (1 if number == 1 else 4)
+            value = size * (size + 1) / 2 * (1 if number == 1 else 4)
             wanted = None if number == 1 and is_frozen else shard_of(unit, [value] * 2)
             found = told(unit.shard.grad)
             assert found == wanted and not held(unit), (

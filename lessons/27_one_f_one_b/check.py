@@ -55,7 +55,7 @@ def measured():
 
 @lamp("bubble", star=3)
 def bubble():
-    """No later than GPipe: 3 (M+S-1) ms."""
+    """Messages are free: no later than GPipe, 3 (M+S-1) ms."""
     worst = max(measured(), key=lambda found: found.total / least(found.pipe))
     return MeasuredCost(worst.total, least(worst.pipe), unit=" ms")
 

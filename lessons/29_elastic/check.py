@@ -74,12 +74,14 @@ class Watched(generations.Office):
         return generation, members
 
 
-def run(size, trouble=(), batches=BATCHES):
+def run(size, trouble=(), batches=BATCHES, slow=None):
     """All that is asked of every run; the office, and the cluster."""
-    cluster, office, steps = Cluster(size, list(trouble)), Watched(), []
-    said = f"{size} machine{'s' * (size > 1)}; " + (
-        "nothing happens" if not trouble else " and ".join(map(str, trouble))
-    )
+    cluster, office, steps = Cluster(size, list(trouble), slow), Watched(), []
+    told = [*map(str, trouble)]
+    told += [
+        f"machine {rank} computes {times:g} times as long" for rank, times in (slow or {}).items()
+    ]
+    said = f"{size} machine{'s' * (size > 1)}; {' and '.join(told) or 'nothing happens'}"
     try:
         results = cluster.run(lambda machine: train(machine, office, batches, steps))
     except Exception as error:
@@ -185,6 +187,14 @@ def some(seed, number, rank):
     if draw(3, seed, number, "kind"):
         return Trouble(rank, action, restart=DEATHS[draw(3, seed, number, "restart")])
     return Trouble(rank, action, still=STILL[draw(2, seed, number, "still")])
+
+
+@lamp("patience", star=2)
+def patience():
+    """One machine is slow, all the time: at most the others go on without it. Training ends with 2 and 3 machines."""
+    for size, times in itertools.product((2, 3), (4, 7, 12, 30)):
+        for rank in range(size):
+            run(size, slow={rank: times})
 
 
 @lamp("together", star=3)

@@ -11,7 +11,7 @@ from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
 
 COMPUTE = 0.1  # seconds of a step
-PATIENCE = 0.5  # seconds without a message until a machine takes another for dead
+PATIENCE = 0.5  # seconds without a message until a machine takes another for dead, at first
 SETTLE = 1.0  # seconds in which all others learn that a new generation is open, and join it
 
 
@@ -83,8 +83,8 @@ def first_step(checkpoint):
 class Worker:
     """One machine's part in one generation."""
 
-    def __init__(self, machine, generation, members):
-        self.machine, self.generation = machine, generation
+    def __init__(self, machine, generation, members, patience=PATIENCE):
+        self.machine, self.generation, self.patience = machine, generation, patience
         self.others = [rank for rank in members if rank != machine.rank]
         self.got = {}  # (step, sender): gradient
 
@@ -93,9 +93,9 @@ class Worker:
         for rank in self.others:
             self.machine.send(rank, Letter(self.generation, step, self.machine.rank, gradient))
         while any((step, rank) not in self.got for rank in self.others):
-            letter = self.machine.receive(PATIENCE)
+            letter = self.machine.receive(self.patience)
             if letter is None:
-                raise Outdated(f"a machine was silent for {PATIENCE} s in step {step}")
+                raise Outdated(f"a machine was silent for {self.patience} s in step {step}")
             # BLANK 4: what is to be done with this message? (about 4 lines)
             # It may be of an old generation, of this one, or
             # of a new one; and of this step or a later one.
@@ -110,13 +110,18 @@ class Worker:
 
 def train(machine, office, batches):
     """Until all batches are in the weights, with the machines that are there."""
+    patience = PATIENCE
     while True:
         generation, members = office.join(machine)
-        worker = Worker(machine, generation, members)
+        worker, before = Worker(machine, generation, members, patience), office.checkpoint.step
         try:
             return work(worker, office, batches, members.index(machine.rank), len(members))
         except Outdated:
-            continue
+            # BLANK 5: no step was made since `before`? Then somebody may only be slow (about 2 lines)
+            # The next generation is given up after twice the time.
+            if office.checkpoint.step == before:
+                patience *= 2
+            # END
 
 
 def work(worker, office, batches, place, size):
@@ -129,7 +134,7 @@ def work(worker, office, batches, place, size):
     optimizer = SGD(model.parameters(), lr=exact.RATE)
     for step in range(first_step(office.checkpoint), len(batches)):
         mine = batches[step].shares(size)[place]
-        worker.machine.sleep(COMPUTE)
+        worker.machine.compute(COMPUTE)
         optimizer.zero_grad()
         exact.loss(model(mine.x), mine.y).backward()
         gradient = [parameter.grad.numpy().copy() for parameter in model.parameters()]

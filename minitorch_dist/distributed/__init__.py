@@ -26,6 +26,7 @@ Errors and checks:
 
     exceptions         torch's types of error
     flight             what all ranks were doing when one waited too long
+    circles            ranks that wait for each other for ever
     callsite           the user's line that called
     traces             tracebacks that end at that line
     slow_start         a waiting rank says for whom it waits

@@ -5,8 +5,9 @@
       rank 2: last heard in barrier #16 at train.py:40
       this rank did before: barrier #16 at train.py:40, all_reduce #15 (…) at train.py:42
 
-A rank that has waited half of its timeout (or ten seconds) pins a note to the store. It looks whether the
-rank that it waits for has pinned another operation of the same number. Then both are told. A rank that
+A rank that has waited for a second pins a note to the store. It looks whether the rank that it waits for has
+pinned another operation of the same number. It also looks whether ranks wait for each other in a circle (see
+`circles`). Then they are told. A rank that
 gives up reads the others' notes. It adds the last news of the ranks that left none, and its own last
 operations. The debug level says how many of those (TORCH_DISTRIBUTED_DEBUG=OFF, INFO or DETAIL). Checks are
 always on here, so a level says nothing else.
@@ -20,6 +21,7 @@ from functools import partial
 from itertools import islice
 
 from minitorch_dist.distributed.aside import Aside
+from minitorch_dist.distributed.circles import CircleFinder
 from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.mail.receives import PostedReceive
@@ -29,6 +31,7 @@ from transports.stores.store import Store
 VARIABLE = "TORCH_DISTRIBUTED_DEBUG"
 SHOWN = 16  # ranks
 PATIENCE = 2.0  # seconds in which the store has to tell what the others wait for
+OFTEN = 8  # looks for a circle, before they become rarer
 LOOK = 0.005  # seconds between two looks whether it has
 
 
@@ -52,20 +55,28 @@ class FlightRecorder:
         clock, name = mailbox.clock, f"notes of rank {mailbox.rank}"
         # In a simulation a deadlock is reported at once, and by name: nobody pins notes.
         self._aside = None if clock.is_virtual else Aside(clock, name)
+        self._circles = None if clock.is_virtual else CircleFinder(mailbox, mailbox.traffic)
         mailbox.flight = self
 
     def pin(self, receive: PostedReceive, seconds: float) -> None:
-        """Let the others know for whom we wait."""
+        """Let the others know for whom we wait, and for how long by now."""
+        if self._circles is None:
+            return
+        self._circles.enter(receive)
         source, owner = (
             "anybody" if receive.source is None else f"rank {receive.source}",
             receive.owner,
         )
         header = owner.header().hex() if isinstance(owner, CollectiveOperation) else ""
-        self._set(f"waits for {source} in {owner.describe()}, for {seconds:.0f} s by now\n{header}")
+        self._set(
+            f"waits for {source} in {owner.describe()}, for {seconds:.0f} s by now\n{header}\n{self._circles.note().written()}"
+        )
 
     def unpin(self) -> None:
         """We do not wait any more."""
-        self._set("")
+        if self._circles is not None:
+            self._circles.leave()
+            self._set("")
 
     def _set(self, text: str) -> None:
         if self._aside is not None:
@@ -78,11 +89,20 @@ class FlightRecorder:
         owner, source = receive.owner, receive.source
         if source is None or not isinstance(owner, CollectiveOperation):
             return None
-        theirs = bytes.fromhex(self._note(source).partition("\n")[2])
+        theirs = bytes.fromhex(self._note(source).partition("\n")[2].partition("\n")[0])
         if not theirs.startswith(owner.prefix) or theirs.startswith(owner.expects, MATCH.size):
             return None
         doing = f"is in {owner.describe()}"
         return self._mailbox.difference(doing, source, theirs, owner.expects)
+
+    def circle(self, turns: int) -> Exception | None:
+        """The error, if ranks wait for each other in a circle that we are in, or wait for. The way is long where
+        there are many ranks, so it is followed ever more rarely."""
+        if turns > OFTEN and turns.bit_count() > 1 and (turns - 1).bit_count() > 1:
+            return None
+        if self._circles is None or self._mailbox.transport.is_unreliable:
+            return None
+        return self._circles.look(lambda rank: self._note(rank).rpartition("\n")[2])
 
     def report(self, receive: PostedReceive) -> str:
         """Lines on the others, and on what we did before."""

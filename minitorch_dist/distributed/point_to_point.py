@@ -149,14 +149,14 @@ class PreparedSend:
         group, mailbox = self.group, self._mailbox
         if group.world.trace is not None:
             return group.world.trace.send(self, self._fingerprint, array)  # type: ignore[no-any-return]
-        sender = group._sender
-        is_busy = sender is not None and not sender.is_idle()
+        is_busy = group._sender is not None and not group._sender.is_idle()
         if group.is_closed or is_busy or mailbox.recorder is not None:
             return self._run_in_turn(array, is_busy)
         site = callsite(2)
         header = self._headers.get(site)
         if header is None:
             header = self._headers[site] = self._call(site).header()
+        mailbox.traffic.sends[self._to] += 1
         try:
             mailbox.transport.send(self._to, header, octets(array))
         except errors.PeerLost as lost:
@@ -204,6 +204,7 @@ class PreparedSend:
         """Let `act` send the array. The journal hears of it, even if it fails."""
         recorder = self._mailbox.recorder
         since = 0 if recorder is None else recorder.now()
+        self._mailbox.traffic.sends[self._to] += 1
         error: Exception | None = None
         try:
             return act(self._to, call.header(), octets(array))
@@ -283,6 +284,7 @@ class PreparedReceive:
             noted()
         if receive.error is not None:
             raise receive.error
+        mailbox.traffic.came[receive.sender] += 1
 
     def begin(
         self, array: Array | None, output: Any = None, arrived: Callable[[], None] | None = None

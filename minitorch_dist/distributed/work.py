@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import timedelta
+from threading import get_ident  # noqa: TID251 - tells threads apart; nothing waits
 from typing import Any, Final, Protocol
 
 from minitorch_dist.distributed.exceptions import DistTimeout
@@ -141,7 +142,7 @@ class Receiving(Work):
     ) -> None:
         super().__init__(world, output)
         self._receive, self._timeout, self._ranks = receive, timeout, ranks
-        self._arrived, self._noted = arrived, noted
+        self._arrived, self._noted, self._is_seen = arrived, noted, False
 
     def _finish(self, timeout: float | None) -> None:
         receive, mailbox = self._receive, self._world.mailbox
@@ -155,6 +156,9 @@ class Receiving(Work):
         noted, self._noted = self._noted, None
         if noted is not None:
             noted()
+        if self._error is None and not self._is_seen:
+            self._is_seen = True
+            self._world.mailbox.traffic.came[self._receive.sender] += 1
         arrived, self._arrived = self._arrived, None
         if arrived is not None and self._error is None:
             arrived()
@@ -224,6 +228,18 @@ class WorkerTask(Work):
         return self._wait(timeout)
 
     def _wait(self, timeout: float | None) -> None:
+        if self.is_virtual or not self.group or timeout is not None:
+            return self._wait_for_worker(timeout)
+        with self._world.mailbox.traffic.waits_for_worker(self.group):
+            return self._wait_for_worker(None)
+
+    @property
+    def group(self) -> int:
+        """The number of the group whose operation it is; 0 of a message."""
+        channel = getattr(self._doing, "channel", None)
+        return 0 if channel is None else int(channel.number)
+
+    def _wait_for_worker(self, timeout: float | None) -> None:
         if self._is_over:
             return
         deadline = self._world.clock.deadline(timeout)
@@ -303,6 +319,7 @@ class TaskThread:
                     return
                 task = self._tasks.popleft()
                 self._is_busy = True
+            self._world.mailbox.traffic.workers[get_ident()] = task.group
             task.run()
             del task  # its results live as long as its caller wants
 

@@ -36,7 +36,7 @@ _LOOP = (
 _PROCESS = (
     "the process would run in real time, and a rank that waits for it stops all others. Use sim.start or rpc; "
     "or run the program in real time, over queue:// or tcp://. subprocess.run may be used for a command. "
-    "A DataLoader may have num_workers=0 or multiprocessing_context='spawn'"
+    "If the process is to be a rank: the run has started all ranks, so call its function with this rank. A DataLoader may have num_workers=0 or multiprocessing_context='spawn'"
 )
 _FORK = (
     "the child would be a copy of all ranks, in the middle of what they do. Use sim.start or rpc, and "

@@ -9,7 +9,9 @@ Read from the ground up:
     errors              our errors, as torch's too
     torch_store         the store that torch has made, as one of ours
     work                operations that go on beside the caller
+    forked              forked children, which have no way to a group's connections
     sparse              all_reduce of sparse tensors
+    own_collectives     a function of one's own in place of ours
     process_group       torch's ProcessGroup, over a group of ours
     creation            from torch's store to a world; from ranks to a group
 
@@ -19,7 +21,11 @@ On simulated ranks, beside these:
     virtual_store       the run's store, as torch's
     virtual_futures     waits of torch's C++, in virtual time
     rank_environment    `os.environ` of each rank
+    rank_modules        modules of the user's, and what others keep of a rank
+    loader_workers      processes of a DataLoader, outside of the simulation
+    spawned_ranks       `torch.multiprocessing.spawn`, where the ranks run already
     cuda_labels         `cuda` as a name for the CPU
+    gpu_questions       what programs for GPUs ask, and hear then
     watching            modes that see each operation
     operation_time      operations take a device's time
     storages            memory by category
@@ -37,8 +43,12 @@ from pathlib import Path
 
 import torch
 
+import mtd_backend
 from minitorch_dist.distributed import callsite
-from mtd_backend import register
+from transports.virtual import deadlock
 
-register()
-callsite.add_library(str(Path(torch.__file__).parent))  # the line that errors name is the user's
+mtd_backend.register()
+# The line that errors name is the user's.
+for code in (str(Path(torch.__file__).parent), mtd_backend.__file__):
+    callsite.add_library(code)
+deadlock.INSIDE.add("torch")

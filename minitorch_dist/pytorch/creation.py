@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch.distributed as torch_dist
 
 from minitorch_dist.distributed import bootstrap, world
+from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurProcessGroup
 from minitorch_dist.distributed.world import World, WorldScope
@@ -75,9 +76,9 @@ def _leave(place: WorldScope) -> None:
 
 def _new_group(here: World, asked: Any, ranks: list[int], options: Any) -> MtdProcessGroup:
     """Torch has agreed on its name and its ranks, so nobody needs to meet."""
-    ours = OurProcessGroup(
-        here, f"torch/{asked.group_id}", ranks, _seconds(asked.timeout), "mtd", options=options
-    )
+    name, called = f"torch/{asked.group_id}", f"{asked.group_id}, made at {callsite()}"
+    ours = OurProcessGroup(here, name, ranks, _seconds(asked.timeout), "mtd", called, options)
+    ours.group_desc = "undefined"
     return MtdProcessGroup(ours, partial(_close, ours))
 
 

@@ -1,8 +1,8 @@
 """`cuda` in a simulated program of a torch that has no GPU: a label, behind which the CPU computes.
 
 Scripts for several GPUs begin with `torch.cuda.set_device(local_rank)`. From there on, for this rank, every function
-that is given a device `cuda` gets `cpu`. A script that asks `torch.cuda.is_available()` hears the truth, and takes its own
-way for the CPU. The memory and the time of a GPU are refused in words.
+that is given a device `cuda` gets `cpu`. A run with `device=` has GPUs from its beginning. A script that asks
+`torch.cuda.is_available()` before hears the truth, and takes its own way for the CPU. The memory of a GPU is refused in words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from minitorch_dist.distributed import world
-from minitorch_dist.pytorch import device_queue
+from minitorch_dist.pytorch import device_queue, gpu_questions
+from minitorch_dist.pytorch.gpu_questions import GIVEN, is_label
 from minitorch_dist.pytorch.replacing import replaced
 
 CPU: Final = torch.device("cpu")
@@ -33,6 +34,8 @@ class CudaIsCpu(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
+        if func is torch.Tensor.pin_memory:
+            return args[0]
         if func in _TO:
             args = (args[0], CPU) if func is _TO[1] else (args[0], *map(_cpu_or_index, args[1:]))
             func = torch.Tensor.to
@@ -42,16 +45,9 @@ class CudaIsCpu(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def _cpu(value: Any) -> Any:
-    """A device `cuda`, as an object or a text, becomes the CPU; all else stays."""
-    if isinstance(value, torch.device):
-        return CPU if value.type == "cuda" else value
-    return CPU if isinstance(value, str) and value.partition(":")[0] == "cuda" else value
-
-
 def _cpu_or_index(value: Any) -> Any:
     """A whole number is one of cuda's devices, too."""
-    return CPU if type(value) is int else _cpu(value)
+    return CPU if type(value) is int else gpu_questions.cpu(value)
 
 
 # ------------------------------------------------------------------------------ torch.cuda itself
@@ -62,24 +58,22 @@ def _set_device(device: Any) -> None:
     given["cuda device"] = (
         torch.device(device).index if isinstance(device, str) else getattr(device, "index", device)
     )
-    if "cuda mode" not in given:
-        given["cuda mode"] = mode = CudaIsCpu()
+    enter()
+
+
+def enter() -> None:
+    """From here on `cuda` is a label for this rank."""
+    given = world.place().given
+    if GIVEN not in given and not torch.cuda.is_available():
+        given[GIVEN] = mode = CudaIsCpu()
         mode.__enter__()
 
 
 def leave() -> None:
     """At the end of a rank."""
-    mode = world.place().given.pop("cuda mode", None)
+    mode = world.place().given.pop(GIVEN, None)
     if mode is not None:
         mode.__exit__(None, None, None)
-
-
-def _current_device() -> int:
-    return int(world.place().given.get("cuda device", 0) or 0)
-
-
-def _device_count() -> int:
-    return int(world.place().given["world_size"]) if "cuda mode" in world.place().given else 0
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
@@ -95,7 +89,7 @@ def _refuse(*args: Any, **kwargs: Any) -> None:
 
 
 _INSTEAD: Final = {
-    "set_device": _set_device, "current_device": _current_device, "device_count": _device_count,
+    "set_device": _set_device, "current_device": gpu_questions.current,
     "synchronize": device_queue.flush, "empty_cache": _nothing, "reset_peak_memory_stats": _nothing,
     "stream": _nothing_around, "_lazy_init": _refuse,
 }  # fmt: skip
@@ -109,6 +103,7 @@ def in_place() -> Iterator[None]:
         return
     ddp = torch.nn.parallel.DistributedDataParallel
     with ExitStack() as around:
+        around.enter_context(gpu_questions.answered())
         for name, ours in _INSTEAD.items():
             around.enter_context(replaced(torch.cuda, name, ours))
         # Torch notes it where an operation fails of a group that is called nccl.
@@ -130,15 +125,14 @@ def _without_devices(original: Callable[..., None]) -> Callable[..., None]:
         *args: Any,
         **kw: Any,
     ) -> None:
-        labels = "cuda mode" in world.place().given
-        original(self, module, *((None, None) if labels else (device_ids, output_device)), *args, **kw)
+        original(self, module, *((None, None) if is_label() else (device_ids, output_device)), *args, **kw)
 
     return init
 
 
 def _module_to(original: Callable[..., Any]) -> Callable[..., Any]:
     def to(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "cuda mode" in world.place().given:
+        if is_label():
             args = tuple(map(_cpu_or_index, args))
             kwargs = {
                 name: _cpu_or_index(value) if name == "device" else value for name, value in kwargs.items()

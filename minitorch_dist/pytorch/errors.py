@@ -27,7 +27,18 @@ def _both(kind: type[BaseException]) -> type[BaseException]:
     theirs = next(getattr(torch_dist, name) for mine, name in _PAIRS if issubclass(kind, mine))
     if issubclass(kind, theirs):
         return kind
-    return type(kind.__name__, (kind, theirs), {"__module__": kind.__module__, "__doc__": kind.__doc__})
+
+    def reduced(error: BaseException) -> tuple[Any, ...]:
+        """For pickle, which does not find by its name a class that was made here."""
+        made: Any = kind.__reduce__(error)
+        return _again, (kind, *made[1]), *made[2:]
+
+    named = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__reduce__": reduced}
+    return type(kind.__name__, (kind, theirs), named)
+
+
+def _again(kind: type[BaseException], *arguments: Any) -> Any:
+    return as_torch(kind(*arguments))
 
 
 def as_torch(error: Any) -> Any:

@@ -28,13 +28,16 @@ from minitorch_dist.distributed.torch_api.collective_arguments import split
 from minitorch_dist.distributed.torch_api.object_collectives import monitored_barrier
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurGroup
 from minitorch_dist.distributed.work import Work as OurWork, seconds_of
-from minitorch_dist.pytorch import device_queue, sparse, storages
+from minitorch_dist.pytorch import device_queue, forked, sparse, storages
 from minitorch_dist.pytorch.errors import torch_errors
+from minitorch_dist.pytorch.own_collectives import in_place_of
 from minitorch_dist.pytorch.tensors_as_arrays import (
     WriteBack,
     all_to_send,
     all_to_write,
+    divide,
     has_numbers,
+    in_turn,
     to_send,
     to_write,
 )
@@ -55,6 +58,8 @@ _REDUCE_SCATTER: Final = c10d.ReduceScatterOptions()
 _ALL_TO_ALL: Final = c10d.AllToAllOptions()
 _BARRIER: Final = c10d.BarrierOptions()
 
+_KINDS: Final = {theirs: RedOpType[name] for name, theirs in c10d.ReduceOp.RedOpType.__members__.items()}
+
 
 class MtdProcessGroup(torch_dist.ProcessGroup):
     """Torch's face of a group of ours."""
@@ -64,6 +69,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         self.ours, self._close = ours, close
         self._begun: list[DoneWork] | None = None  # between _start_coalescing and _end_coalescing
         self._name, self._description = ours.group_name, ours.group_desc
+        forked.watch(self)
 
     # ------------------------------------------------------------------------------- who it is
 
@@ -128,7 +134,8 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
             array = to_send(tensor)
         else:
             array, written = to_write(tensor)
-        act = partial(collectives.broadcast, self.ours, array, root)
+        usual = partial(collectives.broadcast, self.ours, array, root)
+        act = in_place_of(usual, "broadcast", self.ours, [array], src=root)
         return self._run("broadcast", opts, tensors, act, written)
 
     def reduce(self, tensors: Tensors, opts: Any = _REDUCE) -> DoneWork:
@@ -137,13 +144,13 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         array: Any = to_send(tensor)
         if self.rank() == root:
             array, written = to_write(tensor)
-        op = _step(opts.reduceOp, tensor, array, "reduce")
+        op, written = self._step(opts.reduceOp, tensor, array, written, "reduce")
         return self._run(
             "reduce",
             opts,
             tensors,
             partial(collectives.reduce, self.ours, array, root, op),
-            written,
+            written if self.rank() == root else None,
         )
 
     def gather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _GATHER) -> DoneWork:
@@ -196,8 +203,9 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
             with torch_errors():
                 return sparse.all_reduce(self.ours, tensor, opts)
         array, written = to_write(tensor)
-        op = _step(opts.reduceOp, tensor, array, "all_reduce")
-        act = partial(collectives.all_reduce, self.ours, array, op)
+        op, written = self._step(opts.reduceOp, tensor, array, written, "all_reduce")
+        usual = partial(collectives.all_reduce, self.ours, array, op)
+        act = in_place_of(usual, "all_reduce", self.ours, [array], opts.reduceOp)
         return self._run("all_reduce", opts, tensors, act, written)
 
     def allgather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _ALL_GATHER) -> DoneWork:
@@ -218,7 +226,9 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     ) -> DoneWork:
         _check_pair(output, input, self.size(), "output")
         array, written = to_write(output)
-        act = partial(collectives.all_gather_into, self.ours, to_send(input), array)
+        given = to_send(input)
+        usual = partial(collectives.all_gather_into, self.ours, given, array)
+        act = in_place_of(usual, "all_gather", self.ours, [array, given])
         return self._run("all_gather_into_tensor", opts, [output], act, written)
 
     def reduce_scatter(
@@ -234,7 +244,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
                 f"this rank's part of the input has {own.size} elements of {own.dtype}, and its output {array.size} of "
                 f"{array.dtype}"
             )
-        op = _step(opts.reduceOp, output, array, "reduce_scatter")
+        op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
         act = partial(collectives.reduce_scatter, self.ours, array, given, op)
         return self._run("reduce_scatter", opts, outputs, act, written)
 
@@ -243,8 +253,10 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     ) -> DoneWork:
         _check_pair(input, output, self.size(), "input")
         array, written = to_write(output)
-        op = _step(opts.reduceOp, output, array, "reduce_scatter")
-        act = partial(collectives.reduce_scatter_from, self.ours, array, to_send(input), op)
+        op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
+        given = to_send(input)
+        usual = partial(collectives.reduce_scatter_from, self.ours, array, given, op)
+        act = in_place_of(usual, "reduce_scatter", self.ours, [array, given], opts.reduceOp)
         return self._run("reduce_scatter_tensor", opts, [output], act, written)
 
     def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = _ALL_TO_ALL) -> DoneWork:
@@ -340,6 +352,15 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
 
     # ------------------------------------------------------------------------- carrying it out
 
+    def _step(
+        self, op: Any, tensor: torch.Tensor, array: Any, written: WriteBack | None, what: str
+    ) -> tuple[ReduceStep, WriteBack | None]:
+        """Torch's reduce op in our terms, and what is left to do when the array was written."""
+        is_whole = array.dtype.kind in "iu" and has_numbers(tensor)
+        if op.op == torch_dist.ReduceOp.AVG and is_whole:
+            return SUM, in_turn([partial(divide, array, self.size()), written])
+        return _step(op, tensor, array, what), written
+
     def _run(
         self, name: str, opts: Any, tensors: Tensors, act: Act, written: WriteBack | None = None
     ) -> DoneWork:
@@ -379,7 +400,7 @@ def _step(op: Any, tensor: torch.Tensor, array: Any, what: str) -> ReduceStep:
         raise RuntimeError(
             f"{what} cannot add up {tensor.dtype}: convert the tensor first, for example to torch.float32"
         )
-    kind = RedOpType[op.op.name]
+    kind = _KINDS[op.op]
     if kind is RedOpType.SUM:
         return SUM
     factor = op.__getstate__()[1] if kind is RedOpType.PREMUL_SUM else None

@@ -17,6 +17,7 @@ All is put back when the run is over. Torch keeps much of its state by thread, s
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -31,9 +32,19 @@ from torch.distributed import distributed_c10d as c10d
 import minitorch_dist.pytorch  # noqa: F401 - registers the backend
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import chance
-from minitorch_dist.pytorch import cuda_labels, device_queue, folding, shapes, storages, watching
+from minitorch_dist.pytorch import (
+    cuda_labels,
+    device_queue,
+    folding,
+    loader_workers,
+    shapes,
+    spawned_ranks,
+    storages,
+    watching,
+)
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
+from minitorch_dist.pytorch.rank_modules import RankModules
 from minitorch_dist.pytorch.replacing import replaced
 from minitorch_dist.pytorch.virtual_store import VirtualStore
 from minitorch_dist.sim import device_time
@@ -57,6 +68,7 @@ class WithPyTorch(OneOfItsKind):
 class PyTorchPart(RunPart):
     def __init__(self, stage: SimulationStage) -> None:
         self.clock, self.world_size, self.stage = stage.clock, stage.world_size, stage
+        self.modules = RankModules()
         if self.clock.engine != "threads":
             raise ValueError(
                 f"the program uses PyTorch, which keeps its state by thread: engine={self.clock.engine!r} does not do. "
@@ -71,6 +83,8 @@ class PyTorchPart(RunPart):
             around.enter_context(replaced(c10d, "_world", RankWorlds()))
             around.enter_context(replaced(c10d, "rendezvous", _rendezvous))
             around.enter_context(replaced(c10d, "_new_process_group_helper", _on_our_backend))
+            for module in (c10d, torch_dist):
+                around.enter_context(replaced(module, "split_group", _split_group))
             # Torch warns where a build for the CPU is asked for the timeout of nccl.
             around.enter_context(replaced(c10d, "default_pg_nccl_timeout", timedelta(minutes=10)))
             around.enter_context(RankEnvironment(folding.refuse_variable).in_place())
@@ -84,7 +98,10 @@ class PyTorchPart(RunPart):
                 around.enter_context(device_queue.around_run())
             torch._C._distributed_c10d._set_thread_isolation_mode(True)
             torch.set_num_threads(1)
-            self.clock.exchanged = _own_generator
+            around.enter_context(loader_workers.in_place())
+            around.enter_context(spawned_ranks.in_place())
+            around.enter_context(self.modules.in_place())
+            self.clock.exchanged = self._set_aside
             try:
                 yield
             finally:
@@ -122,17 +139,29 @@ class PyTorchPart(RunPart):
         given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
         given["around program"] = self._around_program
         torch.default_generator.manual_seed(chance.seed_for("torch"))
+        self.modules.begin()
         with torch.autograd.set_multithreading_enabled(False), ExitStack() as modes:
             if self.stage.has_shapes:
                 modes.enter_context(shapes.around_rank())
             devices = device_time.of(self.clock)
             if devices is not None:
+                cuda_labels.enter()
                 modes.enter_context(TimedOperations(devices, rank))
             try:
                 yield
             finally:
                 cuda_labels.leave()
                 _forget_groups()
+
+    def _set_aside(self) -> Callable[[], None]:
+        """Keep what the rank that stops has in this process; the result puts it back."""
+        generator, modules = _own_generator(), self.modules.set_aside()
+
+        def put_back() -> None:
+            generator()
+            modules()
+
+        return put_back
 
 
 def _forget_groups() -> None:
@@ -154,6 +183,7 @@ def _as_torchrun_sets_it(rank: int, world_size: int) -> dict[str, str]:
         "WORLD_SIZE": f"{world_size}", "LOCAL_WORLD_SIZE": f"{world_size}", "GROUP_WORLD_SIZE": "1",
         "ROLE_WORLD_SIZE": f"{world_size}", "ROLE_NAME": "default", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
         "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0",
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
     }  # fmt: skip
 
 
@@ -219,6 +249,24 @@ def _on_our_backend(
         here.pg_map[group] = (c10d.Backend(backend), prefix)
         here.pg_backend_config[group] = str(c10d.BackendConfig(c10d.Backend(backend)))
     return group, prefix
+
+
+def _split_group(
+    parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, pg_options: Any = None, group_desc: Any = None,
+    **others: Any,
+) -> Any:  # fmt: skip
+    """Torch's function asks for a GPU first. The part with this rank becomes a group; no other rank is needed for it."""
+    parent = torch_dist.get_process_group_ranks(parent_pg or torch_dist.group.WORLD)
+    alone, made = folding.trace() is None, None  # one that runs for others needs to know of their parts, too
+    for part in split_ranks or ():
+        ranks = [parent[rank] for rank in part]
+        is_own = torch_dist.get_rank() in ranks
+        if is_own or not alone:
+            group = torch_dist.new_group(
+                ranks, timeout, use_local_synchronization=alone, group_desc=group_desc
+            )
+            made = group if is_own else made
+    return made
 
 
 def _rendezvous(

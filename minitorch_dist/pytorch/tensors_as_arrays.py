@@ -30,6 +30,16 @@ WriteBack = Callable[[], None]
 
 def array_of(tensor: torch.Tensor) -> Array:
     """The tensor's memory, with the tensor's shape and strides."""
+    if type(tensor) is torch.Tensor and tensor.dtype in _SAME and not tensor.requires_grad:
+        try:
+            return tensor.numpy()  # type: ignore[no-any-return]
+        except (RuntimeError, TypeError):
+            return _array_of(tensor)
+    return _array_of(tensor)
+
+
+def _array_of(tensor: torch.Tensor) -> Array:
+    """The simple form, for any tensor. To ask where a tensor lies takes as long as all else."""
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
         raise _unfit(tensor)
     if isinstance(tensor, FakeTensor):  # see `shapes`
@@ -113,3 +123,9 @@ def in_turn(functions: Sequence[WriteBack | None]) -> WriteBack | None:
             function()
 
     return act if real else None
+
+
+def divide(array: Array, count: int) -> None:
+    """The average of whole numbers, from their sum: rounded towards zero, as nccl does it."""
+    array -= np.fmod(array, count)
+    array //= count

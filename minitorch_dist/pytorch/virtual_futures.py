@@ -1,8 +1,9 @@
-"""Futures of simulated ranks. A wait in torch's C++ is one in real time, in which no other rank could go on.
+"""Waits of torch's C++. On simulated ranks they would be in real time, in which no other rank could go on; and
+the error of a future is a value there, which nobody raises.
 
 So a wait in Python drives the operation first. DDP's reducer waits in C++, at the end of a backward:
 there the engine calls `settle_all` before it, as a callback of this backward. So communication goes on beside the
-rest of the backward in virtual time, as it does on real wires.
+rest of the backward in virtual time, as it does on real wires. The backward raises their errors.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class VirtualFuture(Future[Any]):
         try:
             work.wait()
         except Exception as error:
-            self.set_exception(error)
+            fail(self, error)
         else:
             self.set_result(work.result())
 
@@ -50,7 +51,7 @@ class VirtualFuture(Future[Any]):
             try:
                 result = callback(done)
             except Exception as error:
-                following.set_exception(error)
+                fail(following, error)
             else:
                 following.set_result(result)
 
@@ -58,21 +59,34 @@ class VirtualFuture(Future[Any]):
         return following
 
 
-def in_this_backward(future: VirtualFuture) -> None:
-    """See to it that the future is complete when the backward which the caller is in ends, if it is in one."""
+def fail(future: Future[Any], error: BaseException) -> None:
+    """As torch's `set_exception`, which only takes errors that can be pickled."""
+
+    def raise_error(_: Any) -> None:
+        raise error
+
+    future._set_unwrap_func(raise_error)
+    future.set_result(None)
+
+
+def in_this_backward(future: Future[Any], work: Any) -> None:
+    """See to it that the future is complete when the backward which the caller is in ends, if it is in one. An error
+    of its Work becomes the backward's."""
     given = world.place().given
-    waiting: list[VirtualFuture] | None = given.get("futures of this backward")
-    if waiting is None:
-        waiting = []
+    begun: list[tuple[Future[Any], Any]] | None = given.get("begun in this backward")
+    if begun is None:
+        begun = []
 
         def settle_all() -> None:
-            del given["futures of this backward"]
-            for each in waiting:
-                each.settle()
+            del given["begun in this backward"]
+            for each, its_work in begun:
+                if isinstance(each, VirtualFuture):
+                    each.settle()
+                its_work.wait()
 
         try:
             torch.autograd.Variable._execution_engine.queue_callback(settle_all)
         except RuntimeError:  # outside of a backward
             return
-        given["futures of this backward"] = waiting
-    waiting.append(future)
+        given["begun in this backward"] = begun
+    begun.append((future, work))

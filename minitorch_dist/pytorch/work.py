@@ -13,7 +13,7 @@ from torch.futures import Future
 from minitorch_dist.distributed.work import Work as OurWork
 from minitorch_dist.pytorch import device_queue
 from minitorch_dist.pytorch.errors import as_torch
-from minitorch_dist.pytorch.virtual_futures import VirtualFuture, in_this_backward
+from minitorch_dist.pytorch.virtual_futures import VirtualFuture, fail, in_this_backward
 
 
 class DoneWork(torch_dist._Work):
@@ -91,11 +91,9 @@ class GoingWork(DoneWork):
         return self._ours.source_rank()
 
     def _new_future(self) -> Future[list[torch.Tensor]]:
-        if self._ours.is_virtual:
-            future = VirtualFuture(self)
-            in_this_backward(future)
-            return future
-        return self._settled_by_worker(Future())
+        future = VirtualFuture(self) if self._ours.is_virtual else self._settled_by_worker(Future())
+        in_this_backward(future, self)
+        return future
 
     def _settled_by_worker(self, future: Future[Any]) -> Future[Any]:
         """Our future completes torch's, from the thread that carries the operation out."""
@@ -104,7 +102,7 @@ class GoingWork(DoneWork):
             try:
                 ours.value()
             except Exception as error:
-                future.set_exception(as_torch(error))
+                fail(future, as_torch(error))
             else:
                 future.set_result(self._tensors)
 

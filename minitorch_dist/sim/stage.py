@@ -105,7 +105,7 @@ class SimulationStage:
         self.enter(world.current())
         while True:
             try:
-                result = function()
+                result = _called(function)
                 if not self._is_killed(rank):
                     bootstrap.part(place)
                     self.returned[rank] = self.clock.now()
@@ -179,6 +179,16 @@ class SimulationStage:
 
     def __repr__(self) -> str:
         return f"<Stage of {self.world_size} ranks, {len(self.returned)} returned, fall: {self.fall}>"
+
+
+def _called(function: Callable[[], T]) -> T | None:
+    """Its result. `sys.exit()` is an end like any other, of this rank alone."""
+    try:
+        return function()
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise
+        return None
 
 
 def here() -> SimulationStage | None:

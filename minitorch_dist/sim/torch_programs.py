@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
+from importlib import metadata
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 NAME = "torch"
+OUR_PACKAGES = ("minitorch_dist", "transports", "mtd")
+_ONLY_WITH_TORCH = {NAME, "transformers"}  # the latter installs without torch, and trains with it alone
+
+
+@cache
+def needs_torch(module: str) -> bool:
+    """Whether a module of this name is the real torch, or of an installed package that cannot do without it."""
+    top = module.partition(".")[0]
+    if top in _ONLY_WITH_TORCH:
+        return True
+    if top in sys.stdlib_module_names or top in OUR_PACKAGES:
+        return False
+    try:
+        demands = metadata.requires(top) or ()
+    except metadata.PackageNotFoundError:
+        return False
+    return any(re.match(r"torch(?![\w.-])", each) and "extra ==" not in each for each in demands)
 
 
 def uses_torch(fn: Callable[..., Any]) -> bool:
@@ -30,13 +50,13 @@ def uses_torch(fn: Callable[..., Any]) -> bool:
 
 def _is_torchs(thing: Any) -> bool:
     name = thing.__name__ if isinstance(thing, ModuleType) else getattr(thing, "__module__", None)
-    return isinstance(name, str) and name.partition(".")[0] == NAME
+    return isinstance(name, str) and name.partition(".")[0] in _ONLY_WITH_TORCH
 
 
 def _is_ours(thing: Any) -> bool:
     """A function of the library or of an installed one needs no look: it uses what it uses with our tensors too."""
     name = getattr(thing, "__module__", None) or ""
-    return name.partition(".")[0] in ("minitorch_dist", "transports", "mtd")
+    return name.partition(".")[0] in OUR_PACKAGES
 
 
 def _parts(thing: Any) -> Iterator[Any]:
@@ -69,12 +89,11 @@ def _named_by(function: FunctionType) -> Iterator[Any]:
 
 
 def _imports_torch(code: CodeType) -> bool:
-    """`import torch` or `from torch import …` stands in it."""
+    """`import torch` or `from torch import …` stands in it, or that of a package that is built on torch."""
     import dis
 
     return any(
-        step.opname == "IMPORT_NAME" and str(step.argval).partition(".")[0] == NAME
-        for step in dis.get_instructions(code)
+        step.opname == "IMPORT_NAME" and needs_torch(str(step.argval)) for step in dis.get_instructions(code)
     )
 
 

@@ -19,6 +19,7 @@ from minitorch_dist.testing.verdict import ReplayCase
 OPS: dict[str, tuple[Any, Callable[..., Any]]] = {
     "sum": (ReduceOp.SUM, np.add.reduce),
     "max": (ReduceOp.MAX, np.maximum.reduce),
+    "min": (ReduceOp.MIN, np.minimum.reduce),
     "product": (ReduceOp.PRODUCT, np.multiply.reduce),
 }
 

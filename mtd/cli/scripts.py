@@ -10,8 +10,10 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 from minitorch_dist.distributed.callsite import OURS
+from minitorch_dist.sim.torch_programs import needs_torch
 from mtd.cli.parser import Parser, near
 from transports.faults import plans
 from transports.faults.plans import Fault
@@ -19,17 +21,21 @@ from transports.faults.plans import Fault
 LIBRARIES = (*OURS, str(Path(os.__file__).parent) + os.sep, "<")
 
 
-def play(path: str, arguments: Sequence[str] = ()) -> None:
+def play(path: str, arguments: Sequence[str] = (), *, is_known: bool = False) -> None:
     """Run the script as `__main__`, with a namespace of its own. sys.exit(0) is its end, any other
-    exit an error."""
+    exit an error. `is_known`: whether `import __main__` finds it, as pickles do."""
     file = Path(path)
     code = compile(file.read_bytes(), str(file), "exec")
     folder = str(file.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
     sys.argv = [path, *arguments]
+    main = ModuleType("__main__")
+    vars(main).update(__file__=str(file), __builtins__=__builtins__)
+    if is_known:
+        sys.modules["__main__"] = main
     try:
-        exec(code, {"__name__": "__main__", "__file__": str(file), "__builtins__": __builtins__})
+        exec(code, vars(main))
     except SystemExit as end:
         if end.code not in (None, 0):
             raise RuntimeError(f"{path} ended with sys.exit({end.code!r})") from end
@@ -37,31 +43,39 @@ def play(path: str, arguments: Sequence[str] = ()) -> None:
 
 def program(path: str, arguments: Sequence[str] = ()) -> partial[None]:
     """The script as a function for `sim.run`, which asks it whether the script is written for PyTorch itself."""
-    made = partial(play, path, arguments)
+    is_torchs = imports_torch(Path(path), set())
+    made = partial(play, path, arguments, is_known=is_torchs)  # its ranks have modules of their own
     made.__name__ = path  # type: ignore[attr-defined]
-    made.uses_torch = imports_torch(Path(path), set())  # type: ignore[attr-defined]
+    made.uses_torch = is_torchs  # type: ignore[attr-defined]
     return made
 
 
 def imports_torch(file: Path, seen: set[Path]) -> bool:
-    """Whether a script imports the real torch, or a file beside it which the script imports does."""
+    """Whether a script imports the real torch or a package that is built on it, or a file beside it does which the script
+    imports."""
     seen.add(file)
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return False
     names = [name for node in ast.walk(tree) for name in _imported(node)]
-    if any(name.partition(".")[0] == "torch" for name in names):
+    if any(needs_torch(name) for name in names):
         return True
-    beside = {file.parent / f"{name.replace('.', '/')}.py" for name in names} - seen
+    beside = {file.parent / end for name in names for end in _files_of(name)} - seen
     return any(imports_torch(each, seen) for each in sorted(beside) if each.is_file())
 
 
+def _files_of(module: str) -> tuple[str, str]:
+    path = module.replace(".", "/")
+    return f"{path}.py", f"{path}/__init__.py"
+
+
 def _imported(node: ast.AST) -> list[str]:
+    """The modules that an import names. A name that is taken out of one may be a module, too."""
     if isinstance(node, ast.Import):
         return [each.name for each in node.names]
     if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        return [node.module]
+        return [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
     return []
 
 

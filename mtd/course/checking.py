@@ -152,14 +152,24 @@ def _ask(verdict: CheckVerdict, asked: Asked, file: Path, check_file: Path) -> N
         return
     verdict.lamps.update(dict.fromkeys(asked.lamps, True))
     if isinstance(result, MeasuredCost):
-        verdict.costs[first] = result
-        if not result.is_met:
-            verdict.lamps[first] = False
-            where = f"{result.where}: " if result.where else ""
-            verdict.said[first] = (
-                f"{where}{digits(result.found)}{result.unit}, and "
-                f"{digits(result.limit * result.least)}{result.unit} will do"
-            )
+        _judge(verdict, first, result)
+
+
+def _judge(verdict: CheckVerdict, name: str, cost: MeasuredCost) -> None:
+    """Of a program that sends less than it must, nobody can tell what it would cost if it were right."""
+    where = f"{cost.where}: " if cost.where else ""
+    found, least = f"{digits(cost.found)}{cost.unit}", f"{digits(cost.least)}{cost.unit}"
+    if cost.is_too_good:
+        verdict.lamps[name] = None
+        verdict.said[name] = (
+            f"{where}{found}, and nothing right can do with less than {least}. So a part of the work is not done; look at the "
+            "other lamps first"
+        )
+        return
+    verdict.costs[name] = cost
+    if not cost.is_met:
+        verdict.lamps[name] = False
+        verdict.said[name] = f"{where}{found}, and {digits(cost.limit * cost.least)}{cost.unit} will do"
 
 
 def digits(number: float) -> str:

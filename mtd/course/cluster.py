@@ -7,6 +7,7 @@
                                             150 from the last machine to the first: a slow cable
     machine.receive(timeout)                a letter, or None if none came
     machine.sleep(seconds)
+    machine.compute(seconds)                longer on a slow machine
     machine.act(what)                       anything else that happens at one instant: it, too, may be the last
 
 A machine that dies loses the letters that have come, or come before it is back. One that stands still goes on as if nothing had been.
@@ -101,6 +102,11 @@ class Machine:
         self._begin("sleeps")
         self.cluster.clock.sleep(seconds)
 
+    def compute(self, seconds: float) -> None:
+        """Work that takes an ordinary machine so long, and a slow one longer."""
+        self._begin("sleeps")
+        self.cluster.clock.sleep(seconds * self.cluster.slow.get(self.rank, 1))
+
     def now(self) -> float:
         """Seconds since the beginning."""
         return self.cluster.clock.now() / PICO
@@ -141,11 +147,14 @@ class Machine:
 
 
 class Cluster:
-    """Some machines, and what will befall them."""
+    """Some machines, and what will happen to them. `slow` says how many times as long a machine computes."""
 
-    def __init__(self, size: int, trouble: list[Trouble] | None = None) -> None:
+    def __init__(
+        self, size: int, trouble: list[Trouble] | None = None, slow: dict[int, float] | None = None
+    ) -> None:
         self.clock = VirtualClock(limit=LIMIT)
         self.trouble = {(one.rank, one.action): one for one in trouble or []}
+        self.slow = slow or {}
         self.events: list[ClusterEvent] = []
         self.numbers = count()  # of letters
         self.machines = [Machine(self, rank) for rank in range(size)]

@@ -2,6 +2,7 @@
 
 found = meter(all_reduce, 8, 64)       8 ranks, 64 float64 each
 found.bytes, found.rounds              of the rank that sends most; messages on the longest way
+in_turn(all_reduce, 8, 64)             how many messages must follow each other
 scene(program, 3)                      for a lesson's picture
 @lab.learn @given(…)                   a property: the same 50 examples each time, one complaint
 with threads_over("stream:…"):         launch(…, "queue://") over a learner's transport
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
 from minitorch_dist.testing.costs import ROUNDS
 from transports import keeper, registry
+from transports.virtual.network import Network
+from transports.virtual.topology import Link, Uniform
 
 learn = settings(
     max_examples=50, derandomize=True, deadline=None, database=None, report_multiple_bugs=False,
@@ -50,6 +54,16 @@ def meter(function: Callable[[Any], Any], size: int, count: int) -> RunMeter:
     report = sim.run(program, size, net=ROUNDS)
     most = max(rank.bytes_sent for rank in report.ranks)
     return RunMeter(size, count, most, report.time, report.messages)
+
+
+CHAINS = Network(Uniform(Link(0, Fraction(0), 1)))  # ports are free at once: time is the longest chain
+
+
+def in_turn(function: Callable[[Any], Any], size: int, count: int) -> int:
+    """How many messages must follow each other. That is the longest chain in which each waits for the one before, or what one
+    rank sends or takes in, if that is more. Unlike rounds, it does not depend on which of two messages a port takes first."""
+    report = sim.run(lambda: function(ones(count, dtype=float64)), size, net=CHAINS)
+    return max(report.time, *(max(rank.messages, rank.messages_received) for rank in report.ranks))
 
 
 def ranks(size: int) -> str:

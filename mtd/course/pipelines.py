@@ -300,8 +300,8 @@ class TimedOrder:
         return self.total - max(self.timing.busy(rank) for rank in range(self.pipe.ranks))
 
 
-def timed(stage: Any, make: orders.Make, pipe: orders.Pipe) -> TimedOrder:
-    """Run one step of equal stages in virtual time."""
+def timed(stage: Any, make: orders.Make, pipe: orders.Pipe, net: Any = FREE) -> TimedOrder:
+    """Run one step of equal stages in virtual time. Messages are free unless `net` says what they cost."""
 
     class Watched(stage):  # type: ignore[misc]
         measured: MeasuredStep
@@ -326,7 +326,7 @@ def timed(stage: Any, make: orders.Make, pipe: orders.Pipe) -> TimedOrder:
         mine.step(make(dist.get_rank(), pipe), data, lambda out, target: out.sum())
         return mine.measured
 
-    return TimedOrder(pipe, sim.run(program, pipe.ranks, net=FREE).results)
+    return TimedOrder(pipe, sim.run(program, pipe.ranks, net=net).results)
 
 
 LEVELS = "▁▂▃▄▅▆▇█"

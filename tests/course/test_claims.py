@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise, product
+from math import ceil, log2
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist import sim
+from minitorch_dist import nn, sim
+from minitorch_dist.distributed.pipelining.orders import Pipe, gpipe
+from minitorch_dist.distributed.schedules import bounds
+from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.testing.strictness import strict
-from mtd.course import all_reduces
+from mtd.course import all_reduces, lab, lesson, pipelines
+from mtd.course.path import folders, searched
+
+
+@contextmanager
+def solved(number: float) -> Iterator[Any]:
+    """The module of a lesson's solution."""
+    one = lesson.find(number)
+    with searched(folders(one, one.folder, {})):
+        yield importlib.import_module(one.file.removesuffix(".py"))
 
 
 @pytest.mark.parity
@@ -129,3 +148,204 @@ def test_where_no_gradient_is_old_the_rate_has_a_bound_too() -> None:
     rate, error = 1.9, 1.0
     after: Any = (1 - rate) * error
     assert abs(after) > (1 - rate * (1 - rate * 0)) * error
+
+
+def test_hypothesis_repeats_values_though_it_draws_from_a_million() -> None:
+    """Lesson 5.5: which a plain random generator does not."""
+    from hypothesis import given, strategies as st
+
+    repeated = []
+
+    @lab.learn
+    @given(st.lists(st.integers(0, 999_999), min_size=2, max_size=10))
+    def draws(senders: list[int]) -> None:
+        repeated.append(len(set(senders)) < len(senders))
+
+    draws()
+    assert sum(repeated) > len(repeated) / 10
+
+
+def test_a_circle_is_no_deadlock_while_messages_are_under_way() -> None:
+    """Lesson 7: in the repaired shift of two ranks each waits for the other in its receive, and both get a message."""
+
+    def program() -> float:
+        rank, received = dist.get_rank(), torch.empty(1)
+        work = dist.isend(torch.ones(1) * rank, 1 - rank)
+        dist.recv(received, 1 - rank)
+        work.wait()
+        return received.item()
+
+    assert sim.run(program, 2, net="sim://?latency=1s").results == [1.0, 0.0]
+
+
+def test_receiving_no_byte_says_nothing_about_the_stream() -> None:
+    """Lesson 9."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert ours.recv(0) == b""
+        theirs.sendall(b"still there")
+        assert ours.recv(0) == b"" and ours.recv(64) == b"still there"
+
+
+@pytest.mark.parametrize("size", [*range(1, 18), 31, 32, 33])
+def test_the_last_rounds_child_first_takes_the_fewest_rounds(size: int) -> None:
+    """Lesson 11: for every root. Not because most ranks are below that child: of 5, 9 or 17 ranks there is one."""
+    with solved(11) as tree:
+
+        def heard(root: int) -> int:
+            """Rounds until the last rank has heard."""
+            rounds, ready = 0, [(root, 0)]
+            for rank, since in ready:
+                for place, below in enumerate(reversed(tree.children(rank, size, root)), 1):
+                    ready.append((below, since + place))
+                rounds = max(rounds, since)
+            assert len(ready) == size
+            return rounds
+
+        assert {heard(root) for root in range(size)} == {(size - 1).bit_length()}
+        if size in (5, 9, 17):
+            assert not tree.children(tree.children(0, size, 0)[-1], size, 0)
+
+
+def test_what_the_root_of_a_tree_sends() -> None:
+    """Lesson 12: 1.7 times the least with 8 ranks, 5 times with 1000."""
+    for size, times in ((8, 1.7), (1000, 5.0)):
+        least = float(bounds.least_bytes("all_reduce", size, 1000))
+        assert ceil(log2(size)) * 1000 / least == pytest.approx(times, rel=0.02)
+
+
+def test_the_bounds_of_messages_in_turn_of_algorithms_that_fold() -> None:
+    """Lesson 14: the mirror image, in which the odd rank of a pair folds in, is within them as well."""
+    with solved(14) as doubling:
+        for size in range(1, 34):
+            power = 1 << (size.bit_length() - 1)
+            bound = power.bit_length() - 1 + 2 * (size > power)
+
+            def mirrored(tensor: Any, size: int = size) -> None:
+                real = dist.get_rank
+
+                def rank() -> int:
+                    return size - 1 - real()
+
+                ours = SimpleNamespace(
+                    **{name: getattr(dist, name) for name in ("get_world_size", "ReduceOp")}
+                )
+                ours.get_rank = rank
+                ours.send = lambda tensor, to: dist.send(tensor, size - 1 - to)
+                ours.isend = lambda tensor, to: dist.isend(tensor, size - 1 - to)
+                ours.recv = lambda tensor, source: dist.recv(tensor, size - 1 - source)
+                functions = {"dist": ours}
+                exec(
+                    inspect.getsource(doubling).replace("import minitorch_dist.distributed as dist", ""),
+                    functions,
+                )
+                functions["all_reduce"](tensor)  # type: ignore[operator]
+
+            for all_reduce in (doubling.all_reduce, mirrored) if size < 10 else (doubling.all_reduce,):
+                assert lab.in_turn(all_reduce, size, 4) <= bound, (size, all_reduce)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 6, 7, 8, 9, 16, 64, 100])
+def test_where_halving_is_the_best_of_three(size: int) -> None:
+    """Lesson 15: never with 2, 3, 5, 6 and 7 ranks; with a power of two also for all long tensors."""
+    names = ("recursive_doubling", "rabenseifner", "ring")
+    with solved(15) as choice:
+        best = []
+        for eighth in range(-80, 96):
+            times = {
+                name: choice.PRICES[name](size, 10 ** (eighth / 8), Links(10**6, 10**6)) for name in names
+            }
+            best.append(min(names, key=lambda name: times[name]))
+    assert best[0] == "recursive_doubling"
+    assert ("rabenseifner" in best) == (size not in (2, 3, 5, 6, 7))
+    is_power = size & (size - 1) == 0
+    assert best[-1] == ("recursive_doubling" if size == 2 else "rabenseifner" if is_power else "ring")
+
+
+def test_the_parentheses_of_a_sum_count_and_not_the_order_of_two() -> None:
+    """Lesson 16: own number first gives other sums from rank 2 on; doubling the same on all ranks."""
+    zero, one, two = 0.6, 0.7, -0.7
+    assert (zero + one) + two == (one + zero) + two != (two + zero) + one
+    for size in (2, 3, 5, 8):
+
+        def program() -> list[float]:
+            tensor = torch.tensor(
+                [0.1 * (dist.get_rank() + 1), 1e16 * (-1) ** dist.get_rank()], dtype=torch.float64
+            )
+            dist.all_reduce(tensor, algorithm="recursive_doubling")
+            return list(tensor.tolist())
+
+        assert len({tuple(found) for found in sim.run(program, size).results}) == 1
+
+
+def test_with_batch_norm_small_batches_are_not_one_large_one() -> None:
+    """Lesson 17: a gradient of two halves has another sign than that of the whole."""
+    x = torch.tensor([[0.0], [1.0], [4.0], [9.0]], dtype=torch.float64)
+    target = torch.tensor([[0.0], [3.0], [0.0], [3.0]], dtype=torch.float64)
+
+    def gradient(parts: int) -> float:
+        norm = nn.BatchNorm1d(1, dtype=torch.float64)
+        for some, wanted in zip(x.chunk(parts), target.chunk(parts), strict=True):
+            (((norm(some) - wanted) ** 2).sum() / 4).backward()
+        return float(norm.weight.grad.item())  # type: ignore[union-attr]
+
+    whole, halves = gradient(1), gradient(2)
+    assert whole != pytest.approx(halves, rel=0.1)
+
+
+class Product(nn.Module):
+    """Some equal parameters."""
+
+    def __init__(self, count: int, width: int) -> None:
+        super().__init__()
+        self.weights = nn.ParameterList([torch.ones(width, width) for _ in range(count)])
+
+    def forward(self, x: Any) -> Any:
+        for weight in self.weights:
+            x = x @ weight
+        return x
+
+
+@pytest.mark.parametrize(("count", "width"), [(1, 400), (4, 200), (16, 100)])
+def test_what_a_unit_of_fsdp_holds_at_the_peak(count: int, width: int) -> None:
+    """Lesson 21: three times its size, and its largest parameter once more; and of the shards a P-th each."""
+    with solved(21) as sharded:
+
+        def program() -> float:
+            layers = (Product(count, width).to("cuda") for _ in range(2))
+            model = nn.Sequential(*map(sharded.FullyShardedDataParallel, layers))
+            x = torch.ones(1, width, device="cuda")
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+            model(x).sum().backward()
+            return float((torch.cuda.max_memory_allocated() - before) / (4 * count * width**2))
+
+        for extra in sim.run(program, 8, memory="1GB").results:
+            assert extra == pytest.approx(3 + 1 / count + 2 / 8, abs=0.01)
+
+
+@pytest.mark.parametrize("staleness", [0, 1, 3])
+def test_a_worker_that_waits_has_pushed_once_more_than_its_bound(staleness: int) -> None:
+    """Lesson 25."""
+    with solved(25) as server:
+        clocks = [0, 0]
+        while server.may_read(clocks, 1, staleness):
+            clocks[1] += 1
+        assert clocks[1] - clocks[0] == staleness + 1
+
+
+def test_when_messages_cost_1f1b_takes_longer_than_gpipe() -> None:
+    """Lesson 27: 4 stages, 16 micro-batches: 57 ms each when they are free; at 1 ms a message 63 and 85."""
+    with solved(27) as lesson_27:
+        for net, times in ((pipelines.FREE, [57, 57]), (sim.uniform("1ms", "1000TB/s"), [63, 85])):
+            makes = (gpipe, lesson_27.one_forward_one_backward)
+            assert [pipelines.timed(lesson_27.Stage, make, Pipe(4, 16), net).total for make in makes] == times
+
+
+def test_the_first_stage_ends_one_less_than_the_stages_after_the_last() -> None:
+    """Lesson 26: in steps of a backward."""
+    with solved(26) as stages:
+        for ranks, count in product((2, 3, 5), (1, 4)):
+            found = pipelines.timed(stages.Stage, gpipe, Pipe(ranks, count))
+            ends = [rank.spans[-1].end for rank in found.ranks]
+            assert all(before - after == 2 for before, after in pairwise(ends))

@@ -74,3 +74,26 @@ def test_what_cannot_be_told_costs_no_star_but_must_be_a_bonus(bonus: bool, tmp_
 )
 def test_numbers_are_said_in_digits(number: float, said: str) -> None:
     assert checking.digits(number) == said
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("", "– rounds   ☆"),
+        (', least_of="its bound"', "✔ rounds 0.67× its bound   ★★★"),
+    ],
+)
+def test_a_cost_below_the_least_of_all_algorithms_judges_nothing(
+    kind: str, line: str, tmp_path: Path
+) -> None:
+    """A ring that does nothing sends nothing, and that is no 0.00× optimum."""
+    ring = lesson.find("ring")
+    text = CHECK.format(found=2).replace('"8 ranks")', f'"8 ranks"{kind})')
+    (tmp_path / "check.py").write_text(text, encoding="utf-8")
+    (tmp_path / ring.file).write_text("", encoding="utf-8")
+    said = str(checking.check(replace(ring, folder=tmp_path), tmp_path))
+    assert said.startswith(line[:9])
+    if kind:
+        assert said == line
+    else:
+        assert "rounds: 8 ranks: 2 rounds, and nothing right can do with less than 3 rounds." in said

@@ -8,6 +8,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import torch
+import torch._dynamo  # DDP imports it: here once, and not in each rank
 import torch.distributed as dist
 
 import minitorch_dist.pytorch.creation  # noqa: F401 - before the fork: it takes half a second
@@ -46,6 +47,8 @@ def on_ranks(
             pipe.close()
     failures = [error for _, error in answers if error is not None]
     if failures:
+        if isinstance(failures[0], RankFailed):
+            failures[0].of_all = "\n".join(map(str, failures))
         raise failures[0]
     return [result for result, _ in answers]
 
@@ -70,7 +73,8 @@ def _live(
     try:
         dist.init_process_group(backend)
         result = function(*args)
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            dist.destroy_process_group()
     except BaseException as error:
         pipe.send((None, _sendable(error)))
     else:
@@ -86,6 +90,8 @@ def _sendable(error: BaseException) -> BaseException:
 
 class RankFailed(Exception):
     """An error of a rank, and the names of its classes."""
+
+    of_all = ""  # the words of all ranks that failed
 
     @property
     def kinds(self) -> str:

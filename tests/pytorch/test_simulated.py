@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +14,8 @@ import torch.distributed as dist
 from torch import nn
 
 from minitorch_dist import sim
-from minitorch_dist.distributed.exceptions import Deadlock, DistMismatch
 from tests.pytorch import programs
+from tests.pytorch.hangs import one_rank_logs
 
 NET = "sim://?latency=20us&rate=10Gb/s"
 SIZES = [1, 2, 3, 5, 8]
@@ -171,56 +170,9 @@ def test_a_run_is_the_same_each_time() -> None:
     assert runs[0].digest == runs[1].digest and runs[0].results == runs[1].results
 
 
-# ---------------------------------------------------------------------------------- what hangs
-
-
-def _branch_on_rank() -> None:
-    dist.init_process_group("gloo")
-    if dist.get_rank() == 0:
-        dist.all_reduce(torch.ones(2))
-    dist.barrier()
-
-
-def _other_shape() -> None:
-    dist.init_process_group("gloo")
-    dist.all_reduce(torch.ones(2 + dist.get_rank() % 2))
-
-
-def _nobody_sends() -> None:
-    dist.init_process_group("gloo")
-    dist.recv(torch.zeros(1), (dist.get_rank() + 1) % dist.get_world_size())
-
-
-def _one_batch_more() -> None:
-    dist.init_process_group("gloo")
-    net = nn.parallel.DistributedDataParallel(programs.model())
-    for _ in range(3 + (dist.get_rank() == 1)):
-        net(torch.ones(2, 6)).sum().backward()
-    dist.destroy_process_group()
-
-
-@pytest.mark.parametrize("size", [4, 64])
-@pytest.mark.parametrize(
-    ("program", "kind"),
-    [
-        (_branch_on_rank, DistMismatch),
-        (_other_shape, DistMismatch),
-        (_nobody_sends, Deadlock),
-        (_one_batch_more, Exception),
-    ],
-)
-def test_what_hangs_is_named_with_ranks_and_the_users_line(
-    program: Any, kind: type[Exception], size: int
-) -> None:
-    with pytest.raises(kind) as failed:
-        sim.run(program, size, net=NET)
-    words = f"{failed.value} {getattr(failed.value, '__notes__', '')}"
-    assert Path(__file__).name in words and "rank" in words
-
-
 def test_torchs_programs_catch_our_errors_by_torchs_names() -> None:
     with pytest.raises(dist.DistBackendError):
-        sim.run(_branch_on_rank, 2, net=NET)
+        sim.run(_with_group, 2, (one_rank_logs,), net=NET)
 
 
 def test_other_engines_are_refused_in_words() -> None:
@@ -256,7 +208,7 @@ def _several_gpus() -> list[Any]:
 
 def test_cuda_is_a_label_for_a_script_that_sets_its_device() -> None:
     results = sim.run(_several_gpus, 3, net=NET).results
-    assert results == [[rank, [2.0, 2.0], "cpu", False] for rank in range(3)]
+    assert results == [[rank, [2.0, 2.0], "cpu", True] for rank in range(3)]
     with pytest.raises(AssertionError, match="CUDA"):
         torch.ones(1).cuda()
 

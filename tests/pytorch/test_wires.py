@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
 
+from minitorch_dist.pytorch import tensors_as_arrays as arrays
 from tests.pytorch import programs
 from tests.pytorch.ranks import RankFailed, on_ranks
 
@@ -75,6 +77,36 @@ def _average() -> list[list[float]]:
     scaled = torch.ones(2)
     dist.all_reduce(scaled, dist._make_nccl_premul_sum(0.5))
     return [mean.tolist(), scaled.tolist(), [(size - 1) / 2] * 3, [size / 2] * 2]
+
+
+def _average_of_whole_numbers() -> list[Any]:
+    rank, size = dist.get_rank(), dist.get_world_size()
+    own, parts = torch.tensor([7, -7, 2]) + rank, torch.arange(size) * 5 - rank
+    everywhere, at_one, mine = own.clone(), own.clone().to(torch.int8), torch.zeros(1, dtype=torch.int64)
+    dist.all_reduce(everywhere, dist.ReduceOp.AVG)
+    dist.reduce(at_one, size - 1, dist.ReduceOp.AVG)
+    dist.reduce_scatter_single(mine, parts, dist.ReduceOp.AVG)
+    sums = torch.stack([torch.tensor([7, -7, 2]) + other for other in range(size)]).sum(0)
+    wanted = (sums / size).trunc().long()
+    part = (torch.arange(size) * 5 - torch.arange(size)[:, None]).sum(0)[rank] / size
+    assert torch.equal(everywhere, wanted)
+    assert torch.equal(at_one.long(), wanted if rank == size - 1 else own)
+    assert int(mine) == int(part)
+    return [rank]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_averages_of_whole_numbers_are_rounded_towards_zero_as_nccls_are(size: int) -> None:
+    assert on_ranks(_average_of_whole_numbers, size) == [[rank] for rank in range(size)]
+
+
+def _average_of_bools() -> None:
+    dist.all_reduce(torch.tensor([True]), dist.ReduceOp.AVG)
+
+
+def test_an_average_of_bools_is_refused() -> None:
+    with pytest.raises(RankFailed, match="an average of bool"):
+        on_ranks(_average_of_bools, 1)
 
 
 def test_average_and_premul_sum_which_gloo_has_not() -> None:
@@ -152,3 +184,26 @@ def _beside_gloo() -> list[float]:
 
 def test_a_group_of_ours_beside_gloos_is_a_world_of_its_ranks() -> None:
     assert on_ranks(_beside_gloo, 3, backend="gloo") == [[2.0], [1.0], [2.0]]
+
+
+def test_odd_tensors_become_arrays_of_the_same_memory() -> None:
+    """A plain tensor goes the short way, and every other the long one, to the same array."""
+    plain = torch.arange(6.0).reshape(2, 3)
+    odd = [
+        plain,
+        plain.T,
+        plain[:, 1],
+        plain[:0],
+        torch.nn.Parameter(plain),
+        plain.half(),
+        plain > 2,
+        plain[0, 0],
+    ]
+    for tensor in odd:
+        array = arrays.array_of(tensor)
+        simple = arrays._array_of(tensor)
+        assert (array.shape, array.strides, array.dtype) == (simple.shape, simple.strides, simple.dtype)
+        assert array.ctypes.data == simple.ctypes.data == tensor.data_ptr() or not tensor.numel()
+    for wrong in (plain.to("meta"), plain.to_sparse()):
+        with pytest.raises(RuntimeError, match=r"pass tensor\.cpu\(\)|pass tensor\.to_dense\(\)"):
+            arrays.array_of(wrong)

@@ -24,7 +24,7 @@ from transports.virtual.inboxes import Waiting
 from transports.virtual.sim_thread import SimThread
 
 T = TypeVar("T")
-INSIDE = ("transports", "minitorch_dist", "threading", "functools", "queue", "concurrent", "contextlib")
+INSIDE = {"transports", "minitorch_dist", "threading", "functools", "queue", "concurrent", "contextlib"}
 
 
 def report(

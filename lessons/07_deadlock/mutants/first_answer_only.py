@@ -5,9 +5,12 @@ Passes: right
 """
 
 # BLANK 2: the first one decides
-for rank in waits.get(path[-1], []):
-    if rank in path:
-        return path[path.index(rank) :]
-    return search([*path, rank])
-return []
+further = waits.get(path[-1], [])[:1]
+if not further or further[0] in dead_ends:
+    dead_ends.update(path)
+    path.clear()
+elif further[0] in path:
+    return path[path.index(further[0]) :]
+else:
+    path.append(further[0])
 # END

@@ -7,11 +7,11 @@ Passes: right
 """
 
 # BLANK 2: the whole path
-for rank in waits.get(path[-1], []):
-    if rank in path:
-        return path
-    circle = search([*path, rank])
-    if circle:
-        return circle
-return []
+further = [rank for rank in waits.get(path[-1], []) if rank not in dead_ends]
+if not further:
+    dead_ends.add(path.pop())
+elif further[0] in path:
+    return path
+else:
+    path.append(further[0])
 # END

@@ -18,5 +18,7 @@ if len(payload) != math.prod(shape) * size:
     raise BadLetter(f"{len(payload)} bytes are not {shape} of {dtype}")
 if math.prod(max(extent, 1) for extent in shape) * size >= MAX_PAYLOAD:
     raise BadLetter(f"{shape} is too much, even if a part of it is nothing")
+if dtype == "|b1" and max(payload, default=0) > 1:
+    raise BadLetter("a byte of a bool is 0 or 1")
 return np.frombuffer(payload, dtype).reshape(shape).copy()
 # END

@@ -1,4 +1,4 @@
-"""The bound is one too large: a worker may be s + 1 steps ahead.
+"""The bound is one too large: a worker that is s + 1 steps ahead may still read.
 
 Caught by: right, fresh
 Passes: never stuck

@@ -6,5 +6,6 @@ pairing     receives that wait for their message, and messages that came before 
 mailbox     all of one rank's: what a transport delivers to, and what everybody above waits in
 notice_sink where a message goes that is for the mailbox itself
 texts       what the errors say: which rank, in which operation
+traffic     messages that went and came, and threads: what `circles` asks
 recorder    what a journal is told, if one is kept
 """

@@ -29,6 +29,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
+from threading import get_ident  # noqa: TID251 - tells threads apart; nothing waits
 from typing import Final, Protocol
 
 from minitorch_dist.distributed.exceptions import (
@@ -41,6 +42,7 @@ from minitorch_dist.distributed.mail.pairing import Pairing
 from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, PostedReceive
 from minitorch_dist.distributed.mail.recorder import Recorder
 from minitorch_dist.distributed.mail.texts import POINT_TO_POINT, ChannelLike, MailboxTexts
+from minitorch_dist.distributed.mail.traffic import NOBODYS, Traffic
 from transports.clock import Deadline, picoseconds
 from transports.contract import Sink, Transport
 from transports.errors import CLOSED, Lost
@@ -50,6 +52,8 @@ AT: Final = wire.MATCH.size
 MAX_NOTICE: Final = 8192  # bytes
 SLOW: Final = 10.0  # seconds of waiting, after which the log says for which rank; 0 is never
 SLOW_VARIABLE: Final = "MINITORCH_DIST_SLOW"
+LOOK: Final = 1.0  # seconds between two looks at what the others wait for
+PATIENT: Final = 30.0  # seconds: a program that sets a shorter timeout may mean it, and go on after it
 _log = logging.getLogger("minitorch_dist.distributed")
 
 
@@ -72,6 +76,7 @@ class Mailbox(MailboxTexts):
         self._closed: dict[int, None] = {}  # groups that are no more: an empty set takes more room
         self.recorder: Recorder | None = None
         is_virtual = self.clock.is_virtual
+        self.traffic = NOBODYS if is_virtual else Traffic()
         self.slow = 0.0 if is_virtual else float(os.environ.get(SLOW_VARIABLE) or SLOW)
 
     # --------------------------------------------------------------------------- for those above
@@ -122,6 +127,7 @@ class Mailbox(MailboxTexts):
         if header is None:
             return False
         self._last[src] = header, None
+        self.traffic.came[src] += 1
         return True
 
     def withdraw(self, receive: PostedReceive) -> bool:
@@ -145,7 +151,7 @@ class Mailbox(MailboxTexts):
 
     def _wait(self, receive: PostedReceive, deadline: Deadline) -> None:
         progress, is_done = self.transport.progress, receive
-        start = self.clock.now() if self.slow else 0
+        start = self._begin_to_wait() if self.slow else 0
         slow, turns = self._slow_for(deadline), 0
         while not receive.done:
             left = deadline.left()
@@ -159,30 +165,37 @@ class Mailbox(MailboxTexts):
                 receive.fail(DistTimeout(self.timed_out(receive, deadline.elapsed())))
             elif start and self.clock.now() - start >= picoseconds(slow):
                 start, turns = self.clock.now(), turns + 1
-                self._tell_of_waiting(receive, slow, turns)
+                self._tell_of_waiting(receive, slow, turns, deadline)
         if turns and self.flight is not None:
             self.flight.unpin()
 
-    def _slow_for(self, deadline: Deadline) -> float:
-        """Seconds after which a wait is worth telling of."""
-        return min(self.slow, self.slow if deadline.seconds is None else deadline.seconds / 2)
+    def _begin_to_wait(self) -> int:
+        self.traffic.callers.add(get_ident())
+        return self.clock.now()
 
-    def _tell_of_waiting(self, receive: PostedReceive, slow: float, turns: int) -> None:
-        """Called each `slow` seconds of a wait. Pin a note, once; look at the note of the rank we wait for,
-        which may come later than ours; and log it after 1, 2, 4, 8 … turns."""
+    def _slow_for(self, deadline: Deadline) -> float:
+        """Seconds between two looks at what the others wait for."""
+        return min(LOOK, self.slow, self.slow if deadline.seconds is None else deadline.seconds / 2)
+
+    def _tell_of_waiting(self, receive: PostedReceive, look: float, turns: int, deadline: Deadline) -> None:
+        """Called each `look` seconds of a wait. Pin a note; look at the notes of those we wait for, which may come
+        later than ours; and log it after `slow` seconds, and after 2, 4, 8 … times that."""
+        waited = look * turns
         if self.flight is not None:
-            if turns == 1:
-                self.flight.pin(receive, slow)
+            self.flight.pin(receive, waited)
             error = self.flight.contradiction(receive)
+            if error is None and (deadline.seconds is None or deadline.seconds >= PATIENT):
+                error = self.flight.circle(turns)
             if error is not None:
                 return receive.owner.fail(error)
-        if turns.bit_count() == 1 and slow >= self.slow and not receive.done:
-            _log.warning("still waiting: %s", self.late(receive, slow * turns))
+        told = waited / self.slow
+        if told.is_integer() and int(told).bit_count() == 1 and not receive.done:
+            _log.warning("still waiting: %s", self.late(receive, waited))
 
     def watch(self, source: int, owner: BoardOwner, is_there: Callable[[], bool], deadline: Deadline) -> None:
         """Wait for something that `source` will write where `is_there` sees it (see `boards`)."""
         wanted = PostedReceive(source, owner.prefix, owner, None)  # for the texts
-        start = self.clock.now() if self.slow else 0
+        start = self._begin_to_wait() if self.slow else 0
         slow, turns = self._slow_for(deadline), 0
 
         def over() -> bool:
@@ -203,7 +216,7 @@ class Mailbox(MailboxTexts):
             self.transport.watch(left, over)
             if start and self.clock.now() - start >= picoseconds(slow) and not over():
                 start, turns = self.clock.now(), turns + 1
-                self._tell_of_waiting(wanted, slow, turns)
+                self._tell_of_waiting(wanted, slow, turns, deadline)
         if turns and self.flight is not None:
             self.flight.unpin()
 

@@ -143,7 +143,8 @@ class CollectiveWaiter:
             for rank in self._absent():
                 if rank in mailbox.gone:
                     doing = f"rank {mailbox.rank} needs in {self.operation.describe()}"
-                    return PeerLost(rank, mailbox.gone[rank], doing)
+                    why = mailbox.why_lost(rank, mailbox.gone[rank], self.operation.channel.number)
+                    return PeerLost(rank, why, doing)
         return None
 
     def _absent(self) -> list[int]:

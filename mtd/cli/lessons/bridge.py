@@ -1,4 +1,7 @@
-"""`mtd bridge 13`: the same in PyTorch, and where it leads. `--run` runs it here, `--run torch` in torch."""
+"""`mtd bridge 13`: the same in PyTorch, and where it leads. `--run` runs it here, `--run torch` in torch.
+
+`--real` trains real PyTorch with the learner's own functions (see `course.real_bridge`).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 from mtd.cli.lessons import report
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
-from mtd.course import bridging
+from mtd.course import bridging, real_bridge
 from mtd.course.lesson import BRIDGE, Lesson, LessonError, find
 from mtd.course.workspace import WorkspaceError, find as find_workspace
 from transports import keeper
@@ -26,12 +29,19 @@ def configure(parser: Parser) -> None:
         "--run", dest="by", nargs="?", const=OURS, choices=[*RUNNERS],
         help="run it on three ranks: here (ours), or in torch",
     )  # fmt: skip
-    parser.set_defaults(run=run, epilog="mtd bridge 13 --run")
+    parser.add_argument(
+        "--real",
+        action="store_true",
+        help="train real PyTorch with your functions of this lesson: of 11, 13, 14 and 21",
+    )
+    parser.set_defaults(run=run, epilog="mtd bridge 13 --real")
 
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
     lesson = _lesson(options.lesson)
+    if options.real:
+        return trained_for_real(page, lesson)
     text = bridging.text_of(lesson)
     if options.by is not None:
         return started(text, options.by)
@@ -51,12 +61,36 @@ def _lesson(wanted: str | None) -> Lesson:
     return workspace.present(workspace.progress())
 
 
+def trained_for_real(page: Page, lesson: Lesson) -> int:
+    """Real PyTorch trains by the learner's functions; its exit status."""
+    report.heading(page, lesson)
+    status = 0
+    for trained in real_bridge.train(lesson):
+        page.say()
+        page.prose(trained.about)
+        page.say()
+        for line in trained.table:
+            page.say(line, indent=2)
+        page.say()
+        page.prose(trained.sentence)
+        if trained.outcome.picture:
+            page.say()
+            page.say("The last of your messages in one step, in virtual time:")
+            page.say()
+            for line in trained.outcome.picture:
+                page.say(line)
+        status = status or int(not trained.is_right)
+    return status
+
+
 def show(page: Page, lesson: Lesson) -> None:
     page.prose(bridging.page(lesson))
     page.say()
     here = f"mtd bridge {lesson.number} --run"
     page.tell("Run it with this library: ", (here, "bold"))
     page.tell("in PyTorch:               ", (f"{here} torch", "bold"))
+    if lesson.number in real_bridge.PARTS:
+        page.tell("Train real PyTorch with your functions: ", (f"mtd bridge {lesson.number} --real", "bold"))
 
 
 def started(text: str, by: str) -> int:

@@ -1,0 +1,11 @@
+"""Only parameters that are trained are taken from rank 0.
+
+A frozen layer computes, too: with other numbers on each rank the replicas differ from the first forward on.
+
+Caught by: buffers
+Passes: right, replicas
+"""
+
+# BLANK 1: not all of it
+take_from_rank_0([*[p for p in module.parameters() if p.requires_grad], *module.buffers()])
+# END

@@ -1,0 +1,151 @@
+"""`mtd bench pytorch`: PyTorch itself over our wires, beside PyTorch over gloo.
+
+All worlds are alive at the same time and take turns, one short measurement each, so that a noisy machine hits all of them. A
+ratio is the median of the ratios of neighbours. The columns `cpu` are ratios of the processor time of all threads of a rank,
+which other programs disturb less. All sides have one thread of linear algebra in each rank.
+
+The rows `ranks` and `fsdp-8b` take minutes and run only if asked for (see `pytorch_simulated`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from rich.console import Console
+
+from mtd.cli import page
+from mtd.cli.bench import pytorch_simulated as simulated
+from mtd.cli.bench.comm_worlds import PEER, BenchWorld, opened
+from mtd.cli.bench.pytorch_rows import COLLECTIVES, TRAINING
+from mtd.cli.bench.turns import duration, ratio, taking_turns
+from mtd.cli.parser import Parser
+from transports import keeper
+
+WORKER: Final = "mtd.cli.bench.pytorch_worker"
+RANKS: Final = 2
+TURN: Final = 0.1  # seconds of one measurement
+KINDS: Final = {"collectives": list(COLLECTIVES), "training": list(TRAINING)}
+GOALS: Final = {  # of the geometric means
+    ("collectives", "tcp"): 0.5, ("collectives", "file"): 0.25, ("training", "tcp"): 0.65, ("training", "file"): 0.5,
+}  # fmt: skip
+MOST: Final = 1.0  # of any ratio
+
+
+class TorchCell(NamedTuple):
+    """One row: seconds, and seconds of the processor, by world and turn."""
+
+    row: str
+    times: dict[str, list[float]]
+    processor: dict[str, list[float]]
+
+    def ratio(self, wire: str) -> float:
+        return ratio(self.times[wire], self.times[PEER])
+
+    def of_processor(self, wire: str) -> float:
+        return ratio(self.processor[wire], self.processor[PEER])
+
+
+def measure(worlds: Sequence[BenchWorld], row: str, turns: int) -> TorchCell:
+    """Let the worlds take turns."""
+    longest = max(world.tell(f"{row} 2") for world in worlds)
+    repeats = max(1, min(200, round(TURN / longest)))
+    processor: dict[str, list[float]] = {world.name: [] for world in worlds}
+
+    def once(world: BenchWorld) -> float:
+        seconds = world.tell(f"{row} {repeats}")
+        processor[world.name].append(world.tell("processor 0"))
+        return seconds
+
+    found = taking_turns(worlds, turns, once)
+    return TorchCell(row, dict(zip(processor, found, strict=True)), processor)
+
+
+def show(console: Console, cells: Sequence[TorchCell], wires: Sequence[str], turns: int) -> None:
+    """The table, and below it what became of the goals."""
+    columns = [word for wire in wires for word in (wire, f"/{PEER}", "cpu")]
+    table = page.table(
+        "row", PEER, *columns, left=["row"], title=f"PyTorch, {RANKS} ranks, medians of {turns} turns"
+    )
+    table.padding = (0, 0, 0, 1)
+    for column in table.columns:
+        column.no_wrap = True
+    for cell in cells:
+        words = [cell.row, duration(statistics.median(cell.times[PEER]))]
+        for wire in wires:
+            middle = duration(statistics.median(cell.times[wire]))
+            words += [middle, f"{cell.ratio(wire):.2f}", f"{cell.of_processor(wire):.2f}"]
+        table.add_row(*words)
+    console.print(page.fitting(table, console))
+    for kind, rows in KINDS.items():
+        ours = [cell for cell in cells if cell.row in rows]
+        for wire in wires if ours else ():
+            console.print(summary(kind, wire, ours))
+
+
+def summary(kind: str, wire: str, cells: Sequence[TorchCell]) -> str:
+    """`training, tcp / gloo: geometric mean 0.62, goal ≤ 0.65; worst 0.91 (ddp-convnet), goal ≤ 1.0`"""
+    ratios = {cell.row: cell.ratio(wire) for cell in cells}
+    worst = max(ratios, key=lambda row: ratios[row])
+    mean = statistics.geometric_mean(ratios.values())
+    return (
+        f"{kind}, {wire} / {PEER}: geometric mean {mean:.2f}, goal ≤ {GOALS[kind, wire]}; "
+        f"worst {ratios[worst]:.2f} ({worst}), goal ≤ {MOST}"
+    )
+
+
+def chosen(given: str) -> list[str]:
+    """The rows of a list of rows and kinds of rows; ValueError names what is unknown."""
+    every = [*COLLECTIVES, *TRAINING, *simulated.ROWS]
+    found: list[str] = []
+    for word in given.split(","):
+        if word not in KINDS and word not in every:
+            raise ValueError(f"there is no {word!r}; there are {', '.join([*KINDS, *every])}")
+        found += KINDS.get(word, [word])
+    return list(dict.fromkeys(found))
+
+
+def main() -> int:
+    parser = Parser(prog="mtd bench pytorch", description=__doc__.partition("\n")[0])
+    parser.takes(f"""
+        --transport {{tcp,file}}...          over this wire only (repeatable)
+        --rows ROWS = collectives,training   of collectives, training, single rows (like {next(iter(COLLECTIVES))},ddp-mlp), and {" and ".join(simulated.ROWS)}
+        --turns N: positive = 9              of each world in each row (%(default)s)
+        --out OUT: path                      write all measurements there, as JSON
+    """)
+    options = parser.parse_args()
+    if importlib.util.find_spec("torch") is None:
+        parser.error("PyTorch is not installed: pip install 'minitorch_dist[torch]'")
+    try:
+        rows = chosen(options.rows)
+    except ValueError as error:
+        parser.error(f"--rows: {error}")
+    console, wires = Console(highlight=False), list(dict.fromkeys(options.transport or ["tcp", "file"]))
+    beside_gloo = [row for row in rows if row not in simulated.ROWS]
+    cells: list[TorchCell] = []
+    with keeper.temporary_folder("mtd-") as folder:
+        if beside_gloo:
+            with opened(BenchWorld(name, RANKS, folder, WORKER) for name in [PEER, *wires]) as worlds:
+                cells = [measure(worlds, row, options.turns) for row in beside_gloo]
+            show(console, cells, wires, options.turns)
+        for row in rows:
+            if row in simulated.ROWS:
+                console.print(simulated.ROWS[row](folder))
+    if options.out is not None:
+        write(options.out, cells)
+    return 0
+
+
+def write(path: Path, cells: Sequence[TorchCell]) -> None:
+    found = {cell.row: {"seconds": cell.times, "processor": cell.processor} for cell in cells}
+    with keeper.replacing(path) as file:
+        file.write(json.dumps(found, indent=1).encode())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

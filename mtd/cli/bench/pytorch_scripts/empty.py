@@ -1,0 +1,6 @@
+"""A script that only starts PyTorch."""
+
+import torch
+import torch.distributed
+
+torch.set_num_threads(1)

@@ -1,0 +1,126 @@
+"""A learner's functions under real PyTorch: DDP and FSDP2 train with them, beside gloo.
+
+for trained in train(lesson):      in a process of its own, which imports torch
+    print(trained.sentence)        whether the losses are gloo's, or what went wrong
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mtd.course import lesson as lessons
+from mtd.course.lesson import Lesson, LessonError
+from mtd.course.path import folders, searched
+from mtd.course.real_training import RANKS, RealOrder, RealOutcome
+from mtd.course.workspace import found_or_none
+
+INSTALL: Final = "pip install 'minitorch_dist[torch]'"
+NAMES: Final = {"ddp": "DistributedDataParallel", "fsdp": "fully_shard"}
+
+
+class RealPart(NamedTuple):
+    """The functions of a lesson's module that carry a training."""
+
+    training: str
+    lesson: int  # whose module has them
+    functions: tuple[str, ...]
+
+
+PARTS: Final[dict[float, tuple[RealPart, ...]]] = {
+    11: (RealPart("ddp", 11, ("broadcast",)),),
+    13: (RealPart("ddp", 13, ("all_reduce",)), RealPart("fsdp", 13, ("all_gather", "reduce_scatter"))),
+    14: (RealPart("ddp", 14, ("all_reduce",)),),
+    21: (RealPart("fsdp", 13, ("all_gather", "reduce_scatter")),),
+}
+
+
+@dataclass(frozen=True)
+class RealTraining:
+    """One training, and what came of it."""
+
+    part: RealPart
+    whose: str  # ring.py (yours)
+    outcome: RealOutcome
+
+    @property
+    def is_right(self) -> bool:
+        return not self.outcome.wrong and self.outcome.differs_at() is None
+
+    @property
+    def about(self) -> str:
+        functions = " and ".join(f"`{name}`" for name in self.part.functions)
+        return (
+            f"Real PyTorch's {NAMES[self.part.training]} trains on {RANKS} ranks: once over gloo, and once with "
+            f"{functions} of {self.whose} in the place of PyTorch's own."
+        )
+
+    @property
+    def table(self) -> list[str]:
+        gloo, own = self.outcome.gloo, self.outcome.own or [float("nan")] * len(self.outcome.gloo)
+        rows = [
+            f"{step:>4}  {a:<18.14f}  {b:<18.14f}" for step, (a, b) in enumerate(zip(gloo, own, strict=True))
+        ]
+        return [f"{'step':>4}  {'loss over gloo':<18}  with {self.part.functions[0]}", *rows]
+
+    @property
+    def sentence(self) -> str:
+        if self.outcome.wrong:
+            return f"It did not come to its end. {self.outcome.wrong}"
+        step = self.outcome.differs_at()
+        if step is not None:
+            return (
+                f"The losses part at step {step}: one of these functions is wrong. Ask `mtd check "
+                f"{self.part.lesson}` which element of which rank."
+            )
+        return (
+            f"The losses are those of gloo. In one step, each rank sent {self.outcome.messages} messages by the lines "
+            "of this file."
+        )
+
+
+def train(lesson: Lesson) -> Iterator[RealTraining]:
+    """LessonError if the lesson has no such function, or torch is not installed."""
+    parts = PARTS.get(lesson.number)
+    if parts is None:
+        raise LessonError(
+            f"lesson {lesson.number} has no function that real PyTorch could call; lessons "
+            f"{', '.join(map(str, PARTS))} have"
+        )
+    if importlib.util.find_spec("torch") is None:
+        raise LessonError(f"--real trains real PyTorch, which is not installed: {INSTALL}")
+    for part in parts:
+        module = lessons.find(part.lesson)
+        places, whose = _places(module)
+        with searched(places):
+            yield RealTraining(part, whose, _outcome(_order(part, module)))
+
+
+def _order(part: RealPart, module: Lesson) -> RealOrder:
+    named = {f"MTD_{name.upper()}": f"{module.module}:{name}" for name in part.functions}
+    return RealOrder(part.training, named, module.file)
+
+
+def _places(module: Lesson) -> tuple[list[Path], str]:
+    """Where the lesson's modules are searched, and whose its own is."""
+    mine = found_or_none()
+    if mine is not None:
+        progress = mine.progress()
+        if mine.is_begun(module, progress):
+            return folders(module, mine.place(module), mine.solved(progress)), f"{module.file} (yours)"
+    return folders(module, module.folder, {}), f"{module.file} (ours)"
+
+
+def _outcome(order: RealOrder) -> RealOutcome:
+    command = [sys.executable, "-W", "ignore", "-m", "mtd.course.real_training", json.dumps(asdict(order))]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    lines = ended.stdout.strip().splitlines()
+    if ended.returncode or not lines:
+        raise LessonError(f"the training ended with status {ended.returncode}, and what it said stands above")
+    return RealOutcome(**json.loads(lines[-1]))

@@ -1,0 +1,146 @@
+"""Right answers that are written in another way than ours: each passes its lesson with all stars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mtd.course import checking, lesson
+
+IN_THE_ORDER_OF_RANKS = """\
+    total = came[0]
+    for rank in range(1, len(came)):
+        total = total + came[rank]
+    return total
+"""
+WITH_NUMPY = """\
+    total = came[0].numpy()
+    for rank in range(1, len(came)):
+        total = total + came[rank].numpy()
+    return torch.from_numpy(total)
+"""
+EXACTLY_ROUNDED = """\
+    import math
+
+    sums = [math.fsum(numbers) for numbers in zip(*(part.tolist() for part in came.values()))]
+    return torch.tensor(sums, dtype=came[0].dtype)
+"""
+GAMMA = "    gamma = additions * UNIT / (1 - additions * UNIT)\n"
+RUMP = "    gamma = additions * UNIT\n"
+
+OUR_FOLDING = {
+    "    return rank // 2 if rank % 2 else None\n": "    return rank // 2 if rank % 2 == 0 else None\n",
+    "    return 2 * number + 1 if number < rest": "    return 2 * number if number < rest",
+    """\
+    if rank < 2 * rest and rank % 2 == 0:
+        dist.send(tensor, rank + 1)
+    elif rank < 2 * rest:
+        received = torch.empty_like(tensor)
+        dist.recv(received, rank - 1)
+        tensor.copy_(combine(received, tensor))
+""": """\
+    if rank < 2 * rest and rank % 2:
+        dist.send(tensor, rank - 1)
+    elif rank < 2 * rest:
+        received = torch.empty_like(tensor)
+        dist.recv(received, rank + 1)
+        tensor.copy_(combine(tensor, received))
+""",
+    """\
+    if rank < 2 * rest and rank % 2 == 0:
+        dist.recv(tensor, rank + 1)
+    elif rank < 2 * rest:
+        dist.send(tensor, rank - 1)
+""": """\
+    if rank < 2 * rest and rank % 2:
+        dist.recv(tensor, rank - 1)
+    elif rank < 2 * rest:
+        dist.send(tensor, rank + 1)
+""",
+}
+FOLDS_IN, FOLDS_OUT = list(OUR_FOLDING)[2:]
+THE_LAST_FOLD = {
+    """\
+    if rank >= 2 * rest:
+        return rank - rest
+    return rank // 2 if rank % 2 else None
+""": "    return rank if rank < size - rest else None\n",
+    "    return 2 * number + 1 if number < rest else number + rest\n": "    return number\n",
+    FOLDS_IN: """\
+    if rank >= size - rest:
+        dist.send(tensor, rank - (size - rest))
+    elif rank < rest:
+        received = torch.empty_like(tensor)
+        dist.recv(received, rank + size - rest)
+        tensor.copy_(combine(tensor, received))
+""",
+    FOLDS_OUT: """\
+    if rank >= size - rest:
+        dist.recv(tensor, rank - (size - rest))
+    elif rank < rest:
+        dist.send(tensor, rank + size - rest)
+""",
+}
+
+ANSWERS: list[tuple[str, int, dict[str, str]]] = [
+    ("odd ranks fold", 14, OUR_FOLDING),
+    ("the last ranks fold", 14, THE_LAST_FOLD),
+    ("numpy", 16, {IN_THE_ORDER_OF_RANKS: WITH_NUMPY}),
+    ("fsum", 16, {IN_THE_ORDER_OF_RANKS: EXACTLY_ROUNDED}),
+    ("Rump's bound", 16, {GAMMA: RUMP}),
+    (
+        "divides first",
+        17,
+        {
+            "        all_reduce(p.grad)\n        p.grad /= dist.get_world_size()\n": (
+                "        p.grad /= dist.get_world_size()\n        all_reduce(p.grad)\n"
+            )
+        },
+    ),
+    (
+        "divides first",
+        18,
+        {
+            "            all_reduce(flat)\n            flat /= dist.get_world_size()\n": (
+                "            flat /= dist.get_world_size()\n            all_reduce(flat)\n"
+            )
+        },
+    ),
+    (
+        "divides first",
+        19,
+        {
+            "        self.sent.append((flat, dist.all_reduce(flat, async_op=True)))\n": (
+                "        flat /= dist.get_world_size()\n        self.sent.append((flat, dist.all_reduce(flat, async_op=True)))\n"
+            ),
+            "            flat /= dist.get_world_size()\n": "",
+        },
+    ),
+    (
+        "divides first",
+        21,
+        {
+            "        dist.reduce_scatter_tensor(mine, flat)\n        mine /= dist.get_world_size()\n": (
+                "        flat /= dist.get_world_size()\n        dist.reduce_scatter_tensor(mine, flat)\n"
+            )
+        },
+    ),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "changes"),
+    [each[1:] for each in ANSWERS],
+    ids=[f"{number}, {name}" for name, number, _ in ANSWERS],
+)
+def test_a_right_answer_passes(number: int, changes: dict[str, str], tmp_path: Path) -> None:
+    one = lesson.find(number)
+    text = one.source.solution()
+    for ours, theirs in changes.items():
+        assert text.count(ours) == 1, ours
+        text = text.replace(ours, theirs)
+    (tmp_path / one.file).write_text(text, encoding="utf-8")
+    verdict = checking.check(one, tmp_path)
+    assert verdict.is_passed and verdict.stars == 3, str(verdict)
