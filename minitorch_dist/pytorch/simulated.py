@@ -40,10 +40,10 @@ from minitorch_dist.pytorch import (
     device_queue,
     folding,
     loader_workers,
-    operation_time,
     shapes,
     spawned_ranks,
     storages,
+    watching,
 )
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
@@ -105,7 +105,7 @@ class PyTorchPart(RunPart):
             around.enter_context(folding.in_place())
             if self.stage.has_shapes:
                 around.enter_context(shapes.around_run())
-            around.enter_context(operation_time.around_run())
+            around.enter_context(watching.around_run())
             around.enter_context(storages.around_run())
             if self._works_beside():
                 around.enter_context(device_queue.around_run())
@@ -269,11 +269,16 @@ def _split_group(
 ) -> Any:  # fmt: skip
     """Torch's function asks for a GPU first. The part with this rank becomes a group; no other rank is needed for it."""
     parent = torch_dist.get_process_group_ranks(parent_pg or torch_dist.group.WORLD)
+    alone, made = folding.trace() is None, None  # one that runs for others needs to know of their parts, too
     for part in split_ranks or ():
         ranks = [parent[rank] for rank in part]
-        if torch_dist.get_rank() in ranks:
-            return torch_dist.new_group(ranks, timeout, use_local_synchronization=True, group_desc=group_desc)
-    return None
+        is_own = torch_dist.get_rank() in ranks
+        if is_own or not alone:
+            group = torch_dist.new_group(
+                ranks, timeout, use_local_synchronization=alone, group_desc=group_desc
+            )
+            made = group if is_own else made
+    return made
 
 
 def _rendezvous(
