@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.mail.receives import PostedReceive
-from minitorch_dist.distributed.mail.traffic import Traffic
+from minitorch_dist.distributed.mail.traffic import MessageCounts
 from transports.errors import Deadlock
 
 SHOWN: Final = 16  # ranks
@@ -77,7 +77,7 @@ Node = tuple[int, Wait]  # a rank, and one of its waits
 class CircleFinder:
     """One rank's waits, and its looks at those of the others."""
 
-    def __init__(self, mailbox: Mailbox, traffic: Traffic) -> None:
+    def __init__(self, mailbox: Mailbox, traffic: MessageCounts) -> None:
         self._mailbox, self._traffic = mailbox, traffic
         self._waits: dict[int, Wait] = {}  # by thread
         self._serial = self._beat = 0

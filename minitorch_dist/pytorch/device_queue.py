@@ -53,7 +53,7 @@ class DeviceQueue:
     number of their own."""
 
     def __init__(self) -> None:
-        self.computing = Stream()
+        self.computing = QueueStream()
         self.current = self.computing
         self.number = self.handed = 0
         self._entries: list[tuple[int, int, Callable[[], Any]]] = []
@@ -138,18 +138,18 @@ def flush(*_: Any) -> None:
 # ----------------------------------------------------------------- in place of torch.cpu's streams
 
 
-class Stream:
+class QueueStream:
     """`after`: what it does next comes behind this entry of the computing stream; and behind the latest works of groups."""
 
     def __init__(self, priority: int = -1) -> None:
         self.after = 0
         self.works: dict[Any, BegunLater] = {}
 
-    def record_event(self, event: Any = None) -> Event:
-        return (event or Event()).record(self)
+    def record_event(self, event: Any = None) -> QueueEvent:
+        return (event or QueueEvent()).record(self)
 
     def wait_stream(self, stream: Any) -> None:
-        self.wait_event(Event().record(stream))
+        self.wait_event(QueueEvent().record(stream))
 
     def wait_event(self, event: Any) -> None:
         queue = of_rank()
@@ -166,13 +166,13 @@ class Stream:
         flush()
 
 
-class Event:
+class QueueEvent:
     """An instant of a stream."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self.after, self.works = 0, list[BegunLater]()
 
-    def record(self, stream: Any = None) -> Event:
+    def record(self, stream: Any = None) -> QueueEvent:
         queue = of_rank()
         if queue is not None:
             stream = stream or queue.current
@@ -190,10 +190,10 @@ class Event:
         flush()
 
 
-_NONE: Final = Stream()
+_NONE: Final = QueueStream()
 
 
-def _current_stream(device: Any = None) -> Stream:
+def _current_stream(device: Any = None) -> QueueStream:
     queue = of_rank()
     return _NONE if queue is None else queue.current
 
@@ -215,7 +215,7 @@ def _on_stream(stream: Any) -> Iterator[None]:
 def around_run() -> Iterator[None]:
     """Torch's streams of the CPU, which do nothing, become ours."""
     instead = {
-        "Stream": Stream, "Event": Event, "current_stream": _current_stream, "stream": _on_stream,
+        "Stream": QueueStream, "Event": QueueEvent, "current_stream": _current_stream, "stream": _on_stream,
         "synchronize": flush,
     }  # fmt: skip
     with ExitStack() as around:

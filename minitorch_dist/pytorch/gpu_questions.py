@@ -52,7 +52,7 @@ def current() -> int:
     return int(world.place().given.get("cuda device", 0) or 0)
 
 
-class Event:
+class LabelEvent:
     """As `torch.cuda.Event`: an instant of the rank's clock."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -62,7 +62,7 @@ class Event:
         torch.cuda.synchronize()
         self.at = world.place().clock.now()
 
-    def elapsed_time(self, end: Event) -> float:
+    def elapsed_time(self, end: LabelEvent) -> float:
         """Milliseconds from here to there."""
         return (end.at - self.at) / PICOS
 
@@ -75,7 +75,7 @@ class Event:
     synchronize = wait
 
 
-class Stream:
+class LabelStream:
     """As `torch.cuda.Stream`. A rank's device has one, and what was given to it is done in its order."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -92,12 +92,12 @@ class Stream:
     def query(self) -> bool:
         return True
 
-    def record_event(self, event: Event | None = None) -> Event:
-        event = event or Event()
+    def record_event(self, event: LabelEvent | None = None) -> LabelEvent:
+        event = event or LabelEvent()
         event.record()
         return event
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> LabelStream:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -115,8 +115,8 @@ def _instead() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     yield torch.cuda, "is_bf16_supported", lambda *args: True
     yield torch.cuda, "device_count", count
     yield torch.cuda, "get_device_name", lambda device=None: "a simulated device"
-    yield torch.cuda, "current_stream", Stream
-    yield torch.cuda, "default_stream", Stream
+    yield torch.cuda, "current_stream", LabelStream
+    yield torch.cuda, "default_stream", LabelStream
     yield torch.accelerator, "is_available", lambda: True
     yield torch.accelerator, "device_count", count
     yield torch.accelerator, "current_accelerator", _on_cuda
@@ -134,8 +134,8 @@ def answered() -> Iterator[None]:
     with ExitStack() as around:
         for owner, name, ours in _instead():
             around.enter_context(replaced(owner, name, _for_programs(getattr(owner, name), ours)))
-        for ours in (Event, Stream):  # types, as torch asks what is an instance of them
-            around.enter_context(replaced(torch.cuda, ours.__name__, ours))
+        for name, ours in (("Event", LabelEvent), ("Stream", LabelStream)):
+            around.enter_context(replaced(torch.cuda, name, ours))  # types: torch asks what is an instance
         for kind in (autocast, GradScaler, DeviceMesh):
             around.enter_context(replaced(kind, "__init__", _with_cpu(kind.__init__)))
         around.enter_context(replaced(torch, "load", _with_cpu(torch.load)))

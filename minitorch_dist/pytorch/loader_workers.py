@@ -67,20 +67,20 @@ class ContextOutside:
     def __init__(self, real: Any) -> None:
         self._real = real
 
-    def Queue(self) -> Outside:
+    def Queue(self) -> ActingOutside:
         with _outside():
-            return Outside(self._real.Queue())
+            return ActingOutside(self._real.Queue())
 
-    def Event(self) -> Outside:
+    def Event(self) -> ActingOutside:
         with _outside():
-            return Outside(self._real.Event())
+            return ActingOutside(self._real.Event())
 
-    def Process(self, target: Callable[..., Any], args: tuple[Any, ...]) -> Outside:
+    def Process(self, target: Callable[..., Any], args: tuple[Any, ...]) -> ActingOutside:
         with _outside():
-            return Outside(self._real.Process(target=target, args=tuple(map(_real, args))))
+            return ActingOutside(self._real.Process(target=target, args=tuple(map(_real, args))))
 
 
-class Outside:
+class ActingOutside:
     """Of a queue, an event or a process: what it does, it does outside of the simulation."""
 
     def __init__(self, real: Any) -> None:
@@ -95,7 +95,7 @@ class Outside:
 
 
 def _real(given: Any) -> Any:
-    return given.real if isinstance(given, Outside) else given
+    return given.real if isinstance(given, ActingOutside) else given
 
 
 def _called_outside(function: Callable[..., Any]) -> Callable[..., Any]:

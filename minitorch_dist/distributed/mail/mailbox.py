@@ -42,7 +42,7 @@ from minitorch_dist.distributed.mail.pairing import Pairing
 from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, PostedReceive
 from minitorch_dist.distributed.mail.recorder import Recorder
 from minitorch_dist.distributed.mail.texts import POINT_TO_POINT, ChannelLike, MailboxTexts
-from minitorch_dist.distributed.mail.traffic import NOBODYS, Traffic
+from minitorch_dist.distributed.mail.traffic import NOBODYS, MessageCounts
 from transports.clock import Deadline, picoseconds
 from transports.contract import Sink, Transport
 from transports.errors import CLOSED, Lost
@@ -76,7 +76,7 @@ class Mailbox(MailboxTexts):
         self._closed: dict[int, None] = {}  # groups that are no more: an empty set takes more room
         self.recorder: Recorder | None = None
         is_virtual = self.clock.is_virtual
-        self.traffic = NOBODYS if is_virtual else Traffic()
+        self.traffic = NOBODYS if is_virtual else MessageCounts()
         self.slow = 0.0 if is_virtual else float(os.environ.get(SLOW_VARIABLE) or SLOW)
 
     # --------------------------------------------------------------------------- for those above

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 
-class Traffic:
+class MessageCounts:
     """`sends` and `came` count messages of send and recv by peer. `callers` are the program's threads that have waited.
     `workers` are ours, each with the number of the group whose operation it carries out. `awaited`: the number of the
     group for whose worker a caller waits without a timeout."""
@@ -16,5 +16,5 @@ class Traffic:
         self.workers, self.awaited = dict[int, int](), dict[int, int]()
 
 
-NOBODYS = Traffic()
+NOBODYS = MessageCounts()
 """Of all simulated ranks: nobody asks it, as their clock finds a deadlock at once."""
