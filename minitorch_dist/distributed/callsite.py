@@ -8,6 +8,8 @@ import contextlib
 import functools
 import os
 import sys
+from _thread import get_ident
+from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -21,10 +23,13 @@ _between: list[str] = [contextlib.__file__, functools.__file__]
 _inside: dict[int, bool] = {}
 _codes: list[CodeType] = []
 _sites: dict[tuple[int, int], str] = {}
+_standing: dict[int, str] = {}  # by thread: the line for which it does something now
 
 
 def callsite(ours: int = 0) -> str:
     """`train.py:41`. Of the frames that called this, the last `ours` are known to be inside."""
+    if _standing and (found := _standing.get(get_ident())):
+        return found
     frame = sys._getframe(1 + ours)
     while True:
         is_inside = _inside.get(id(frame.f_code))
@@ -33,6 +38,16 @@ def callsite(ours: int = 0) -> str:
         frame = frame.f_back  # Python makes an object of it, for as long as its call lasts
     where = id(frame.f_code), frame.f_lasti  # an instruction: asking for its line takes longer
     return _sites.get(where) or _site(where, frame)
+
+
+@contextlib.contextmanager
+def standing_at(site: str) -> Iterator[None]:
+    """Within the block this thread does what was asked for at that line."""
+    _standing[get_ident()] = site
+    try:
+        yield
+    finally:
+        del _standing[get_ident()]
 
 
 def add_library(folder: str) -> None:

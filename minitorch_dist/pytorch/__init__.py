@@ -14,6 +14,7 @@ Read from the ground up:
     own_collectives     a function of one's own in place of ours
     process_group       torch's ProcessGroup, over a group of ours
     creation            from torch's store to a world; from ranks to a group
+    any_backend         our groups, whatever backend a program names
 
 On simulated ranks, beside these:
 
@@ -26,9 +27,11 @@ On simulated ranks, beside these:
     spawned_ranks       `torch.multiprocessing.spawn`, where the ranks run already
     cuda_labels         `cuda` as a name for the CPU
     gpu_questions       what programs for GPUs ask, and hear then
+    watching            modes that see each operation
     operation_time      operations take a device's time
     storages            memory by category
     shapes              tensors without numbers
+    shape_reducer       DistributedDataParallel of these
     device_queue        streams of a device that works beside the program
     folding             one rank runs for all that do the same
     replacing           attributes that are others for the length of a run

@@ -1,14 +1,14 @@
-"""What a rank's device has still to do. A program hands work to a GPU and goes on; so it does here, where tensors have no
-numbers and the device takes time.
+"""The work that a rank's device has still to do. A program hands work to a GPU and goes on; so it does here, where tensors have
+no numbers and the device takes time.
 
     stream of computing     op  op  op  op ── wait(work) ── op …        in the program's order
     FSDP2's other streams        └ begin(all_gather)                    as early as their events allow
 
 The program runs ahead, and nothing takes time. A collective on another stream than that of computing is put where the events
-are that it waits for, perhaps far before the operations that the program handed over last. `flush` does all in this order: when the
+are that it waits for. That may be far before the operations that came last. `flush` does all in this order: when the
 program asks for a number or synchronizes, and at its end. So a gathering that is prefetched moves beside computing, as on a GPU.
 
-One stream computes. What the other ones compute (copies in and out) takes time on it too, at their place in its order.
+One stream computes. The copies in and out that other ones compute take time on it too, at their place in its order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any, Final
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from minitorch_dist.distributed import world
+from minitorch_dist.distributed import callsite, world
+from minitorch_dist.pytorch.errors import torch_errors
 from minitorch_dist.pytorch.replacing import replaced
 
 NAME: Final = "device queue"
@@ -32,10 +33,11 @@ class BegunLater:
     def __init__(self, group: Any, begin: Callable[[], Any]) -> None:
         self.group, self._begin = group, begin
         self._work: Any = None
-        self.is_over = False
+        self.is_over, self._site = False, callsite.callsite()
 
     def begin(self) -> None:
-        self._work = self._begin()
+        with callsite.standing_at(self._site):
+            self._work = self._begin()
 
     def wait(self) -> None:
         work, self._work = self._work, None
@@ -84,7 +86,7 @@ class DeviceQueue:
         return made
 
     def wait(self, work: BegunLater) -> None:
-        """What the current stream does from here on waits for the work."""
+        """Let the current stream wait for the work."""
         if self.current is not self.computing:
             self.current.works[work.group] = work
         elif not work.is_over:
@@ -95,8 +97,9 @@ class DeviceQueue:
         """Do all that was handed over; the program waits."""
         while self._entries:
             entries, self._entries = sorted(self._entries, key=lambda entry: entry[:2]), []
-            for _, _, act in entries:
-                act()
+            with torch_errors():
+                for _, _, act in entries:
+                    act()
 
     def __repr__(self) -> str:
         return f"<DeviceQueue, {len(self._entries)} entries>"
@@ -126,7 +129,7 @@ def wait(work: BegunLater) -> None:
 
 
 def flush(*_: Any) -> None:
-    """What `synchronize` does."""
+    """Let the caller's device do all that it has still to do."""
     queue = of_rank()
     if queue is not None:
         queue.flush()

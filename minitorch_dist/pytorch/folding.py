@@ -1,6 +1,6 @@
 """A rank of a PyTorch program that runs for others too (`fold=True`, see `mtd.planning.fold`).
 
-What it begins is noted by our groups, as for our own programs. Here is what only torch knows: its groups, and the
+Our groups note all that it begins, as for our own programs. Here is what only torch knows: its groups, and the
 questions for one's own rank. A program's question is answered by a number that notices what it is compared with; torch's own
 questions get plain numbers, and witnesses check that ranks differ in nothing else.
 """

@@ -109,7 +109,7 @@ def _on_cuda(check_available: bool = False) -> torch.device:
 
 
 def _instead() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-    """What is replaced while `cuda` is a label, in programs."""
+    """The functions that programs call, and what they get while `cuda` is a label."""
     yield torch.cuda, "is_available", lambda: True
     yield torch.cuda, "is_initialized", lambda: True
     yield torch.cuda, "is_bf16_supported", lambda *args: True

@@ -9,17 +9,15 @@ Both use one model of a device, and one stream for each rank. A view costs nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from math import prod
 from typing import Any, Final
 
 import torch
-from torch.distributed.tensor._sharding_prop import ShardingPropagator
-from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from minitorch_dist.pytorch import device_queue
-from minitorch_dist.pytorch.replacing import replaced
+from minitorch_dist.pytorch.watching import WatchingMode
 from minitorch_dist.sim.device import Product
 from minitorch_dist.sim.device_time import ComputeStream, DeviceTime
 from minitorch_dist.tensors.flops import Sizes
@@ -29,6 +27,12 @@ aten: Final = torch.ops.aten
 GATHERS: Final = {aten.embedding, aten.gather, aten.index, aten.index_select}
 # Of these products one factor's last dimension is what is added up.
 PRODUCTS: Final = {aten.mm: 0, aten.bmm: 0, aten.addmm: 1, aten.baddbmm: 1}
+# Attention in tiles on the CPU, which torch's counter does not know. Its gradient makes the weights of each tile again.
+ATTENTION: Final = {
+    aten._scaled_dot_product_flash_attention_for_cpu: (0, 2),
+    aten._scaled_dot_product_flash_attention_for_cpu_backward: (1, 5),
+}  # the place of the queries, and how many products
+TILES: Final = 16  # as in the planner's attention: what a causal mask hides is not computed
 # They take room and write nothing into it.
 EMPTY: Final = {aten.empty, aten.empty_like, aten.empty_strided, aten.new_empty, aten.new_empty_strided}
 # They write over what they do not read.
@@ -37,37 +41,27 @@ FILLS: Final = {
     aten._foreach_copy_, aten._foreach_zero_,
 }  # fmt: skip
 
-TRIES: Final = "_propagate_tensor_meta_non_cached"
 
-
-class TimedOperations(TorchDispatchMode):
+class TimedOperations(WatchingMode):
     """While it is on, operations of this thread keep the rank's device busy."""
 
     def __init__(self, devices: DeviceTime, rank: int) -> None:
         super().__init__()
         self.devices, self.rank = devices, rank
-        self.is_on = True
 
     @property
     def stream(self) -> ComputeStream:
         """The rank's stream of now: one that is noted has another one each time that it runs."""
         return self.devices.streams[self.rank]
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        if any(hasattr(kind, "__tensor_flatten__") for kind in types):
-            return NotImplemented  # a DTensor: what it does with its local tensors comes here, too
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        if self.is_on and func.namespace in ("aten", "fsdp"):
+    def see(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        if func.namespace in ("aten", "fsdp"):
             self._compute(func, args, kwargs, result)
-        return result
 
     def _compute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         packet = func._overloadpacket
         nbytes = 0 if func.is_view or packet in EMPTY else _traffic(func, packet, args, kwargs, result)
-        count = flop_registry.get(packet)
+        count = flop_registry.get(packet) or (_attention(packet) if packet in ATTENTION else None)
         if not nbytes and count is None:
             return
         products, dtype = [], ""
@@ -77,28 +71,6 @@ class TimedOperations(TorchDispatchMode):
             self.stream.flops[dtype] = self.stream.flops.get(dtype, 0) + flops
         picos = self.stream.device.time(nbytes, dtype, products)
         device_queue.later(lambda: self.stream.compute(packet.__name__, picos))
-
-
-@contextmanager
-def around_run() -> Iterator[None]:
-    """DTensors try an operation without numbers before they do it for the first time, which takes no time."""
-    kind = ShardingPropagator
-    with replaced(kind, TRIES, _untimed(getattr(kind, TRIES))):
-        yield
-
-
-def _untimed(function: Callable[..., Any]) -> Callable[..., Any]:
-    def untimed(*args: Any, **kwargs: Any) -> Any:
-        timed = [each for each in _get_current_dispatch_mode_stack() if isinstance(each, TimedOperations)]
-        for each in timed:
-            each.is_on = False
-        try:
-            return function(*args, **kwargs)
-        finally:
-            for each in timed:
-                each.is_on = True
-
-    return untimed
 
 
 def _tensors(given: Any) -> Iterator[torch.Tensor]:
@@ -127,6 +99,17 @@ def _traffic(func: Any, packet: Any, args: tuple[Any, ...], kwargs: dict[str, An
             is_written = False
         total += (is_written + is_read) * _bytes(value)
     return total
+
+
+def _attention(packet: Any) -> Callable[..., int]:
+    def flops(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
+        first, products = ATTENTION[packet]
+        (*many, length, size), keys = args[first].shape, args[first + 1].shape[-2]
+        is_causal = kwargs.get("is_causal", any(each is True for each in args))
+        whole: int = 2 * products * prod(many) * length * keys * size
+        return whole * (TILES + 1) // (2 * TILES) if is_causal else whole
+
+    return flops
 
 
 def _sizes(packet: Any, args: tuple[Any, ...]) -> Sizes | None:

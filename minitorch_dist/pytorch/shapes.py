@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from torch.distributed import device_mesh, distributed_c10d as c10d
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from minitorch_dist.pytorch import device_queue
+from minitorch_dist.pytorch import device_queue, shape_reducer
 from minitorch_dist.pytorch.replacing import replaced, replaced_everywhere
 
 _OBJECTS: Final = (
@@ -42,16 +42,22 @@ def around_run() -> Iterator[None]:
         for function in functions:
             around.enter_context(replaced_everywhere(function, _with_numbers(function)))
         around.enter_context(replaced(mesh, "__init__", _with_numbers(mesh.__init__)))
-        ddp = torch.nn.parallel.DistributedDataParallel
-        around.enter_context(replaced(ddp, "__init__", _refuse_ddp))
+        around.enter_context(shape_reducer.around_run())
+        around.enter_context(replaced(torch.utils, "swap_tensors", _swap(torch.utils.swap_tensors)))
         yield
 
 
-def _refuse_ddp(*args: Any, **kwargs: Any) -> None:
-    raise NotImplementedError(
-        "PyTorch's DistributedDataParallel reads its parameters' memory in C++, and without numbers they have none: "
-        "run it with numbers (leave shapes out), or wrap the model with fully_shard"
-    )
+def _swap(original: Callable[..., None]) -> Callable[..., None]:
+    """`module.to(…)` swaps tensors without numbers, which torch refuses for one that somebody refers to weakly. All are
+    on one device here, so it may get the other one's data, as a tensor with numbers does."""
+
+    def swap_tensors(one: torch.Tensor, other: torch.Tensor) -> None:
+        if is_fake(one) and is_fake(other):
+            one.data = other.data
+        else:
+            original(one, other)
+
+    return swap_tensors
 
 
 def _with_numbers(function: Callable[..., Any]) -> Callable[..., Any]:

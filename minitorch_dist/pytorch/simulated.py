@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -34,14 +35,15 @@ import minitorch_dist.pytorch  # noqa: F401 - registers the backend
 from minitorch_dist.distributed import world
 from minitorch_dist.launching import chance
 from minitorch_dist.pytorch import (
+    any_backend,
     cuda_labels,
     device_queue,
     folding,
     loader_workers,
-    operation_time,
     shapes,
     spawned_ranks,
     storages,
+    watching,
 )
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
@@ -66,8 +68,18 @@ class WithPyTorch(OneOfItsKind):
         return PyTorchPart(stage)
 
 
+TRIED: Final = (2, 13)  # the first version of torch with which all of this was tried
+
+
 class PyTorchPart(RunPart):
     def __init__(self, stage: SimulationStage) -> None:
+        if _version() < TRIED:
+            warnings.warn(
+                f"simulated ranks were tried with PyTorch 2.13, and this is {torch.__version__}: with 2.10 PyTorch crashes in the "
+                "second run with DTensors (fully_shard) of one process. Take torch>=2.13, or a new process for each run",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         self.clock, self.world_size, self.stage = stage.clock, stage.world_size, stage
         self.modules = RankModules()
         if self.clock.engine != "threads":
@@ -83,7 +95,7 @@ class PyTorchPart(RunPart):
         with ExitStack() as around:
             around.enter_context(replaced(c10d, "_world", RankWorlds()))
             around.enter_context(replaced(c10d, "rendezvous", _rendezvous))
-            around.enter_context(replaced(c10d, "_new_process_group_helper", _on_our_backend))
+            around.enter_context(replaced(c10d, "_new_process_group_helper", _noted_group))
             for module in (c10d, torch_dist):
                 around.enter_context(replaced(module, "split_group", _split_group))
             # Torch warns where a build for the CPU is asked for the timeout of nccl.
@@ -93,7 +105,7 @@ class PyTorchPart(RunPart):
             around.enter_context(folding.in_place())
             if self.stage.has_shapes:
                 around.enter_context(shapes.around_run())
-            around.enter_context(operation_time.around_run())
+            around.enter_context(watching.around_run())
             around.enter_context(storages.around_run())
             if self._works_beside():
                 around.enter_context(device_queue.around_run())
@@ -127,6 +139,7 @@ class PyTorchPart(RunPart):
     def _around_program(self) -> Iterator[None]:
         """Also before a program that runs once more (see `folding`)."""
         _forget_groups()
+        self.modules.begin()
         with ExitStack() as around:
             if self._works_beside():
                 around.enter_context(device_queue.around_program())
@@ -163,6 +176,11 @@ class PyTorchPart(RunPart):
             modules()
 
         return put_back
+
+
+def _version() -> tuple[int, ...]:
+    major, minor = torch.__version__.split(".")[:2]
+    return int(major), int(minor)
 
 
 def _forget_groups() -> None:
@@ -231,24 +249,17 @@ def _of_this_rank() -> TorchWorld:
     return found
 
 
-_helper = c10d._new_process_group_helper
-
-
-def _on_our_backend(
+def _noted_group(
     group_size: int, group_rank: int, global_ranks_in_group: Any, backend: Any, store: Any, group_name: Any,
-    backend_options: Any = None, timeout: Any = None, pg_tag: Any = None, device_id: Any = None, group_desc: Any = None,
+    backend_options: Any = None, timeout: Any = None, *others: Any, **more: Any,
 ) -> Any:  # fmt: skip
-    """Torch's function, with our backend whatever name is asked for. Torch hears of that name when it asks."""
-    group, prefix = _helper(
-        group_size, group_rank, global_ranks_in_group, c10d.Backend("mtd"), store, group_name, None, timeout, pg_tag,
-        None, group_desc,
+    """A group of ours, of which `folding` knows."""
+    group, prefix = any_backend.on_ours(
+        group_size, group_rank, global_ranks_in_group, backend, store, group_name, backend_options, timeout, *others,
+        **more,
     )  # fmt: skip
     if global_ranks_in_group:
         folding.note_group(group_name, global_ranks_in_group, group, timeout.total_seconds())
-    if isinstance(group, torch_dist.ProcessGroup):
-        here = _of_this_rank()
-        here.pg_map[group] = (c10d.Backend(backend), prefix)
-        here.pg_backend_config[group] = str(c10d.BackendConfig(c10d.Backend(backend)))
     return group, prefix
 
 
@@ -258,11 +269,16 @@ def _split_group(
 ) -> Any:  # fmt: skip
     """Torch's function asks for a GPU first. The part with this rank becomes a group; no other rank is needed for it."""
     parent = torch_dist.get_process_group_ranks(parent_pg or torch_dist.group.WORLD)
+    alone, made = folding.trace() is None, None  # one that runs for others needs to know of their parts, too
     for part in split_ranks or ():
         ranks = [parent[rank] for rank in part]
-        if torch_dist.get_rank() in ranks:
-            return torch_dist.new_group(ranks, timeout, use_local_synchronization=True, group_desc=group_desc)
-    return None
+        is_own = torch_dist.get_rank() in ranks
+        if is_own or not alone:
+            group = torch_dist.new_group(
+                ranks, timeout, use_local_synchronization=alone, group_desc=group_desc
+            )
+            made = group if is_own else made
+    return made
 
 
 def _rendezvous(

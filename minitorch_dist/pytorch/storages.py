@@ -27,12 +27,12 @@ from typing import Any, Final
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from minitorch_dist.distributed import world
 from minitorch_dist.pytorch import device_queue
 from minitorch_dist.pytorch.replacing import replaced
+from minitorch_dist.pytorch.watching import WatchingMode
 from minitorch_dist.tensors.ledger import Ledger
 from minitorch_dist.tensors.ledger_report import CATEGORIES, advice
 from minitorch_dist.tensors.pools import readable
@@ -49,7 +49,7 @@ class KnownStorage:
         self.seen, self.nbytes, self.category = seen, nbytes, category
 
 
-class StorageCounts(TorchDispatchMode):
+class StorageCounts(WatchingMode):
     """Of one rank: while it is on, storages that operations of this thread make are counted."""
 
     def __init__(self, book: Ledger) -> None:
@@ -58,14 +58,8 @@ class StorageCounts(TorchDispatchMode):
         self._known: dict[int, KnownStorage] = {}
         self._freed: deque[tuple[int, Any]] = deque()  # finalizers run anywhere, so they only append
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        if any(hasattr(kind, "__tensor_flatten__") for kind in types):
-            return NotImplemented  # a DTensor: its local tensors come here, too
-        result = func(*args, **(kwargs or {}))
+    def see(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         self.count(result, self._category())
-        return result
 
     def _category(self) -> str:
         """Of what is made now."""

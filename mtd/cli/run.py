@@ -19,8 +19,11 @@ from __future__ import annotations
 
 import argparse
 import re
+import socket
 import sys
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from minitorch_dist import sim
@@ -206,10 +209,18 @@ def _explore(arguments: argparse.Namespace, plan: sim.Plan, program: partial[Non
 
 
 def _run_for_real(arguments: argparse.Namespace) -> int:
+    play: Callable[..., None] = scripts.play
+    given: tuple[Any, ...] = arguments.script, arguments.arguments
+    if scripts.imports_torch(Path(arguments.script), set()):
+        if registry.scheme_of(arguments.net) == "queue":
+            raise CannotDo(
+                "ranks of PyTorch's programs are processes: say --net tcp, or --net sim to simulate them"
+            )
+        with socket.create_server(("127.0.0.1", 0)) as free:  # for the store of PyTorch's
+            play, given = scripts.play_torchs, (*given, free.getsockname()[1], arguments.net)
     try:
         launch(
-            scripts.play, arguments.ranks, arguments.net, (arguments.script, arguments.arguments),
-            limit=arguments.timeout, journal=arguments.journal,
+            play, arguments.ranks, arguments.net, given, limit=arguments.timeout, journal=arguments.journal,
         )  # fmt: skip
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)

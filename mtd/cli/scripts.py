@@ -41,6 +41,15 @@ def play(path: str, arguments: Sequence[str] = (), *, is_known: bool = False) ->
             raise RuntimeError(f"{path} ended with sys.exit({end.code!r})") from end
 
 
+def play_torchs(path: str, arguments: Sequence[str], port: int, wire: str) -> None:
+    """The same in a process that is a rank, for a script that imports PyTorch: its groups are ours, whatever it calls them."""
+    from minitorch_dist.pytorch import any_backend
+
+    os.environ.update(MASTER_PORT=str(port), MTD_TRANSPORT=wire)
+    any_backend.take_all_names()
+    play(path, arguments, is_known=True)
+
+
 def program(path: str, arguments: Sequence[str] = ()) -> partial[None]:
     """The script as a function for `sim.run`, which asks it whether the script is written for PyTorch itself."""
     is_torchs = imports_torch(Path(path), set())
@@ -151,6 +160,6 @@ def _place_in(notes: Sequence[str]) -> str:
     found = ""
     for note in notes:
         for file, line in re.findall(r'^  File "([^"]+)", line (\d+)', note, re.MULTILINE):
-            if not file.startswith(LIBRARIES):
+            if not file.startswith(LIBRARIES) and "site-packages" not in file:
                 found = f", at {Path(file).name}:{line}"
     return found

@@ -12,6 +12,9 @@ from torch import nn
 DTYPES = [
     torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.int8,
 ]  # fmt: skip
+# Torch's names of before 2.13 stand behind.
+all_gather_single = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
+reduce_scatter_single = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
 OPS = ["SUM", "PRODUCT", "MIN", "MAX"]
 
 
@@ -54,7 +57,7 @@ def collectives() -> list[Any]:
     dist.all_gather(parts, own(3, torch.float32))
     note(*parts)
     whole = torch.zeros(size * 4)
-    dist.all_gather_single(whole, own(4, torch.float32))
+    all_gather_single(whole, own(4, torch.float32))
     note(whole)
     gathered = [torch.zeros(2, 2) for _ in range(size)] if rank == 0 else None
     dist.gather(own(4, torch.float32).reshape(2, 2), gathered, 0)
@@ -70,7 +73,7 @@ def collectives() -> list[Any]:
     dist.reduce_scatter(mine, [own(3, torch.float32, r) for r in range(size)])
     note(mine)
     mine = torch.zeros(2)
-    dist.reduce_scatter_single(mine, own(2 * size, torch.float32))
+    reduce_scatter_single(mine, own(2 * size, torch.float32))
     note(mine)
     taken = [torch.zeros(2) for _ in range(size)]
     dist.all_to_all(taken, [own(2, torch.float32, r) for r in range(size)])

@@ -8,8 +8,9 @@ from multiprocessing import get_context
 from typing import Any
 
 import torch
-import torch._dynamo  # DDP imports it: here once, and not in each rank
+import torch._dynamo  # DDP imports it, and fully_shard what follows: here once, and not in each rank
 import torch.distributed as dist
+import torch.distributed.fsdp
 
 import minitorch_dist.pytorch.creation  # noqa: F401 - before the fork: it takes half a second
 from tests.ports import free_port

@@ -43,6 +43,20 @@ def _sharded() -> None:
     dist.destroy_process_group()
 
 
+def _replicated() -> None:
+    dist.init_process_group("nccl")
+    module = nn.parallel.DistributedDataParallel(_net(), bucket_cap_mb=1)
+    _train(module)
+    if dist.get_rank() == 0:
+        torch.ones(512, 512) @ torch.ones(512, 512)
+
+
+def _parted() -> None:
+    dist.init_process_group("nccl")
+    group = dist.split_group(split_ranks=[[0, 1, 2, 3], [4, 5, 6, 7]])
+    dist.all_reduce(torch.ones(1000), group=group)
+
+
 def _two_dimensions() -> None:
     dist.init_process_group("nccl")
     mesh = init_device_mesh("cpu", (dist.get_world_size() // 2, 2), mesh_dim_names=("data", "tensor"))
@@ -91,6 +105,18 @@ def _both(program: Any, net: str) -> Any:
 def test_sharded_models(net: str) -> None:
     folded = _both(_sharded, net)
     assert not folded.refused and sorted(len(role.ranks) for role in folded.roles) == [1, 7]
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_replicated_models(net: str) -> None:
+    folded = _both(_replicated, net)
+    assert not folded.refused and sorted(len(role.ranks) for role in folded.roles) == [1, 7]
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_parts_of_a_group(net: str) -> None:
+    folded = _both(_parted, net)
+    assert not folded.refused and [len(role.ranks) for role in folded.roles] == [8]
 
 
 @pytest.mark.filterwarnings("ignore:FSDP2-wrapped module")

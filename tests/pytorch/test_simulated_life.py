@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -187,3 +188,46 @@ def _splits() -> list[Any]:
 
 def test_split_group() -> None:
     assert sim.run(_splits, 4).results == [[2, 0, 2.0], [1, 0, 1.0], [2, 1, 2.0], []]
+
+
+WRITER = """
+import queue
+import threading
+
+
+class Writer:
+    def __init__(self):
+        self.queue, self.written = queue.Queue(2), []
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        while (text := self.queue.get()) is not None:
+            self.written.append(text)
+            self.queue.task_done()
+
+    def write(self, text):
+        self.queue.put(text)
+
+    def close(self):
+        self.queue.join()
+        self.queue.put(None)
+        self.thread.join()
+"""
+
+
+def test_a_writer_of_tensorboard_waits_for_its_own_thread() -> None:
+    """A stand-in of its class, by the name of a module of its package."""
+    module = ModuleType("tensorboard.writer_of_a_test")
+    exec(WRITER, vars(module))
+
+    def program() -> list[str]:
+        dist.init_process_group("gloo")
+        writer = module.Writer()
+        for number in range(5):
+            writer.write(f"{dist.get_rank()} {number}")
+            dist.barrier()
+        writer.close()
+        return list(writer.written)
+
+    assert sim.run(program, 2).results == [[f"{rank} {number}" for number in range(5)] for rank in range(2)]

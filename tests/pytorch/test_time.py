@@ -47,11 +47,6 @@ def test_views_cost_nothing_and_a_write_in_place_reads_and_writes() -> None:
     assert used.operations["add_"] == (1, DEVICE.time(2 * 8 * 8 * 4))
 
 
-def _ddp() -> float:
-    dist.init_process_group("nccl")
-    return _step(nn.parallel.DistributedDataParallel(programs.model()))
-
-
 def _fsdp() -> float:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -86,9 +81,40 @@ def test_without_numbers_the_time_and_the_bytes_are_the_same(size: int) -> None:
     )
 
 
-def test_ddp_without_numbers_is_refused_in_words() -> None:
-    with pytest.raises(NotImplementedError, match="fully_shard"):
-        sim.run(_ddp, 2, net=NET, shapes=True)
+def _buckets(steps: int, **options: Any) -> None:
+    dist.init_process_group("nccl")
+    net = nn.Sequential(*[nn.Linear(512, 512) for _ in range(4)])
+    module = nn.parallel.DistributedDataParallel(net, bucket_cap_mb=1, **options)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    for _ in range(steps):
+        module(torch.ones(64, 512)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=not options)
+
+
+@pytest.mark.parametrize("options", [{}, {"gradient_as_bucket_view": True}])
+def test_ddp_without_numbers_takes_the_steps_that_it_takes_with_them(options: dict[str, Any]) -> None:
+    steps = []
+    for shapes in (False, True):
+        one, two = (
+            sim.run(_buckets, 4, (count,), options, net=NET, device="h100", shapes=shapes).ranks[1]
+            for count in (3, 4)
+        )
+        assert two.device is not None and two.device.hidden > 0
+        steps.append((two.bytes_sent - one.bytes_sent, two.messages - one.messages, two.time - one.time))
+    assert steps[0][:2] == steps[1][:2]
+    assert steps[1][2] == pytest.approx(steps[0][2], rel=0.02)
+
+
+def test_hooks_of_ddp_need_numbers() -> None:
+    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+
+    def train() -> None:
+        dist.init_process_group("nccl")
+        nn.parallel.DistributedDataParallel(programs.model()).register_comm_hook(None, fp16_compress_hook)
+
+    with pytest.raises(NotImplementedError, match="leave shapes out"):
+        sim.run(train, 2, net=NET, shapes=True)
 
 
 def test_computing_hides_messages_of_ddp() -> None:
@@ -145,3 +171,49 @@ def test_what_is_not_written_takes_no_time_and_what_is_shared_counts_once() -> N
     assert used is not None and "empty" not in used.operations
     assert used.operations["copy_"][1] == DEVICE.time(2 * 800 * 4)
     assert used.operations["mul_"] == (1, DEVICE.time(2 * 100 * 4))
+
+
+@pytest.mark.parametrize("device", [None, "h100"])
+def test_modules_without_numbers_are_converted(device: str | None) -> None:
+    def convert() -> tuple[Any, ...]:
+        net = nn.Linear(8, 4)
+        net(torch.ones(2, 8)).sum().backward()
+        net.to("cpu").to(torch.bfloat16)
+        assert net.weight.grad is not None
+        return net.weight.dtype, net.weight.grad.dtype, net.half()(torch.ones(2, 8).half()).dtype
+
+    found = sim.run(convert, 1, shapes=True, device=device).results
+    assert found == [(torch.bfloat16, torch.bfloat16, torch.float16)]
+
+
+def _all_or_one() -> None:
+    dist.init_process_group("nccl")  # whose failures torch notes with nccl's version
+    x = torch.ones(10)
+    if dist.get_rank() == 0:
+        dist.all_reduce(x)  # one line
+    else:
+        dist.broadcast(x, 0)  # and another one
+    (x @ x).item()
+
+
+@pytest.mark.parametrize("options", [{}, {"shapes": True, "device": "h100"}])
+def test_a_mismatch_names_the_lines_also_where_the_device_comes_to_it_later(options: dict[str, Any]) -> None:
+    first = _all_or_one.__code__.co_firstlineno
+    with pytest.raises(dist.DistBackendError) as failed:
+        sim.run(_all_or_one, 3, net=NET, **options)
+    words = "\n".join([str(failed.value), *failed.value.__notes__])
+    assert f"test_time.py:{first + 4}" in words and f"test_time.py:{first + 6}" in words
+
+
+def test_clocks_of_a_program_are_virtual() -> None:
+    import time
+
+    def measure() -> float:
+        begin = time.perf_counter()
+        torch.ones(4096, 4096) @ torch.ones(4096, 4096)
+        torch.cuda.synchronize()
+        return time.perf_counter() - begin
+
+    runs = [sim.run(measure, 1, device="h100", shapes=shapes) for shapes in (False, True)]
+    assert [run.results for run in runs] == [[pytest.approx(run.time / 1e12)] for run in runs]
+    assert runs[0].results == runs[1].results and runs[0].time > 0

@@ -90,7 +90,7 @@ def _average_of_whole_numbers() -> list[Any]:
     everywhere, at_one, mine = own.clone(), own.clone().to(torch.int8), torch.zeros(1, dtype=torch.int64)
     dist.all_reduce(everywhere, dist.ReduceOp.AVG)
     dist.reduce(at_one, size - 1, dist.ReduceOp.AVG)
-    dist.reduce_scatter_single(mine, parts, dist.ReduceOp.AVG)
+    programs.reduce_scatter_single(mine, parts, dist.ReduceOp.AVG)
     sums = torch.stack([torch.tensor([7, -7, 2]) + other for other in range(size)]).sum(0)
     wanted = (sums / size).trunc().long()
     part = (torch.arange(size) * 5 - torch.arange(size)[:, None]).sum(0)[rank] / size
@@ -149,8 +149,9 @@ def _coalesced_and_functional() -> list[list[float]]:
 
     rank, size, world = dist.get_rank(), dist.get_world_size(), dist.group.WORLD
     own = torch.ones(2) * (rank + 1)
-    gathered = functional.all_gather_single(own, 0, world)
-    part = functional.reduce_scatter_single(torch.ones(2 * size), "sum", 0, world)
+    before_213 = functional.all_gather_tensor, functional.reduce_scatter_tensor
+    gathered = getattr(functional, "all_gather_single", before_213[0])(own, 0, world)
+    part = getattr(functional, "reduce_scatter_single", before_213[1])(torch.ones(2 * size), "sum", 0, world)
     added = functional.all_reduce(own, "sum", world)
     sparse = torch.sparse_coo_tensor([[rank]], [float(rank + 1)], (size,), check_invariants=True)
     dist.all_reduce(sparse)
