@@ -83,6 +83,7 @@ def _too_large() -> None:
     optimizer.step()
 
 
-def test_what_does_not_fit_is_refused_in_torchs_words() -> None:
+@pytest.mark.parametrize("fold", [False, True])
+def test_what_does_not_fit_is_refused_in_torchs_words(fold: bool) -> None:
     with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 1.07 GB \(activation\)"):
-        sim.run(_too_large, 1, memory="2GB", shapes=True)
+        sim.run(_too_large, 1, memory="2GB", shapes=True, fold=fold)

@@ -79,6 +79,8 @@ def run(
         session.check()
         report = session.replayed(run_all, options)
     except Exception as error:
+        if type(error).__name__ == "OutOfMemoryError":  # ours or torch's: no rank of a full run has more room
+            raise
         if world_size <= LARGEST:
             full = run_all(fn, world_size, args, kwargs, **options)
             return replace(full, folded=Folded((), str(error).partition("\n")[0]))
