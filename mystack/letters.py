@@ -72,7 +72,11 @@ def read(header):
 
 
 def each_key_once(pairs):
-    """A JSON object as a dict. Of two equal keys one reader takes the first, another the last: so neither counts."""
+    """A JSON object as a dict.
+
+    Of two equal keys one reader takes the first,
+    another the last: so neither counts.
+    """
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError(f"a key comes twice in {pairs}")

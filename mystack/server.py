@@ -8,7 +8,7 @@ compute, and how far they may drift apart is a number.
 A worker that has pushed c times may read when everybody has pushed at least c - s times:
 
     s = 0       sync: a step is taken when all gradients are there; as one rank with one large batch
-    s = 1, 2 …  bounded: nobody begins a step who is more than s ahead of the slowest (Ho et al., NIPS 2013)
+    s = 1, 2 …  bounded: who is more than s steps ahead of the slowest waits (Ho et al., NIPS 2013)
     s = inf     async: nobody waits for anybody
 
 With several servers, and as a program: programs/push_pull_server.py.

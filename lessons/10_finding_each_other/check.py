@@ -194,7 +194,7 @@ def is_told(odd, its, theirs, report):
 @lamp("memory", star=3)
 def memory():
     """After many rounds the store holds no more than after one."""
-    return MeasuredCost(keys_after(40), 2, limit=2, unit=" keys after 40 rounds")
+    return MeasuredCost(keys_after(40), 2, limit=2, unit=" keys after 40 rounds", least_of="ours")
 
 
 @lamp("commands", star=3)
