@@ -149,12 +149,10 @@ class PreparedSend:
         group, mailbox = self.group, self._mailbox
         if group.world.trace is not None:
             return group.world.trace.send(self, self._fingerprint, array)  # type: ignore[no-any-return]
-        is_busy = group._sender is not None and not group._sender.is_idle()
-        if group.is_closed or is_busy or mailbox.recorder is not None:
-            return self._run_in_turn(array, is_busy)
+        if group.is_closed or mailbox.recorder is not None or (group._sender and not group._sender.is_idle()):
+            return self._run_in_turn(array)
         site = callsite(2)
-        header = self._headers.get(site)
-        if header is None:
+        if (header := self._headers.get(site)) is None:
             header = self._headers[site] = self._call(site).header()
         mailbox.traffic.sends[self._to] += 1
         try:
@@ -162,10 +160,11 @@ class PreparedSend:
         except errors.PeerLost as lost:
             raise self._call(site).loss(lost) from lost
 
-    def _run_in_turn(self, array: Array, is_busy: bool) -> None:
+    def _run_in_turn(self, array: Array) -> None:
         """Send after what was sent before, and tell the journal."""
         call = self._open_call()
-        if not is_busy:
+        sender = self.group._sender
+        if sender is None or sender.is_idle():
             self._pass_on(call, array, self._mailbox.transport.send)
         elif self.group.world.transport.has_begin:
             self._posted(call, array, None).wait()

@@ -24,6 +24,8 @@ def combine(op: Op, into: Tensor, other: Tensor) -> None:
         into += other
     elif op == ReduceOp.MAX:
         into.copy_(torch.maximum(into, other))
+    elif op == ReduceOp.MIN:
+        into.copy_(torch.minimum(into, other))
     else:
         into *= other
 

@@ -99,7 +99,8 @@ GROUP = "of group 'default_pg'"
 SAID: dict[Callable[[int], Any], str] = {
     tags_that_differ: rf"what rank 0 did send, and no recv has taken, is send with tag 1 \(float32\[4\]\) {LINE} {GROUP} "
     r"\(do tag and group agree\?\)",
-    both_receive: r"rank (0 and rank 1|1 and rank 0) wait for each other: one of them has to send first",
+    both_receive: r"rank (0 and rank 1|1 and rank 0) wait for each other: one of them has to send first"
+    r"|(0 → 1 → 0|1 → 0 → 1)\. One of them has to send before it waits",
     a_barrier_in_a_branch: rf"rank 0 is in barrier #0 {LINE} {GROUP}; rank 1 is in all_reduce #0 .*{LINE}",
     reduce_where_all_reduce_was_meant: rf"rank 0 is lost \(it has left, after reduce #0 \(float32\[1\], SUM, root 0\) {LINE} "
     rf"{GROUP}\), which rank 1 (needs|sends to) in all_reduce #1 .*{LINE} {GROUP}\. Look for a branch or a loop in which it goes another way",
