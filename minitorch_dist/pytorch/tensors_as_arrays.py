@@ -33,10 +33,15 @@ def array_of(tensor: torch.Tensor) -> Array:
     """The tensor's memory, with the tensor's shape and strides."""
     if type(tensor) is torch.Tensor and tensor.dtype in _SAME and not tensor.requires_grad:
         try:
-            return tensor.numpy()  # type: ignore[no-any-return]
-        except (RuntimeError, TypeError):
+            return _shared(tensor)
+        except (BufferError, RuntimeError, TypeError):  # it has no such memory
             return _array_of(tensor)
     return _array_of(tensor)
+
+
+def _shared(tensor: torch.Tensor) -> Array:
+    """`tensor.numpy()` would keep the tensor's storage from being resized, as FullyShardedDataParallel does."""
+    return from_dlpack(to_dlpack(tensor)).numpy()  # type: ignore[no-any-return]
 
 
 def _array_of(tensor: torch.Tensor) -> Array:
@@ -47,11 +52,10 @@ def _array_of(tensor: torch.Tensor) -> Array:
         return _without_numbers(tensor)
     tensor = tensor.detach()
     if tensor.dtype in _SAME:
-        # `tensor.numpy()` would keep its storage from being resized, as FullyShardedDataParallel does.
-        return from_dlpack(to_dlpack(tensor)).numpy()  # type: ignore[no-any-return]
+        return _shared(tensor)
     if tensor.dtype is torch.bfloat16:
-        return tensor.view(torch.uint16).numpy().view(ml_dtypes.bfloat16)  # type: ignore[no-any-return]
-    return tensor.view(_BITS[tensor.element_size()]).numpy()  # type: ignore[no-any-return]
+        return _shared(tensor.view(torch.uint16)).view(ml_dtypes.bfloat16)
+    return _shared(tensor.view(_BITS[tensor.element_size()]))
 
 
 def _without_numbers(tensor: torch.Tensor) -> Array:

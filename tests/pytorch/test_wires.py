@@ -47,6 +47,18 @@ def test_a_tensor_that_was_sent_can_still_be_resized_as_plain_fsdp_does() -> Non
         torch.testing.assert_close(losses, programs.train_alone(), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.int64, torch.bool]
+)
+def test_a_tensor_whose_array_was_taken_can_be_resized(dtype: torch.dtype) -> None:
+    tensor = torch.zeros(4, dtype=dtype)
+    arrays.array_of(tensor)
+    storage = tensor.untyped_storage()
+    storage.resize_(0)
+    storage.resize_(4 * tensor.element_size())
+    assert len(storage) == 4 * tensor.element_size()
+
+
 def _column() -> list[list[float]]:
     table = torch.zeros(4, 3)
     table[:, 1] = torch.arange(4.0) + dist.get_rank()
