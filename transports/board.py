@@ -18,7 +18,6 @@ memory, and `watch` waits for something to happen in it.
 from __future__ import annotations
 
 import mmap
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import ClassVar, Final
@@ -27,10 +26,8 @@ from transports.costs import MessageCosts
 from transports.spin import Spin
 
 SLOTS: Final = 4  # of each rank: so many rounds may be under way
-# Bytes of a slot: more than the cache of one core where each rank has a core, else so few that it stays in the caches.
-ROOM: Final = 1 << 22
-SHARED_ROOM: Final = 1 << 19
-BUDGET: Final = 1 << 25  # bytes of all slots together, unless each would be smaller than SMALLEST
+ROOM: Final = 1 << 19  # bytes of a slot, if all of them together stay within
+BUDGET: Final = 1 << 25  # bytes
 SMALLEST: Final = 1 << 12
 HEAD: Final = 1 << 11  # bytes before each slot, for what says whose contents they are
 FRONT: Final = 16  # the first of them, for two numbers
@@ -38,16 +35,10 @@ EVENTS: Final = 16  # ready words of a rank
 LINE: Final = 64
 
 
-def room(world_size: int, cores: int | None = None) -> int:
-    """Bytes of one slot, unless somebody asks for others; the same on all ranks of a machine."""
+def room(world_size: int) -> int:
+    """Bytes of one slot, unless somebody asks for others; the same on all ranks."""
     fair = BUDGET // (world_size * SLOTS)
-    most = ROOM if world_size <= (cores or _cores()) else SHARED_ROOM
-    return min(most, max(fair, SMALLEST) // LINE * LINE)
-
-
-def _cores() -> int:
-    """Those of the machine: a single process may have fewer, and all ranks must count alike."""
-    return os.sysconf("SC_NPROCESSORS_CONF") if hasattr(os, "sysconf") else 1
+    return min(ROOM, max(fair, SMALLEST) // LINE * LINE)
 
 
 WORDS: Final = 8 * EVENTS + LINE  # bytes of one rank's words

@@ -199,8 +199,7 @@ def test_what_may_be_asked_of_a_board() -> None:
             places.parse(f"file:///x?board={wrong}")
     with pytest.raises(ValueError, match="names no place for a file: File name too long"):
         places.parse(f"file:///{'x' * 300}")
-    assert board.room(2, cores=2) == board.ROOM and board.room(1000, cores=1000) == 8384
-    assert board.room(3, cores=2) == board.SHARED_ROOM
+    assert board.room(2) == board.ROOM and board.room(1000) == 8384
 
 
 @pytest.mark.slow

@@ -24,10 +24,9 @@ SCRATCH = 1 << 18
 READS = 64  # in a row from one peer, before the others have their turn
 PIECE = 1 << 20  # bytes of a sink's space offered to one read
 
-# On one host both ends copy at the same time. A core writes slowly to memory that the other one has in its own cache,
-# so a buffer should be larger than that, and smaller than the cache of all cores. The system's choice grows to 32 MB.
-# Between hosts it knows better (what is on its way has to fit).
-LOOPBACK_BUFFERS = ((socket.SO_SNDBUF, 1 << 22), (socket.SO_RCVBUF, 1 << 22))
+# On one host both ends copy at the same time, through memory that should stay in their caches: the system's
+# own choice grows to 32 MB. Between hosts it knows better (what is on its way has to fit).
+LOOPBACK_BUFFERS = ((socket.SO_SNDBUF, 1 << 18), (socket.SO_RCVBUF, 1 << 20))
 
 BROKEN_OFF = "this rank was interrupted in the middle of a message to it, which cannot be taken back"
 
