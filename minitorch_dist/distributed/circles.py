@@ -15,13 +15,14 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from threading import get_ident  # noqa: TID251 - tells threads apart; nothing waits
+from threading import Thread, enumerate as living, get_ident, main_thread  # noqa: TID251 - tells threads apart; nothing waits
 from typing import Final, NamedTuple
 
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.mail.receives import PostedReceive
 from minitorch_dist.distributed.mail.traffic import MessageCounts
+from transports.clock import SystemThread
 from transports.errors import Deadlock
 
 SHOWN: Final = 16  # ranks
@@ -110,12 +111,14 @@ class CircleFinder:
         return Note(self._beat, waits, self._of_program(), begun, _by_text(sent), _by_text(came))
 
     def _of_program(self) -> int | None:
-        """The wait by which the program is held up. Where several of its threads communicate, that is not known."""
+        """The wait by which the program is held up. Where several of its threads communicate, or might, that is not known."""
         waits, traffic = dict(self._waits), self._traffic
         callers = traffic.callers & sys._current_frames().keys() - traffic.workers.keys()
         if len(callers) != 1:
             return None
         (caller,) = callers
+        if any(_may_act(thread, caller) for thread in living()):
+            return None
         if caller in waits:
             return waits[caller].serial
         group = traffic.awaited.get(caller)
@@ -172,6 +175,26 @@ class CircleFinder:
 
 
 _MESSAGE: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
+
+
+OF_RANK: Final = "rank "
+CALLED: Final = ("rpc ", "replica ")  # threads of ours that run functions of the program
+HARMLESS: Final = ("multiprocessing", "tqdm", "tensorboard", "torch.utils.data")
+
+
+def _may_act(thread: Thread, caller: int) -> bool:
+    """Whether this thread might send something for the program, though it has not waited so far. Most threads of ours, and
+    those of some packages, do not. A thread that `World.start` starts is among the callers from its beginning."""
+    if thread.ident == caller:
+        return False
+    if isinstance(thread, SystemThread):
+        return thread.name.startswith(CALLED)
+    if thread is main_thread():  # where ranks are threads, it has started them
+        return not any(each.ident == caller and each.name.startswith(OF_RANK) for each in living())
+    kind = type(thread).__module__
+    if kind == "threading":
+        kind = getattr(getattr(thread, "_target", None), "__module__", None) or ""
+    return not kind.startswith(HARMLESS)
 
 
 def _by_text(counts: Mapping[int, int]) -> dict[str, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar, Token
+from threading import get_ident  # noqa: TID251 - tells threads apart; nothing waits
 from typing import Any
 
 from minitorch_dist.distributed.execution.operations import GroupChannel
@@ -57,7 +58,12 @@ class World:
         """Run `function` beside the caller, as part of this rank."""
         if self.trace is not None:
             self.trace.refuse(f"the program starts a thread ({name})")
-        return self.clock.start(inherited(function), f"{name} of rank {self.rank}")
+
+        def act() -> None:
+            self.mailbox.traffic.callers.add(get_ident())  # it may send and receive, as the program does
+            function()
+
+        return self.clock.start(inherited(act), f"{name} of rank {self.rank}")
 
     def __repr__(self) -> str:
         return (
