@@ -35,9 +35,17 @@ class GradientBucket:
             sum(parameters[number].numel() for number in numbers), dtype=like.dtype, device=like.device
         )
         sizes = [parameters[number].numel() for number in numbers]
-        self.views = dict(zip(numbers, self.whole.split(sizes), strict=True))
+        parts = zip(numbers, self.whole.split(sizes), strict=True)
+        self.views = {number: _laid_out_as(parameters[number], part) for number, part in parts}
         self.work: Any = None
         storages.tag([self.whole], "communication")
+
+
+def _laid_out_as(parameter: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
+    """The part of a bucket with the shape of its parameter, and with its strides if it is a convolution's in channels_last."""
+    if parameter.dim() == 4 and parameter.is_contiguous(memory_format=torch.channels_last):
+        return part.as_strided(parameter.shape, parameter.stride(), part.storage_offset())
+    return part.view(parameter.shape)
 
 
 class ShapeReducer:
@@ -95,11 +103,17 @@ class ShapeReducer:
             torch.autograd.Variable._execution_engine.queue_callback(self._finish)
         if not self.is_rebuilt:
             self.order.append(number)
-        bucket = next(each for each in self.buckets if number in each.missing)
+        bucket = next((each for each in self.buckets if number in each.missing), None)
+        if bucket is None:
+            raise RuntimeError(
+                f"Expected to mark a variable ready only once: parameter {number} of {len(self.parameters)} got a second "
+                "gradient in one backward. Is it used in two parts that are computed again (checkpoint with "
+                "use_reentrant=True)? Say use_reentrant=False"
+            )
         bucket.missing.discard(number)
         assert parameter.grad is not None
         with torch.no_grad():
-            torch.div(parameter.grad.view(-1), self.group.size(), out=bucket.views[number])
+            torch.div(parameter.grad, self.group.size(), out=bucket.views[number])
         self._begin_ready()
 
     def _begin_ready(self) -> None:
@@ -125,9 +139,9 @@ class ShapeReducer:
         if parameter.grad is None:
             return
         if self.as_views:
-            parameter.grad = view.view(parameter.shape)
+            parameter.grad = view
         else:
-            parameter.grad.copy_(view.view(parameter.shape))
+            parameter.grad.copy_(view)
 
     def __repr__(self) -> str:
         return f"<ShapeReducer of {len(self.parameters)} parameters in {len(self.buckets)} buckets>"

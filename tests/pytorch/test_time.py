@@ -106,6 +106,31 @@ def test_ddp_without_numbers_takes_the_steps_that_it_takes_with_them(options: di
     assert steps[1][2] == pytest.approx(steps[0][2], rel=0.02)
 
 
+def _convolutions(has_channels_last: bool) -> None:
+    dist.init_process_group("nccl")
+    layout = torch.channels_last if has_channels_last else torch.contiguous_format
+    net = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3), nn.Flatten(), nn.Linear(200, 4)
+    )
+    module = nn.parallel.DistributedDataParallel(net.to(memory_format=layout))
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    for _ in range(3):
+        module(torch.ones(2, 3, 9, 9).to(memory_format=layout)).sum().backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("layout", [False, True])
+def test_ddp_without_numbers_takes_tensors_of_any_layout(layout: bool, size: int) -> None:
+    sent = [
+        [rank.bytes_sent for rank in sim.run(_convolutions, size, (layout,), net=NET, shapes=shapes).ranks]
+        for shapes in (False, True)
+    ]
+    assert size == 1 or min(sent[1]) > 0
+    # With numbers ranks also compare their shapes and their order of buckets, once.
+    assert all(0 <= full - lean < 4096 for full, lean in zip(*sent, strict=True))
+
+
 def test_hooks_of_ddp_need_numbers() -> None:
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 
