@@ -43,11 +43,15 @@ def callsite(ours: int = 0) -> str:
 @contextlib.contextmanager
 def standing_at(site: str) -> Iterator[None]:
     """Within the block this thread does what was asked for at that line."""
-    _standing[get_ident()] = site
+    me = get_ident()
+    before, _standing[me] = _standing.get(me, ""), site
     try:
         yield
     finally:
-        del _standing[get_ident()]
+        if before:
+            _standing[me] = before
+        else:
+            del _standing[me]
 
 
 def add_library(folder: str) -> None:
