@@ -11,6 +11,7 @@ Read from the ground up:
     work                operations that go on beside the caller
     forked              forked children, which have no way to a group's connections
     sparse              all_reduce of sparse tensors
+    reduce_steps        torch's reduce operations as ours
     own_collectives     a function of one's own in place of ours
     process_group       torch's ProcessGroup, over a group of ours
     creation            from torch's store to a world; from ranks to a group

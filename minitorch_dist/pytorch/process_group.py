@@ -22,8 +22,6 @@ from minitorch_dist.distributed import collectives, point_to_point
 from minitorch_dist.distributed.exceptions import PeerFailed
 from minitorch_dist.distributed.overlaps import check_apart, copied_where_shared
 from minitorch_dist.distributed.prepared import NOW, How
-from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp, reduction_of
-from minitorch_dist.distributed.reductions import SUM, ReduceStep
 from minitorch_dist.distributed.torch_api.collective_arguments import split
 from minitorch_dist.distributed.torch_api.object_collectives import monitored_barrier
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurGroup
@@ -31,13 +29,11 @@ from minitorch_dist.distributed.work import Work as OurWork, seconds_of
 from minitorch_dist.pytorch import device_queue, forked, sparse, storages
 from minitorch_dist.pytorch.errors import torch_errors
 from minitorch_dist.pytorch.own_collectives import in_place_of
+from minitorch_dist.pytorch.reduce_steps import step_of
 from minitorch_dist.pytorch.tensors_as_arrays import (
     WriteBack,
     all_to_send,
     all_to_write,
-    divide,
-    has_numbers,
-    in_turn,
     to_send,
     to_write,
 )
@@ -57,8 +53,6 @@ _ALL_GATHER: Final = c10d.AllgatherOptions()
 _REDUCE_SCATTER: Final = c10d.ReduceScatterOptions()
 _ALL_TO_ALL: Final = c10d.AllToAllOptions()
 _BARRIER: Final = c10d.BarrierOptions()
-
-_KINDS: Final = {theirs: RedOpType[name] for name, theirs in c10d.ReduceOp.RedOpType.__members__.items()}
 
 
 class MtdProcessGroup(torch_dist.ProcessGroup):
@@ -144,7 +138,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         array: Any = to_send(tensor)
         if self.rank() == root:
             array, written = to_write(tensor)
-        op, written = self._step(opts.reduceOp, tensor, array, written, "reduce")
+        op, written = step_of(opts.reduceOp, tensor, array, written, "reduce", self.size())
         return self._run(
             "reduce",
             opts,
@@ -203,7 +197,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
             with torch_errors():
                 return sparse.all_reduce(self.ours, tensor, opts)
         array, written = to_write(tensor)
-        op, written = self._step(opts.reduceOp, tensor, array, written, "all_reduce")
+        op, written = step_of(opts.reduceOp, tensor, array, written, "all_reduce", self.size())
         usual = partial(collectives.all_reduce, self.ours, array, op)
         act = in_place_of(usual, "all_reduce", self.ours, [array], opts.reduceOp)
         return self._run("all_reduce", opts, tensors, act, written)
@@ -244,7 +238,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
                 f"this rank's part of the input has {own.size} elements of {own.dtype}, and its output {array.size} of "
                 f"{array.dtype}"
             )
-        op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
+        op, written = step_of(opts.reduceOp, output, array, written, "reduce_scatter", self.size())
         act = partial(collectives.reduce_scatter, self.ours, array, given, op)
         return self._run("reduce_scatter", opts, outputs, act, written)
 
@@ -253,7 +247,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     ) -> DoneWork:
         _check_pair(input, output, self.size(), "input")
         array, written = to_write(output)
-        op, written = self._step(opts.reduceOp, output, array, written, "reduce_scatter")
+        op, written = step_of(opts.reduceOp, output, array, written, "reduce_scatter", self.size())
         given = to_send(input)
         usual = partial(collectives.reduce_scatter_from, self.ours, array, given, op)
         act = in_place_of(usual, "reduce_scatter", self.ours, [array, given], opts.reduceOp)
@@ -352,15 +346,6 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
 
     # ------------------------------------------------------------------------- carrying it out
 
-    def _step(
-        self, op: Any, tensor: torch.Tensor, array: Any, written: WriteBack | None, what: str
-    ) -> tuple[ReduceStep, WriteBack | None]:
-        """Torch's reduce op in our terms, and what is left to do when the array was written."""
-        is_whole = array.dtype.kind in "iu" and has_numbers(tensor)
-        if op.op == torch_dist.ReduceOp.AVG and is_whole:
-            return SUM, in_turn([partial(divide, array, self.size()), written])
-        return _step(op, tensor, array, what), written
-
     def _run(
         self, name: str, opts: Any, tensors: Tensors, act: Act, written: WriteBack | None = None
     ) -> DoneWork:
@@ -392,21 +377,6 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         if self._begun is not None:
             self._begun.append(work)
         return work
-
-
-def _step(op: Any, tensor: torch.Tensor, array: Any, what: str) -> ReduceStep:
-    """Torch's reduce op in our terms; errors where it makes no sense for the tensor's dtype."""
-    if not has_numbers(tensor):
-        raise RuntimeError(
-            f"{what} cannot add up {tensor.dtype}: convert the tensor first, for example to torch.float32"
-        )
-    kind = _KINDS[op.op]
-    if kind is RedOpType.SUM:
-        return SUM
-    factor = op.__getstate__()[1] if kind is RedOpType.PREMUL_SUM else None
-    if isinstance(factor, torch.Tensor):
-        factor = to_send(factor)
-    return reduction_of(ReduceOp(kind, factor), array.dtype, what)
 
 
 def _check_pair(whole: torch.Tensor, part: torch.Tensor, size: int, what: str) -> None:

@@ -38,13 +38,13 @@ BUDGETS: Final = (
     Budget("for tests, pictures, models, data", 2_500, 2_500, ("testing", "pictures", "models", "datasets", "transforms.py")),
     Budget("faces", 775, 1_000, ("__init__.py", "accelerator.py", "backends", "compiler.py", "cpu.py", "not_offered.py", "plugs.py", "version.py")),
     Budget("transports", 12_050, 11_000, ("transports",)),
-    Budget("mtd", 24_440, 22_000, ("mtd",)),
+    Budget("mtd", 24_460, 22_000, ("mtd",)),
 )  # fmt: skip
-WHOLE: Final = Budget("the whole library", 50_750, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
+WHOLE: Final = Budget("the whole library", 50_770, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
 
 LOADED: Final = (
     Budget("import minitorch_dist", 10_350, 12_000, ()),
-    Budget("from minitorch_dist.nn.parallel import DistributedDataParallel", 29_550, 28_000, ()),
+    Budget("from minitorch_dist.nn.parallel import DistributedDataParallel", 29_560, 28_000, ()),
 )
 
 

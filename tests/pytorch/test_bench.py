@@ -72,5 +72,5 @@ def test_rows_are_chosen_by_kind_or_name_and_others_are_named() -> None:
 
 def test_the_simulated_rows_run_the_public_command(tmp_path: Path) -> None:
     assert "ranks: 2 simulated ranks" in pytorch_simulated.ranks(tmp_path, 2)
-    said = pytorch_simulated.fsdp_8b(tmp_path, 2, "1", "256")
-    assert "a step of FSDP2 on 2 virtual H100s" in said and "2 ranks, " in said
+    said = pytorch_simulated.fsdp_8b(tmp_path, 1, 2)
+    assert "a step of FSDP2 on 8 virtual H100s" in said and "% apart, goal ≤ 10" in said

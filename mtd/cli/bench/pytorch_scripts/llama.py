@@ -1,7 +1,7 @@
 """A script of PyTorch's: one step of FSDP2 on a model of Llama's kind. The sizes are its arguments, and nothing here knows of
 a simulator.
 
-    mtd run --ranks 64 --device h100 --shapes --fold --net … tests/pytorch/llama.py --layers 32 --width 4096 …
+    mtd run --ranks 64 --device h100 --shapes --fold --net … mtd/cli/bench/pytorch_scripts/llama.py --layers 32 --width 4096 …
 """
 
 from __future__ import annotations
