@@ -17,7 +17,7 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.distributed.pipelining.orders import Pipe, gpipe
+from minitorch_dist.distributed.pipelining.orders import Action, B, F, Pipe, gpipe
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.nn.parallel import DistributedDataParallel
@@ -178,6 +178,30 @@ def test_a_circle_is_no_deadlock_while_messages_are_under_way() -> None:
     assert sim.run(program, 2, net="sim://?latency=1s").results == [1.0, 0.0]
 
 
+def even_ranks_send_first(count: int) -> None:
+    rank, size, received = dist.get_rank(), dist.get_world_size(), torch.empty(count)
+    if rank % 2 == 0:
+        dist.send(torch.ones(count), (rank + 1) % size)
+        dist.recv(received, (rank - 1) % size)
+    else:
+        dist.recv(received, (rank - 1) % size)
+        dist.send(torch.ones(count), (rank + 1) % size)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+def test_where_even_ranks_send_first_long_messages_take_twice_the_time(size: int) -> None:
+    """Lesson 7."""
+    with solved(7) as shift, strict():
+        turns, both = (
+            sim.run(program, size, arguments, net="sim://?latency=1us&rate=1GB/s").time
+            for program, arguments in (
+                (even_ranks_send_first, (10**6,)),
+                (shift.shift, (torch.ones(10**6),)),
+            )
+        )
+    assert turns / both == pytest.approx(2, rel=0.01)
+
+
 def test_receiving_no_byte_says_nothing_about_the_stream() -> None:
     """Lesson 9."""
     ours, theirs = socket.socketpair()
@@ -279,7 +303,7 @@ def test_the_parentheses_of_a_sum_count_and_not_the_order_of_two() -> None:
 
 
 def test_with_batch_norm_small_batches_are_not_one_large_one() -> None:
-    """Lesson 17: a gradient of two halves has another sign than that of the whole."""
+    """Lesson 17: the gradient of two halves differs from that of the whole by more than a tenth."""
     x = torch.tensor([[0.0], [1.0], [4.0], [9.0]], dtype=torch.float64)
     target = torch.tensor([[0.0], [3.0], [0.0], [3.0]], dtype=torch.float64)
 
@@ -340,6 +364,26 @@ def test_when_messages_cost_1f1b_takes_longer_than_gpipe() -> None:
         for net, times in ((pipelines.FREE, [57, 57]), (sim.uniform("1ms", "1000TB/s"), [63, 85])):
             makes = (gpipe, lesson_27.one_forward_one_backward)
             assert [pipelines.timed(lesson_27.Stage, make, Pipe(4, 16), net).total for make in makes] == times
+
+
+def eager_one_forward_one_backward(rank: int, pipe: Pipe) -> list[Action]:
+    """1F1B with nearly twice as many forwards in its warm-up, so that an answer has time to travel."""
+    ahead = min(2 * (pipe.ranks - rank) - 1, pipe.microbatches)
+    order = [Action(rank, F, number) for number in range(ahead)]
+    for number in range(pipe.microbatches):
+        order.append(Action(rank, B, number))
+        order += [Action(rank, F, later) for later in [number + ahead] if later < pipe.microbatches]
+    return order
+
+
+def test_a_longer_warm_up_hides_the_messages_and_holds_more() -> None:
+    """Lesson 27: with 2(S-s)-1 forwards first, 63 ms at 1 ms a message, and 7, 5, 3, 1 instead of 4, 3, 2, 1."""
+    with solved(27) as lesson_27:
+        net, pipe = sim.uniform("1ms", "1000TB/s"), Pipe(4, 16)
+        usual = pipelines.timed(lesson_27.Stage, lesson_27.one_forward_one_backward, pipe, net)
+        eager = pipelines.timed(lesson_27.Stage, eager_one_forward_one_backward, pipe, net)
+    assert (usual.total, usual.held) == (85, [4, 3, 2, 1])
+    assert (eager.total, eager.held) == (63, [7, 5, 3, 1])
 
 
 def test_the_first_stage_ends_one_less_than_the_stages_after_the_last() -> None:

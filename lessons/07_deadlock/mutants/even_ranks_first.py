@@ -1,6 +1,7 @@
 """Even ranks send first, odd ones receive first: the repair of the textbooks.
 
-It never waits in a circle. But every rank sends and receives one after the other, so it takes twice the time.
+It never waits in a circle. But no rank sends and receives at once, so long messages take twice the time. With an odd number of ranks two
+neighbours both send first, which costs a round.
 
 Caught by: rounds
 Passes: right, never stuck, frozen
