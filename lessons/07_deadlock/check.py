@@ -102,7 +102,7 @@ def rounds():
     found = {size: taken("rendezvous", size) for size in (2, 5, 8)}
     assert "stuck" not in found.values(), "where sends wait it never ends: see 'never stuck'"
     assert min(found.values()) >= 2, (
-        "shift returns before its message is received: first mend what 'right' and 'frozen' say"
+        "shift returns before its message is received: first repair what 'correct' and 'frozen' say"
     )
     worst = max(found, key=found.__getitem__)
     return MeasuredCost(found[worst], 2, unit=" rounds", where=f"{worst} ranks, where sends wait")

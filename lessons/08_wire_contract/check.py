@@ -13,7 +13,6 @@ import minitorch_dist.distributed as dist
 from minitorch_dist.launching import launch
 from minitorch_dist.testing import check_transport, strategies
 from mtd.course import lab, lamp
-from mtd.course.property_trial import accepts, rejects
 
 KINDS = tuple(np.dtype(name) for name in letters.DTYPES)
 OFTEN = settings(lab.learn, max_examples=150)
@@ -225,81 +224,6 @@ def as_a_transport():
             assert found == expected, (
                 f"{size} ranks, all_reduce over letters: {found}, expected {expected}"
             )
-
-
-# ------------------------------------------------------------------------------------- the property
-
-
-@lamp("accepts right ones", star=2)
-def accepted():
-    """Three right ways through a letter pass your property."""
-    accepts(letters.property_of_post, RIGHT)
-
-
-@lamp("rejects wrong ones", star=3)
-def rejected():
-    """Six wrong ones fail it, each by an assert of yours."""
-    rejects(letters.property_of_post, WRONG)
-
-
-def native(array):
-    return array.dtype.newbyteorder("=")
-
-
-def row_by_row(array):
-    """Its bytes, row by row, and back."""
-    little = array.dtype.newbyteorder("<")
-    return np.frombuffer(array.astype(little).tobytes(), little).reshape(array.shape).copy()
-
-
-def number_by_number(array):
-    """Each number by itself, into an array that was empty."""
-    found = np.empty(array.shape, native(array))
-    for place in np.ndindex(array.shape):
-        found[place] = array[place]
-    return found
-
-
-def in_columns(array):
-    """The array that comes out lies column by column in memory."""
-    return np.array(array, native(array), order="F")
-
-
-def as_it_lies(array):
-    """Takes the bytes as they lie in memory, and reads them row by row."""
-    paper = array.astype(native(array), order="K").tobytes(order="A")
-    return np.frombuffer(paper, native(array)).reshape(array.shape).copy()
-
-
-def one_dimension_at_least(array):
-    """Makes an array of one element out of a single number."""
-    return np.ascontiguousarray(row_by_row(array))
-
-
-def nothing_has_no_shape(array):
-    """Gives every array without elements the shape [0]."""
-    return row_by_row(array) if array.size else np.empty(0, native(array))
-
-
-def bytes_of_this_machine(array):
-    """Sends the bytes as the array has them, and reads them as little-endian."""
-    return np.frombuffer(array.tobytes(), native(array)).reshape(array.shape).copy()
-
-
-def all_are_float64(array):
-    """Gives numbers back as float64, and complex ones as complex128."""
-    return row_by_row(array).astype(np.result_type(array.dtype, np.float64))
-
-
-def lends_its_memory(array):
-    """Makes no copy where none is needed: sender and receiver share memory."""
-    return array.astype(native(array), order="C", copy=False)
-
-
-RIGHT = (row_by_row, number_by_number, in_columns)
-WRONG = (
-    as_it_lies, one_dimension_at_least, nothing_has_no_shape, bytes_of_this_machine, all_are_float64, lends_its_memory,
-)  # fmt: skip
 
 
 # ----------------------------------------------------------------------------- questions, and a picture

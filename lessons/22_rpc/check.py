@@ -4,18 +4,17 @@ import functools
 import itertools
 import traceback
 from collections import Counter
-from pathlib import Path
 
 import calls
 
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.distributed import rpc, world
-from mtd.course import MeasuredCost, lamp, lesson, property_trial, real_wires
+from mtd.course import MeasuredCost, lamp, real_wires
 from mtd.course.envelopes import letters_scene
 from mtd.course.single_faults import in_words, single_faults
 from transports.errors import DistError
-from transports.faults.plans import Partition, Strike, instant
+from transports.faults.plans import Partition, Strike
 
 ran = Counter()  # how often each request was carried out; the ranks of a simulation share it
 acked = set()  # what rank 0 had an answer to
@@ -215,97 +214,6 @@ def busy():
 def memory():
     """How many answers rank 0 still remembers after 80 calls: one for each caller."""
     return MeasuredCost(sim.run(busy, 3).results[0], 2.0, unit=" remembered")
-
-
-# ------------------------------------------------------------------------------------ the property
-
-
-@lamp("accepts right ones", star=2)
-def accepted():
-    """Three right ways to call pass your property."""
-    this = lesson.read(Path(__file__).parent)
-    right = [
-        property_trial.solution(this, over_fates, "Asks again after a second"),
-        named_version(this, "keeps_everything", "Never forgets an answer"),
-        property_trial.solution(this, impatient, "Asks again after a fifth of a second"),
-    ]
-    right[2].__name__ = "impatient"
-    property_trial.accepts(calls.property_of_calls, right, EXAMPLES)
-
-
-@lamp("rejects wrong ones", star=3)
-def rejected():
-    """Five wrong ones fail it, each by an assert of yours."""
-    this = lesson.read(Path(__file__).parent)
-    wrong = property_trial.versions(this, WRONG, over_fates)
-    property_trial.rejects(calls.property_of_calls, wrong, EXAMPLES)
-
-
-EXAMPLES = 40
-WRONG = ("no_memory", "new_number", "never_asks_again", "silent_to_copies", "any_answer")
-
-
-def named_version(this, name, story):
-    (found,) = property_trial.versions(this, [name], over_fates)
-    found.__doc__ = story
-    return found
-
-
-def impatient(names):
-    names["RETRY"] = 0.2
-    return over_fates(names)
-
-
-def over_fates(names):
-    """A program `run(requests, answers)` of these functions and classes."""
-
-    def four_calls():
-        names["init_rpc"](f"worker{dist.get_rank()}")
-        told = []
-        if dist.get_rank() == 0:
-            asked = [rpc_async(names, name) for name in "abc"]
-            told = [answer_of(names, future) for future in asked]
-            world.place().clock.sleep(5)  # what was late comes now
-            told.append(answer_of(names, rpc_async(names, "d")))
-        names["shutdown"]()
-        return told
-
-    def run(requests, answers):
-        carried_out.clear()
-        faults = [*struck_by(requests, 0, 1), *struck_by(answers, 1, 0)]
-        plan = sim.Plan(faults, reliable=False)
-        told = sim.run(four_calls, 2, faults=plan, limit=1e4).results[0]
-        return [*carried_out], told
-
-    return run
-
-
-carried_out = []  # by rank 1; the ranks of a simulation share it
-
-
-def carried(name):
-    carried_out.append(name)
-    return name
-
-
-def rpc_async(names, name):
-    return names["rpc_async"](1, carried, (name,))
-
-
-def answer_of(names, future):
-    try:
-        return future.wait()
-    except names["RpcTimeout"]:
-        return None
-
-
-def struck_by(fates, src, dst):
-    """The faults that give the first messages of this way these fates."""
-    kinds = {"lost": "drop", "twice": "duplicate", "late": "reorder"}
-    for number, fate in enumerate(fates):
-        if fate != "fine":
-            span = instant("3s") if fate == "late" else 0
-            yield Strike(kinds[fate], span=span, src=src, dst=dst, number=number)
 
 
 @lamp("real wire", star=3, processes=True)

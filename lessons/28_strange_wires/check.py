@@ -13,7 +13,6 @@ from pathlib import Path
 import wires
 
 from mtd.course import MeasuredCost, lab, lamp, lossy_wires, real_wires
-from mtd.course.property_trial import accepts, rejects
 from transports import conformance
 from transports.clock import SYSTEM
 from transports.conformance.bench import Tray
@@ -23,7 +22,7 @@ BODIES = [b"", b"a", b"letters", bytes(9), b"the last one"]
 
 
 @lamp("correct")
-def right():
+def correct():
     """Every way in which three messages can come, up to six arrivals, each flagged as a repeat or not."""
     for length in range(7):
         for came in itertools.product(range(3), repeat=length):
@@ -55,23 +54,31 @@ def follow(came, flags):
 
 def first(*lamps):
     """These lamps come first: what follows would say the same in other words, or hang."""
-    out = [function.__name__.replace("_", " ") for function in lamps if not is_on(function)]
-    assert not out, f"first mend what {' and '.join(out)} say{'s' * (len(out) == 1)}"
+    out = {
+        function.__name__.replace("_", " "): error_of(function)
+        for function in lamps
+        if error_of(function)
+    }
+    if out:
+        raise AssertionError(
+            f"first repair what {' and '.join(out)} say{'s' * (len(out) == 1)}"
+        ) from next(iter(out.values()))
 
 
 @functools.cache
-def is_on(function):
+def error_of(function):
+    """None where its lamp is on."""
     try:
         function()
-    except Exception:
-        return False
-    return True
+    except Exception as error:
+        return error
+    return None
 
 
 @lamp("exactly once")
 def once():
     """Part of the transports' conformance kit over a wire that loses and doubles, in virtual time; 1, 2, 3 and 5 ranks."""
-    first(right)
+    first(correct)
     with lossy_wires.world("lossy", wires, seed=7) as launch:
         conforms(launch, [1, 2, 3, 5], patience=5.0)
 
@@ -147,7 +154,7 @@ def restarted(data, there, cut):
 @lamp("a broker", star=2)
 def broker():
     """The same over MQTT, QoS 1, through a broker of its own; every third message comes twice."""
-    first(right)
+    first(correct)
     with lossy_wires.world("broker", wires) as launch:
         conforms(launch, [3])
 
@@ -155,7 +162,7 @@ def broker():
 @lamp("a folder", star=2)
 def folder():
     """The same over files: one log for each pair of ranks."""
-    first(right, never_torn)
+    first(correct, never_torn)
     with lossy_wires.world("folder", wires) as launch:
         conforms(launch, [1, 3])
 
@@ -307,112 +314,6 @@ def written_once(launch):
         assert least <= found <= most, (
             f"10 messages of 1006 bytes make {name} {found} bytes long: {least} are the least, and {most} the most"
         )
-
-
-@lamp("accepts right ones", star=2)
-def property_spares():
-    """Three right ways to read a log pass your property."""
-    accepts(wires.property_of_records, RIGHT)
-
-
-@lamp("rejects wrong ones", star=3)
-def property_kills():
-    """Seven wrong ones fail it, each by an assert of yours."""
-    rejects(wires.property_of_records, WRONG)
-
-
-def up_to_what_is_torn(data, start=0):
-    """Record by record, up to the first one that is not whole."""
-    found = []
-    while (body := first_of(data[start:])) is not None:
-        found.append(body)
-        start += wires.HEAD.size + len(body)
-    return found, start
-
-
-def first_of(data):
-    """The body of the first record, if that is whole."""
-    if len(data) < wires.HEAD.size:
-        return None
-    length, _ = wires.HEAD.unpack_from(data)
-    end = wires.HEAD.size + length
-    body = data[wires.HEAD.size : end]
-    return body if wires.record(body) == data[:end] else None
-
-
-def one_and_the_rest(data, start=0):
-    """The first record, and then the same for the rest."""
-    body = first_of(data[start:])
-    if body is None:
-        return [], start
-    found, end = one_and_the_rest(data, start + wires.HEAD.size + len(body))
-    return [body, *found], end
-
-
-def places_first(data, start=0):
-    """All places at which a record begins, and then their bodies."""
-    places = [start]
-    while (body := first_of(data[places[-1] :])) is not None:
-        places.append(places[-1] + wires.HEAD.size + len(body))
-    return [first_of(data[place:]) for place in places[:-1]], places[-1]
-
-
-def believes_the_length(data, start=0):
-    """Compares no checksum, so a hole reads like records."""
-    found = []
-    while start + wires.HEAD.size <= len(data):
-        length, _ = wires.HEAD.unpack_from(data, start)
-        body = data[start + wires.HEAD.size :][:length]
-        if len(body) < length:
-            break
-        found.append(body)
-        start += wires.HEAD.size + length
-    return found, start
-
-
-def skips_what_is_torn(data, start=0):
-    """Goes on behind a record that is not whole yet."""
-    found, end = up_to_what_is_torn(data, start)
-    return found, max(end, len(data))
-
-
-def all_or_nothing(data, start=0):
-    """Reads nothing of a log that ends with half a record."""
-    found, end = up_to_what_is_torn(data, start)
-    return (found, end) if end == len(data) else ([], start)
-
-
-def only_the_first(data, start=0):
-    """Reads one record, and says that it has read them all."""
-    found, end = up_to_what_is_torn(data, start)
-    return found[:1], end
-
-
-def from_the_start(data, start=0):
-    """Counts the place of the next record from where it began to read, and not from the file's first byte."""
-    found, end = up_to_what_is_torn(data, start)
-    return found, end - start
-
-
-def empty_is_the_end(data, start=0):
-    """Takes an empty record for the end of the log."""
-    found, end = up_to_what_is_torn(data, start)
-    if b"" not in found:
-        return found, end
-    found = found[: found.index(b"")]
-    return found, start + sum(wires.HEAD.size + len(body) for body in found)
-
-
-def forgets_the_place(data, start=0):
-    """Says each time that it has read nothing yet, so all records are read again."""
-    return up_to_what_is_torn(data, start)[0], start
-
-
-RIGHT = (up_to_what_is_torn, one_and_the_rest, places_first)
-WRONG = (
-    believes_the_length, skips_what_is_torn, all_or_nothing, only_the_first, from_the_start, empty_is_the_end,
-    forgets_the_place,
-)  # fmt: skip
 
 
 @lamp("memory")

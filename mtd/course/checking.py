@@ -24,7 +24,7 @@ from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.testing.collectives import parse, replaying
 from minitorch_dist.testing.verdict import Verdict as Found
 from mtd.course import loading, sizes, source
-from mtd.course.explain import in_words, remarks
+from mtd.course.explain import chained, in_words, remarks
 from mtd.course.lamps import Asked, MeasuredCost, Skipped, asked_by
 from mtd.course.lesson import ROOM, Lesson, all_lessons
 from mtd.course.path import folders, searched
@@ -41,7 +41,7 @@ def check(
 ) -> CheckVerdict:  # fmt: skip
     """Judge the file in the folder `own`; `solved` are the folders of earlier lessons that are the learner's.
 
-    With `only`, functions of the check that light none of these lamps are left out. `telling` is called
+    Where some blanks are left, lamps that need them tell nothing; the others judge what is written. With `only`, functions of the check that light none of these lamps are left out. `telling` is called
     with what is known, and the lamps that are looked at next. With `token` only the run of this token is made.
     """
     verdict = CheckVerdict(lesson)
@@ -53,7 +53,8 @@ def check(
         _cannot_run(verdict, error, file)
         return verdict
     verdict.unwritten = source.unwritten(text, lesson.number)
-    if verdict.unwritten:
+    asked_for = sum(not blank.instead for blank in lesson.source.blanks)  # the others have an example in them
+    if len(verdict.unwritten) >= min(asked_for, text.count("# BLANK ")):
         return verdict
     lacking = [
         f"lesson {lesson.number} asks for {what}, and {lesson.file} has none"
@@ -140,8 +141,9 @@ def _ask(verdict: CheckVerdict, asked: Asked, file: Path, check_file: Path) -> N
     try:
         result = asked.function()
     except (Exception, SystemExit) as error:
-        verdict.lamps[first] = False
-        verdict.said[first] = in_words(error, file, check_file)
+        if not _needs_a_blank(verdict, error):
+            verdict.lamps[first] = False
+            verdict.said[first] = in_words(error, file, check_file)
         return
     if isinstance(result, Found):
         _take(verdict, asked, result)
@@ -153,6 +155,13 @@ def _ask(verdict: CheckVerdict, asked: Asked, file: Path, check_file: Path) -> N
     verdict.lamps.update(dict.fromkeys(asked.lamps, True))
     if isinstance(result, MeasuredCost):
         _judge(verdict, first, result)
+
+
+def _needs_a_blank(verdict: CheckVerdict, said: BaseException | str) -> bool:
+    """A lamp met a blank that is still to be written, so nobody can tell yet."""
+    chain = [said] if isinstance(said, str) else [*chained(said)]
+    blank = f"lesson {verdict.lesson.number}, blank "
+    return bool(verdict.unwritten) and any(blank in str(one) for one in chain)
 
 
 def _judge(verdict: CheckVerdict, name: str, cost: MeasuredCost) -> None:
@@ -180,6 +189,8 @@ def digits(number: float) -> str:
 def _take(verdict: CheckVerdict, asked: Asked, found: Found) -> None:
     """The lamps of a `testing.Verdict` that were asked for."""
     for name in asked.lamps:
+        if _needs_a_blank(verdict, found.complaints.get(name, "")):
+            continue
         verdict.lamps[name] = found.lamps.get(name)
         if name in found.complaints:
             verdict.said[name] = found.complaints[name]

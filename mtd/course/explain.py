@@ -63,10 +63,15 @@ def _said(error: BaseException) -> str:
 
 
 def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
-    chain: BaseException | None = error
-    while chain is not None:
-        yield from traceback.walk_tb(chain.__traceback__)
-        chain = chain.__cause__ or chain.__context__
+    for one in chained(error):
+        yield from traceback.walk_tb(one.__traceback__)
+
+
+def chained(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, and what it came from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _is(place: tuple[FrameType, int], file: Path) -> bool:

@@ -91,7 +91,7 @@ def test_no_mutant_lives(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
             "8 of the 8 largest tensors that lay there were made at sharded",
         ),
         (22, "one_try_more", "never stuck", "21 requests were sent, and TRIES is 20"),
-        (28, "at_least_once", "exactly once", "first mend what right says"),
+        (28, "at_least_once", "exactly once", "first repair what correct says"),
         (29, "does_not_wait", "correct", "was told the members [0], another one [0, 1]"),
     ],
 )

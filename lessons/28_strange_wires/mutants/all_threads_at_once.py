@@ -7,7 +7,7 @@ Caught by: your transport
 Passes: correct, a folder
 """
 
-# BLANK 4: without the lock
+# BLANK 3: without the lock
 if not 0 <= dst < self.world_size:
     raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
 if dst in self.lost:

@@ -6,7 +6,7 @@ Caught by: your transport
 Passes: correct, a folder
 """
 
-# BLANK 4: to others only
+# BLANK 3: to others only
 if not 0 <= dst < self.world_size:
     raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
 if dst in self.lost:

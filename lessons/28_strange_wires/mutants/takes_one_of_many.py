@@ -6,7 +6,7 @@ Caught by: your transport
 Passes: correct, a folder
 """
 
-# BLANK 5: one for each look
+# BLANK 4: one for each look
 for peer, reader in self.readers.items():
     for message in reader.new()[:1]:
         if message == GOODBYE:

@@ -6,7 +6,7 @@ Caught by: your transport
 Passes: correct, a folder
 """
 
-# BLANK 4: in hexadecimal digits
+# BLANK 3: in hexadecimal digits
 if not 0 <= dst < self.world_size:
     raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
 if dst in self.lost:
@@ -18,7 +18,7 @@ with self.turn:
         whole = frames.pack(len(header), len(body)) + header + body
         self.writers[dst].append(whole.hex().encode())
 # END
-# BLANK 5: and back
+# BLANK 4: and back
 for peer, reader in self.readers.items():
     for digits in reader.new():
         message = bytes.fromhex(digits.decode())

@@ -36,6 +36,12 @@ def verdict(
 ) -> None:  # fmt: skip
     """All that is to be said about a check of this text."""
     if found.unwritten:
+        if found.said:
+            wrong(page, exam, found, found.said)
+        if found.lamps:
+            page.say(lamps(found, page.width))
+            page.say("(– needs a blank that is still to be written)", "dim")
+            page.say()
         blanks(page, workspace, lesson, text)
         page.say()
         number = lesson.number
