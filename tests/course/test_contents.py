@@ -50,16 +50,16 @@ def test_our_own_answer_fills_it(one: Lesson, tmp_path: Path) -> None:
 # Each mutant with wrong values: the lamp, and the first wrong cell as (step, rank, element), found by hand.
 FIRST = [
     # The chunk index runs the wrong way: already the first message is added to another chunk.
-    (13, "plus_for_minus", "right", (1, 0, 1), "It came with c₂ from rank 2, sent at ring.py:"),
+    (13, "plus_for_minus", "correct", (1, 0, 1), "It came with c₂ from rank 2, sent at ring.py:"),
     # The second half begins with a chunk of one's own: a partial sum is overwritten.
-    (13, "begins_with_its_own", "right", (3, 0, 2), "It came with c₂ from rank 2, sent at ring.py:"),
-    (13, "truncated", "right", (4, 0, 3), "bc never came"),
-    (13, "tutorial_of_2019", "right", (2, 0, 0), "rank 0 is counted twice"),
+    (13, "begins_with_its_own", "correct", (3, 0, 2), "It came with c₂ from rank 2, sent at ring.py:"),
+    (13, "truncated", "correct", (4, 0, 3), "bc never came"),
+    (13, "tutorial_of_2019", "correct", (2, 0, 0), "rank 0 is counted twice"),
     (13, "own_part_left_out", "all_gather", (2, 0, 0), "a never came"),
     (13, "ends_at_the_neighbour", "reduce_scatter", (2, 0, 0), "a₁ is element 1 of rank 0"),
-    (14, "nobody_folds", "right", (4, 1, 0), "e never came"),
-    (14, "nobody_folds_out", "right", (3, 0, 0), "bcde never came"),
-    (14, "numbers_are_ranks", "right", (0, 3, 0), "rank 3 is counted twice"),
+    (14, "nobody_folds", "correct", (4, 1, 0), "e never came"),
+    (14, "nobody_folds_out", "correct", (3, 0, 0), "bcde never came"),
+    (14, "numbers_are_ranks", "correct", (0, 3, 0), "rank 3 is counted twice"),
 ]  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def test_other_operations_and_given_tensors(tmp_path: Path) -> None:
         text = {each.name: each.text for each in one.mutants}
         check = check_of(one, text["zeros"], tmp_path)
         token = "mtc1:all_reduce;ranks=3;count=3;op=max;eager"
-        grid = checking.wrong_contents(check, "right", token)
+        grid = checking.wrong_contents(check, "correct", token)
     assert grid is not None and grid.fault is not None and ", max:" in grid.title
     assert "nothing from step" in grid.fault.text
 
