@@ -180,6 +180,18 @@ def rounds_of_a_star():
     return lab.meter(lambda x: tree.broadcast(x, 0, tree.STAR), 8, 1).rounds
 
 
+FILLS = {
+    "everybody": (tree.broadcast, "broadcast", 5),
+    "reduce": (tree.reduce, "reduce", 5),
+    "scatters": (tree.scatter, "scatter", 5),
+}
+
+
+def contents():
+    """Eight ranks, from rank 5 to all."""
+    return lab.grid(tree.broadcast, "broadcast", 8, count=1, root=5)
+
+
 def picture():
     """Eight ranks, from rank 5 to all."""
     return lab.scene(lambda: tree.broadcast(torch.ones(1), 5), 8)

@@ -221,6 +221,12 @@ def rounds_of_eight():
     return lab.meter(ring.all_reduce, 8, 24).rounds
 
 
+FILLS = {
+    name: (getattr(ring, name), name)
+    for name in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+}
+
+
 def picture():
     """Three ranks: 12 messages."""
     return lab.scene(lambda: ring.all_reduce(torch.ones(3)), 3)

@@ -120,6 +120,12 @@ def bytes_of_eight():
     return lab.meter(doubling.rabenseifner, 8, 16).bytes
 
 
+FILLS = {
+    "all_reduce": (doubling.all_reduce, "all_reduce", 5),
+    "halves": (doubling.rabenseifner, "all_reduce", 5),
+}
+
+
 def picture():
     """Five ranks: rank 0 folds in, four swap, rank 0 gets the sum."""
     return lab.scene(lambda: doubling.all_reduce(torch.ones(1)), 5)

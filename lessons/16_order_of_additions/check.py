@@ -173,6 +173,9 @@ def lost_ones():
 NUMBERS = (0.6, 0.7, -0.7, -0.3)
 
 
+FILLS = {"all_reduce": (order.all_reduce, "all_reduce")}
+
+
 def picture():
     """The order of additions in each element of a tensor of four, and the last bits of the sum."""
     lines = ["ranks 0 to 3 give 0.6, 0.7, -0.7 and -0.3, and want the sum of all", ""]

@@ -44,7 +44,7 @@ PLAIN: Final[dict[str, str]] = {
 }  # fmt: skip
 WORDS: Final = _Words({ord(letter): plain for letter, plain in PLAIN.items()})
 REFUSING: Final = ("strict", "backslashreplace", "surrogateescape")  # the last one: in a C locale
-STYLES: Final = {COMPUTE: "bold", WAIT: "dim", TRANSFER: "", "failed": "bold red reverse"}
+STYLES: Final = {COMPUTE: "bold", WAIT: "dim", TRANSFER: "", "failed": "bold red reverse", "done": "green"}
 
 
 def sayable(text: str, console: Console) -> str:

@@ -15,17 +15,19 @@ from rich.console import Console
 
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
-from minitorch_dist.pictures import page as page_drawn, spacetime, svg, trace
+from minitorch_dist.pictures import grid_page, page as page_drawn, spacetime, svg, trace
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
 from mtd.cli import bars, forking, player
-from mtd.cli.chunks import chunk_matrices
+from mtd.cli.chunks import grids
 from mtd.cli.lessons import picture
 from mtd.cli.parser import Parser
 from mtd.pages import whole_files
 from mtd.refusals import refusing
 from mtd.traces import read_chrome
+
+MOST_LINES = 60  # of the chunks of an operation
 
 
 def page_of(scene: Scene, journal: Journal, other: Journal | None) -> str:
@@ -51,6 +53,7 @@ def configure(parser: Parser) -> None:
         --chunks                            which rank held which chunk after each round
         --html [FILE]                       write a page that opens from the disk (beside the journal)
         --svg [FILE]                        write an SVG (beside the journal)
+        --moving                            an SVG of a lesson's ranks that fill, without a script
         --trace [FILE]                      write a trace for ui.perfetto.dev (beside the journal)
         --beside OTHER.mtd                  another run, beside it on the page
         --ranks 0-7,9: numbers              only these ranks
@@ -88,6 +91,9 @@ def _show_chrome(options: argparse.Namespace) -> int:
 
 
 def _show(found: Journal, options: argparse.Namespace) -> int:
+    if options.chunks and options.html is not None:
+        _write(options, options.html, ".html", grid_page.draw(*grids(found)))
+        return 0
     scene = found.scene().only(options.ranks, options.group or None)
     other = None if options.beside is None else journal.read(options.beside)
     if options.html is not None or other is not None:
@@ -112,8 +118,9 @@ def _print(found: Journal, scene: Scene, options: argparse.Namespace) -> None:
     }
     wanted = [name for name in ("gantt", "memory") if getattr(options, name)]
     if options.chunks:
-        for text in chunk_matrices(found):
-            console.print(sayable(f"{text}\n", console), markup=False, soft_wrap=True)
+        for grid in grids(found):
+            console.print(painted(grid.draw(console.width, MOST_LINES), scene, console))
+            console.print(sayable("\n".join(grid.words()) + "\n", console), markup=False)
     elif not wanted:
         console.print(sayable(repr(found), console), markup=False)
         console.print()

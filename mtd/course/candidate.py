@@ -98,6 +98,9 @@ def main(arguments: list[str]) -> int:
             with searched(folders(lesson, own, solved, room), room):
                 for run in real_wires.swap_wires(lesson, **order.wire or {}):
                     say("wire", run=asdict(run))
+        if order.task in ("picture", "check"):
+            with suppress(Exception, SystemExit):  # what goes wrong is told otherwise
+                _fill(lesson, own, solved, room, say, verdict if order.task == "check" else None)
         if order.task == "picture" or (order.task == "check" and not verdict.is_passed):
             _draw(lesson, own, solved, room, say, verdict if order.task == "check" else None)
         say("done")
@@ -126,6 +129,22 @@ def _draw(
         say("no picture", why=why)
     else:
         say("text", text=str(drawn))
+
+
+def _fill(
+    lesson: Lesson, own: Path, solved: dict[float, Path], room: Path, say: Say, verdict: CheckVerdict | None
+) -> None:
+    """Draw what the ranks hold. After a check that found something wrong, only where a cell is wrong."""
+    if verdict is not None and not verdict.lamps:
+        return  # something is still to be written
+    lamp = next(iter(verdict.said), "") if verdict is not None and not verdict.is_passed else ""
+    with searched(folders(lesson, own, solved, room), room):
+        check = checking.load(lesson)
+        is_wrong = verdict is not None and lamp and lamp not in verdict.costs
+        token = verdict.tokens.get(lamp, "") if verdict is not None else ""
+        grid = checking.wrong_contents(check, lamp, token) if is_wrong else checking.contents(check)
+    if grid is not None:
+        say("grid", grid=grid.to_json())
 
 
 def _picture(

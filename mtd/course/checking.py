@@ -15,15 +15,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from minitorch_dist.distributed import journal
+from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.testing.collectives import parse, replaying
+from minitorch_dist.testing.trials import root_of
 from minitorch_dist.testing.verdict import Verdict as Found
-from mtd.course import loading, sizes, source
+from mtd.course import lab, loading, sizes, source
 from mtd.course.explain import chained, in_words, remarks
 from mtd.course.lamps import Asked, MeasuredCost, Skipped, asked_by
 from mtd.course.lesson import ROOM, Lesson, all_lessons
@@ -31,6 +34,8 @@ from mtd.course.path import folders, searched
 from mtd.course.verdict import STARS, CheckVerdict
 from transports import keeper
 
+MOST_CELLS = 24  # of a grid that fits a terminal
+SEEDS = (1, 2, 3)
 ONE = re.compile(r"(?<![\d,.])1 (rank|worker|element|stage|byte|number)s\b")
 
 
@@ -202,6 +207,38 @@ def picture(lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = Non
     """The picture that the lesson's `picture()` draws of this file: a Scene, or text."""
     with searched(folders(lesson, own, solved or {}, room), room):
         return load(lesson).picture()
+
+
+def contents(check: ModuleType) -> Grid | None:
+    """What the ranks hold, where the lesson draws it: its `contents()`, or the first of its FILLS."""
+    if hasattr(check, "contents"):
+        found: Grid = check.contents()
+        return found
+    fills = [*getattr(check, "FILLS", {}).values()]
+    return lab.grid(*fills[0]) if fills else None
+
+
+def wrong_contents(check: ModuleType, lamp: str, token: str = "") -> Grid | None:
+    """The grid in which the first wrong cell is marked: of the run that failed, or of one like it. None if all are right.
+
+    FILLS has functions by the lamp or the collective that they are asked for, each with its collective and number of ranks.
+    """
+    fills, case = getattr(check, "FILLS", {}), parse(token) if token else None
+    given = fills.get(lamp) or (fills.get(case.collective) if case else None)
+    grids: list[Callable[[], Grid | None]] = (
+        [lambda: lab.grid(*given)] if given else [lambda: contents(check)]
+    )
+    if given:  # the order in which messages come may be what it is about
+        grids += [partial(lab.grid, *given, seed=seed) for seed in SEEDS]
+    if given and case and 1 < case.size * max(case.count, 1) <= MOST_CELLS and case.count:
+        how = {
+            "count": case.count,
+            "root": root_of(case),
+            "is_strict": case.mode == "rendezvous",
+            "op": case.op,
+        }
+        grids.insert(0, lambda: lab.grid(given[0], case.collective, case.size, **how))
+    return next((found for make in grids if (found := make()) is not None and found.fault is not None), None)
 
 
 def failing(lesson: Lesson, token: str, lamp: str) -> Scene:

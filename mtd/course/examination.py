@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import minitorch_dist
+from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.pictures.scene import Scene
 from mtd.course.candidate import BY_YOU, STOPPED, CheckOrder
 from mtd.course.lesson import ROOM, Lesson, LessonError
@@ -55,6 +56,7 @@ class Examination:
         self._known = CheckVerdict(lesson)  # of the lamps before them
         self.verdict: CheckVerdict | None = None
         self.scene: Scene | None = None
+        self.grid: Grid | None = None  # what the ranks held
         self.caption = ""  # which run the scene is of
         self.text = ""  # a picture that is text
         self.no_picture = ""  # why there is none
@@ -159,6 +161,8 @@ class Examination:
                     self.runs.append(WireRun(**found["run"]))
                 case "scene":
                     self.scene, self.caption = Scene.from_json(found["scene"]), found["caption"]
+                case "grid":
+                    self.grid = Grid.from_json(found["grid"])
                 case "text":
                     self.text = found["text"]
                 case "no picture":

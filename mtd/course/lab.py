@@ -3,7 +3,8 @@
 found = meter(all_reduce, 8, 64)       8 ranks, 64 float64 each
 found.bytes, found.rounds              of the rank that sends most; messages on the longest way
 in_turn(all_reduce, 8, 64)             how many messages must follow each other
-scene(program, 3)                      for a lesson's picture
+scene(program, 3)                      for a lesson's picture: when messages travel
+grid(all_reduce, "all_reduce", 3)      for its contents: what each rank holds
 @lab.learn @given(…)                   a property: the same 50 examples each time, one complaint
 with threads_over("stream:…"):         launch(…, "queue://") over a learner's transport
 """
@@ -20,9 +21,11 @@ from typing import Any
 from hypothesis import HealthCheck, Verbosity, settings
 
 from minitorch_dist import sim
+from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
+from minitorch_dist.testing.contributions import IN_PLACE, filled
 from minitorch_dist.testing.costs import ROUNDS
 from transports import keeper, registry
 from transports.virtual.network import Network
@@ -83,6 +86,15 @@ def scene(program: Callable[[], Any], size: int, **how: Any) -> Scene:
 
             drawn = journal.read(path).scene()
         return replace(drawn, title=f"{size} ranks")
+
+
+def grid(function: Callable[..., Any], collective: str = "all_reduce", size: int = 3, **how: Any) -> Grid:
+    """What each rank holds, with as many elements as ranks; with one more, where only then something goes wrong."""
+    found = filled(function, collective, size, **{"count": size if collective in IN_PLACE else 1, **how})
+    if found.fault is None and collective in IN_PLACE and "count" not in how:
+        more = filled(function, collective, size, size + 1, **how)
+        return more if more.fault else found
+    return found
 
 
 @contextmanager

@@ -281,7 +281,7 @@ def test_a_failing_run_is_drawn_and_made_again(
     mutant = next(mutant for mutant in one.mutants if mutant.name == "plus_for_minus")
     where.file(one).write_text(mutant.text)
     said = out(capsys, "check", "13", status=1)
-    order = ["\n3 ranks, 1 element:\n", "rank 2  ●", "✘ correct: 3 ranks, 1 element", "at ring.py:", "again: mtd check 13 --replay",
+    order = ["\nall_reduce, 3 ranks", "rank 2   c c c", "✘ rank 0, element 1: ac₂", "sent at ring.py:", "✘ correct: 3 ranks, 1 element", "again: mtd check 13 --replay",
              "✘ exactly once", "✘ correct  ✘ exactly once", "Why it matters"]  # fmt: skip
     places = [said.index(part) for part in order]
     assert places == sorted(places)

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from minitorch_dist.pictures import page as pages, svg
-from minitorch_dist.pictures.scene import Scene
+from minitorch_dist.pictures import grid_page, grid_svg, page as pages, svg
 from mtd.cli import player
 from mtd.cli.lessons import report
 from mtd.cli.page import Page
@@ -17,6 +17,8 @@ from mtd.course.lesson import Lesson, LessonError, find as find_lesson
 from mtd.course.source import missing
 from mtd.course.workspace import Workspace, find
 from mtd.pages import whole_files
+
+Draw = Callable[[Any], str]  # of a Scene or a Grid
 
 
 def is_meant(wanted: str) -> bool:
@@ -34,19 +36,30 @@ def run(wanted: str, options: argparse.Namespace) -> int:
     screen, workspace = Page(), find()
     lesson = find_lesson(wanted, workspace.room)
     exam = drawn(workspace, lesson)
+    if options.moving:
+        _write(screen, workspace, lesson, exam, options.svg or "", "svg", grid_svg.moving)
+        return 0
     if options.step:
         if exam.scene is None:
             raise LessonError(f"the picture of lesson {lesson.number} has no steps: mtd show {lesson.number}")
         player.play(exam.scene, console=screen.console)
         return 0
-    for name, draw in (("html", pages.draw), ("svg", svg.draw)):
+    draws: dict[str, Draw] = {"html": pages.draw, "svg": svg.draw}
+    if exam.grid is not None:
+        draws = {"html": grid_page.draw, "svg": grid_svg.draw}
+    for name, draw in draws.items():
         given = getattr(options, name)
         if given is not None:
             _write(screen, workspace, lesson, exam, given, name, draw)
     if options.html is None and options.svg is None:
         report.heading(screen, lesson)
         screen.say()
-        report.draw(screen, exam.scene, exam.text, exam.no_picture)
+        if exam.grid is not None:
+            report.fill(screen, exam.grid)
+        if exam.grid is None or exam.text:
+            report.draw(screen, exam.scene, exam.text, exam.no_picture)
+        elif exam.scene is not None:
+            screen.tell("When the messages travel: ", (f"mtd show {lesson.number} --step", "bold"))
     return 0
 
 
@@ -62,7 +75,7 @@ def drawn(workspace: Workspace, lesson: Lesson) -> Examination:
         exam.wait()
     if exam.scene is not None:
         exam.scene = replace(exam.scene, title=str(lesson))
-    elif not exam.text:
+    elif exam.grid is None and not exam.text:
         why = exam.no_picture or (exam.verdict.said["runs"] if exam.verdict else exam.printed)
         raise LessonError(f"it cannot be drawn: {why}\nmtd check {lesson.number} says more")
     return exam
@@ -70,12 +83,13 @@ def drawn(workspace: Workspace, lesson: Lesson) -> Examination:
 
 def _write(
     screen: Page, workspace: Workspace, lesson: Lesson, exam: Examination, given: str, ending: str,
-    draw: Callable[[Scene], str],
+    draw: Draw,
 ) -> None:  # fmt: skip
-    if exam.scene is None:
+    drawn = exam.grid if exam.grid is not None else exam.scene
+    if drawn is None:
         raise LessonError(f"the picture of lesson {lesson.number} is text: mtd show {lesson.number}")
     path = Path(given) if given else workspace.place(lesson) / f"{lesson.module}.{ending}"
-    text = draw(exam.scene)
+    text = draw(drawn)
     try:
         if not given:  # nobody has named the file, so it is one of ours or stays
             whole_files.check(path, text.encode()[:8], f".{ending} of ours")

@@ -9,6 +9,8 @@ import re
 from rich.text import Text
 
 from minitorch_dist.pictures import spacetime
+from minitorch_dist.pictures.grid import Grid
+from minitorch_dist.pictures.grid_cells import WRONG
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd.cli.page import Page, listed
@@ -21,6 +23,7 @@ from mtd.course.verdict import STARS, CheckVerdict
 from mtd.course.workspace import Workspace
 
 MOST_ARROWS = 12
+NOTHING = Scene("", [])
 FEW = 2  # so many later complaints are told in full
 NAMES = 40  # columns for the names of their lamps
 LINES = 10  # of one complaint
@@ -57,9 +60,12 @@ def verdict(
     if found.said.keys() - skipped:
         told = {name: said for name, said in found.said.items() if name not in skipped}
         wrong(page, exam, found, told)
-    elif exam.printed or exam.remarks:
-        _printed(page, exam)
-        page.say()
+    else:
+        if exam.printed or exam.remarks:
+            _printed(page, exam)
+            page.say()
+        if exam.grid is not None:
+            fill(page, exam.grid)
     for name in sorted(skipped):
         page.tell(SIGNS[None], f" {name}: {found.said[name]}")
     used(page, found)
@@ -159,10 +165,13 @@ def wrong(page: Page, exam: Examination, found: CheckVerdict, complaints: dict[s
     if exam.printed or exam.remarks:
         _printed(page, exam)
         page.say()
-    if exam.caption:
-        page.say(f"{exam.caption}:", "dim")
-    is_told = bool(exam.no_picture) and _kind(exam.no_picture) == _kind(said)
-    draw(page, exam.scene, exam.text, "" if is_told else exam.no_picture)
+    if exam.grid is not None:
+        fill(page, exam.grid)
+    else:
+        if exam.caption:
+            page.say(f"{exam.caption}:", "dim")
+        is_told = bool(exam.no_picture) and _kind(exam.no_picture) == _kind(said)
+        draw(page, exam.scene, exam.text, "" if is_told else exam.no_picture)
     if not page.has_keys:
         _complaints(page, found, complaints)
 
@@ -230,6 +239,14 @@ def _printed(page: Page, exam: Examination) -> None:
     for words in exam.remarks[:1]:
         page.say("the library remarks:", "dim", indent=4)
         page.say(words, indent=6)
+
+
+def fill(page: Page, grid: Grid) -> None:
+    """What the ranks held, step by step, and the first wrong cell."""
+    page.say(painted(grid.draw(page.width), NOTHING, page.console))
+    for text in grid.words():
+        page.say(text, "red" if grid.fault and text.startswith(WRONG) else "dim")
+    page.say()
 
 
 def draw(page: Page, scene: Scene | None, text: str = "", none: str = "", most: int = MOST_ARROWS) -> None:

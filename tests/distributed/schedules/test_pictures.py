@@ -6,7 +6,7 @@ import textwrap
 
 from minitorch_dist.distributed.schedules import Schedule, bruck, ring
 from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Rank, Steps
-from mtd.cli import schedule_pictures as pictures
+from minitorch_dist.testing.contributions import of_schedule
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 
 
@@ -16,24 +16,24 @@ def text(picture: str) -> str:
 
 
 def test_a_ring_adds_up_and_passes_on() -> None:
-    assert pictures.chunk_matrix(ring.all_reduce, 3) == text("""
+    assert str(of_schedule(ring.all_reduce, 3)) == text("""
         ring all_reduce, 3 ranks
-
-                 at first   1        2        3        4
-        rank 0   0 0 0      0 02 0   * 02 0   * 02 *   * * *
-        rank 1   1 1 1      1 1 01   1 * 01   * * 01   * * *
-        rank 2   2 2 2      12 2 2   12 2 *   12 * *   * * *
+                at first    1           2              3              4
+        chunk   0 1 2       0  1  2     0   1   2      0   1   2      0   1   2
+        rank 0  a a a       a  ac a     abc ac  a      abc ac  abc    abc abc abc
+        rank 1  b b b       b  b  ab    b   abc ab     abc abc ab     abc abc abc
+        rank 2  c c c       bc c  c     bc  c   abc    bc  abc abc    abc abc abc
     """)
 
 
 def test_blocks_gather_in_growing_strides() -> None:
-    assert pictures.chunk_matrix(bruck.all_gather, 3) == text("""
+    assert str(of_schedule(bruck.all_gather, 3)) == text("""
         bruck all_gather, 3 ranks
-
-                 at first   1       2
-        rank 0   0 · ·      0 1 ·   0 1 2
-        rank 1   · 1 ·      · 1 2   0 1 2
-        rank 2   · · 2      0 · 2   0 1 2
+                at first    1        2
+        chunk   0 1 2       0 1 2    0 1 2
+        rank 0  a · ·       a b ·    a b c
+        rank 1  · b ·       · b c    a b c
+        rank 2  · · c       a · c    a b c
     """)
 
 
@@ -41,7 +41,8 @@ def test_blocks_gather_in_growing_strides() -> None:
 def test_every_schedule_can_be_drawn(schedule) -> None:
     for size in (1, 2, 5):
         for root in roots(schedule, size):
-            assert str(schedule) in pictures.chunk_matrix(schedule, size, root=root)
+            grid = of_schedule(schedule, size, root)
+            assert str(schedule) in str(grid) and grid.fault is None
 
 
 def test_a_matrix_shows_what_a_rank_combines_by_itself() -> None:
@@ -50,12 +51,16 @@ def test_a_matrix_shows_what_a_rank_combines_by_itself() -> None:
         yield Combine(0, 1)
 
     schedule = Schedule("all_reduce", "apart", steps, lambda size: 1)
-    matrix = pictures.chunk_matrix(schedule, 2)
-    assert [line.split()[-1] for line in matrix.splitlines()[3:]] == ["*", "*"]
+    assert of_schedule(schedule, 2).steps[-1].cells == [["ab"], ["ab"]]
 
     def before(rank: Rank, size: int) -> Steps:
         yield Combine(1, 0, reduce=False)
         yield Combine(0, 1)  # twice the same, before any message
 
-    matrix = pictures.chunk_matrix(Schedule("all_reduce", "twice", before, lambda size: 1), 2)
-    assert [line.split()[-1] for line in matrix.splitlines()[3:]] == ["00", "11"]
+    grid = of_schedule(Schedule("all_reduce", "twice", before, lambda size: 1), 2)
+    assert grid.steps[-1].cells == [["aa"], ["bb"]]
+    assert (
+        grid.fault is not None
+        and grid.fault[:3] == (0, 0, 0)
+        and "rank 0 is counted twice" in grid.fault.text
+    )

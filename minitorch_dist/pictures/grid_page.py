@@ -1,0 +1,104 @@
+"""A grid that can be stepped: as a part of any page (a notebook's output), or as a page that opens from the disk.
+
+The steps are tables, one below the other, which a reader without scripts sees all. `grid_page.js` shows one at a
+time, with buttons and the arrow keys. Nothing is ever loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from importlib.resources import files
+from itertools import count
+from typing import Final
+
+from minitorch_dist.pictures.colours import PALETTE
+from minitorch_dist.pictures.grid_cells import EMPTY, GridCells, GridMessage, letter
+
+_numbers: Final = count()
+
+
+def part(grid: GridCells) -> str:
+    """As a part of a page."""
+    room = files("minitorch_dist.pictures")
+    style, script = (room.joinpath(f"grid_page.{end}").read_text(encoding="utf-8") for end in ("css", "js"))
+    first = grid.fault.step if grid.fault else 0
+    steps = "".join("".join(_step(grid, number)) for number in range(len(grid.steps)))
+    words = "".join(
+        f'<p class="{"bad" if grid.fault and not at else "note"}">{escape(text)}</p>'
+        for at, text in enumerate(grid.words())
+    )
+    name = f"mtd-grid-{next(_numbers)}"
+    return (
+        f'<div class="mtd-grid" id="{name}" data-first="{first}" tabindex="0"><style>{style}</style>'
+        f"<h4>{escape(grid.title)}</h4><nav></nav>{steps}{words}"
+        f"<script>{script.replace('NAME', name)}</script></div>"
+    )
+
+
+def draw(*grids: GridCells) -> str:
+    """A page of them as text."""
+    title = grids[0].title if grids else "nothing was held in chunks"
+    return _PAGE.format(title=escape(title), part="<br>".join(map(part, grids)))
+
+
+def _step(grid: GridCells, number: int) -> Iterator[str]:
+    step = grid.steps[number]
+    name = f"Step {step.name}" if number else step.name.capitalize()
+    yield f"<section><table><caption>{escape(name)}</caption><thead><tr><th>{escape(grid.of)}</th>"
+    yield from (f"<th>{escape(head)}</th>" for head in grid.columns)
+    yield "</tr></thead><tbody>"
+    for row, cells in enumerate(step.cells):
+        yield f"<tr><th>{escape(grid.rows[row])}</th>"
+        for column, cell in enumerate(cells):
+            yield _cell(grid, number, row, column, cell)
+        yield "</tr>"
+    yield "</tbody></table><ul>"
+    yield from (_message(grid, number, message) for message in step.messages)
+    yield "</ul></section>"
+
+
+def _cell(grid: GridCells, number: int, row: int, column: int, cell: str) -> str:
+    before = grid.steps[max(number - 1, 0)].cells[row][column]
+    kinds = {
+        "wrong": grid.mark(number, row, column), "done": grid.is_whole(cell, row, column), "new": number and cell != before,
+    }  # fmt: skip
+    kind = " ".join(name for name, is_so in kinds.items() if is_so)
+    return (
+        f'<td class="{kind}" style="background:{_stripes(cell, len(grid.rows))}">{escape(cell or EMPTY)}</td>'
+    )
+
+
+def _stripes(cell: str, size: int) -> str:
+    """A stripe for each rank; transparent where it gave nothing."""
+    paints = [
+        (PALETTE[rank % len(PALETTE)].hex + "60" if letter(rank) in cell else "transparent")
+        for rank in range(size)
+    ]
+    stops = [
+        f"{paint} {100 * at / size:.0f}% {100 * (at + 1) / size:.0f}%" for at, paint in enumerate(paints)
+    ]
+    return f"linear-gradient(90deg,{','.join(stops)})"
+
+
+def _message(grid: GridCells, number: int, message: GridMessage) -> str:
+    fault = grid.fault
+    is_bad = (
+        fault is not None
+        and fault.step == number
+        and fault.row == message.to
+        and fault.column in message.columns
+    )
+    where = f" <code>{escape(message.where)}</code>" if message.where else ""
+    names = " → ".join(escape(grid.rows[row]) for row in (message.source, message.to))
+    return f'<li class="{"bad" if is_bad else ""}">{names}: <b>{escape(message.text)}</b>{where}</li>'
+
+
+_PAGE: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="generator" content="minitorch_dist">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<title>{title}</title></head>
+<body style="margin:2em;color-scheme:light dark">{part}</body></html>
+"""

@@ -1,0 +1,252 @@
+"""What happened to each cell of a grid: changes and messages, and the first change that was wrong.
+
+The first wrong cell is found backwards, from the cells that are wrong in the end: it is the earliest of them that took
+what does not belong there, or lost what it had. Where no cell did, it is one that was never completed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minitorch_dist.pictures.grid import Grid
+from minitorch_dist.pictures.grid_cells import EMPTY, SMALL, GridFault, GridMessage, GridStep, letter
+from minitorch_dist.testing.labels import UNREADABLE, Holding
+
+
+class SentCells(NamedTuple):
+    source: int
+    to: int
+    cells: list[Holding]
+    where: str
+
+
+class CellChange(NamedTuple):
+    at: int
+    rank: int
+    cell: int
+    before: Holding
+    after: Holding
+    by: SentCells | None  # the message that brought it
+
+
+class FillHistory:
+    """Each change of a cell, and each message.
+
+    `due` says of each rank and cell what has to be in it in the end; None where nobody asks. With `is_choice` a cell keeps
+    one contribution, as the largest and the smallest do.
+    """
+
+    def __init__(self, due: Sequence[Sequence[Holding | None]], is_choice: bool = False) -> None:
+        self.due, self.is_choice = due, is_choice
+        self.first: list[list[Holding]] = [[()] * len(row) for row in due]
+        self.held: list[list[Holding]] = [[()] * len(row) for row in due]
+        self.changes: list[CellChange] = []
+        self.arrivals: list[tuple[int, SentCells]] = []
+
+    def goes_on(self, before: Holding, after: Holding, due: Holding) -> bool:
+        """Whether what a cell has can still become what is due, and nothing is lost."""
+        if self.is_choice:  # the first rank that is in it remains
+            return len(after) == 1 and after[0][1] == due[0][1] and (not before or after <= before)
+        return Counter(before) <= Counter(after) <= Counter(due)
+
+    def begin(self, rank: int, held: Sequence[Holding]) -> None:
+        """A rank holds this at first."""
+        self.first[rank], self.held[rank] = [*held], [*held]
+
+    def near(self, rank: int, cell: int) -> int:
+        """The element that belongs into a cell."""
+        due = self.due[rank][cell]
+        return due[0][1] if due else cell
+
+    def change(self, at: int, rank: int, cell: int, after: Holding, inbox: Sequence[SentCells] = ()) -> None:
+        """It may have become something else. Of the messages of that rank, the latest that fits has brought it."""
+        before = self.held[rank][cell]
+        if before != after:
+            by = next((sent for sent in reversed(inbox) if _brought(sent, before, after)), None)
+            self.held[rank][cell] = after
+            self.changes.append(CellChange(at, rank, cell, before, after, by))
+
+    def grid(
+        self,
+        title: str,
+        *,
+        is_over: bool = True,
+        names_elements: bool = False,
+        joins: bool = True,
+        **more: Any,
+    ) -> Grid:
+        """All that happened; one column for neighbours that always hold the same."""
+        times = sorted({0} | {change.at for change in self.changes} | {at for at, _ in self.arrivals})
+        columns = self._columns() if joins else [[cell] for cell in range(len(self.due[0]))]
+        heads = [f"{part[0]}" if len(part) == 1 else f"{part[0]}–{part[-1]}" for part in columns]
+        said = _FillWords(self, names_elements)
+        states, held = [], [[*row] for row in self.first]
+        for at in times:
+            for change in self.changes:
+                if change.at == at:
+                    held[change.rank][change.cell] = change.after
+            states.append([[*row] for row in held])
+        steps = [
+            GridStep(
+                f"{number}" if number else "at first",
+                [[said.cell(row, part[0], line[part[0]]) for part in columns] for row, line in enumerate(state)],
+                [
+                    said.message(sent)._replace(columns=self._columns_of(sent, columns))
+                    for when, sent in self.arrivals if when == times[number]
+                ],
+            )
+            for number, state in enumerate(states)
+        ]  # fmt: skip
+        due = [
+            [said.cell(row, part[0], line[part[0]] or ()) for part in columns]
+            for row, line in enumerate(self.due)
+        ]
+        rows = [f"rank {rank}" for rank in range(len(self.due))]
+        fault = self._fault(said, times, columns, is_over)
+        return Grid(title, rows, heads, steps, due, fault, more.pop("of", "element"), **more)
+
+    def _columns(self) -> list[list[int]]:
+        """The cells of a row, with neighbours together that hold the same all the time."""
+        histories: dict[int, list[Any]] = defaultdict(list)
+        for number in range(len(self.due[0]) if self.due else 0):
+            for rank, row in enumerate(self.due):
+                histories[number] += [
+                    self._without_place(rank, number, one) for one in (row[number], self.first[rank][number])
+                ]
+        for change in self.changes:
+            seen = change.at, change.rank, self._without_place(change.rank, change.cell, change.after)
+            histories[change.cell].append(seen)
+        found: list[list[int]] = []
+        for number, history in histories.items():
+            if found and histories[found[-1][0]] == history:
+                found[-1].append(number)
+            else:
+                found.append([number])
+        return found
+
+    def _columns_of(self, sent: SentCells, columns: list[list[int]]) -> list[int]:
+        """Where a message has changed something."""
+        cells = {change.cell for change in self.changes if change.by is sent}
+        return [column for column, part in enumerate(columns) if cells & {*part}]
+
+    def _without_place(self, rank: int, cell: int, held: Holding | None) -> Any:
+        return held and [(source, element - self.near(rank, cell)) for source, element in held]
+
+    def _fault(
+        self, said: _FillWords, times: list[int], columns: list[list[int]], is_over: bool
+    ) -> GridFault | None:
+        place = {cell: column for column, part in enumerate(columns) for cell in part}
+        found = first_wrong(self, is_over)
+        if found is None:
+            return None
+        rank, cell, change = found
+        step = len(times) - 1 if change is None else times.index(change.at)
+        return GridFault(step, rank, place[cell], said.fault(rank, cell, change, step))
+
+
+def first_wrong(history: FillHistory, is_over: bool = True) -> tuple[int, int, CellChange | None] | None:
+    """The first cell that is wrong for good, and the change that made it so; None: it was never completed."""
+    turning: dict[tuple[int, int, int], CellChange] = {}
+    lacking: list[tuple[int, int]] = []
+    for rank, row in enumerate(history.due):
+        for cell, due in enumerate(row):
+            if due is None or history.held[rank][cell] == due:
+                continue
+            change = _turning_point(history, rank, cell, due)
+            if change is not None:
+                turning[change.at, rank, cell] = change
+            else:
+                lacking.append((rank, cell))
+    if turning:
+        _, rank, cell = first = min(turning)
+        return rank, cell, turning[first]
+    return (*lacking[0], None) if lacking and is_over else None
+
+
+def _turning_point(history: FillHistory, rank: int, cell: int, due: Holding) -> CellChange | None:
+    """The change with which a cell took what does not belong there, or lost what it had, for good."""
+    best: Holding = ()
+    found = None
+    for change in [CellChange(0, rank, cell, (), history.first[rank][cell], None), *history.changes]:
+        if (change.rank, change.cell) == (rank, cell):
+            if history.goes_on(best, change.after, due):
+                best, found = change.after, None
+            elif found is None:
+                found = change
+    return found
+
+
+class _FillWords:
+    """What cells and messages are in letters."""
+
+    def __init__(self, history: FillHistory, names_elements: bool) -> None:
+        self.history, self.names_elements = history, names_elements
+
+    def holding(self, held: Holding, near: int) -> str:
+        """`ac`; with the element of each that is not the one due here."""
+        names = self.names_elements
+        return "".join(
+            "?" if rank == UNREADABLE
+            else letter(rank) + (f"{element}".translate(SMALL) if names or element != near else "")
+            for rank, element in held
+        )  # fmt: skip
+
+    def cell(self, rank: int, cell: int, held: Holding) -> str:
+        return self.holding(held, self.history.near(rank, cell))
+
+    def message(self, sent: SentCells) -> GridMessage:
+        """`ab₂₋₃ c₄`: neighbours from the same ranks in one word."""
+        parts: list[list[Holding]] = []
+        for held in sent.cells:
+            if parts and held == tuple((rank, element + 1) for rank, element in parts[-1][-1]):
+                parts[-1].append(held)
+            else:
+                parts.append([held])
+        return GridMessage(sent.source, sent.to, " ".join(map(self._part, parts)), sent.where)
+
+    def _part(self, part: list[Holding]) -> str:
+        ends = [[element for _, element in held] for held in (part[0], part[-1])]
+        if not part[0] or UNREADABLE in dict(part[0]) or len({*ends[0]}) > 1:
+            return self.holding(part[0], -1) or EMPTY
+        names = f"{ends[0][0]}" if len(part) == 1 else f"{ends[0][0]}-{ends[1][0]}"
+        names = names if len(self.history.due[0]) > 1 else ""
+        return "".join(letter(rank) for rank, _ in part[0]) + names.translate(SMALL)
+
+    def fault(self, rank: int, cell: int, change: CellChange | None, step: int) -> str:
+        due, near = self.history.due[rank][cell] or (), self.history.near(rank, cell)
+        where, whole = f"rank {rank}, element {cell}", self.holding(due, near)
+        if change is None:
+            left = self.history.held[rank][cell]
+            missing = self.holding(tuple((Counter(due) - Counter(left)).elements()), near)
+            return f"{where}: {self.holding(left, near) or 'nothing'} instead of {whole} in the end, because {missing} never came"
+        has, why = self.holding(change.after, near) or "nothing", _why(self, rank, cell, change, due)
+        came = "No message brought it: the rank wrote it itself."
+        if change.by is not None:
+            came = f"It came with {self.message(change.by).text} from rank {change.by.source}, sent at {change.by.where}."
+        return f"{where}: {has} from step {step} on, and {whole} is due, because {why}. {came}"
+
+
+def _why(said: _FillWords, rank: int, cell: int, change: CellChange, due: Holding) -> str:
+    """Which of the contributions is wrong."""
+    near, after = said.history.near(rank, cell), Counter(change.after)
+    if any(source == UNREADABLE for source, _ in after):
+        return "that is no sum of what the ranks gave"
+    strange = after - Counter(due)
+    for source, element in strange:
+        if element != near:
+            return f"{letter(source)}{f'{element}'.translate(SMALL)} is element {element} of rank {source}"
+        if said.history.is_choice:
+            return f"{said.holding(due, near)} is lost"
+        if not any(source == other for other, _ in due):
+            return f"{letter(source)} does not belong there"
+        times = after[source, element]
+        return f"rank {source} is counted {'twice' if times == 2 else f'{times} times'}"
+    return f"{said.holding(tuple((Counter(change.before) - after).elements()), near)} is lost"
+
+
+def _brought(sent: SentCells, before: Holding, after: Holding) -> bool:
+    """Whether a message holds what makes one of the other."""
+    added = tuple(sorted((Counter(after) - Counter(before)).elements()))
+    return any(cell and cell in (after, added) for cell in sent.cells)

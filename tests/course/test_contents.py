@@ -1,0 +1,104 @@
+"""What ranks hold, in the lessons: right answers fill the grid, wrong ones draw another, in which the true first cell is marked."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from minitorch_dist.pictures.grid import Grid
+from mtd.course import checking, lesson
+from mtd.course.examination import Examination
+from mtd.course.lesson import ROOM, Lesson
+from mtd.course.path import folders, searched
+
+
+def check_of(one: Lesson, text: str, folder: Path) -> ModuleType:
+    """Call it within `searched`."""
+    (folder / one.file).write_text(text, encoding="utf-8")
+    importlib.invalidate_caches()
+    return checking.load(one)
+
+
+def drawn(number: int, mutant: str, lamp: str, folder: Path) -> Grid | None:
+    """The grid after a check in which this lamp was out; of our own answer, where no mutant is named."""
+    one = lesson.find(number)
+    text = next((each.text for each in one.mutants if each.name == mutant), one.source.solution())
+    with searched(folders(one, folder, {}, ROOM), ROOM):
+        check = check_of(one, text, folder)
+        return checking.wrong_contents(check, lamp) if lamp else checking.contents(check)
+
+
+def with_a_grid() -> list[Lesson]:
+    return [one for one in lesson.all_lessons() if {"FILLS", "def contents("} & {
+        word for word in ("FILLS", "def contents(") if word in (one.folder / "check.py").read_text("utf-8")
+    }]  # fmt: skip
+
+
+@pytest.mark.parametrize("one", with_a_grid(), ids=lambda one: one.folder.name)
+def test_our_own_answer_fills_it(one: Lesson, tmp_path: Path) -> None:
+    """In 80 columns and 15 lines, with its words."""
+    grid = drawn(int(one.number), "", "", tmp_path)
+    assert grid is not None
+    assert grid.fault is None or one.number == 12  # which is about a wrong one
+    lines = str(grid).splitlines()
+    assert len(lines) <= 15 and max(map(len, lines)) <= 80
+
+
+# Each mutant with wrong values: the lamp, and the first wrong cell as (step, rank, element), found by hand.
+FIRST = [
+    # The chunk index runs the wrong way: already the first message is added to another chunk.
+    (13, "plus_for_minus", "correct", (1, 0, 1), "It came with c₂ from rank 2, sent at ring.py:"),
+    # The second half begins with a chunk of one's own: a partial sum is overwritten.
+    (13, "begins_with_its_own", "correct", (3, 0, 2), "It came with c₂ from rank 2, sent at ring.py:"),
+    (13, "truncated", "correct", (4, 0, 3), "bc never came"),
+    (13, "tutorial_of_2019", "correct", (2, 0, 0), "rank 0 is counted twice"),
+    (13, "own_part_left_out", "all_gather", (2, 0, 0), "a never came"),
+    (13, "ends_at_the_neighbour", "reduce_scatter", (2, 0, 0), "a₁ is element 1 of rank 0"),
+    (14, "nobody_folds", "correct", (4, 1, 0), "e never came"),
+    (14, "nobody_folds_out", "correct", (3, 0, 0), "bcde never came"),
+    (14, "numbers_are_ranks", "correct", (0, 3, 0), "rank 3 is counted twice"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "mutant", "lamp", "cell", "words"), FIRST, ids=lambda one: str(one))
+def test_the_first_wrong_cell(
+    number: int, mutant: str, lamp: str, cell: tuple[int, int, int], words: str, tmp_path: Path
+) -> None:
+    one = lesson.find(number)
+    with searched(folders(one, tmp_path, {}, ROOM), ROOM):
+        check = check_of(one, next(each.text for each in one.mutants if each.name == mutant), tmp_path)
+        grid = checking.wrong_contents(check, lamp, "")
+    assert grid is not None and grid.fault is not None
+    step, row, column, said = grid.fault
+    assert (step, row, int(grid.columns[column].partition("–")[0])) == cell
+    assert words in said
+    (tmp_path / "right").mkdir()
+    assert str(grid) != str(drawn(number, "", "", tmp_path / "right"))
+
+
+def test_other_operations_and_given_tensors(tmp_path: Path) -> None:
+    """What is right for sums may be wrong for the smallest, and what is right may spoil what it was given."""
+    one = lesson.find(13)
+    with searched(folders(one, tmp_path, {}, ROOM), ROOM):
+        text = {each.name: each.text for each in one.mutants}
+        check = check_of(one, text["zeros"], tmp_path)
+        token = "mtc1:all_reduce;ranks=3;count=3;op=max;eager"
+        grid = checking.wrong_contents(check, "correct", token)
+    assert grid is not None and grid.fault is not None and ", max:" in grid.title
+    assert "nothing from step" in grid.fault.text
+
+
+@pytest.mark.slow
+def test_it_comes_with_the_verdict(tmp_path: Path) -> None:
+    """After a pass, and after a failure, from the learner's own process."""
+    one = lesson.find(14)
+    for text, is_wrong in ((one.source.solution(), False), (one.mutants[0].text, None)):
+        (tmp_path / one.file).write_text(text, encoding="utf-8")
+        with Examination(one, tmp_path) as exam:
+            exam.wait()
+        assert exam.verdict is not None
+        if is_wrong is False:
+            assert exam.verdict.is_passed and exam.grid is not None and exam.grid.fault is None
