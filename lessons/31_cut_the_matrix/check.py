@@ -201,8 +201,8 @@ def piece(path, p, layers):
     return whole
 
 
-@lamp("right")
-def right():
+@lamp("correct")
+def correct():
     """MLP: the result and each gradient are those of one rank, number for number."""
     for size in SIZES:
         sim.run(is_same_as_one_rank, size, (mlp,))

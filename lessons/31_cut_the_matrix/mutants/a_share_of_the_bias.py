@@ -2,7 +2,7 @@
 
 The result is right, but backward divides by P as well, and nobody adds these gradients up. The bias learns P times too slowly.
 
-Caught by: right, trains
+Caught by: correct, trains
 Passes: pieces, enter and leave, heads
 Seen: https://github.com/pytorch/torchtitan/pull/4332
 """

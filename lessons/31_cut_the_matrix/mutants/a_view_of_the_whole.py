@@ -3,7 +3,7 @@
 All results are right. The model does not fit where it should.
 
 Caught by: pieces, memory
-Passes: right, heads, rows, trains, bytes
+Passes: correct, heads, rows, trains, bytes
 Seen: https://github.com/ModelTC/LightX2V/pull/1390
 """
 

@@ -3,7 +3,7 @@
 Nothing fails where the columns of a rank can be divided so often: then each head is narrower, and computes something else.
 
 Caught by: heads, in the library
-Passes: pieces, right
+Passes: pieces, correct
 """
 
 # BLANK 15: checked, and not divided

@@ -3,7 +3,7 @@
 It is right, and takes twice the bytes of a reduce_scatter.
 
 Caught by: bytes
-Passes: right, heads, rows, trains
+Passes: correct, heads, rows, trains
 """
 
 # BLANK 8: all_reduce

@@ -2,7 +2,7 @@
 
 Here the ranks have summands of one result, no samples of one mean.
 
-Caught by: enter and leave, right, heads, in the library
+Caught by: enter and leave, correct, heads, in the library
 Passes: pieces, rows, bytes
 """
 

@@ -3,7 +3,7 @@
 It was in several small engines. One rank, and layers without a bias, show nothing. Sharing the bias out, 1/P for each, makes the sum right
 and its gradient too small.
 
-Caught by: right, trains
+Caught by: correct, trains
 Passes: pieces, enter and leave, heads, memory
 Seen: https://github.com/huggingface/text-generation-inference/issues/1036
 Seen: https://github.com/Wenyueh/MinivLLM/issues/80

@@ -3,7 +3,7 @@
 The result is right. But backward has three all_reduces where one sum of three gradients would do: half as much again for the block.
 
 Caught by: bytes, messages
-Passes: right, heads, rows, never stuck, memory
+Passes: correct, heads, rows, never stuck, memory
 """
 
 # BLANK 16: three times enter

@@ -3,7 +3,7 @@
 The loss of the first step is right, because forward is. But each rank hands back the gradient that its own columns saw. All that lies
 below the block learns from a P-th of it, and the ranks' copies drift apart.
 
-Caught by: enter and leave, right, heads, in the library
+Caught by: enter and leave, correct, heads, in the library
 Passes: pieces, memory
 Seen: https://github.com/pytorch/torchtitan/issues/1805
 """

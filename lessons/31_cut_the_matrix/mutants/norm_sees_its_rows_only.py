@@ -4,7 +4,7 @@ Each rank holds all of these parameters, and has used them for its own rows only
 one engine the loss stayed at 8.
 
 Caught by: rows, trains
-Passes: right, heads, bytes
+Passes: correct, heads, bytes
 Seen: https://github.com/NVIDIA/Megatron-LM/issues/1446
 Seen: https://github.com/EleutherAI/gpt-neox/pull/1257
 """

@@ -3,7 +3,7 @@
 `torch.empty` makes the type that is the default. For float32 all is well.
 
 Caught by: rows, trains
-Passes: right, heads
+Passes: correct, heads
 """
 
 # BLANK 7: without a dtype

@@ -3,7 +3,7 @@
 7 columns on 3 ranks: 2, 2 and 2. There is no error, and one feature is missing.
 
 Caught by: pieces, heads, rows
-Passes: right, enter and leave, bytes
+Passes: correct, enter and leave, bytes
 Seen: https://github.com/vipshop/cache-dit/pull/581
 """
 

@@ -3,7 +3,7 @@
 With small messages it works on every laptop, because sends are buffered. The rows of a long sequence are large messages.
 
 Caught by: never stuck
-Passes: right, heads, rows, trains
+Passes: correct, heads, rows, trains
 """
 
 # BLANK 7: by hand

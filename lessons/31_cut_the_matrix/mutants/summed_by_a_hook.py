@@ -4,7 +4,7 @@
 added in each forward, too.
 
 Caught by: rows
-Passes: right, heads
+Passes: correct, heads
 """
 
 # BLANK 13: a hook

@@ -3,7 +3,7 @@
 That one adds up the losses of all ranks, and each rank has one of its own there. Here all ranks compute one and the same loss, so every
 gradient below is P times as large. With one rank nobody notices.
 
-Caught by: enter and leave, right, trains
+Caught by: enter and leave, correct, trains
 Passes: pieces, rows
 Seen: https://github.com/NVIDIA/Megatron-LM/issues/559
 Seen: https://github.com/inclusionAI/AReno/pull/496

@@ -4,7 +4,7 @@ Forward gathered, so backward cuts, it seems. But every rank has a gradient for 
 this kind has both versions, and a flag that says which one is meant.
 
 Caught by: rows
-Passes: right, heads, memory
+Passes: correct, heads, memory
 Seen: https://github.com/NVIDIA/Megatron-LM/issues/1635
 """
 

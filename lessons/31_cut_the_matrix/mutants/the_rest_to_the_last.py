@@ -3,7 +3,7 @@
 The pieces are complete. But reduce_scatter and all_gather want equal rows, and the last rank computes while all others wait.
 
 Caught by: pieces, heads
-Passes: right, enter and leave, bytes
+Passes: correct, enter and leave, bytes
 """
 
 # BLANK 1: unequal parts
