@@ -29,6 +29,7 @@
 27  one_f_one_b.py     One forward, one backward
 28  wires.py           Strange wires
 29  generations.py     Elastic
+31  cut.py             Cut the matrix
 
 face  what is given
 """

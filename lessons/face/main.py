@@ -1,7 +1,7 @@
 """python -m mystack train --ranks 4 --wire tcp
 
 train | zero | fsdp | pipeline     train the digits; the weights have to be
-                                   those of one rank, bit for bit
+tensor                             those of one rank, bit for bit
 rpc                                calls, references, gradients across ranks
 examine                            ask every lesson's code a small question,
                                    and say whose is wrong
@@ -95,6 +95,8 @@ def parsed(arguments):
             parser.error(
                 f"there is no broker at {options.broker} ({error}); start one: mtd broker --open --port {port}, or mosquitto -p {port}"
             )
+    if options.command == "tensor" and exact.HIDDEN % options.ranks:
+        parser.error(f"tensor: --ranks has to divide the {exact.HIDDEN} hidden features")
     if options.command == "server" and options.ranks < 2:
         parser.error("server: --ranks is at least 2, for a server and a worker")
     try:

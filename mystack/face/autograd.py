@@ -1,5 +1,8 @@
-"""The part of the engine that lesson 18 uses: it calls a function when the backward pass is over."""
+"""The engine calls a function when the backward pass is over (lesson 18); a Function has a gradient of its own (31)."""
 
+from types import SimpleNamespace
+
+from .. import backwards
 from . import tensors
 
 
@@ -10,3 +13,21 @@ class Engine:
 
 class Variable:
     _execution_engine = Engine()
+
+
+class Function:
+    """An operation of a tensor, and of what may follow it; only the tensor has a gradient."""
+
+    @classmethod
+    def apply(cls, tensor, *more):
+        ctx = SimpleNamespace()
+        with tensors.no_grad():
+            made = cls.forward(ctx, tensor, *more)
+
+        def vjp(grad):
+            found = cls.backward(ctx, tensors.Tensor(grad))
+            return (found[0] if isinstance(found, tuple) else found).array
+
+        if tensors.recording and tensor.node is not None:
+            made.node = backwards.Node(f"{cls.__name__}Backward", (tensor.node, vjp))
+        return made

@@ -2,7 +2,7 @@
 
 broadcast, reduce                          the tree of lesson 11
 all_reduce                                 ring (13), doubling or halving (14), as lesson 15 chooses; or in order (16)
-all_gather_into_tensor, reduce_scatter_…   the two halves of lesson 16
+all_gather_into_tensor, reduce_scatter_…   lesson 13: from the left neighbour, so that a fast rank cannot be one call ahead
 isend, async_op=True                       a thread that sends while we go on: lessons 07 and 19
 """
 
@@ -132,17 +132,14 @@ def reduce(tensor, dst):
 
 
 def all_gather_into_tensor(output, tensor):
-    """All ranks' tensors one after another: the second half of lesson 16's all_reduce."""
-    from .. import order, ring
+    """All ranks' tensors one after another."""
+    from .. import ring
 
-    parts = ring.chunks(output, get_world_size())
-    parts[get_rank()].copy_(tensor)
-    in_turn(order.tell, parts)
+    in_turn(ring.all_gather, output, tensor)
 
 
 def reduce_scatter_tensor(output, tensor):
-    """This rank's part of the sum: the first half."""
-    from .. import order, ring
+    """This rank's part of the sum."""
+    from .. import ring
 
-    came = in_turn(order.exchange, ring.chunks(tensor, get_world_size()))
-    output.copy_(order.added(came))
+    in_turn(ring.reduce_scatter, output.view(-1), tensor)

@@ -15,6 +15,7 @@ from .. import (
     books,
     broadcasting,
     choice,
+    cut,
     doubling,
     golden,
     letters,
@@ -246,6 +247,23 @@ def of_the_tree(here):
     sums(here, "binomial")
 
 
+def of_the_ring(here):
+    """Its all_reduce; and both halves, twice one after another, with other numbers."""
+    sums(here, "ring")
+    for count in (3, 1):
+        whole, mine = tensors.zeros(here.size * count), tensors.zeros(count)
+        own = Tensor(np.arange(count) + 10.0 * here.rank)
+        dist.all_gather_into_tensor(whole, own)
+        due = np.concatenate([np.arange(count) + 10.0 * rank for rank in range(here.size)])
+        equal(whole.array, due, "what all ranks gave")
+        dist.reduce_scatter_tensor(mine, whole * (here.rank + 1.0))
+        equal(
+            mine.array,
+            own.array * (here.size * (here.size + 1) / 2),
+            "this rank's part of a sum",
+        )
+
+
 def of_replicas(here, ddp):
     from .training import DDP
 
@@ -283,12 +301,60 @@ def same_as_one(here, how):
     )
 
 
+def of_cut(here):
+    """Whole numbers through an MLP and through attention, there and back; then the digits."""
+
+    def linear(inputs, outputs):
+        return nn.Linear(
+            np.arange(inputs * outputs).reshape(outputs, inputs) % 3 - 1.0, np.ones(outputs)
+        )
+
+    wide = 2 * here.size
+    numbers = np.arange(6.0 * here.size).reshape(wide, 3) % 4 - 1
+    first, second, narrow = linear(3, wide), linear(wide, 3), [linear(3, wide) for _ in range(3)]
+    for name, alone, block in (
+        (
+            "an MLP",
+            lambda x: second(first(x).relu()),
+            lambda in_rows: cut.MLP(cut.Columns(first), cut.Rows(second), in_rows),
+        ),
+        (
+            "attention",
+            lambda x: second(attended(*(layer(x) for layer in narrow), here.size)),
+            lambda in_rows: cut.Attention(
+                *map(cut.Columns, narrow), cut.Rows(second), here.size, Tensor.relu, in_rows
+            ),
+        ),
+    ):
+        whole = nn.Parameter(numbers)
+        wanted = alone(whole)
+        wanted.sum().backward()
+        for in_rows in (False, True):
+            mine = slice(2 * here.rank, 2 * here.rank + 2) if in_rows else slice(None)
+            x = nn.Parameter(numbers[mine])
+            found = block(in_rows)(x)
+            found.sum().backward()
+            equal(found.array, wanted.array[mine], f"what {name}{' in rows' * in_rows} computes")
+            equal(
+                x.grad.array,
+                whole.grad.array[mine],
+                f"the gradient before {name}{' in rows' * in_rows}",
+            )
+    if exact.HIDDEN % here.size == 0:
+        same_as_one(here, "tensor")
+
+
+def attended(query, key, value, heads):
+    pairs = [slice(2 * n, 2 * n + 2) for n in range(heads)]  # of columns
+    return tensors.cat([(query[:, n] @ key[:, n].T).relu() @ value[:, n] for n in pairs], 1)
+
+
 TOGETHER = {
     "mailboxes": of_mailboxes,
     "shift": of_shift,
     "neighbour": lambda here: sums(here, "neighbour"),
     "tree": of_the_tree,
-    "ring": lambda here: sums(here, "ring"),
+    "ring": of_the_ring,
     "doubling": lambda here: (sums(here, "recursive_doubling"), sums(here, "rabenseifner")),
     "order": lambda here: sums(here, "in_order"),
     "replicas": lambda here: of_replicas(here, "17"),
@@ -302,6 +368,7 @@ TOGETHER = {
     "server": lambda here: here.size == 1 or same_as_one(here, "server"),
     "stages": lambda here: same_as_one(here, "gpipe"),
     "one_f_one_b": lambda here: same_as_one(here, "1f1b"),
+    "cut": of_cut,
 }
 
 

@@ -167,8 +167,14 @@ class Tensor(backwards.Tensor):
     def clone(self):
         return Tensor(self.array.copy("C"), self.storage.category)
 
+    def contiguous(self):
+        return self if self.array.flags.c_contiguous else self.clone()
+
     def new_zeros(self, *shape):
         return in_pages(shape)
+
+    def new_empty(self, *shape):
+        return zeros(*shape)
 
     def __add__(self, other):
         return taken(super().__add__(tensor(other)))
@@ -321,8 +327,14 @@ def zeros_like(like):
 empty_like = zeros_like
 
 
-def cat(parts):
-    return Tensor(np.concatenate([part.array for part in parts]))
+def cat(parts, dim=0):
+    def piece(begin, end):
+        return lambda grad: grad.take(range(begin, end), dim)
+
+    arrays = [part.array for part in parts]
+    ends = np.cumsum([0, *(array.shape[dim] for array in arrays)]).tolist()
+    back = map(piece, ends, ends[1:])
+    return taken(backwards.record(np.concatenate(arrays, dim), "CatBackward0", *zip(parts, back)))
 
 
 def add(a, b):

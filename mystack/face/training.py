@@ -4,6 +4,7 @@ train       DDP with buckets that overlap with backward (19; or 17, 18), and a c
 zero        each rank keeps a part of the optimizer's memory and of the gradients (20)
 fsdp        … and of the parameters (21)
 pipeline    … or some of the layers; micro-batches go through them in the order of lesson 27 (or 26)
+tensor      … or some columns and rows of each layer, and its rows of each batch between them (31)
 """
 
 import os
@@ -11,7 +12,18 @@ import signal
 
 import numpy as np
 
-from .. import buckets, generations, golden, one_f_one_b, overlap, replicas, sharded, stages, zero
+from .. import (
+    buckets,
+    cut,
+    generations,
+    golden,
+    one_f_one_b,
+    overlap,
+    replicas,
+    sharded,
+    stages,
+    zero,
+)
 from . import distributed as dist, exact, nn, orders, processes, tensors
 
 CAP = 0.004  # MiB of a bucket: small, so that there are several
@@ -134,4 +146,49 @@ def train_pipeline(here, options):
     return exact.finished(model, data)
 
 
-PROGRAMS = {"train": train, "zero": train_zero, "fsdp": train_fsdp, "pipeline": train_pipeline}
+class Columns(cut.Columns):
+    def forward(self, x):
+        return x @ exact.rounded(self.weight).T + exact.rounded(self.bias)
+
+
+class Rows(cut.Rows):
+    def forward(self, x):
+        return x @ exact.rounded(self.weight).T
+
+
+class CutModel(cut.MLP):
+    """The model of the digits, whose layers round their weights."""
+
+    def shared(self, p):
+        return super().shared(exact.rounded(p))
+
+
+def train_tensor(here, options):
+    """Each rank has its columns and rows of the layers, and reads its share of each batch in between."""
+    data, (first, _, second) = exact.digits(), exact.layers()
+    model = CutModel(Columns(first), Rows(second), in_rows=True)
+    optimizer = golden.SGD(model.parameters(), lr=exact.RATE, momentum=exact.MOMENTUM)
+    for step in range(options["steps"]):
+        mine = exact.batch(data, step).share(here.rank, here.size)
+        optimizer.zero_grad()
+        exact.loss(model(mine.x), mine.y).backward()
+        optimizer.step()
+    whole, mine = exact.Model(), [p.detach() for p in model.parameters()]
+    weights = [
+        cut.all_rows(mine[0]),
+        cut.all_rows(mine[1]),
+        cut.all_rows(mine[2].T.contiguous()).T,
+        mine[3],
+    ]
+    for p, found in zip(whole.parameters(), weights):
+        p.detach().copy_(found)
+    return exact.finished(whole, data)
+
+
+PROGRAMS = {
+    "train": train,
+    "zero": train_zero,
+    "fsdp": train_fsdp,
+    "pipeline": train_pipeline,
+    "tensor": train_tensor,
+}

@@ -249,7 +249,7 @@ for words in {[*REFUSED]!r}:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("program", "ranks"), [("zero", "2"), ("fsdp", "3"), ("pipeline", "4"), ("server", "3")]
+    ("program", "ranks"), [("zero", "2"), ("fsdp", "3"), ("pipeline", "4"), ("tensor", "3"), ("server", "3")]
 )
 def test_sharded_and_in_stages_it_ends_with_the_same(stack: Path, program: str, ranks: str) -> None:
     done = run(stack, program, "--ranks", ranks, *STEPS)
@@ -304,6 +304,7 @@ def test_properties_are_left_out_written_or_not(number: int) -> None:
             "return np.frombuffer(payload[::-1], dtype)",
             [],
         ),
+        (31, "return all_rows(grad)", "return 2 * all_rows(grad)", []),
     ],
 )
 def test_a_wrong_answer_is_named_with_its_lesson(
@@ -314,7 +315,8 @@ def test_a_wrong_answer_is_named_with_its_lesson(
     assert right in text
     mine.file(one).write_text(text.replace(right, wrong), "utf-8")
     assembling.assemble(tmp_path / "mystack", mine)
-    done = run(tmp_path / "mystack", "train", "--ranks", "3", *how, "--steps", "3", "--patience", "2")
+    command = "tensor" if number == 31 else "train"
+    done = run(tmp_path / "mystack", command, "--ranks", "3", *how, "--steps", "3", "--patience", "2")
     assert done.returncode == 1
     assert f"✘ lesson {number:02} ({one.file}, yours)" in done.stdout, done.stdout + done.stderr
 

@@ -393,3 +393,50 @@ def test_the_first_stage_ends_one_less_than_the_stages_after_the_last() -> None:
             found = pipelines.timed(stages.Stage, gpipe, Pipe(ranks, count))
             ends = [rank.spans[-1].end for rank in found.ranks]
             assert all(before - after == 2 for before, after in pairwise(ends))
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 8])
+def test_in_rows_a_block_sends_the_bytes_of_whole_activations(size: int) -> None:
+    """Lesson 31: 8 (P-1)/P n with attention and an MLP, and in rows as much, besides the gradients of two biases."""
+    tokens, width = 24, 24
+
+    with solved(31) as cut:
+
+        def program(in_rows: bool) -> None:
+            layers = [nn.Linear(width, width, dtype=torch.float64) for _ in range(6)]
+            query, key, value, first = map(cut.Columns, layers[:4])
+            output, second = map(cut.Rows, layers[4:])
+            blocks = (
+                cut.Attention(query, key, value, output, width, torch.relu, in_rows),
+                cut.MLP(first, second, in_rows),
+            )
+            rows = tokens // size if in_rows else tokens
+            x = torch.ones(rows, width, dtype=torch.float64, requires_grad=True)
+            for block in blocks:
+                x = x + block(x)
+            x.sum().backward()
+
+        net = sim.Hockney(0, "100Gb/s")
+        whole, rows = (
+            max(rank.bytes_sent for rank in sim.run(program, size, (in_rows,), net=net).ranks)
+            for in_rows in (False, True)
+        )
+    assert whole == 8 * (size - 1) / size * tokens * width * 8
+    assert rows == whole + 2 * 2 * (size - 1) / size * width * 8
+
+
+def test_all_ranks_have_the_gradient_of_a_sum_where_each_computes_one_loss() -> None:
+    """Lesson 31: torch's all_reduce with a gradient adds up the losses of all ranks; a sum for one loss does not."""
+    from minitorch_dist.distributed.nn import functional
+
+    def program() -> list[float]:
+        found = []
+        with solved(31) as cut:
+            for add_up in (cut.Leave.apply, functional.all_reduce):
+                x = torch.ones(1, requires_grad=True)
+                add_up(x).sum().backward()
+                found.append(x.grad.item())  # type: ignore[union-attr]
+        return found
+
+    for size in (1, 2, 5):
+        assert sim.run(program, size).results == [[1.0, float(size)]] * size

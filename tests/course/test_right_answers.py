@@ -83,6 +83,39 @@ THE_LAST_FOLD = {
 """,
 }
 
+CUT = {
+    "from minitorch_dist import nn\n": "from minitorch_dist import nn\nimport ring\n",
+    "dist.all_gather_into_tensor(whole, mine.contiguous())": "ring.all_gather(whole, mine.contiguous())",
+    "dist.reduce_scatter_tensor(mine, summand.contiguous())": (
+        "ring.reduce_scatter(mine.view(-1), summand.contiguous())"
+    ),
+    "        total = grad.clone()\n        dist.all_reduce(total)\n": (
+        "        total = grad.clone()\n        ring.all_reduce(total)\n"
+    ),
+}
+HEADS_IN_A_VIEW = {
+    """\
+        seen = (heads_of(layer(x), self.heads) for layer in (self.query, self.key, self.value))
+        found = [self.weigh(q @ k.T) @ v for q, k, v in zip(*seen)]
+        summand = self.output(torch.cat(found, 1))
+""": """\
+        q, k, v = (
+            layer(x).view(len(x), self.heads, -1).transpose(0, 1)
+            for layer in (self.query, self.key, self.value)
+        )
+        found = self.weigh(q @ k.transpose(1, 2)) @ v
+        summand = self.output(found.transpose(0, 1).reshape(len(x), -1))
+""",
+}
+IN_CHUNKS = {
+    """\
+        self.weight = nn.Parameter(whole.weight.detach()[mine].clone())
+        self.bias""": """\
+        parts = whole.weight.detach().chunk(dist.get_world_size())
+        self.weight = nn.Parameter(parts[dist.get_rank()].clone())
+        self.bias""",
+}
+
 ANSWERS: list[tuple[str, int, dict[str, str]]] = [
     ("odd ranks fold", 14, OUR_FOLDING),
     ("the last ranks fold", 14, THE_LAST_FOLD),
@@ -126,6 +159,9 @@ ANSWERS: list[tuple[str, int, dict[str, str]]] = [
             )
         },
     ),
+    ("the ring of lesson 13", 31, CUT),
+    ("heads in a view", 31, HEADS_IN_A_VIEW),
+    ("pieces from chunk", 31, IN_CHUNKS),
 ]
 
 
