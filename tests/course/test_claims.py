@@ -21,8 +21,10 @@ from minitorch_dist.distributed.pipelining.orders import Action, B, F, Pipe, gpi
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.nn.parallel import DistributedDataParallel
+from minitorch_dist.testing import exact
 from minitorch_dist.testing.strictness import strict
 from mtd.course import all_reduces, lab, lesson, pipelines
+from mtd.course.layers import SquareLayer
 from mtd.course.path import folders, searched
 
 
@@ -393,3 +395,72 @@ def test_the_first_stage_ends_one_less_than_the_stages_after_the_last() -> None:
             found = pipelines.timed(stages.Stage, gpipe, Pipe(ranks, count))
             ends = [rank.spans[-1].end for rank in found.ranks]
             assert all(before - after == 2 for before, after in pairwise(ends))
+
+
+def held_in_outputs(build: Any, count: int) -> float:
+    """Lesson 33: at most in a step, in outputs of one of so many layers."""
+
+    def program() -> float:
+        model = build([SquareLayer(2).to("cuda") for _ in range(count)])
+        x = torch.ones(4096, 2, dtype=torch.float64, device="cuda")
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        model(x).sum().backward()
+        return (torch.cuda.max_memory_allocated() - before) / x.nbytes
+
+    return float(sim.run(program, 1, memory="1GB").results[0])
+
+
+def test_segments_that_become_shorter_hold_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lesson 33: 2√n with equal segments; 13 instead of 16 of 64 layers."""
+    with solved(33) as recompute:
+        for count in (16, 64):
+            assert held_in_outputs(recompute.Segments, count) == pytest.approx(2 * count**0.5, rel=0.02)
+        monkeypatch.setattr(recompute, "cuts", lambda count: [0, 11, 21, 30, 38, 45, 51, 56, 60, 63, 64])
+        assert round(held_in_outputs(recompute.Segments, 64)) == 13
+
+
+def trained_in(dtype: Any, mixed: Any = None) -> float:
+    """Lesson 33: the loss after 400 steps of 2⁻¹¹, with master copies or without."""
+    model, samples = exact.Model().to(torch.float32), exact.data(37)
+    x, y, rate = samples.x.to(dtype), samples.y.float(), 2.0**-11
+    masters = mixed(model, lambda each: torch.optim.SGD(each, lr=rate), dtype, 1.0) if mixed else None
+    optimizer = torch.optim.SGD(model.to(dtype).parameters(), lr=rate)
+    for _ in range(400):
+        exact.loss(model(x).float(), y).backward()
+        if masters:
+            masters.step()
+        else:
+            optimizer.step()
+            optimizer.zero_grad()
+    return float(exact.loss(model(x).float(), y).item())
+
+
+def test_without_a_master_copy_training_stands_still() -> None:
+    """Lesson 33: a loss of 0.97 in float32, 0.97 in bfloat16 with copies, 1.36 without."""
+    with solved(33) as recompute:
+
+        def program() -> list[float]:
+            half = torch.bfloat16
+            return [trained_in(torch.float32), trained_in(half, recompute.Mixed), trained_in(half)]
+
+        (found,) = sim.run(program, 1).results
+    assert [round(loss, 2) for loss in found] == [0.97, 0.97, 1.36]
+
+
+def test_what_halves_can_say() -> None:
+    """Lesson 33: 1 - 1/1024 and 256 + 1 in bfloat16, 60000 + 60000 and 6e-8 in float16."""
+    one, large = torch.ones(1, dtype=torch.bfloat16), torch.full((1,), 256.0, dtype=torch.bfloat16)
+    assert (one - 2.0**-10).item() == 1.0 and (one - 2.0**-8).item() < 1 and (large + 1).item() == 256.0
+    many = torch.full((1,), 60000.0, dtype=torch.float16)
+    assert (many + many).isinf().item() and torch.tensor([2.9e-8]).half().item() == 0
+    assert torch.tensor([6e-8]).half().item() == 2.0**-24
+
+
+def test_a_checkpoint_updates_the_statistics_of_a_layer_twice() -> None:
+    """Lesson 33: in ours and in the library's, as in torch."""
+    with solved(33) as recompute:
+        for checkpoint in (recompute.checkpoint, torch.utils.checkpoint.checkpoint):
+            norm = nn.BatchNorm1d(1)
+            checkpoint(norm, torch.tensor([[1.0], [3.0]])).sum().backward()
+            assert norm.num_batches_tracked.item() == 2  # type: ignore[operator]

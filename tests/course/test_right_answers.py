@@ -126,6 +126,49 @@ ANSWERS: list[tuple[str, int, dict[str, str]]] = [
             )
         },
     ),
+    (
+        "segments that become shorter",
+        33,
+        {
+            """\
+    segments = math.ceil(math.sqrt(count))
+    return [count * part // segments for part in range(segments + 1)]
+""": """\
+    ends, length = [count], 2
+    while ends[0]:
+        ends.insert(0, max(0, ends[0] - length))
+        length += 1
+    return ends
+"""
+        },
+    ),
+    (
+        "counts the bad ranks",
+        33,
+        {
+            """\
+        dist.all_reduce(bad, dist.ReduceOp.MAX)
+        return bad.item() == 0
+""": """\
+        dist.all_reduce(bad)
+        return not bad.item()
+"""
+        },
+    ),
+    (
+        "adds to the gradients in passing, and still names the parameters",
+        33,
+        {
+            """\
+        wanted = [each for each in tensors if each.requires_grad]
+        each_one = iter(autograd.grad(output, wanted, gradient, allow_unused=True))
+        found = [next(each_one) if each.requires_grad else None for each in tensors]
+""": """\
+        output.backward(gradient)
+        found = [x.grad for x in inputs] + [None for _ in ctx.module.parameters()]
+"""
+        },
+    ),
 ]
 
 

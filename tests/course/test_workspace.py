@@ -191,7 +191,7 @@ def test_a_lesson_between_two_others() -> None:
     for wanted in ("5.5", "05.5", 5.5, "properties", "05.5_properties", "matching.py"):
         assert lesson.find(wanted).number == 5.5
     assert lesson.find("5").number == 5
-    with pytest.raises(LessonError, match=r"there are 1 to 30, 2\.5, 5\.5 "):
+    with pytest.raises(LessonError, match=r"there are 1 to \d.*, 2\.5, 5\.5 "):
         lesson.find("31")
 
 
