@@ -45,7 +45,7 @@ def left_out(met, size):
     return f"rank{'s' * (len(missing) > 1)} {' and '.join(map(str, missing))}"
 
 
-@lamp("right", "exactly once", "never stuck")
+@lamp("correct", "exactly once", "never stuck")
 def kept():
     """1 to 8 ranks, if everybody has one neighbour on each side: else nothing is tried."""
     if not all(is_possible(size) for size in SIZES):

@@ -150,7 +150,7 @@ def memory():
 # --------------------------------------------------------------------------------- and back
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """Shapes one can follow on paper, then any: ⟨sum_to(g), x⟩ = ⟨g, x broadcast⟩, in whole numbers."""
     for full, shape in [

@@ -45,7 +45,7 @@ def order():
     orders_of_any()
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """On paper first, then any graph of sums and products, in whole numbers: forward slopes are the judge."""
     parts_are_kept()

@@ -41,7 +41,7 @@ def run(optimizer, *arguments):
 # ------------------------------------------------------------------------------- one number
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """One number on paper, then any options: the same as the library's, step by step."""
     for options, grads, wanted in [

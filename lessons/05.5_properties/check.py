@@ -1,4 +1,4 @@
-"""Lesson 5.5: a strategy that draws what matters, a property that spares and kills, a list made small."""
+"""Lesson 5.5: a strategy that draws what matters, a property that accepts and rejects, a list made small."""
 
 import itertools
 
@@ -8,7 +8,7 @@ from hypothesis.strategies import SearchStrategy
 from matching import Message
 
 from mtd.course import lamp
-from mtd.course.property_trial import kills, spares
+from mtd.course.property_trial import accepts, rejects
 
 EXAMPLES = 200
 
@@ -76,11 +76,11 @@ WANTED = (
 # --------------------------------------------------------------------------------- the property
 
 
-@lamp("spares", star=2)
-def spared():
+@lamp("accepts right ones", star=2)
+def accepted():
     """Four right ways to take a message pass your property."""
     try:
-        spares(matching.property_of_take, RIGHT)
+        accepts(matching.property_of_take, RIGHT)
     except AssertionError as error:
         if expects_no_change():
             raise AssertionError(
@@ -93,16 +93,16 @@ def spared():
 def expects_no_change():
     """Whether the property is one of a take that only looks."""
     try:
-        spares(matching.property_of_take, [leaves_it])
+        accepts(matching.property_of_take, [leaves_it])
     except Exception:
         return False
     return True
 
 
-@lamp("kills", star=3)
-def killed():
+@lamp("rejects wrong ones", star=3)
+def rejected():
     """Nine wrong ones fail it, each by an assert of yours."""
-    kills(matching.property_of_take, WRONG)
+    rejects(matching.property_of_take, WRONG)
 
 
 def fits(message, src, tag):

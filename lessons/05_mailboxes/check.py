@@ -42,7 +42,7 @@ def hear(src=None, tag=0):
 # ------------------------------------------------------------------------------- examples
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """Small programs, each under 20 seeds."""
     for words, program, size, wanted in [

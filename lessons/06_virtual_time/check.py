@@ -83,7 +83,7 @@ def told(action):
 # --------------------------------------------------------------------------------------------- lamps
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """Programs whose times can be found with pencil and paper."""
     nbytes = 1000

@@ -50,7 +50,7 @@ NOT_THERE = (
 TENSORS = "its tensor before", "its tensor afterwards", "after one shift", "after two shifts"
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """Eager sends: 1 to 8 ranks; no element, one, and some; negative ones, too."""
     for size in SIZES:

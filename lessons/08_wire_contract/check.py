@@ -13,7 +13,7 @@ import minitorch_dist.distributed as dist
 from minitorch_dist.launching import launch
 from minitorch_dist.testing import check_transport, strategies
 from mtd.course import lab, lamp
-from mtd.course.property_trial import kills, spares
+from mtd.course.property_trial import accepts, rejects
 
 KINDS = tuple(np.dtype(name) for name in letters.DTYPES)
 OFTEN = settings(lab.learn, max_examples=150)
@@ -29,7 +29,7 @@ def told(array):
 # --------------------------------------------------------------------------------------------- lamps
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """Any array: of no dimension, empty, transposed, backwards, big-endian; every dtype."""
     for name in ("<f4", ">f4", "<i8", "|b1"):
@@ -230,16 +230,16 @@ def as_a_transport():
 # ------------------------------------------------------------------------------------- the property
 
 
-@lamp("spares", star=2)
-def spared():
+@lamp("accepts right ones", star=2)
+def accepted():
     """Three right ways through a letter pass your property."""
-    spares(letters.property_of_post, RIGHT)
+    accepts(letters.property_of_post, RIGHT)
 
 
-@lamp("kills", star=3)
-def killed():
+@lamp("rejects wrong ones", star=3)
+def rejected():
     """Six wrong ones fail it, each by an assert of yours."""
-    kills(letters.property_of_post, WRONG)
+    rejects(letters.property_of_post, WRONG)
 
 
 def native(array):

@@ -109,7 +109,7 @@ def ways():
 # --------------------------------------------------------------------------------------------- lamps
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """You read the messages of the library, wherever they are cut, and the library reads yours."""
     for what, places in ways():

@@ -67,7 +67,7 @@ def keeps_together(report):
 # --------------------------------------------------------------------------------------------- lamps
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """Nobody leaves a round before all have come to it, several rounds in a row."""
     for size in SIZES:

@@ -61,7 +61,7 @@ def one_tree(size, root):
         )
 
 
-@lamp("right", "exactly once", "never stuck", "frozen")
+@lamp("correct", "exactly once", "never stuck", "frozen")
 def reduces():
     """Sums at the last rank; 1 to 9 ranks; sends that wait and sends that do not."""
     return check_collective(tree.reduce, "reduce")

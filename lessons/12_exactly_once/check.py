@@ -5,7 +5,7 @@ import exactly_once
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from mtd.course import all_reduces, lamp
-from mtd.course.property_trial import kills, spares, survivors
+from mtd.course.property_trial import accepts, rejects, survivors
 from mtd.course.scoring import score
 
 EXAMPLES = 30
@@ -83,23 +83,23 @@ def seventh_element(tensor, op=dist.ReduceOp.SUM):
         tensor[7] += others[3].item() - others[0].item()
 
 
-@lamp("spares", star=1)
-def spared():
+@lamp("accepts right ones", star=1)
+def accepted():
     """Rings both ways, a tree, doubling, halving: all of them are right."""
     demand_digits()
-    spares(exactly_once.property_of_all_reduce, all_reduces.RIGHT, EXAMPLES)
+    accepts(exactly_once.property_of_all_reduce, all_reduces.RIGHT, EXAMPLES)
 
 
 @lamp("wrong sums", star=2)
 def wrong_sums():
     """Five of the ten give sums in which somebody is missing or counted twice."""
-    demand_killed(*WRONG_SUMS)
+    demand_rejected(*WRONG_SUMS)
 
 
 @lamp("places", star=2)
 def places():
     """It finds right sums that lie in the wrong places."""
-    demand_killed(all_reduces.swaps_finished_chunks)
+    demand_rejected(all_reduces.swaps_finished_chunks)
 
 
 @lamp("arrivals", star=3)
@@ -109,11 +109,11 @@ def arrivals():
     exactly_once.once(
         all_reduces.by_order_of_arrival, 5, 5
     )  # in the order of a calm network it is right
-    demand_killed(all_reduces.by_order_of_arrival)
+    demand_rejected(all_reduces.by_order_of_arrival)
 
 
-def demand_killed(*wrong):
-    kills(exactly_once.property_of_all_reduce, wrong, EXAMPLES)
+def demand_rejected(*wrong):
+    rejects(exactly_once.property_of_all_reduce, wrong, EXAMPLES)
 
 
 @lamp("nine of ten", star=3)
@@ -132,7 +132,7 @@ def found_by_two_ranks():
         results, _ = exactly_once.play(all_reduce, [[1.0, 2.0], [10.0, 20.0]])
         assert results == [[11.0, 22.0]] * 2
 
-    return len(score(two, (), all_reduces.WRONG).killed)
+    return len(score(two, (), all_reduces.WRONG).rejected)
 
 
 def a_sum():

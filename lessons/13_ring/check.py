@@ -10,7 +10,7 @@ from minitorch_dist import sim
 from minitorch_dist.testing import check_collective
 from minitorch_dist.testing.collectives import replaying
 from mtd.course import MeasuredCost, lab, lamp, real_wires, training
-from mtd.course.property_trial import kills, spares
+from mtd.course.property_trial import accepts, rejects
 
 COLLECTIVES = (
     "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
@@ -18,7 +18,7 @@ COLLECTIVES = (
 )  # fmt: skip
 
 
-@lamp("right", "exactly once", "never stuck", "frozen")
+@lamp("correct", "exactly once", "never stuck", "frozen")
 def kept():
     """1 to 9 ranks; 0, 1, P-1, P, P+1 and more elements; sends that wait and sends that do not."""
     found = check_collective(ring.all_reduce)
@@ -153,16 +153,16 @@ def leaves_what_is_given():
     )
 
 
-@lamp("spares", star=2)
-def spared():
+@lamp("accepts right ones", star=2)
+def accepted():
     """Four right ways to reduce and scatter pass your property."""
-    spares(ring.property_of_reduce_scatter, RIGHT, examples=30)
+    accepts(ring.property_of_reduce_scatter, RIGHT, examples=30)
 
 
-@lamp("kills", star=3)
-def killed():
+@lamp("rejects wrong ones", star=3)
+def rejected():
     """Seven wrong ones fail it, each by an assert of yours."""
-    kills(ring.property_of_reduce_scatter, WRONG, examples=30)
+    rejects(ring.property_of_reduce_scatter, WRONG, examples=30)
 
 
 def gathered(tensor):

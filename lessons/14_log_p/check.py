@@ -32,7 +32,7 @@ def numbers():
             )
 
 
-@lamp("right", "exactly once", "never stuck", "frozen")
+@lamp("correct", "exactly once", "never stuck", "frozen")
 def doubles():
     """Recursive doubling; 1 to 9 ranks; sends that wait and sends that do not."""
     return check_collective(doubling.all_reduce)
@@ -42,7 +42,7 @@ def doubles():
 def halves():
     """The same of Rabenseifner's, which stands on the same four functions."""
     said = check_collective(doubling.rabenseifner).complaints
-    for name in ("right", "exactly once", "never stuck", "frozen"):
+    for name in ("correct", "exactly once", "never stuck", "frozen"):
         assert name not in said, f"{name}: {said[name]}"
 
 

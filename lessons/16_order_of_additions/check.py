@@ -18,7 +18,7 @@ from mtd.course import MeasuredCost, lab, lamp
 SIZES = (1, 2, 3, 5, 8)
 
 
-@lamp("right", "exactly once", "never stuck", "frozen")
+@lamp("correct", "exactly once", "never stuck", "frozen")
 def kept():
     """1 to 9 ranks; sends that wait and sends that do not."""
     return check_collective(order.all_reduce)

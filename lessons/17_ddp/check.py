@@ -21,7 +21,7 @@ BATCHES = (
 )  # powers of two, so that a mean is exact; 4 samples leave some of 6 ranks without any
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """First each part alone; then 1 to 6 ranks end with the weights of one rank that had all samples, bit for bit."""
     for part in (begins_with_rank_0, gradients, losses):

@@ -17,7 +17,7 @@ BATCHES = (32, 16, 32)  # powers of two, so that a mean is exact
 CAPS = {"each gradient by itself": 0.0, "100 bytes": 100 / buckets.MIB, "25 MB": 25}
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """First each part alone; then 1 to 6 ranks and 1 to 4 pieces end with the weights of one rank and one piece, bit for bit."""
     assignments()

@@ -15,7 +15,7 @@ from mtd.course.layers import SquareLayer
 BATCHES = (32, 16, 32)
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """1 to 6 ranks, each share in 1 or 3 pieces, end with the weights of one rank, bit for bit."""
     for size in (1, 2, 3, 5):

@@ -17,7 +17,7 @@ BATCHES = (32, 16, 4, 32)
 RATE = 2.0**-4
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """First each part alone; then Adam on 1 to 6 ranks, stages 1 and 2, ends with the weights of one rank, bit for bit."""
     for size in (1, 2, 3, 5):

@@ -18,7 +18,7 @@ BATCHES = (32, 16, 4, 32)
 RATE = 2.0**-4
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """First each part alone; then 1 to 6 ranks, as one unit and as two, with Adam, end with the weights of one rank, bit for bit."""
     lengths()

@@ -55,7 +55,7 @@ def errands(rpc):
     return said
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """The same program on the library's rpc says the same. 1, 2, 3 and 5 ranks."""
     for size in (1, 2, 3, 5):
@@ -220,8 +220,8 @@ def memory():
 # ------------------------------------------------------------------------------------ the property
 
 
-@lamp("spares", star=2)
-def spared():
+@lamp("accepts right ones", star=2)
+def accepted():
     """Three right ways to call pass your property."""
     this = lesson.read(Path(__file__).parent)
     right = [
@@ -230,15 +230,15 @@ def spared():
         property_trial.solution(this, impatient, "Asks again after a fifth of a second"),
     ]
     right[2].__name__ = "impatient"
-    property_trial.spares(calls.property_of_calls, right, EXAMPLES)
+    property_trial.accepts(calls.property_of_calls, right, EXAMPLES)
 
 
-@lamp("kills", star=3)
-def killed():
+@lamp("rejects wrong ones", star=3)
+def rejected():
     """Five wrong ones fail it, each by an assert of yours."""
     this = lesson.read(Path(__file__).parent)
     wrong = property_trial.versions(this, WRONG, over_fates)
-    property_trial.kills(calls.property_of_calls, wrong, EXAMPLES)
+    property_trial.rejects(calls.property_of_calls, wrong, EXAMPLES)
 
 
 EXAMPLES = 40

@@ -88,7 +88,7 @@ def tidy(report):
 # ------------------------------------------------------------------------------------------ lamps
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """Tours over 1, 2, 3 and 5 ranks, on which each rank waits before it drops its reference."""
     for size in (1, 2, 3, 5):

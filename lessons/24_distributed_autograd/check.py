@@ -131,7 +131,7 @@ def in_words(graph):
 # ------------------------------------------------------------------------------------------ lamps
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """A graph on paper; then random graphs cut at random places, over 1 to 4 ranks."""
     counted_on_paper()

@@ -78,7 +78,7 @@ def in_sync(workers):
     return [value for step in steps for value in step]
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """Sync is the golden run, bit for bit: 1, 2, 3 and 5 workers, one of which is slow, in several orders."""
     wanted = golden()

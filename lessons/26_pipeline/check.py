@@ -19,7 +19,7 @@ def once():
                 raise AssertionError(f"stages: {ranks}, micro-batches: {count}: {fault}")
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """1, 2, 3 and 5 stages end with the weights of one rank, bit for bit; 37 samples, then 23."""
     for ranks, count, *_ in PIPES:

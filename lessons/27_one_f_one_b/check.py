@@ -23,7 +23,7 @@ def once():
                 raise AssertionError(f"stages: {ranks}, micro-batches: {count}: {fault}")
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """1, 2, 3 and 5 stages end with the weights of one rank, bit for bit."""
     for ranks, count, *_ in PIPES:

@@ -13,7 +13,7 @@ from pathlib import Path
 import wires
 
 from mtd.course import MeasuredCost, lab, lamp, lossy_wires, real_wires
-from mtd.course.property_trial import kills, spares
+from mtd.course.property_trial import accepts, rejects
 from transports import conformance
 from transports.clock import SYSTEM
 from transports.conformance.bench import Tray
@@ -22,7 +22,7 @@ KIT = ["connect", "interleaved", "threads_send", "reuse", "arguments", "farewell
 BODIES = [b"", b"a", b"letters", bytes(9), b"the last one"]
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """Every way in which three messages can come, up to six arrivals, each flagged as a repeat or not."""
     for length in range(7):
@@ -55,12 +55,12 @@ def follow(came, flags):
 
 def first(*lamps):
     """These lamps come first: what follows would say the same in other words, or hang."""
-    out = [function.__name__.replace("_", " ") for function in lamps if not burns(function)]
+    out = [function.__name__.replace("_", " ") for function in lamps if not is_on(function)]
     assert not out, f"first mend what {' and '.join(out)} say{'s' * (len(out) == 1)}"
 
 
 @functools.cache
-def burns(function):
+def is_on(function):
     try:
         function()
     except Exception:
@@ -309,16 +309,16 @@ def written_once(launch):
         )
 
 
-@lamp("spares", star=2)
+@lamp("accepts right ones", star=2)
 def property_spares():
     """Three right ways to read a log pass your property."""
-    spares(wires.property_of_records, RIGHT)
+    accepts(wires.property_of_records, RIGHT)
 
 
-@lamp("kills", star=3)
+@lamp("rejects wrong ones", star=3)
 def property_kills():
     """Seven wrong ones fail it, each by an assert of yours."""
-    kills(wires.property_of_records, WRONG)
+    rejects(wires.property_of_records, WRONG)
 
 
 def up_to_what_is_torn(data, start=0):

@@ -139,7 +139,7 @@ def points(size):
     ]
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """Nothing happens: 1 to 4 machines. Then one comes late, but in time."""
     for size in range(1, 5):

@@ -13,7 +13,7 @@ from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
 from minitorch_dist.testing.strictness import strict
 from mtd.course import Skipped, certificate, lamp, lesson, timelines, worlds
-from mtd.course.property_trial import named, spares, survivors
+from mtd.course.property_trial import accepts, named, survivors
 
 SCRIPT = lesson.find(4).folder / "train.py"
 STEPS, SIZES = 24, (1, 3, 5)
@@ -33,7 +33,7 @@ def judge(*names, ranks=3):
     assert judged.is_met, f"{ranks} ranks:\n    " + "\n    ".join(judged.complaints)
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """1, 3 and 5 ranks: alone, in the simulator, and there with loss, duplicates, a straggler and a death: the same weights."""
     for ranks in SIZES:
@@ -61,10 +61,10 @@ def under_torch():
 # ----------------------------------------------------------------------- a property, and a mutant
 
 
-@lamp("fair", star=2)
-def fair():
+@lamp("accepts right ones", star=2)
+def accepted():
     """All these versions pass your property: they are right, each in its own way."""
-    spares(capstone.property_of_mine, (one_by_one, at_once, from_the_last, gathered))
+    accepts(capstone.property_of_mine, (one_by_one, at_once, from_the_last, gathered))
 
 
 @lamp("new", star=2)
@@ -78,8 +78,8 @@ def new():
         ) from error
 
 
-@lamp("killed", star=3)
-def killed():
+@lamp("rejects wrong ones", star=3)
+def rejected():
     """Your property catches your mutant."""
     yours = named(capstone.mutant_of_mine, "mutant_of_mine", "yours")
     alive, crashed = survivors(capstone.property_of_mine, (yours,))

@@ -2,7 +2,7 @@
 
     def all_reduce(tensor, op): ...           with dist.send, recv, isend, irecv; in place
     print(check_collective(all_reduce))
-    ✔ right ✔ exactly once ✔ never stuck ✔ frozen  bytes 1.00× optimum  rounds 2.33× optimum  memory 1.1×
+    ✔ correct ✔ exactly once ✔ never stuck ✔ frozen  bytes 1.00× optimum  rounds 2.33× optimum  memory 1.1×
 
     right          against numpy: sum, max, min and product, in several orders of arrival; 1 … 9 ranks, 0, 1, P-1, P, P+1 … elements, negatives
     exactly once   every rank's contribution is a digit of its own, and every element has another label:
@@ -45,7 +45,7 @@ MODES = {
 }  # fmt: skip
 SHUFFLES = 3  # orders of arrival that are drawn besides the calm one
 _replayed: ContextVar[tuple[ReplayCase, Path | None] | None] = ContextVar("replayed", default=None)
-LAMPS = ("right", "exactly once", "never stuck", "frozen")
+LAMPS = ("correct", "exactly once", "never stuck", "frozen")
 FUNCTIONS = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
@@ -133,8 +133,10 @@ def _cases(subject: Callable[..., Any], collective: str, sizes: Sequence[int]) -
 
 
 def _try(verdict: Verdict, subject: Callable[..., Any], case: ReplayCase) -> None:
-    """One run of small numbers, and, if its lamp still burns, one of labels."""
-    concerned = {"eager": ["right", "exactly once"], "shuffled": ["right"]}.get(case.mode, ["never stuck"])
+    """One run of small numbers, and, if its lamp is still on, one of labels."""
+    concerned = {"eager": ["correct", "exactly once"], "shuffled": ["correct"]}.get(
+        case.mode, ["never stuck"]
+    )
     if all(verdict.lamps.get(lamp) is False for lamp in concerned):
         return
     random = np.random.Generator(np.random.PCG64(case.count))
@@ -158,7 +160,7 @@ def _compare(verdict: Verdict, case: ReplayCase, found: list[Any], wanted: list[
         words = "" if due is None else unlike(found[rank], due, rank)
         if words:
             order = ", messages in another order" if case.mode == "shuffled" else ""
-            verdict.complain("right", f"{case.where}, {case.op}{order}: {words}", case)
+            verdict.complain("correct", f"{case.where}, {case.op}{order}: {words}", case)
             return
 
 
@@ -194,7 +196,7 @@ def _run(
         verdict.complain("never stuck", f"{where}, stands still{why}: {plainly(str(error))}", case)
     except Exception as error:
         place = _place(error, subject)
-        verdict.complain("right", f"{where}: {type(error).__name__}: {error}{place}", case)
+        verdict.complain("correct", f"{where}: {type(error).__name__}: {error}{place}", case)
     return None
 
 

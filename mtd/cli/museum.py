@@ -227,7 +227,7 @@ def property_of(page: Page, file: Path, begin: bool) -> int:
             page.tell(("✘ ", "red"), (name, "bold"), f"  is right, and is accused: {said}")
     page.say()
     page.say(
-        f"{found.points} of {len(found.wrong)} points: {len(found.killed)} wrong ones found, "
+        f"{found.points} of {len(found.wrong)} points: {len(found.rejected)} wrong ones found, "
         f"{len(found.accused)} of {len(found.right)} right ones accused"
     )
     said = f"{found.points} of {len(found.wrong)} points"

@@ -22,7 +22,7 @@ A check, and what it measures with:
     lab                 a run in virtual time, its meters, its picture
     post  single_faults  envelopes  letters between ranks, lost and doubled, and drawn
     all_reduces  properties  scoring      right ones and wrong ones, and how good a check of them is
-    property_trial      a Hypothesis property of the learner's: it must spare what is right and kill what is wrong
+    property_trial      a Hypothesis property of the learner's: it must accept what is right and reject what is wrong
     layers  training  pipelines  cluster  elastic  lossy_wires  far_store      what single lessons stand on
     worlds  timelines  certificate  finale      one script in seven worlds; a transformer on a mesh
 

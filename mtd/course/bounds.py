@@ -42,7 +42,7 @@ BOUNDS = {
     bound.lamp: bound
     for bound in (
         Bound(
-            "right", 1,
+            "correct", 1,
             "The result is that of one machine: for 1, 2, 3, 5 and 8 ranks, for no elements, fewer elements than ranks, and "
             "negative ones.",
             "result on every rank = f(x₀, x₁, …, x of rank P-1)",

@@ -2,7 +2,7 @@
 
 verdict = check(lesson, folder)        the folder in which the learner's ring.py is
 print(verdict)
-✔ right ✔ exactly once ✔ never stuck  bytes 1.00× optimum  rounds 2.33× optimum   ★★★
+✔ correct ✔ exactly once ✔ never stuck  bytes 1.00× optimum  rounds 2.33× optimum   ★★★
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def ask_all(
 
 
 def _not_yet() -> Skipped:
-    return Skipped("it is tried when all other lamps burn")
+    return Skipped("it is tried when all other lamps are on")
 
 
 def explain(verdict: CheckVerdict, text: str) -> None:

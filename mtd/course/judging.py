@@ -108,7 +108,7 @@ def _solved(lesson: Lesson, verdict: CheckVerdict) -> str:
 
 
 def killed(lesson: Lesson, mutant: Mutant, verdict: CheckVerdict) -> str:
-    """The lamps that it names are out, or burn; and of the lesson's failure the check says what lesson.toml says."""
+    """The lamps that it names are out, or on; and of the lesson's failure the check says what lesson.toml says."""
     for name in mutant.caught_by:
         if verdict.lamps.get(name) is not False:
             return f"{name!r} should catch it, and does not:\n{verdict}"

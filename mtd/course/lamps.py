@@ -1,14 +1,14 @@
 """How a check says what it asks for: functions with lamps.
 
-    @lamp("right")
-    def right(): assert …                          burns if nothing is raised
-    @lamp("right", "exactly once", "never stuck")
+    @lamp("correct")
+    def right(): assert …                          is on if nothing is raised
+    @lamp("correct", "exactly once", "never stuck")
     def kept(): return check_collective(…)         a testing.Verdict brings several lamps
     @lamp("bytes")
-    def bytes(): return MeasuredCost(sent, least)          burns if `found` is at most `limit` times the least
+    def bytes(): return MeasuredCost(sent, least)          is on if `found` is at most `limit` times the least
     @lamp("torch", bonus=True)
-    def torch(): return Skipped("torch is not installed")      neither burns nor is out
-    @lamp("real wire", star=3, processes=True)     starts processes: is asked when all before it burn
+    def torch(): return Skipped("torch is not installed")      is neither on nor out
+    @lamp("real wire", star=3, processes=True)     starts processes: is asked when all before it are on
 
 Each lamp is worth a star: ★ right, ★★ never stuck, ★★★ as cheap as can be.
 """
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-STARS = {"right": 1, "exactly once": 1, "never stuck": 2, "frozen": 2}
+STARS = {"correct": 1, "exactly once": 1, "never stuck": 2, "frozen": 2}
 STARS |= dict.fromkeys(("bytes", "rounds", "memory", "cheap"), 3)
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,7 +57,7 @@ class MeasuredCost:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Nobody can tell here, and why. No star depends on it, but a lamp that is no bonus must burn all the same."""
+    """Nobody can tell here, and why. No star depends on it, but a lamp that is no bonus must be on all the same."""
 
     why: str
 
@@ -68,7 +68,7 @@ class Asked:
 
     lamps: tuple[str, ...]
     star: int | None  # None: what each lamp's name is worth
-    is_bonus: bool  # its lamps need not burn for the lesson to be passed
+    is_bonus: bool  # its lamps need not be on for the lesson to be passed
     function: Callable[[], Any]
     has_processes: bool = False  # it starts some that import the learner's file
 
@@ -79,10 +79,10 @@ class Asked:
 def lamp(
     *names: str, star: int | None = None, bonus: bool = False, processes: bool = False
 ) -> Callable[[F], F]:
-    """This function decides whether these lamps burn. One with `processes` is asked only when all lamps before it
-    burn, and not in a notebook, whose cells are no file."""
+    """This function decides whether these lamps are on. One with `processes` is asked only when all lamps before it
+    are on, and not in a notebook, whose cells are no file."""
     if not names:
-        raise ValueError('lamp() takes at least one name, like @lamp("right")')
+        raise ValueError('lamp() takes at least one name, like @lamp("correct")')
 
     def mark(function: F) -> F:
         function.__dict__["asked"] = Asked(names, star, bonus, function, processes)

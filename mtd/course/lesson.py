@@ -57,7 +57,7 @@ class Mutant:
     title: str
     story: str
     caught_by: tuple[str, ...]  # lamps, each of which must be out
-    passes: tuple[str, ...]  # lamps that burn nevertheless
+    passes: tuple[str, ...]  # lamps that are on nevertheless
     seen: tuple[str, ...]  # where somebody met it; none: it is merely lazy
     text: str  # of the whole file
 

@@ -3,7 +3,7 @@
 def property(all_reduce):             all_reduce(tensor, op=SUM) works in place, in a simulated world
     … raise if it is wrong
 
-found = judged(Path("mine.py"))       points: wrong ones that it kills, less right ones that it accuses
+found = judged(Path("mine.py"))       points: wrong ones that it rejects, less right ones that it accuses
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""A learner's property under trial: it must spare right programs, and fail on wrong ones by its own assert.
+"""A learner's property under trial: it must accept right programs, and fail on wrong ones by its own assert.
 
     @given(numbers=st.lists(st.integers()))
     def property_of_sorting(sort, numbers): assert …          the program comes first, Hypothesis draws the rest
 
-    spares(property_of_sorting, [mine, another])               all of these are right
-    kills(property_of_sorting, [reversed_twice, unsorted])     and all of these wrong
+    accepts(property_of_sorting, [mine, another])               all of these are right
+    rejects(property_of_sorting, [reversed_twice, unsorted])     and all of these wrong
 
 Both raise an AssertionError in words. Each version is tried with the same EXAMPLES examples (a fixed seed, whatever the
-property's own settings are, whatever stands in the learner's file or was imported before). A wrong program is killed by a failing assert, or by a DistError: a deadlock, or two ranks
+property's own settings are, whatever stands in the learner's file or was imported before). A wrong program is rejected
+by a failing assert, or by a DistError: a deadlock, or two ranks
 that do not fit together. A crash of another kind is no verdict, so it does not count.
 """
 
@@ -42,7 +43,7 @@ _generating = settings(
 _shrinking = settings(_generating, phases=(Phase.explicit, Phase.generate, Phase.shrink))
 
 
-def spares(test: Program, right: Sequence[Program], examples: int = EXAMPLES) -> None:
+def accepts(test: Program, right: Sequence[Program], examples: int = EXAMPLES) -> None:
     """Raise unless `test` is a Hypothesis test of a program, and none of these right programs fails it."""
     _demand_a_test(test)
     failed: list[str] = []
@@ -72,7 +73,7 @@ def spares(test: Program, right: Sequence[Program], examples: int = EXAMPLES) ->
         raise AssertionError("\n    ".join(failed))
 
 
-def kills(test: Program, wrong: Sequence[Program], examples: int = EXAMPLES) -> None:
+def rejects(test: Program, wrong: Sequence[Program], examples: int = EXAMPLES) -> None:
     """Raise unless `test` fails on each of these wrong programs by its own assert."""
     alive, crashed = survivors(test, wrong, examples)
     if len(alive) == len(wrong) > 1:

@@ -2,7 +2,7 @@
 
 found = score(my_check, right=all_reduces.RIGHT, wrong=all_reduces.WRONG)
 print(found)
-    8 of 10 wrong ones die, 5 of 5 right ones live
+    8 of 10 wrong ones rejected, 5 of 5 right ones live
       lives: send_before_receive: A ring whose sends nobody is there to take.
 
 A check is a function of one of them that raises if it does not like it. Any exception kills: what
@@ -31,7 +31,7 @@ class Score:
     stories: dict[str, str] = field(default_factory=dict)
 
     @property
-    def killed(self) -> list[str]:
+    def rejected(self) -> list[str]:
         return [name for name, said in self.wrong.items() if said]
 
     @property
@@ -46,11 +46,11 @@ class Score:
 
     @property
     def points(self) -> int:
-        return len(self.killed) - len(self.accused)
+        return len(self.rejected) - len(self.accused)
 
     def __str__(self) -> str:
         lives = len(self.right) - len(self.accused)
-        dead = f"{len(self.killed)} of {len(self.wrong)} wrong ones die"
+        dead = f"{len(self.rejected)} of {len(self.wrong)} wrong ones rejected"
         lines = [f"{dead}, {lives} of {len(self.right)} right ones live"]
         lines += [f"  lives: {name}: {self.stories[name]}" for name in self.alive]
         lines += [f"  accused: {name}: {self.right[name]}" for name in self.accused]

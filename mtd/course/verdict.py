@@ -29,15 +29,15 @@ class CheckVerdict:
 
     @property
     def is_passed(self) -> bool:
-        needed = [burns for name, burns in self.lamps.items() if name not in self.bonus]
+        needed = [is_on for name, is_on in self.lamps.items() if name not in self.bonus]
         return not self.unwritten and bool(needed) and all(needed)
 
     @property
     def stars(self) -> int:
-        """So many that every lamp up to them burns."""
+        """So many that every lamp up to them is on."""
         if self.unwritten or not self.lamps:
             return 0
-        out = [self.worth[name] for name, burns in self.lamps.items() if not burns]
+        out = [self.worth[name] for name, is_on in self.lamps.items() if not is_on]
         return min(out, default=STARS + 1) - 1
 
     def __str__(self) -> str:
@@ -45,8 +45,8 @@ class CheckVerdict:
             return "NotImplemented: " + "; ".join(self.unwritten)
         signs = {True: "✔", False: "✘", None: "–"}
         words = [
-            f"{signs[burns]} {name}" + (f" {self.costs[name]}" if name in self.costs else "")
-            for name, burns in self.lamps.items()
+            f"{signs[is_on]} {name}" + (f" {self.costs[name]}" if name in self.costs else "")
+            for name, is_on in self.lamps.items()
         ]
         lines = ["  ".join(words) + "   " + "★" * self.stars + "☆" * (STARS - self.stars)]
         for name, what in self.said.items():

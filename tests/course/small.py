@@ -34,7 +34,7 @@ def room(folder: Path, numbers: tuple[int, ...] = (1, 2, 5)) -> Path:
         (place / "plot.py").write_text("print(1)\n")
         (place / "check.py").write_text(
             f"from {name} import {name}\n\nfrom mtd.course import MeasuredCost, lamp\n\n\n"
-            f'@lamp("right")\ndef right():\n    assert {claim}\n\n\n'
+            f'@lamp("correct")\ndef right():\n    assert {claim}\n\n\n'
             '@lamp("rounds")\ndef rounds():\n    return MeasuredCost(2.0, 2.0)\n\n\n'
             "def two_and_three():\n    return 5\n\n\ndef picture():\n    return 'x + y'\n"
         )

@@ -108,12 +108,12 @@ def test_failing_and_passing(course: Path, capsys: pytest.CaptureFixture[str]) -
     file = course / "01_plus" / "plus.py"
     file.write_text(SOLVED[1].replace("+", "-"))
     said = out(capsys, "check", "1", status=1)
-    order = ["no picture", "✘ right: the sum of 2 and 3", "again: mtd check 1", "✘ right  ✔ rounds", "Why it matters",
+    order = ["no picture", "✘ correct: the sum of 2 and 3", "again: mtd check 1", "✘ correct  ✔ rounds", "Why it matters",
              "https://example.org/plus", "Save the file"]  # fmt: skip
     places = [said.index(part) for part in order]
     assert places == sorted(places)
     assert "Why it matters" not in out(capsys, "check", status=1)  # once
-    assert "has no lamp 'left'; it has right and rounds" in out(
+    assert "has no lamp 'left'; it has correct and rounds" in out(
         capsys, "check", "1", "--only", "left", status=2
     )
     file.write_text(SOLVED[1])
@@ -128,7 +128,7 @@ def test_failing_and_passing(course: Path, capsys: pytest.CaptureFixture[str]) -
     assert "lesson 1 has changed since it passed; it does not pass" in " ".join(said.split())
     assert "(uses our lesson 1)" in said
     said = out(capsys, "check", "--all", status=1)
-    assert "01 Lesson plus  ✘ right" in said and "02 Lesson twice  ✔ ★★★" in said
+    assert "01 Lesson plus  ✘ correct" in said and "02 Lesson twice  ✔ ★★★" in said
 
 
 def test_hints_come_one_by_one_and_are_remembered(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -281,13 +281,13 @@ def test_a_failing_run_is_drawn_and_made_again(
     mutant = next(mutant for mutant in one.mutants if mutant.name == "plus_for_minus")
     where.file(one).write_text(mutant.text)
     said = out(capsys, "check", "13", status=1)
-    order = ["\n3 ranks, 1 element:\n", "rank 2  ●", "✘ right: 3 ranks, 1 element", "at ring.py:", "again: mtd check 13 --replay",
-             "✘ exactly once", "✘ right  ✘ exactly once", "Why it matters"]  # fmt: skip
+    order = ["\n3 ranks, 1 element:\n", "rank 2  ●", "✘ correct: 3 ranks, 1 element", "at ring.py:", "again: mtd check 13 --replay",
+             "✘ exactly once", "✘ correct  ✘ exactly once", "Why it matters"]  # fmt: skip
     places = [said.index(part) for part in order]
     assert places == sorted(places)
     token = said.partition('--replay "')[2].partition('"')[0]
     again = out(capsys, "check", "13", "--replay", token, status=1)
-    assert "✘ right: 3 ranks, 1 element" in again and "trains" not in again
+    assert "✘ correct: 3 ranks, 1 element" in again and "trains" not in again
     assert "does not fail" in out(capsys, "check", "13", "--replay", token.replace("ranks=3", "ranks=2"))
     assert "is no token" in out(capsys, "check", "13", "--replay", "mtd1:seed=3", status=2)
     assert 13 not in where.progress().passed
@@ -308,7 +308,7 @@ def test_what_is_skipped_is_not_wrong_and_what_differs_is_told(
 ) -> None:
     check = lesson.find(1).folder / "check.py"
     check.write_text(
-        "from plus import plus\nfrom mtd.course import Skipped, lamp\n\n\n@lamp('right')\ndef right():\n"
+        "from plus import plus\nfrom mtd.course import Skipped, lamp\n\n\n@lamp('correct')\ndef right():\n"
         "    assert plus(1, 1) == 2, 'says <Book: 3 pages>'\n\n\n@lamp('again')\ndef again():\n"
         "    assert plus(1, 1) == 2, 'says <Book: 4 pages>'\n\n\n@lamp('torch', bonus=True)\ndef torch():\n"
         "    return Skipped('torch is not here')\n\n\ndef picture():\n    return 'x'\n"
@@ -316,7 +316,9 @@ def test_what_is_skipped_is_not_wrong_and_what_differs_is_told(
     file = course / "01_plus" / "plus.py"
     file.write_text(SOLVED[1])
     said = out(capsys, "check", "1")
-    assert "– torch: skipped, torch is not here" in said and "✔ right  ✔ again  – torch (extra)  ★★★" in said
+    assert (
+        "– torch: skipped, torch is not here" in said and "✔ correct  ✔ again  – torch (extra)  ★★★" in said
+    )
     file.write_text(SOLVED[1].replace("+", "-"))
     said = out(capsys, "check", "1", status=1)
     assert "✘ again: says <Book: 4 pages>" in said and "the same" not in said and "✘ torch" not in said
@@ -390,8 +392,8 @@ def test_the_verdict_stands_where_the_eye_is(course: Path, capsys: pytest.Captur
     file = course / "01_plus" / "plus.py"
     file.write_text(SOLVED[1].replace("+", "-") + "\nfor line in range(100):\n    print(line)\n")
     said = out(capsys, "check", "1", status=1)
-    assert len(said[said.index("✘ right: the sum") :].splitlines()) <= 24
-    assert said.index("your code printed") < said.index("✘ right: the sum")
+    assert len(said[said.index("✘ correct: the sum") :].splitlines()) <= 24
+    assert said.index("your code printed") < said.index("✘ correct: the sum")
 
 
 def test_a_quiet_check_says_two_lines(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -400,7 +402,7 @@ def test_a_quiet_check_says_two_lines(course: Path, capsys: pytest.CaptureFixtur
     assert "to be written; the first is blank 1" in said and len(said.splitlines()) == 1
     file.write_text(SOLVED[1].replace("+", "-"))
     first, second = out(capsys, "check", "-q", "1", status=1).splitlines()
-    assert first == "✘ right: the sum of 2 and 3" and second.startswith("✘ right")
+    assert first == "✘ correct: the sum of 2 and 3" and second.startswith("✘ correct")
     file.write_text(SOLVED[1])
     assert out(capsys, "check", "-q", "1").splitlines()[0].endswith("★★★")
 

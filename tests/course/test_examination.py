@@ -34,7 +34,7 @@ def examined(where: Workspace, number: int, text: str, **how: object) -> Examina
     return exam
 
 
-def said(exam: Examination, lamp: str = "right") -> str:
+def said(exam: Examination, lamp: str = "correct") -> str:
     assert exam.verdict is not None and exam.verdict.lamps[lamp] is False
     return exam.verdict.said[lamp]
 
@@ -122,7 +122,7 @@ def test_what_was_known_before_it_was_stopped_stays_known(where: Workspace) -> N
     exam = examined(where, 1, text, limit=0.5)
     assert "plus.py:" in said(exam, "ends")
     assert exam.verdict is not None and exam.verdict.lamps == {
-        "right": True,
+        "correct": True,
         "rounds": True,
         "ends": False,
     }
@@ -181,7 +181,7 @@ def test_stopped_by_its_owner_it_says_where_it_was(where: Workspace, tmp_path: P
     with Examination.of(where, one) as exam:
         while not mark.exists() or not mark.read_text():
             assert not exam.poll(0.05)
-        assert exam.asks == ("right",)
+        assert exam.asks == ("correct",)
         exam.stop()
     assert "you stopped it" in said(exam) and "in plus, where x = 2, y = 3" in said(exam)
     pid = int(mark.read_text())
@@ -209,7 +209,7 @@ def test_later_lessons_stand_on_what_passed(where: Workspace) -> None:
     where.file(one).write_text(SOLVED[1])
     exam = examined(where, 2, SOLVED[2])
     assert exam.verdict is not None and exam.verdict.used == {1: False}  # it never passed: ours
-    where.keep(one, SOLVED[1], CheckVerdict(one, {"right": True}, worth={"right": 1}))
+    where.keep(one, SOLVED[1], CheckVerdict(one, {"correct": True}, worth={"correct": 1}))
     exam = examined(where, 2, SOLVED[2])
     assert exam.verdict is not None and exam.verdict.used == {1: True}
     where.file(one).write_text(SOLVED[1] + "\n")

@@ -40,15 +40,15 @@ def test_no_cost_at_all_is_the_least() -> None:
 def test_a_lamp_is_lit_by_one_function() -> None:
     """Of two, the later would speak for both."""
     check = ModuleType("check")
-    check.__dict__.update(first=lamp("right")(lambda: None), second=lamp("right", "bytes")(lambda: None))
-    with pytest.raises(ValueError, match="two functions light the lamp 'right'"):
+    check.__dict__.update(first=lamp("correct")(lambda: None), second=lamp("correct", "bytes")(lambda: None))
+    with pytest.raises(ValueError, match="two functions light the lamp 'correct'"):
         asked_by(check)
 
 
 SKIPS = """from mtd.course import Skipped, lamp
 
 
-@lamp("right")
+@lamp("correct")
 def right(): ...
 
 
@@ -64,7 +64,7 @@ def test_what_cannot_be_told_costs_no_star_but_must_be_a_bonus(bonus: bool, tmp_
     (tmp_path / "check.py").write_text(SKIPS.format(bonus=bonus), encoding="utf-8")
     (tmp_path / ring.file).write_text("", encoding="utf-8")
     verdict = checking.check(replace(ring, folder=tmp_path), tmp_path)
-    assert str(verdict) == "✔ right  – torch   ★★★\n  torch: skipped, torch is not installed"
+    assert str(verdict) == "✔ correct  – torch   ★★★\n  torch: skipped, torch is not installed"
     assert verdict.is_passed == bonus
 
 

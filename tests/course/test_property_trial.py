@@ -1,4 +1,4 @@
-"""Properties as people type them: which are spared, which kill, and what is said of the others."""
+"""Properties as people type them: which accept and reject rightly, and what is said of the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from mtd.course import lesson
-from mtd.course.property_trial import EXAMPLES, kills, named, solution, spares, survivors, versions
+from mtd.course.property_trial import EXAMPLES, accepts, named, rejects, solution, survivors, versions
 from transports.errors import Deadlock
 
 numbers = st.lists(st.integers(-9, 9))
@@ -67,8 +67,8 @@ def good_by_data(sort: Any, data: Any) -> None:
 @pytest.mark.parametrize("test", [good, good_with_settings_of_its_own, good_by_data])
 def test_a_good_property(test: Any) -> None:
     for _ in range(2):  # a second trial is like the first
-        spares(test, RIGHT)
-        kills(test, WRONG)
+        accepts(test, RIGHT)
+        rejects(test, WRONG)
 
 
 def test_each_trial_has_the_same_examples() -> None:
@@ -79,16 +79,16 @@ def test_each_trial_has_the_same_examples() -> None:
         seen.append(repr(given_ones))
         return sorted(given_ones)
 
-    spares(good, [looks])
+    accepts(good, [looks])
     first, seen[:] = list(seen), []
-    spares(good, [looks])
+    accepts(good, [looks])
     assert first == seen and len(first) == EXAMPLES
 
 
 def complaint(test: Any, right: Any = RIGHT, wrong: Any = WRONG) -> str:
     with pytest.raises(AssertionError) as caught:
-        spares(test, right)
-        kills(test, wrong)
+        accepts(test, right)
+        rejects(test, wrong)
     return str(caught.value)
 
 
@@ -206,7 +206,7 @@ def test_fewer_examples() -> None:
         seen.append(given_ones)
         return sorted(given_ones)
 
-    spares(good, [counts], examples=7)
+    accepts(good, [counts], examples=7)
     assert len(seen) == 7
 
 
@@ -250,7 +250,7 @@ def property_without_words(sort: Any, numbers: list[int]) -> None:
 )  # fmt: skip
 def test_mistakes_that_people_type(test: Any, said: str) -> None:
     with pytest.raises(AssertionError) as caught:
-        spares(test, [sorted])
+        accepts(test, [sorted])
     assert said in str(caught.value)
 
 

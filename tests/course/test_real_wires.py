@@ -120,7 +120,7 @@ def test_only_names_that_a_function_uses_are_told() -> None:
     assert differences.kept_by_module(ours, ours) == []
 
 
-def test_a_lamp_with_processes_is_asked_when_all_others_burn(tmp_path: Path) -> None:
+def test_a_lamp_with_processes_is_asked_when_all_others_are_on(tmp_path: Path) -> None:
     lessons = room(tmp_path / "room", (1,))
     check = lessons / "01_plus" / "check.py"
     check.write_text(
@@ -140,7 +140,9 @@ def test_a_lamp_with_processes_is_asked_when_all_others_burn(tmp_path: Path) -> 
 
     right, wrong = "def plus(x, y):\n    return x + y\n", "def plus(x, y):\n    return 7\n"
     assert judged(right).lamps["real wire"] is True and judged(right).is_passed
-    assert judged(wrong).lamps["real wire"] is None and "other lamps burn" in judged(wrong).said["real wire"]
+    assert (
+        judged(wrong).lamps["real wire"] is None and "other lamps are on" in judged(wrong).said["real wire"]
+    )
     assert "real wire" not in judged(right, processes=False).lamps
     assert Asked(("a",), None, False, lambda: None).has_processes is False
 

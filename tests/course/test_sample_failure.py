@@ -16,15 +16,15 @@ def failure(said: str) -> SampleFailure:
 @pytest.mark.parametrize(
     ("said", "complaint", "same"),
     [
-        ("right: 2 is 3", "2 is 3", True),
-        ("right: 2 is\n    3", "2 is 3", True),
-        ("right: 2 is 3", "2 is 3, or 4", False),
-        ("right: 2 is 3", "2 is 4", False),
-        ("right: 2 …", "2 is 3", True),
-        ("right: 2 … 4", "2 is 3\n  4", True),
-        ("right: 2 … 4", "2 is 3\n  4 or 5", False),
-        ("right: 2 … 3 … 4", "2 is 4, and 3", False),
-        ("right: is 3", "2 is 3", False),
+        ("correct: 2 is 3", "2 is 3", True),
+        ("correct: 2 is\n    3", "2 is 3", True),
+        ("correct: 2 is 3", "2 is 3, or 4", False),
+        ("correct: 2 is 3", "2 is 4", False),
+        ("correct: 2 …", "2 is 3", True),
+        ("correct: 2 … 4", "2 is 3\n  4", True),
+        ("correct: 2 … 4", "2 is 3\n  4 or 5", False),
+        ("correct: 2 … 3 … 4", "2 is 4, and 3", False),
+        ("correct: is 3", "2 is 3", False),
     ],
 )
 def test_what_is_left_out(said: str, complaint: str, same: bool) -> None:
@@ -32,8 +32,8 @@ def test_what_is_left_out(said: str, complaint: str, same: bool) -> None:
 
 
 def test_its_page_fits_a_terminal() -> None:
-    page = failure("right: " + "a sum of all ranks " * 9 + "\n    rank 0: 3").page
-    assert page.startswith(f"## {HEADING}\n\nSomebody adds twice. The check says:\n\n```\n✘ right: ")
+    page = failure("correct: " + "a sum of all ranks " * 9 + "\n    rank 0: 3").page
+    assert page.startswith(f"## {HEADING}\n\nSomebody adds twice. The check says:\n\n```\n✘ correct: ")
     assert "\n    rank 0: 3\n```\n" in page and page.endswith("Rank 0 is in it twice.\n")
     assert all(len(line) <= 78 for line in page.split("\n"))
 

@@ -107,7 +107,7 @@ def table() -> list[str]:
         said = [(each.right | each.wrong)[name] for each in found.values()]
         cells = ["**caught**" if words else "ok" for words in said]
         lines.append(f"| {name.replace('_', ' ')} | {' | '.join(cells)} |")
-    counts = [str(len(each.killed)) for each in found.values()]
+    counts = [str(len(each.rejected)) for each in found.values()]
     assert dict(zip(CHECKS, map(int, counts), strict=True)) == CAUGHT
     return [*lines, f"| caught, of 10 | {' | '.join(counts)} |"]
 
@@ -119,14 +119,14 @@ def test_the_table_of_the_page_is_measured() -> None:
 
 @pytest.mark.slow
 def test_three_checks_together_find_them_all_and_no_two_do() -> None:
-    killed = {name: set(score(check, (), WRONG).killed) for name, check in CHECKS.items()}
+    rejected = {name: set(score(check, (), WRONG).rejected) for name, check in CHECKS.items()}
     everything = {one.__name__ for one in WRONG}
-    assert killed["property"] | killed["byte meter"] | killed["rendezvous"] == everything
-    assert killed["exactly once"] | killed["byte meter"] | killed["rendezvous"] == everything
+    assert rejected["property"] | rejected["byte meter"] | rejected["rendezvous"] == everything
+    assert rejected["exactly once"] | rejected["byte meter"] | rejected["rendezvous"] == everything
     names = list(CHECKS)
     for first in names:
         for second in names:
-            assert killed[first] | killed[second] != everything, (first, second)
+            assert rejected[first] | rejected[second] != everything, (first, second)
 
 
 @pytest.mark.parametrize("one", RIGHT, ids=lambda one: one.__name__)
@@ -175,13 +175,13 @@ def test_a_score_counts_who_dies_and_who_is_accused() -> None:
 
     wrong: Sequence[Callable[[], int]] = (three, cross, hidden)
     found = score(picky, (two, also_two), wrong)
-    assert found.killed == ["three", "cross"]
+    assert found.rejected == ["three", "cross"]
     assert found.alive == ["hidden"]
     assert found.accused == ["also_two"]
     assert found.points == 1
     assert found.wrong["cross"] == "ZeroDivisionError: of nothing"
     assert str(found) == (
-        "2 of 3 wrong ones die, 1 of 2 right ones live\n"
+        "2 of 3 wrong ones rejected, 1 of 2 right ones live\n"
         "  lives: hidden: It looks like two.\n"
         "  accused: also_two: 3 is not 2"
     )

@@ -92,7 +92,7 @@ def test_no_mutant_lives(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
         ),
         (22, "one_try_more", "never stuck", "21 requests were sent, and TRIES is 20"),
         (28, "at_least_once", "exactly once", "first mend what right says"),
-        (29, "does_not_wait", "right", "was told the members [0], another one [0, 1]"),
+        (29, "does_not_wait", "correct", "was told the members [0], another one [0, 1]"),
     ],
 )
 def test_a_complaint_names_its_cause(number: int, mutant: str, lamp: str, said: str, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ REST = [pair for pair in MUTANTS if pair[1].passes and pair not in SAMPLE]
     ids=named,
 )
 def test_a_mutant_passes_the_other_lamps(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
-    """A lamp that burns runs to its end: this takes three times what catching them takes."""
+    """A lamp that is on runs to its end: this takes three times what catching them takes."""
     folder = written(tmp_path, one, mutant.text)
     verdict = checking.check(one, folder, only={*mutant.passes})
     for name in mutant.passes:

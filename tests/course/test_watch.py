@@ -59,16 +59,16 @@ def test_from_the_first_blank_to_the_next_lesson(
         terminal.see("1 of 3 Nudge", "Think.", "h says more")
         file.write_text(SOLVED[1].replace("+", "-"))
         terminal.see(
-            "✘ right: the sum of 2 and 3",
+            "✘ correct: the sum of 2 and 3",
             "again: mtd check 1",
-            "✘ right ✔ rounds",
+            "✘ correct ✔ rounds",
             "Why it matters",
             "hint: h",
         )
         terminal.press("n")
         terminal.see("lesson 1 has not passed.")
         saved(file, SOLVED[1])
-        terminal.see("✔ right ✔ rounds", "★★★", "Next: 02 Lesson twice", gone="✘")
+        terminal.see("✔ correct ✔ rounds", "★★★", "Next: 02 Lesson twice", gone="✘")
         if columns == 80:
             terminal.press("cp")  # the picture as soon as the check is over
             terminal.see("x + y", gone="★★★")
@@ -141,15 +141,15 @@ def test_a_loop_is_stopped_by_ctrl_c_and_by_the_next_save(course: Path, env: Map
     with Terminal(cwd=course, env=env) as terminal:
         terminal.see("01 Lesson plus")
         file.write_text(looping)
-        terminal.see("checking: right", "Ctrl-C stops it")
+        terminal.see("checking: correct", "Ctrl-C stops it")
         terminal.press("\x03")
         terminal.see("you stopped it", "plus.py:3, in plus, where x = 2, y = 3", gone="checking")
         saved(file, looping + "\n")
-        terminal.see("checking: right")
+        terminal.see("checking: correct")
         saved(file, SOLVED[1])
         terminal.see("★★★")
         saved(file, looping)
-        terminal.see("checking: right")
+        terminal.see("checking: correct")
         terminal.press("q")
         terminal.end()
 

@@ -132,7 +132,7 @@ class Learning(RuleBasedStateMachine):
     @rule(number=st.sampled_from([1, 2]), is_right=st.booleans())
     def checks(self, number: int, is_right: bool) -> None:
         one = lesson.find(number, self.lessons)
-        verdict = CheckVerdict(one, {"right": is_right}, worth={"right": 1})
+        verdict = CheckVerdict(one, {"correct": is_right}, worth={"correct": 1})
         text = self.here.text_of(one)
         self.here.keep(one, text, verdict)
         if is_right:

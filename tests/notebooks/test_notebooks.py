@@ -67,7 +67,7 @@ def test_all_cells_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """And they leave no noise: nothing on stderr, nothing in the log. `test_walk.py` lights all lamps of each
-    lesson; so here all of them burn in a few notebooks, and in the others the first."""
+    lesson; so here all of them are on in a few notebooks, and in the others the first."""
     import matplotlib
 
     if lamps == "first":

@@ -30,7 +30,7 @@ MUTANTS = dict(
             "cheap",
             "exactly once",
             "exactly once",
-            "right",
+            "correct",
             "exactly once",
             "exactly once",
             "never stuck",
@@ -40,7 +40,7 @@ MUTANTS = dict(
         strict=True,
     )
 )
-CHECKS = ("right", "exactly once", "never stuck", "frozen", "cheap")
+CHECKS = ("correct", "exactly once", "never stuck", "frozen", "cheap")
 
 
 @functools.cache
@@ -50,7 +50,7 @@ def verdict_of(function: Any, *sizes: int) -> Verdict:
 
 def row(function: Any) -> str:
     """What each check says; `–`: not asked, since what is wrong may cost what it likes."""
-    few = [verdict_of(function, size).lamps["right"] for size in (2, 4)]
+    few = [verdict_of(function, size).lamps["correct"] for size in (2, 4)]
     lamps = verdict_of(function, *SHORT).lamps
     cells = ["ok" if ok else "**caught**" for ok in few]
     cells += [{True: "ok", False: "**caught**", None: "–"}[lamps.get(name)] for name in CHECKS]
@@ -62,7 +62,7 @@ def test_the_right_ring_passes() -> None:
     verdict = check_collective(all_reduces.ring)
     assert verdict, str(verdict)
     assert verdict.bytes == 1.0
-    assert str(verdict).startswith("✔ right ✔ exactly once ✔ never stuck")
+    assert str(verdict).startswith("✔ correct ✔ exactly once ✔ never stuck")
     assert "bytes 1.00× optimum  rounds 4.67× optimum" in str(verdict)
 
 
@@ -113,7 +113,7 @@ def test_our_own_collectives(collective: str, function: Any) -> None:
 def test_one_that_does_nothing_and_one_that_fails() -> None:
     for function in (lambda tensor: None, lambda tensor: 1 // 0):
         verdict = check_collective(function, sizes=[1, 2])
-        assert not verdict.lamps["right"]
+        assert not verdict.lamps["correct"]
         with pytest.raises(AssertionError, match="replay: mtc1:all_reduce;ranks="):
             verdict.demand()
 
@@ -183,10 +183,10 @@ def test_what_could_not_be_tried_is_left_open() -> None:
 
     lamps = check_collective(stumbles, sizes=(1, 2)).lamps
     nothing = dict.fromkeys(["exactly once", "never stuck", "frozen"])
-    assert lamps == {"right": False, **nothing}
+    assert lamps == {"correct": False, **nothing}
     verdict = check_collective(waits, sizes=(1, 2))
-    assert verdict.lamps == {"right": None, **nothing, "never stuck": False} and not verdict
-    assert str(verdict).startswith("– right – exactly once ✘ never stuck – frozen")
+    assert verdict.lamps == {"correct": None, **nothing, "never stuck": False} and not verdict
+    assert str(verdict).startswith("– correct – exactly once ✘ never stuck – frozen")
 
 
 def test_costs_are_measured_for_the_sizes_that_are_asked_for() -> None:
@@ -235,4 +235,4 @@ def test_labels_tell_elements_apart(collective: str) -> None:
 
 def test_what_returns_no_tensor_is_told() -> None:
     found = check_collective(lambda tensor: 0, collective="all_reduce", sizes=(2,))
-    assert "it returned 0, which is no tensor" in found.complaints["right"]
+    assert "it returned 0, which is no tensor" in found.complaints["correct"]

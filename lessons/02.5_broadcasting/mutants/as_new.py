@@ -3,7 +3,7 @@
 It is right for x as it was made, and wrong for x.T and for a column of x.
 
 Caught by: strides
-Passes: shapes, right, plugged in
+Passes: shapes, correct, plugged in
 Seen: https://github.com/HomericIntelligence/Odyssey/issues/3391
 """
 

@@ -1,7 +1,7 @@
 """The numbers are repeated in new memory. All values are right, and the row takes a thousand times its bytes.
 
 Caught by: memory
-Passes: shapes, strides, right, plugged in
+Passes: shapes, strides, correct, plugged in
 """
 
 import numpy as np

@@ -3,7 +3,7 @@
 The mistake shows later, far from the line that made it, or never.
 
 Caught by: shapes
-Passes: right, plugged in
+Passes: correct, plugged in
 """
 
 # BLANK 1: no ValueError

@@ -3,7 +3,7 @@
 Where both shapes have as many axes, it is right.
 
 Caught by: strides
-Passes: shapes, right, plugged in
+Passes: shapes, correct, plugged in
 Seen: https://github.com/jax-ml/jax/issues/39998
 Seen: https://github.com/dlsyscourse/hw1/pull/9
 """

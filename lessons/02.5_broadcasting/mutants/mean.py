@@ -2,7 +2,7 @@
 
 All shapes are right, but a number that was used n times learns n times too slowly.
 
-Caught by: right, plugged in
+Caught by: correct, plugged in
 Seen: https://github.com/kvfrans/notes/issues/5
 """
 

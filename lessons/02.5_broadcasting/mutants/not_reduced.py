@@ -2,7 +2,7 @@
 
 With a batch of one it goes unnoticed.
 
-Caught by: right, plugged in
+Caught by: correct, plugged in
 Passes: shapes, strides, memory
 Seen: https://github.com/deeplearning4j/nd4j/issues/2424
 Seen: https://github.com/mlpack/mlpack/pull/3679

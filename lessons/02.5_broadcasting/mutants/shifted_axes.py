@@ -2,7 +2,7 @@
 
 Where nothing is put in front it is right.
 
-Caught by: right
+Caught by: correct
 Passes: plugged in
 Seen: https://github.com/Theano/Theano/pull/2844
 """

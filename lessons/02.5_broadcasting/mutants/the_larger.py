@@ -1,7 +1,7 @@
 """Along each axis the larger size is taken. A size of 1 gives way to 0, too, and 0 is smaller.
 
 Caught by: shapes
-Passes: strides, memory, right, plugged in
+Passes: strides, memory, correct, plugged in
 Seen: https://github.com/helmholtz-analytics/heat/issues/891
 Seen: https://github.com/tracel-ai/burn/issues/5334
 """

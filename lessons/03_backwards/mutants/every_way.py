@@ -1,7 +1,7 @@
 """Each edge sends its own part all the way down at once: right, but it costs as much as there are ways.
 
 Caught by: cheap, order
-Passes: right
+Passes: correct
 Seen: https://github.com/karpathy/micrograd/issues/91
 """
 

@@ -2,7 +2,7 @@
 
 The children of a shared node get what had arrived by then; the rest stays behind. Trees come out right.
 
-Caught by: order, right
+Caught by: order, correct
 Seen: https://github.com/lucasdelimanogueira/PyNorch/issues/90
 Seen: https://github.com/TrenTorch/TrenTorch/pull/182
 Seen: https://github.com/karpathy/micrograd/issues/2

@@ -2,7 +2,7 @@
 
 x + y hands the same array to x and to y. A part that is added for x is then added for y, too.
 
-Caught by: right
+Caught by: correct
 Passes: order, plugged in
 Seen: https://github.com/Oneflow-Inc/oneflow/pull/9497
 """

@@ -1,6 +1,6 @@
 """Depth first, and each node after those that it leads to: the order is upside down.
 
-Caught by: order, right
+Caught by: order, correct
 Seen: https://github.com/karpathy/micrograd/issues/96
 """
 

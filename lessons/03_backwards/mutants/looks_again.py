@@ -1,7 +1,7 @@
 """Looks through all nodes again and again for one that is ready: right, but slow.
 
 Caught by: cheap
-Passes: order, right, plugged in
+Passes: order, correct, plugged in
 """
 
 # BLANK 1: a search for each step

@@ -2,7 +2,7 @@
 
 Each time they pass on all that has arrived, so parts are counted again and again.
 
-Caught by: order, right
+Caught by: order, correct
 Seen: https://github.com/karpathy/micrograd/pull/64
 Seen: https://github.com/karpathy/micrograd/issues/68
 """

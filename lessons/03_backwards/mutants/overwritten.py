@@ -2,7 +2,7 @@
 
 Where nothing is used twice it is right.
 
-Caught by: right
+Caught by: correct
 Passes: order, plugged in
 Seen: https://github.com/PaddlePaddle/Paddle/issues/3689
 """

@@ -1,7 +1,7 @@
 """The textbook's topological order, by recursion: right, until a graph is a thousand operations deep.
 
 Caught by: deep
-Passes: order, right, plugged in, cheap
+Passes: order, correct, plugged in, cheap
 Seen: https://github.com/karpathy/micrograd/pull/90
 """
 

@@ -1,6 +1,6 @@
 """The step makes a new tensor and calls it p; the model keeps its old one and learns nothing.
 
-Caught by: right, golden
+Caught by: correct, golden
 Seen: https://github.com/NVIDIA-NeMo/Emerging-Optimizers/pull/261
 """
 

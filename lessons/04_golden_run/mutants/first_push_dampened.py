@@ -1,6 +1,6 @@
 """The velocity begins with 0, so the first push is dampened, too. Without dampening nobody sees it.
 
-Caught by: right
+Caught by: correct
 Passes: golden, resumed
 Seen: https://github.com/ml-explore/mlx/pull/473
 """

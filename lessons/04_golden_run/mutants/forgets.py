@@ -1,6 +1,6 @@
 """The velocity is made anew at each step: `momentum` is an argument without any effect.
 
-Caught by: right, golden
+Caught by: correct, golden
 Seen: https://github.com/kozistr/pytorch_optimizer/pull/516
 """
 

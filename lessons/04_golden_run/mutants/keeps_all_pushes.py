@@ -1,7 +1,7 @@
 """The velocity is added up anew from all gradients since the start: right, but it needs more memory at each step.
 
 Caught by: memory
-Passes: right, resumed
+Passes: correct, resumed
 """
 
 # BLANK 1: a list that grows

@@ -1,6 +1,6 @@
 """Each push counts (1 - momentum), so the velocity is a running mean: another rule, with steps ten times as small.
 
-Caught by: right, golden
+Caught by: correct, golden
 Seen: https://github.com/HIPS/autograd/issues/289
 """
 

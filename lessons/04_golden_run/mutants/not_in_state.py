@@ -1,7 +1,7 @@
 """The velocity lives in a dictionary of the optimizer's own, which no checkpoint saves: training goes on with velocity 0.
 
 Caught by: resumed
-Passes: golden, right, memory
+Passes: golden, correct, memory
 Seen: https://github.com/kevinzakka/recurrent-visual-attention/issues/8
 Seen: https://github.com/apache/mxnet/issues/4638
 """

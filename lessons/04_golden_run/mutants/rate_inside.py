@@ -2,7 +2,7 @@
 
 When it falls, what is left of earlier pushes still moves at the old rate.
 
-Caught by: right
+Caught by: correct
 Passes: golden, resumed, memory
 Seen: https://github.com/apache/mxnet/issues/15533
 Seen: https://github.com/pytorch/pytorch/issues/1099

@@ -1,7 +1,7 @@
 """Examples in a loop
 
 Its author thought of each of them, and of each mistake that they show. Nobody drew a mailbox with two messages alike.
-Caught by: spares, kills
+Caught by: accepts right ones, rejects wrong ones
 Passes: draws, shrinks
 """
 

@@ -1,7 +1,7 @@
 """Examples in a loop, and a @given above it that draws nothing
 
 Hypothesis has one input, runs the test once, and is content.
-Caught by: spares, kills
+Caught by: accepts right ones, rejects wrong ones
 Passes: draws, shrinks
 """
 

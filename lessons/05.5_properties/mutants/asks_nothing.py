@@ -2,8 +2,8 @@
 
 It draws mailboxes, calls the program, and looks at no result. It passes for every program, and looks like a good test. If its author
 breaks the program once and sees nothing fail, the author finds it at once.
-Caught by: kills
-Passes: draws, spares, shrinks
+Caught by: rejects wrong ones
+Passes: draws, accepts right ones, shrinks
 Seen: https://github.com/rustledger/rustledger/pull/1971
 Seen: https://github.com/rustic-ai/uni-db/issues/205
 """

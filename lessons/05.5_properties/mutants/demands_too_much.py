@@ -2,8 +2,8 @@
 
 It demands a message from every mailbox, although there may be none that matches. Such a test fails now and then, and is then
 switched off.
-Caught by: spares
-Passes: draws, kills, shrinks
+Caught by: accepts right ones
+Passes: draws, rejects wrong ones, shrinks
 Seen: https://github.com/RichieHakim/ROICaT/pull/634
 """
 

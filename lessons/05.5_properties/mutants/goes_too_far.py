@@ -2,7 +2,7 @@
 
 It went one step too far: what it shows is no failure at all.
 Caught by: shrinks
-Passes: draws, spares, kills
+Passes: draws, accepts right ones, rejects wrong ones
 """
 
 # BLANK 3: until it passes

@@ -2,7 +2,7 @@
 
 An element that was needed at first may be superfluous when others are gone.
 Caught by: shrinks
-Passes: draws, spares, kills
+Passes: draws, accepts right ones, rejects wrong ones
 """
 
 # BLANK 3: never back

@@ -1,8 +1,8 @@
 """A mailbox with one message at most
 
 There is nothing to choose in it, so a program that chooses wrongly is never found.
-Caught by: draws, kills
-Passes: spares, shrinks
+Caught by: draws, rejects wrong ones
+Passes: accepts right ones, shrinks
 """
 
 # BLANK 1: short ones

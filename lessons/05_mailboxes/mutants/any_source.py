@@ -1,6 +1,6 @@
 """Only the tag is looked at, so a message of somebody else with the same tag is taken for the one that is awaited.
 
-Caught by: right, in order
+Caught by: correct, in order
 Passes: never stuck, plugged in
 Seen: https://github.com/openpmix/openpmix/pull/3854
 """

@@ -1,6 +1,6 @@
 """Tags are ignored: the oldest message of the sender is taken, whatever it is about.
 
-Caught by: right, in order
+Caught by: correct, in order
 Passes: plugged in
 Seen: https://github.com/pytorch/pytorch/issues/94819
 Seen: https://github.com/meta-pytorch/torchcomms/pull/2991

@@ -1,7 +1,7 @@
 """A received message is marked and stays in the mailbox: right, but the mailbox grows for ever.
 
 Caught by: memory
-Passes: right, in order, never stuck, plugged in
+Passes: correct, in order, never stuck, plugged in
 """
 
 # BLANK 1: marked, not removed

@@ -1,7 +1,7 @@
 """The newest message that matches is taken: messages of one kind overtake each other, if several have come.
 
 Caught by: in order
-Passes: right
+Passes: correct
 Seen: https://github.com/openucx/ucx/issues/1514
 """
 

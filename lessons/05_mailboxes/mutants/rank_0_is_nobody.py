@@ -1,6 +1,6 @@
 """`if src` for `if src is not None`: a receive that asks for rank 0 gets a message of any rank.
 
-Caught by: right, in order
+Caught by: correct, in order
 Passes: never stuck, plugged in
 """
 

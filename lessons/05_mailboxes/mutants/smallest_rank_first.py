@@ -4,7 +4,7 @@ Each sender's messages stay in order, so programs that name their sources are ri
 while those with small ones go on sending.
 
 Caught by: oldest first
-Passes: right, in order, never stuck
+Passes: correct, in order, never stuck
 """
 
 # BLANK 1: the smallest sender

@@ -1,6 +1,6 @@
 """Messages are taken out one by one until one matches; the others are gone, and later receives wait for them for ever.
 
-Caught by: right, in order, never stuck
+Caught by: correct, in order, never stuck
 """
 
 # BLANK 1: what does not match is dropped

@@ -2,7 +2,7 @@
 
 If that is long ago, the rank's clock runs backwards.
 
-Caught by: right, as the library
+Caught by: correct, as the library
 Passes: monotone
 """
 

@@ -2,7 +2,7 @@
 
 A message alone takes 2α + βn. With one big message nobody notices; with many small ones it doubles.
 
-Caught by: right, as the library
+Caught by: correct, as the library
 Passes: monotone, silent
 Seen: https://github.com/astra-sim/astra-network-analytical/issues/12
 """

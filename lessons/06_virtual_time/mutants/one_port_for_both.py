@@ -2,7 +2,7 @@
 
 A link model in which both directions share the bandwidth: an exchange takes twice as long as it does.
 
-Caught by: right, as the library
+Caught by: correct, as the library
 Passes: silent
 Seen: https://github.com/osukhoroslov/dslab/issues/223
 """

@@ -2,7 +2,7 @@
 
 One formula less, and seven ranks send to one in the time of a single message.
 
-Caught by: right, as the library
+Caught by: correct, as the library
 Passes: monotone, silent
 """
 

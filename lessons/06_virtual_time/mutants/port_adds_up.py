@@ -2,7 +2,7 @@
 
 As long as it is never idle both are the same. After a pause the next message finds a port that seems free.
 
-Caught by: right, as the library
+Caught by: correct, as the library
 """
 
 # BLANK 1: += counts from the beginning of the program

@@ -1,6 +1,6 @@
 """A message waits for the port, and then does not keep it.
 
-Caught by: right, as the library
+Caught by: correct, as the library
 Passes: monotone, silent
 """
 

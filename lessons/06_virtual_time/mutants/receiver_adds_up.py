@@ -1,6 +1,6 @@
 """The receiving port counts how long it was busy in all, and not until when.
 
-Caught by: right, as the library
+Caught by: correct, as the library
 """
 
 # BLANK 2: += counts from the beginning of the program

@@ -2,7 +2,7 @@
 
 So no message ever waits for the port. The longer the port is busy, the more of that time lies in the past.
 
-Caught by: right, as the library
+Caught by: correct, as the library
 Passes: silent
 """
 

@@ -3,7 +3,7 @@
 Right wherever sends return at once: for small messages, on most systems, on every laptop.
 
 Caught by: never stuck
-Passes: right, circle
+Passes: correct, circle
 Seen: https://github.com/NVIDIA/nccl/issues/479
 Seen: https://github.com/open-mpi/ompi/issues/1669
 """

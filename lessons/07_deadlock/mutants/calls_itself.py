@@ -1,7 +1,7 @@
 """The search calls itself for the next rank: Python allows a thousand calls within each other.
 
 Caught by: circle
-Passes: right
+Passes: correct
 """
 
 

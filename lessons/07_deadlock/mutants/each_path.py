@@ -4,7 +4,7 @@ Right, and 40 ranks of which each waits for the next two have 268 million paths.
 job that hangs is found by nobody.
 
 Caught by: circle
-Passes: right
+Passes: correct
 """
 
 

@@ -4,7 +4,7 @@ It never waits in a circle. But no rank sends and receives at once, so long mess
 neighbours both send first, which costs a round.
 
 Caught by: rounds
-Passes: right, never stuck, frozen
+Passes: correct, never stuck, frozen
 """
 
 # BLANK 1: by turns

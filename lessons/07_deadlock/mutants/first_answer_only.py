@@ -1,7 +1,7 @@
 """If a rank waits for several, only the first of them is followed.
 
 Caught by: circle
-Passes: right
+Passes: correct
 """
 
 # BLANK 2: the first one decides

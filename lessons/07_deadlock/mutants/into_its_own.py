@@ -1,6 +1,6 @@
 """The tensor that is on its way is also the one that is received into.
 
-Caught by: right, never stuck
+Caught by: correct, never stuck
 """
 
 # BLANK 1: one tensor for both

@@ -3,7 +3,7 @@
 Small messages are copied at once, so it works until the model grows.
 
 Caught by: frozen
-Passes: right, never stuck, circle
+Passes: correct, never stuck, circle
 Seen: https://github.com/MxUI/MUI/pull/38
 Seen: https://github.com/FEniCS/dolfinx/pull/4328
 """

@@ -1,7 +1,7 @@
 """Lazy: rank 0 receives first, which opens the circle. The others go one after another.
 
 Caught by: rounds
-Passes: right, never stuck
+Passes: correct, never stuck
 """
 
 # BLANK 1: P rounds

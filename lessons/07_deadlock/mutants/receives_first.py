@@ -1,6 +1,6 @@
 """Everybody receives first: now nobody ever sends, with any kind of send.
 
-Caught by: right, never stuck
+Caught by: correct, never stuck
 """
 
 # BLANK 1: the other way round

@@ -3,7 +3,7 @@
 If 0 waits for 1, and 1 and 3 for each other, then 0 is not to blame, and looking there is lost time.
 
 Caught by: circle
-Passes: right
+Passes: correct
 """
 
 # BLANK 2: the whole path

@@ -3,7 +3,7 @@
 Works with a hundred elements and hangs with more.
 
 Caught by: never stuck
-Passes: right, circle
+Passes: correct, circle
 Seen: https://github.com/rsmpi/rsmpi/issues/144
 """
 

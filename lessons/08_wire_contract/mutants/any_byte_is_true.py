@@ -4,7 +4,7 @@ numpy makes an array of bools from any bytes, and takes 2 for true. Then two arr
 their checksums differ, and code that was compiled for 0 and 1 may compute with the 2.
 
 Caught by: refuses
-Passes: right, frozen
+Passes: correct, frozen
 """
 
 # BLANK 2: all but the bytes themselves

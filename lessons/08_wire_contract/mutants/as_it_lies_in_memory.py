@@ -2,7 +2,7 @@
 
 A transposed array comes out with other values, and nobody complains.
 
-Caught by: right, same everywhere
+Caught by: correct, same everywhere
 Passes: refuses
 Seen: https://github.com/safetensors/safetensors/issues/825
 """

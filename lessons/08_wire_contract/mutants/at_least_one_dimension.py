@@ -2,7 +2,7 @@
 
 np.ascontiguousarray makes arrays of at least one dimension.
 
-Caught by: right, same everywhere
+Caught by: correct, same everywhere
 Passes: refuses
 Seen: https://github.com/strands-labs/robots/pull/3661
 Seen: https://github.com/spartan-array/spartan/pull/46

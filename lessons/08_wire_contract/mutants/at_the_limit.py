@@ -2,7 +2,7 @@
 
 `>=` for `>`: one dimension less, and one byte less, than both sides have agreed on.
 
-Caught by: right
+Caught by: correct
 Passes: same everywhere, frozen, refuses
 """
 

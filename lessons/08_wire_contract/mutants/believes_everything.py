@@ -1,7 +1,7 @@
 """Lazy: what was written by `encode` is read, and who would write anything else?
 
 Caught by: refuses, frozen
-Passes: right, same everywhere
+Passes: correct, same everywhere
 """
 
 # BLANK 2: no question is asked

@@ -2,7 +2,7 @@
 
 Between two machines of a kind nobody notices, for years.
 
-Caught by: right, same everywhere
+Caught by: correct, same everywhere
 Passes: refuses
 Seen: https://github.com/tensorflow/tensorflow/issues/56937
 Seen: https://github.com/pytorch/pytorch/pull/26383

@@ -3,8 +3,8 @@
 It demands that the array lies row by row in memory when it comes out. Nothing says so: the values and the shape are
 right if it lies column by column.
 
-Caught by: spares
-Passes: right, same everywhere, frozen, refuses, kills
+Caught by: accepts right ones
+Passes: correct, same everywhere, frozen, refuses, rejects wrong ones
 """
 
 

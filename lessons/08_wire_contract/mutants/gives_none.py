@@ -3,7 +3,7 @@
 All refusals are there, and none is an error. The caller goes on with None, and fails somewhere else.
 
 Caught by: refuses
-Passes: right, same everywhere, frozen
+Passes: correct, same everywhere, frozen
 """
 
 # BLANK 2: refuse what `encode` would never write; then make the array (about 10 lines)

@@ -1,7 +1,7 @@
 """The letter is a view of the sender's array: fast, until the sender goes on computing.
 
 Caught by: frozen
-Passes: right, same everywhere, refuses
+Passes: correct, same everywhere, refuses
 """
 
 # BLANK 1: no copy where none is needed

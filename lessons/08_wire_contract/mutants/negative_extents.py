@@ -1,7 +1,7 @@
 """An extent may be negative: two of them make a positive product, and numpy takes -1 for "whatever fits".
 
 Caught by: refuses
-Passes: right, same everywhere, frozen
+Passes: correct, same everywhere, frozen
 Seen: https://github.com/sonos/tract/pull/2795
 """
 

@@ -3,8 +3,8 @@
 Every array that it draws has one dimension, and its lowest bytes first. Transposed arrays, big-endian ones and single numbers
 are never tried, so four wrong ways pass.
 
-Caught by: kills
-Passes: spares
+Caught by: rejects wrong ones
+Passes: accepts right ones
 """
 
 

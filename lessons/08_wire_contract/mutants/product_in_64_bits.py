@@ -3,7 +3,7 @@
 2^32 · 2^32 is 0 there, which is just the length of an empty payload.
 
 Caught by: refuses
-Passes: right, same everywhere, frozen
+Passes: correct, same everywhere, frozen
 Seen: https://github.com/leejet/stable-diffusion.cpp/issues/1876
 """
 

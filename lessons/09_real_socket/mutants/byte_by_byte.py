@@ -3,7 +3,7 @@
 It is right wherever the stream is cut, but it calls the system for each byte.
 
 Caught by: calls
-Passes: right, ends, refuses
+Passes: correct, ends, refuses
 """
 
 # BLANK 1: recv(1)

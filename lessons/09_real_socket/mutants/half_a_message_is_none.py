@@ -1,7 +1,7 @@
 """Every end of the stream counts as a good one: nobody hears of a peer that was killed in the middle.
 
 Caught by: ends
-Passes: right, calls
+Passes: correct, calls
 Seen: https://github.com/psf/requests/issues/4956
 """
 

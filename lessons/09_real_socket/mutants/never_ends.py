@@ -3,7 +3,7 @@
 recv gives b'' at once, each time: the loop never ends, and takes a whole core.
 
 Caught by: ends
-Passes: right, calls
+Passes: correct, calls
 Seen: https://github.com/zoranzhao/DeepThings/issues/4
 Seen: https://github.com/Bitmessage/PyBitmessage/pull/277
 Seen: https://github.com/ml-explore/mlx/pull/4060

@@ -2,7 +2,7 @@
 
 On loopback a message that was sent in one piece mostly arrives in one. On a slow line, or through a VPN, it does not.
 
-Caught by: right, ends
+Caught by: correct, ends
 Seen: https://github.com/u9n/dlms-cosem/issues/35
 Seen: https://github.com/Bouni/python-luxtronik/pull/181
 """

@@ -1,7 +1,7 @@
 """`recv(n)` reserves n bytes before anything comes: a frame of 16 bytes takes all memory.
 
 Caught by: refuses
-Passes: right, ends, calls
+Passes: correct, ends, calls
 Seen: https://github.com/python/cpython/issues/119451
 """
 

@@ -1,6 +1,6 @@
 """`send` may take only a part, and says how much. Nobody listens.
 
-Caught by: right
+Caught by: correct
 Passes: ends, refuses, calls
 Seen: https://github.com/kytos/kytos/issues/351
 Seen: https://github.com/Jajcus/pyxmpp/issues/37

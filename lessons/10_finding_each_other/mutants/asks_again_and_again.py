@@ -1,7 +1,7 @@
 """Lazy: ask until all have come. Right, but the store is busy with nothing else.
 
 Caught by: commands
-Passes: right, never stuck, ranks, memory
+Passes: correct, never stuck, ranks, memory
 """
 
 # BLANK 2: a command per look

@@ -4,7 +4,7 @@ reduce and reduce_scatter then meet, and each rank waits for messages that the o
 on has the same mistake: "came/1" and "came/10".
 
 Caught by: mismatch
-Passes: right, never stuck, groups
+Passes: correct, never stuck, groups
 """
 
 # BLANK 3: compared from the beginning, as far as the shorter one goes

@@ -1,7 +1,7 @@
 """Two ranks that do the same at different lines are taken for a mismatch.
 
 Caught by: mismatch
-Passes: right, never stuck
+Passes: correct, never stuck
 """
 
 # BLANK 3: the whole sentence is compared

@@ -1,7 +1,7 @@
 """Nothing is ever deleted: a training of a million steps leaves two million keys.
 
 Caught by: memory
-Passes: right, never stuck, groups, mismatch
+Passes: correct, never stuck, groups, mismatch
 """
 
 # BLANK 2: right, and it grows

@@ -1,7 +1,7 @@
 """Two steps where one is needed: two ranks look before either has written, and both are rank 0.
 
 Caught by: ranks
-Passes: right, never stuck
+Passes: correct, never stuck
 """
 
 # BLANK 1: read, add, write

@@ -1,6 +1,6 @@
 """The door is never shut again: the first round is a barrier, and all others let everybody through.
 
-Caught by: right
+Caught by: correct
 Passes: never stuck, ranks
 Seen: https://github.com/citra-emu/citra/pull/1666
 """

@@ -1,7 +1,7 @@
 """The rank that notices a mismatch raises, and is gone: the others wait for it, and learn nothing.
 
 Caught by: mismatch
-Passes: right, never stuck
+Passes: correct, never stuck
 """
 
 # BLANK 3: nobody else is told

@@ -2,7 +2,7 @@
 
 Right for 1, 2, 4, 8 ranks. With five, rank 4 has the rank 5 that does not exist below it.
 
-Caught by: tree, right
+Caught by: tree, correct
 """
 
 # BLANK 3: without looking

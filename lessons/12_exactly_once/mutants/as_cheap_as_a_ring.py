@@ -2,7 +2,7 @@
 
 Then a ring passes and a tree does not. But the tree is right, too, and faster for a short tensor.
 
-Caught by: spares
+Caught by: accepts right ones
 Passes: digits, in words, wrong sums, nine of ten
 """
 

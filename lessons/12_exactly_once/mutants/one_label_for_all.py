@@ -4,7 +4,7 @@ Then a sum tells which ranks are in it, and not which element it is: two swapped
 that gives each rank one number for its whole tensor makes this mistake.
 
 Caught by: places, arrivals
-Passes: digits, in words, spares, wrong sums, nine of ten
+Passes: digits, in words, accepts right ones, wrong sums, nine of ten
 """
 
 

@@ -4,7 +4,7 @@ All labels are right, on a calm network. On another one a message comes earlier,
 takes it for another.
 
 Caught by: arrivals
-Passes: digits, in words, spares, wrong sums, places, nine of ten
+Passes: digits, in words, accepts right ones, wrong sums, places, nine of ten
 """
 
 

@@ -3,7 +3,7 @@
 A rank that is counted twice makes up for one that is missing.
 
 Caught by: wrong sums, nine of ten
-Passes: digits, in words, spares
+Passes: digits, in words, accepts right ones
 """
 
 

@@ -4,7 +4,7 @@ Sends that nobody takes, tensors that are written to while they are sent, and P 
 ring did the last and hung on real GPUs, and nobody knew.
 
 Caught by: nine of ten
-Passes: digits, in words, spares, wrong sums
+Passes: digits, in words, accepts right ones, wrong sums
 Seen: https://github.com/callummcdougall/ARENA_3.0/pull/407
 """
 

@@ -4,7 +4,7 @@ The tests of PyTorch's collectives did the same on machines with two GPUs. Some 
 seen when the tests ran with three, on another vendor's machines.
 
 Caught by: wrong sums, nine of ten
-Passes: digits, in words, spares
+Passes: digits, in words, accepts right ones
 Seen: https://github.com/pytorch/pytorch/issues/76497
 """
 

@@ -2,7 +2,7 @@
 
 With two ranks it sends a chunk that is half a sum. A ring that ends one place further on would be right.
 
-Caught by: right, exactly once
+Caught by: correct, exactly once
 """
 
 # BLANK 2: not the finished one

@@ -3,7 +3,7 @@
 The sums are right, but the one of part r ends at rank r - 1: all_reduce begins there, and does not care where a part is finished.
 
 Caught by: reduce_scatter
-Passes: right, all_gather
+Passes: correct, all_gather
 """
 
 # BLANK 4: each rank begins with its own part

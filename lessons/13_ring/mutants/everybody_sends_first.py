@@ -3,7 +3,7 @@
 It is right where a send returns at once. Where sends wait, everybody waits in the first one.
 
 Caught by: all_to_all
-Passes: right, all_gather, reduce_scatter
+Passes: correct, all_gather, reduce_scatter
 """
 
 # BLANK 5: first send, then receive

@@ -3,7 +3,7 @@
 With equal links messages come in the order of the steps, so it is right in every calm run.
 
 Caught by: all_to_all
-Passes: right, all_gather, reduce_scatter
+Passes: correct, all_gather, reduce_scatter
 """
 
 # BLANK 5: the next message will be the right one

@@ -3,7 +3,7 @@
 It is right, and sends P times as much as is needed.
 
 Caught by: all_to_all
-Passes: right, all_gather, reduce_scatter
+Passes: correct, all_gather, reduce_scatter
 """
 
 # BLANK 5: with the ring

@@ -4,7 +4,7 @@ It is right, and no rank waits for ever. But rank 0 sends all parts to all other
 short for small tensors; for large ones the cable of rank 0 is the bottleneck.
 
 Caught by: all_gather
-Passes: right, reduce_scatter, all_to_all
+Passes: correct, reduce_scatter, all_to_all
 """
 
 # BLANK 3: to rank 0, and back

@@ -2,8 +2,8 @@
 
 Every rank gives ones, so a sum shows how many were added, and not whose. Which part a rank has does not show either.
 
-Caught by: kills
-Passes: spares, reduce_scatter
+Caught by: rejects wrong ones
+Passes: accepts right ones, reduce_scatter
 """
 
 

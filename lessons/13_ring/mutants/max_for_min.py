@@ -3,7 +3,7 @@
 Sums, products and maxima are right, and a check that tries these three notices nothing.
 
 Caught by: reduce_scatter
-Passes: right, all_gather, all_to_all
+Passes: correct, all_gather, all_to_all
 """
 
 # BLANK 4: a table of one's own, with a slip

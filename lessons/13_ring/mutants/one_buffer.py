@@ -4,7 +4,7 @@ Right wherever isend copies. Where the message is still read from the buffer whi
 a mixture of both.
 
 Caught by: frozen
-Passes: right, exactly once
+Passes: correct, exactly once
 """
 
 import minitorch_dist as torch

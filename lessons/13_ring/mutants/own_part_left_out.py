@@ -4,7 +4,7 @@ Each rank sends its tensor round, and receives all others. Nobody writes the own
 P steps. In a test with one rank nothing is gathered at all.
 
 Caught by: all_gather
-Passes: right
+Passes: correct
 """
 
 # BLANK 3: the parts of the others

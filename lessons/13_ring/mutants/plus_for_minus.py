@@ -2,7 +2,7 @@
 
 With two ranks + and - are the same, so a test with two ranks passes.
 
-Caught by: right, exactly once
+Caught by: correct, exactly once
 """
 
 # BLANK 1: the wrong way round

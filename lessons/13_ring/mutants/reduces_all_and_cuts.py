@@ -3,7 +3,7 @@
 It is right, and sends twice what is needed: the second half brings parts that nobody wants.
 
 Caught by: reduce_scatter
-Passes: right, all_gather
+Passes: correct, all_gather
 """
 
 # BLANK 4: by all_reduce

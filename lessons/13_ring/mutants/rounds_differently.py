@@ -2,7 +2,7 @@
 
 It draws numbers like 0.1, and demands the last bit. Another order of additions rounds differently, and is right, too (lesson 16).
 
-Caught by: spares
+Caught by: accepts right ones
 Passes: reduce_scatter
 """
 

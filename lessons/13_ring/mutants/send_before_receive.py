@@ -4,7 +4,7 @@ Right wherever a send returns at once. Where it waits for its receive, as it may
 round. A plug-in whose isend did so stopped a training of three machines for 13 hours.
 
 Caught by: never stuck
-Passes: right, exactly once, bytes
+Passes: correct, exactly once, bytes
 Seen: https://github.com/autoscriptlabs/nccl-mesh-plugin/pull/19
 Seen: https://github.com/NVIDIA/nccl/issues/479
 """

@@ -4,7 +4,7 @@ FINISHED stands outside of the function. In the simulator ranks are threads of o
 its neighbour has written. Of real ranks each has a FINISHED of its own.
 
 Caught by: real wire
-Passes: right, exactly once, trains, bytes, rounds
+Passes: correct, exactly once, trains, bytes, rounds
 """
 
 import minitorch_dist as torch

@@ -4,7 +4,7 @@ The result is right. But the caller's tensor has sums of some ranks in it afterw
 reduce_scatter of the same gradient, some ranks are counted twice.
 
 Caught by: reduce_scatter
-Passes: right, all_gather
+Passes: correct, all_gather
 """
 
 # BLANK 4: in place

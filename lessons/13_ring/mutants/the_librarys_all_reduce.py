@@ -3,7 +3,7 @@
 It is right, and often needs fewer rounds than a ring. But the stack that is assembled from the lessons has no other all_reduce than
 this one.
 
-Caught by: right
+Caught by: correct
 """
 
 import minitorch_dist.distributed as dist

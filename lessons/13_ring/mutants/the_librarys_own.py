@@ -3,7 +3,7 @@
 It is right, but the stack that is assembled from the lessons has no other all_gather than this one.
 
 Caught by: all_gather
-Passes: right, reduce_scatter, all_to_all
+Passes: correct, reduce_scatter, all_to_all
 """
 
 # BLANK 3: the library's

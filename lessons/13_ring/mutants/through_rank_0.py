@@ -1,7 +1,7 @@
 """Everything goes to rank 0 and back: lazy, and right.
 
 Caught by: bytes
-Passes: right, exactly once, never stuck
+Passes: correct, exactly once, never stuck
 """
 
 import minitorch_dist as torch

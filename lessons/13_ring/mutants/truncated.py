@@ -2,7 +2,7 @@
 
 Right whenever P divides n, as in most examples.
 
-Caught by: right, exactly once
+Caught by: correct, exactly once
 """
 
 import minitorch_dist as torch

@@ -3,7 +3,7 @@
 Until 2020 this was the ring of PyTorch's own tutorial. Two buffers take turns, but the ring adds its two arguments, once the one and once
 the other. So it gives multiples of each rank's own numbers. A test with the same tensor on all ranks may not notice.
 
-Caught by: right, exactly once, bytes
+Caught by: correct, exactly once, bytes
 Seen: https://github.com/pytorch/pytorch/issues/31572
 Seen: https://github.com/pytorch/tutorials/pull/1039
 """

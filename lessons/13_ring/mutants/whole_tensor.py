@@ -4,7 +4,7 @@ It was a course's reference solution: every sum is right after the first half, a
 where 2 (P-1)/P n would do. No test of sums finds that, and the cell that should have run one lacked an argument.
 
 Caught by: bytes
-Passes: right, exactly once, never stuck
+Passes: correct, exactly once, never stuck
 Seen: https://github.com/callummcdougall/ARENA_3.0/pull/407
 """
 

@@ -2,7 +2,7 @@
 
 0 + x is x. But 0 · x is 0, and the maximum of 0 and -3 is 0.
 
-Caught by: right
+Caught by: correct
 Passes: exactly once, never stuck
 """
 

@@ -3,7 +3,7 @@
 Right for 2, 4, 8 ranks. With six, rank 2 never hears of ranks 4 and 5: partner 6 would have brought them. A barrier had this
 mistake: a rank could leave before others had come.
 
-Caught by: right, exactly once, any P
+Caught by: correct, exactly once, any P
 Seen: https://github.com/meta-pytorch/torchcomms/pull/3213
 """
 

@@ -1,6 +1,6 @@
 """Those that folded in never hear of the result.
 
-Caught by: right, exactly once, halves
+Caught by: correct, exactly once, halves
 Passes: numbers, never stuck
 """
 

@@ -2,7 +2,7 @@
 
 With three ranks, 1 and 2 are left: as the numbers 0 and 1.
 
-Caught by: numbers, right
+Caught by: numbers, correct
 """
 
 # BLANK 2: as if nobody had folded

@@ -2,7 +2,7 @@
 
 `/` instead of `//`, or `rank + 1.0`: it equals a rank, but is not one. torch raises a TypeError.
 
-Caught by: right, any P
+Caught by: correct, any P
 Passes: numbers
 """
 

@@ -3,7 +3,7 @@
 In float64 a dropped sample of a large batch hides in it. And if the numbers cancel, it is still too small for a right sum.
 
 Caught by: bound
-Passes: right, same on all, any schedule, any place, bytes
+Passes: correct, same on all, any schedule, any place, bytes
 Seen: https://github.com/Xilinx/ACCL/issues/103
 """
 

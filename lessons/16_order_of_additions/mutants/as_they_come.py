@@ -3,7 +3,7 @@
 All ranks get the same bits, but in the next run they get other bits.
 
 Caught by: any schedule
-Passes: right, exactly once, never stuck, same on all, bound, bytes
+Passes: correct, exactly once, never stuck, same on all, bound, bytes
 Seen: https://github.com/tenstorrent/tt-metal/pull/50688
 """
 

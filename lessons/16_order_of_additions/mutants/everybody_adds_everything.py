@@ -1,7 +1,7 @@
 """Every rank sends everything to all others, and adds in the order of the ranks: right to the last bit, but it sends too much.
 
 Caught by: bytes
-Passes: right, exactly once, never stuck, same on all, any schedule, any place, bound
+Passes: correct, exactly once, never stuck, same on all, any schedule, any place, bound
 """
 
 # BLANK 2: everything, everywhere

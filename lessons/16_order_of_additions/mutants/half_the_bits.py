@@ -3,7 +3,7 @@
 The bits are the same everywhere, always; but only half of them mean anything.
 
 Caught by: bound
-Passes: right, same on all, any schedule, any place, bytes
+Passes: correct, same on all, any schedule, any place, bytes
 """
 
 # BLANK 1: in float32

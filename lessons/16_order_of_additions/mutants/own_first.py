@@ -4,7 +4,7 @@ Rank 0 adds 0, 1, 2, 3; rank 1 adds 1, 0, 2, 3. Each sum is as good as the other
 which relies on equal sums on all ranks, failed.
 
 Caught by: same on all, bytes
-Passes: right, exactly once, never stuck, any schedule, bound
+Passes: correct, exactly once, never stuck, any schedule, bound
 Seen: https://github.com/open-mpi/ompi/pull/12258
 """
 

@@ -4,7 +4,7 @@ All ranks get the same bits, every time. But the owner of an element depends on 
 the bits of the sum depend on them, too.
 
 Caught by: any place
-Passes: right, exactly once, same on all, any schedule, bound, bytes
+Passes: correct, exactly once, same on all, any schedule, bound, bytes
 Seen: https://github.com/vllm-project/vllm/pull/57042
 """
 

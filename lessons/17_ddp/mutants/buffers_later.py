@@ -4,7 +4,7 @@ Training does not notice it. But a checkpoint that is saved before, or an evalua
 each rank.
 
 Caught by: buffers
-Passes: right, replicas, bytes
+Passes: correct, replicas, bytes
 """
 
 # BLANK 1: only parameters

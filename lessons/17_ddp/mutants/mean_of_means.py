@@ -3,7 +3,7 @@
 This is right as long as all shares are equally large. In the last batch of an epoch they are not. Then samples of small shares
 weigh more, and an empty share turns everything into nan.
 
-Caught by: right
+Caught by: correct
 Passes: replicas, bytes
 Seen: https://github.com/pytorch/pytorch/issues/37359
 """

@@ -3,7 +3,7 @@
 A buffer with persistent=False is in no state_dict, and the model computes with it all the same.
 
 Caught by: buffers
-Passes: right, replicas
+Passes: correct, replicas
 """
 
 # BLANK 1: not all of it

@@ -3,7 +3,7 @@
 A frozen layer computes, too: with other numbers on each rank the replicas differ from the first forward on.
 
 Caught by: buffers
-Passes: right, replicas
+Passes: correct, replicas
 """
 
 # BLANK 1: not all of it

@@ -3,7 +3,7 @@
 The learning rate is then P times as large. All ranks agree, so nothing looks wrong. A puzzle that teaches data parallel training
 checks that the gradients of all batches arrived. It has no numbers in which a factor could show.
 
-Caught by: right
+Caught by: correct
 Passes: replicas, bytes
 Seen: https://github.com/srush/LLM-Training-Puzzles/issues/9
 """

@@ -3,7 +3,7 @@
 The wrapper decides in forward. The last piece's forward ran while averaging was still off, so that piece stays local. Only the
 first piece is averaged. The lecture's loop was repaired when somebody made only the batches smaller and got a worse loss.
 
-Caught by: right
+Caught by: correct
 Seen: https://github.com/karpathy/build-nanogpt/pull/30
 """
 

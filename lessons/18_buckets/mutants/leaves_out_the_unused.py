@@ -2,7 +2,7 @@
 
 Ranks that used different parameters then have buckets of different lengths, and their numbers belong to different parameters.
 
-Caught by: right
+Caught by: correct
 Passes: bytes, rounds
 """
 

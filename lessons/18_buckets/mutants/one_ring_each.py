@@ -1,6 +1,6 @@
 """A bucket for each gradient: right, and as slow as lesson 17.
 
-Caught by: right, rounds
+Caught by: correct, rounds
 Passes: bytes
 """
 

@@ -2,7 +2,7 @@
 
 The gradients that were added after the first average stay on their rank, and the replicas become different.
 
-Caught by: right
+Caught by: correct
 Passes: bytes
 Seen: https://github.com/modelscope/FunASR/pull/3472
 """

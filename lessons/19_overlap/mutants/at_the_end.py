@@ -1,7 +1,7 @@
 """All buckets are launched when backward is over, as in lesson 18: right, and late.
 
 Caught by: time
-Passes: right, never stuck, frozen
+Passes: correct, never stuck, frozen
 """
 
 # BLANK 1: nothing leaves early

@@ -4,7 +4,7 @@ Bucket 1 was full first and had to wait for bucket 0. When that leaves, bucket 1
 from then on each bucket is late by one layer. All results are right, so only a clock notices it.
 
 Caught by: time
-Passes: right, never stuck, frozen
+Passes: correct, never stuck, frozen
 """
 
 # BLANK 1: one at a time

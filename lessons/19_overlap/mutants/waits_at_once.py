@@ -1,7 +1,7 @@
 """Each bucket is waited for where it is launched: right, and nothing is hidden.
 
 Caught by: time
-Passes: right, never stuck, frozen
+Passes: correct, never stuck, frozen
 """
 
 # BLANK 2: and waits

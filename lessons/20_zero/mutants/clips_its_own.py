@@ -3,7 +3,7 @@
 A rank clips too little, and each rank by another factor. So the whole gradient changes its direction.
 
 Caught by: norm
-Passes: right, memory, bytes
+Passes: correct, memory, bytes
 Seen: https://github.com/areal-project/AReaL/issues/312
 """
 

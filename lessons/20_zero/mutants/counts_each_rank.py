@@ -4,7 +4,7 @@ In stage 2 each gradient has one owner, and the norm is right. In stage 1 every 
 is √P times too large, and every step is clipped too much.
 
 Caught by: norm
-Passes: right, memory, bytes
+Passes: correct, memory, bytes
 """
 
 # BLANK 4: as if each gradient lay on one rank only

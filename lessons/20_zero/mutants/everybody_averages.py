@@ -1,7 +1,7 @@
 """Every rank gets the average, and ranks that do not need it throw it away: right, for half as many bytes again, or more.
 
 Caught by: bytes
-Passes: right, memory
+Passes: correct, memory
 """
 
 # BLANK 3: an all_reduce, and the owner keeps it

@@ -4,7 +4,7 @@ A matrix of one row then counts as small and comes last, and some rank has far m
 elements. But with `size(0)` for `numel()` training is just as right: only a measurement of the memory shows it.
 
 Caught by: memory
-Passes: right, bytes
+Passes: correct, bytes
 Seen: https://github.com/pytorch/pytorch/pull/60556
 """
 

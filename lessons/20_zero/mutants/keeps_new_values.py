@@ -3,7 +3,7 @@
 Each rank goes on with new values for its own part and old values for all others. A library's broadcast skipped the layers that it
 had replaced itself, nearly all of the model. The loss stayed flat, and people looked for the cause in their learning rates.
 
-Caught by: right
+Caught by: correct
 Passes: memory
 Seen: https://github.com/lodestone-rock/RamTorch/issues/13
 """

@@ -1,7 +1,7 @@
 """Rank 0 owns everything: right, but only the others save memory.
 
 Caught by: memory
-Passes: right, bytes
+Passes: correct, bytes
 """
 
 # BLANK 1: all of them to the first

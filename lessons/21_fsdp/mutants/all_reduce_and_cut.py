@@ -1,7 +1,7 @@
 """Every rank gets the whole average, and cuts its shard out of it: right, but it sends too much.
 
 Caught by: bytes
-Passes: right
+Passes: correct
 """
 
 # BLANK 5: all_reduce for reduce_scatter

@@ -3,7 +3,7 @@
 In this lesson freed memory reads as nan, so you see it. On a GPU it reads as whatever is there now, which may be ordinary
 numbers.
 
-Caught by: right
+Caught by: correct
 """
 
 # BLANK 4: nothing

@@ -2,7 +2,7 @@
 
 The whole gradients of all layers stay in memory, and the next backward adds to the old ones.
 
-Caught by: right, memory
+Caught by: correct, memory
 Passes: bytes
 Seen: https://github.com/pytorch/pytorch/issues/160320
 """

@@ -4,7 +4,7 @@ All is right, but after forward the rank holds the whole model: FSDP saves nothi
 model under torch's FSDP, too: the memory grew with each forward, and calling `reshard()` by hand gave it back.
 
 Caught by: memory, fits
-Passes: right, bytes
+Passes: correct, bytes
 Seen: https://github.com/pytorch/pytorch/issues/149029
 """
 

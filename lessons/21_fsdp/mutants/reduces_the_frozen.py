@@ -4,7 +4,7 @@ A frozen shard then has a gradient of zeros. Plain SGD does not notice it. AdamW
 weights towards 0, step by step.
 
 Caught by: frozen units
-Passes: right, memory, bytes, fits
+Passes: correct, memory, bytes, fits
 """
 
 # BLANK 6: without looking whether it is due

@@ -2,7 +2,7 @@
 
 `count // size` is right if the number of ranks divides the number of parameters, as it does in most examples.
 
-Caught by: right
+Caught by: correct
 Passes: memory, bytes, fits
 Seen: https://github.com/deepspeedai/DeepSpeed/pull/202
 """

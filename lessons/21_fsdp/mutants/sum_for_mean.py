@@ -3,7 +3,7 @@
 If all ranks have the same wrong factor, nothing fails. In torch a special case once left the division out: gradients were too
 large by the number of ranks.
 
-Caught by: right
+Caught by: correct
 Passes: memory, bytes, fits
 Seen: https://github.com/pytorch/pytorch/pull/167178
 """

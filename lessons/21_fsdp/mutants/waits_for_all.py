@@ -4,7 +4,7 @@ A head that this step did not need is enough. The other gradients of its unit st
 The unit stays whole, and there is no error.
 
 Caught by: unused
-Passes: right, memory, bytes, fits
+Passes: correct, memory, bytes, fits
 """
 
 # BLANK 6: nothing is left to do, it seems

@@ -2,8 +2,8 @@
 
 It demands that calls are carried out in their order. A request that was lost comes after the next one, and that is right.
 
-Caught by: spares
-Passes: right, at most once, answered, kills
+Caught by: accepts right ones
+Passes: correct, at most once, answered, rejects wrong ones
 """
 
 # BLANK 5: in their order

@@ -3,7 +3,7 @@
 The first message seemed lost, and a copy replaced it. Now it arrives after all, and the callee does not know its number any more.
 
 Caught by: at most once
-Passes: right, answered, memory
+Passes: correct, answered, memory
 """
 
 # BLANK 2: forget what lies below

@@ -3,7 +3,7 @@
 The callee would have known the request under its old number. Under a new number it is new work.
 
 Caught by: at most once
-Passes: right, never stuck
+Passes: correct, never stuck
 Seen: https://github.com/cadence-workflow/cadence-java-client/pull/915
 Seen: https://github.com/ydb-platform/nbs/issues/6886
 """

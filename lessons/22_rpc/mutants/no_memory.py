@@ -3,7 +3,7 @@
 A timeout says that no answer came. It does not say that nothing was done.
 
 Caught by: at most once
-Passes: right
+Passes: correct
 Seen: https://github.com/jaseci-labs/jac/issues/7902
 """
 

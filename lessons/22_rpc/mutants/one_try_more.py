@@ -4,7 +4,7 @@ The first request goes out before `wait` begins, and is not counted. Where each 
 was allowed matters. Nobody waits for the answer to the last one, either.
 
 Caught by: never stuck
-Passes: right, at most once, answered
+Passes: correct, at most once, answered
 """
 
 # BLANK 4: so many times

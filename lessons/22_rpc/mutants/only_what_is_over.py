@@ -3,7 +3,7 @@
 A copy that comes while the first one runs finds no entry, and both run.
 
 Caught by: at most once
-Passes: right
+Passes: correct
 Seen: https://github.com/nex-crm/wuphf/issues/823
 """
 

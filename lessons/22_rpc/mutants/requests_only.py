@@ -2,8 +2,8 @@
 
 A lost request was not carried out, so to ask again is harmless. Answers that are lost make the difference, and it draws none.
 
-Caught by: kills
-Passes: right, at most once, answered, spares
+Caught by: rejects wrong ones
+Passes: correct, at most once, answered, accepts right ones
 """
 
 

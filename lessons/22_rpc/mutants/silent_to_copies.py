@@ -3,7 +3,7 @@
 So the work was done once. But if the first answer was lost, the caller never gets it.
 
 Caught by: answered
-Passes: right, at most once
+Passes: correct, at most once
 Seen: https://github.com/nebulastream/nebulastream/issues/1817
 """
 

@@ -3,7 +3,7 @@
 The number of tries is compared first, so the loop ends as soon as the last request is out.
 
 Caught by: never stuck
-Passes: right, at most once, answered
+Passes: correct, at most once, answered
 """
 
 # BLANK 4: until TRIES is reached

@@ -3,7 +3,7 @@
 So it is never given back. Nothing fails, but the owner keeps the memory. (PyTorch forgot to list such forks among those that it
 deletes at shutdown.)
 
-Caught by: right, always freed
+Caught by: correct, always freed
 Passes: never too early
 Seen: https://github.com/pytorch/pytorch/pull/34988
 """

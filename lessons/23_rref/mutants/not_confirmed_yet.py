@@ -2,7 +2,7 @@
 
 DELETE arrives before FORK, or comes for a fork that the owner does not know yet.
 
-Caught by: right
+Caught by: correct
 """
 
 # BLANK 1: nobody wants it, and no children

@@ -3,7 +3,7 @@
 The sender drops its fork, and its DELETE reaches the owner before the receiver's FORK.
 
 Caught by: never too early, library
-Passes: right
+Passes: correct
 Seen: https://github.com/ray-project/ray/issues/17719
 """
 

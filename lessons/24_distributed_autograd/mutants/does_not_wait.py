@@ -3,7 +3,7 @@
 After k diamonds in a row a value gets 2^k gradients instead of one, each in a message.
 
 Caught by: letters
-Passes: right, any order, contexts
+Passes: correct, any order, contexts
 """
 
 # BLANK 3: on with it; a leaf adds up by itself

@@ -2,7 +2,7 @@
 
 In x·x two edges lead from the product to x.
 
-Caught by: right, library
+Caught by: correct, library
 """
 
 # BLANK 1: the nodes that lead to each

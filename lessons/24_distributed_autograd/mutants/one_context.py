@@ -3,7 +3,7 @@
 Two trainers at once share the server's parameters: their counts and their gradients get mixed.
 
 Caught by: contexts
-Passes: right, any order, library
+Passes: correct, any order, library
 """
 
 # BLANK 4: there is one at a time anyway

@@ -3,7 +3,7 @@
 A tensor that all ranks have gathered influences the loss of each of them. GatherLayer.backward kept the part of its own rank, and
 did not add the gradients of the others.
 
-Caught by: right, any order, contexts
+Caught by: correct, any order, contexts
 Passes: library
 Seen: https://github.com/lightly-ai/lightly/issues/1528
 """

@@ -2,7 +2,7 @@
 
 In a graph without branches this is right: each node has one gradient.
 
-Caught by: right, any order
+Caught by: correct, any order
 """
 
 # BLANK 3: it is here

@@ -3,7 +3,7 @@
 The gate lets all workers begin a step at the same time, but not with the same values. A worker that reads late sees the pushes of
 the early ones.
 
-Caught by: right, fresh
+Caught by: correct, fresh
 Passes: never stuck, prompt
 Seen: https://github.com/PaddlePaddle/Paddle/issues/7643
 """

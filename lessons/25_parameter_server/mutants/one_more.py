@@ -1,6 +1,6 @@
 """The bound is one too large: a worker that is s + 1 steps ahead may still read.
 
-Caught by: right, fresh
+Caught by: correct, fresh
 Passes: never stuck
 """
 

@@ -2,7 +2,7 @@
 
 As soon as the shares differ by one batch, the last epoch never ends.
 
-Caught by: right, never stuck
+Caught by: correct, never stuck
 Seen: https://github.com/apache/mxnet/issues/7888
 Seen: https://github.com/apache/mxnet/issues/9611
 Seen: https://github.com/apache/mxnet/issues/17651

@@ -1,7 +1,7 @@
 """The gradient of the stage's input is not sent on
 
 Every stage computes its own weights' gradients, and forgets that the stage before waits for a gradient, too.
-Caught by: right, never stuck
+Caught by: correct, never stuck
 Passes: exactly once, in the library
 """
 

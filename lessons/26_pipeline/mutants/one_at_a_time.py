@@ -2,7 +2,7 @@
 
 This is right, and it needs the least memory. But only one stage works at any time, as if there were no pipeline.
 Caught by: bubble
-Passes: exactly once, right, never stuck, in the library
+Passes: exactly once, correct, never stuck, in the library
 """
 
 # BLANK 1: the order

@@ -2,7 +2,7 @@
 
 Before each backward the gradients of the last micro-batch are cleared. The loss is summed elsewhere and looks right. In the real
 case only the norm of the gradients showed the mistake.
-Caught by: right
+Caught by: correct
 Passes: exactly once, in the library, bubble
 Seen: https://github.com/NVIDIA-NeMo/Automodel/pull/3530
 """

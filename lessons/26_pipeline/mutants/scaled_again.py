@@ -2,7 +2,7 @@
 
 Dividing the gradients by a constant is right once, at the end. If it is done after every part, the first parts are divided again
 and again: the sum becomes a moving average.
-Caught by: right
+Caught by: correct
 Passes: exactly once, in the library, bubble
 Seen: https://github.com/pytorch/torchtitan/issues/1733
 """

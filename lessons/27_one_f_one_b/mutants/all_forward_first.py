@@ -2,7 +2,7 @@
 
 This is right, and just as fast; but all micro-batches are in memory.
 Caught by: memory
-Passes: exactly once, right, never stuck, bubble
+Passes: exactly once, correct, never stuck, bubble
 """
 
 # BLANK 1: the order

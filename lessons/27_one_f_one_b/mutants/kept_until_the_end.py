@@ -2,7 +2,7 @@
 
 The order is right, and would need little memory. But the stage keeps every tensor that it ever sent.
 Caught by: memory
-Passes: exactly once, right, never stuck, bubble
+Passes: exactly once, correct, never stuck, bubble
 Seen: https://github.com/pytorch/pytorch/issues/128910
 """
 

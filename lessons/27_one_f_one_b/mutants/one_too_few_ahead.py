@@ -2,7 +2,7 @@
 
 This is right, and needs even less memory; but in each round every stage waits where it could compute.
 Caught by: bubble
-Passes: exactly once, right, never stuck, memory
+Passes: exactly once, correct, never stuck, memory
 """
 
 # BLANK 1: the order

@@ -3,7 +3,7 @@
 Stage 0 sends an activation to the right while stage 1 sends a gradient to the left: each waits for the other to
 receive. It works as long as the messages are small enough to be buffered.
 Caught by: never stuck
-Passes: exactly once, right, bubble, memory
+Passes: exactly once, correct, bubble, memory
 Seen: https://github.com/pytorch/pytorch/issues/172668
 Seen: https://github.com/NVIDIA/nccl/issues/479
 """

@@ -3,8 +3,8 @@
 It takes a record for torn as soon as the cut is before its end. But if its last bytes are zeros, a hole behind the cut makes
 it whole again.
 
-Caught by: spares
-Passes: right, kills
+Caught by: accepts right ones
+Passes: correct, rejects wrong ones
 """
 
 

@@ -2,7 +2,7 @@
 
 This is right, but after a year of training the set of numbers is larger than the model.
 Caught by: memory
-Passes: right, never torn
+Passes: correct, never torn
 """
 
 # BLANK 1: the letters to read now

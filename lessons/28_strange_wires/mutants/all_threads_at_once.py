@@ -4,7 +4,7 @@ A rank has more than one thread: one trains, another sends what is ready. Two th
 is seen once in many runs, so the check lets two threads meet there.
 
 Caught by: your transport
-Passes: right, a folder
+Passes: correct, a folder
 """
 
 # BLANK 4: without the lock

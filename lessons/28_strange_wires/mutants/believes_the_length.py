@@ -3,7 +3,7 @@
 The length is there before the bytes are: a file grows first and is filled later, so a hole reads like a record. (The database
 that is named below had no checksum at all: after a power loss a part of a transaction was applied.)
 Caught by: never torn
-Passes: right, exactly once, memory
+Passes: correct, exactly once, memory
 Seen: https://github.com/litedb-org/LiteDB/issues/2935
 """
 

@@ -3,7 +3,7 @@
 A short head was taken for the end of the log, but a short body for an error. So when a writer is killed, nobody can read anything
 that it ever wrote.
 Caught by: never torn
-Passes: right, exactly once, memory
+Passes: correct, exactly once, memory
 Seen: https://github.com/samyama-ai/samyama-graph/pull/1335
 """
 

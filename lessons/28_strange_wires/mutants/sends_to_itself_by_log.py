@@ -3,7 +3,7 @@
 There are logs to all others, and a program that sends to itself meets a KeyError. With one rank, all messages do.
 
 Caught by: your transport
-Passes: right, a folder
+Passes: correct, a folder
 """
 
 # BLANK 4: to others only

@@ -2,7 +2,7 @@
 
 It is not whole *yet*: its writer is just writing it. A reader that has gone past it will never read it.
 Caught by: never torn
-Passes: right, exactly once, memory
+Passes: correct, exactly once, memory
 """
 
 # BLANK 2: read until a record is not whole

@@ -3,7 +3,7 @@
 The reader has read all new records, and does not give them again. Where messages come one by one all is well.
 
 Caught by: your transport
-Passes: right, a folder
+Passes: correct, a folder
 """
 
 # BLANK 5: one for each look

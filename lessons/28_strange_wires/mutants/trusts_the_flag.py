@@ -2,7 +2,7 @@
 
 The flag says that the sender has sent this before. It does not say that the message has come: perhaps the first copy was lost.
 MQTT's standard forbids this conclusion explicitly.
-Caught by: right
+Caught by: correct
 Passes: never torn, memory
 Seen: https://github.com/eclipse-mosquitto/mosquitto/issues/398
 """

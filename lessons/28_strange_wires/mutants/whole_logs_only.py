@@ -2,8 +2,8 @@
 
 It draws many bodies, and each log is whole. It never asks about half a record.
 
-Caught by: kills
-Passes: right, spares
+Caught by: rejects wrong ones
+Passes: correct, accepts right ones
 """
 
 

@@ -3,7 +3,7 @@
 All of it arrives: the reader takes two digits for a byte. But the logs are twice as long as the messages.
 
 Caught by: your transport
-Passes: right, a folder
+Passes: correct, a folder
 """
 
 # BLANK 4: in hexadecimal digits

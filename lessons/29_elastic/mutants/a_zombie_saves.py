@@ -3,7 +3,7 @@
 A machine that stood still does not know that the others have gone on without it. It finishes its step, and puts an old state over
 the new one.
 Caught by: zombie
-Passes: right
+Passes: correct
 Seen: https://github.com/apache/kafka/pull/8453
 """
 

@@ -3,7 +3,7 @@
 The first one that joins sees nobody else, the last one sees all. Each divides the batch by another number. While nothing happens the first machine does all of the work, and the
 weights are right.
 
-Caught by: right, death
+Caught by: correct, death
 Passes: in the library
 """
 

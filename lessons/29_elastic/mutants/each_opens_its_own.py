@@ -3,7 +3,7 @@
 Two machines that come at once make two generations. The first one is old before it begins, so its machine joins again and makes the
 other one old.
 
-Caught by: right
+Caught by: correct
 """
 
 # BLANK 1: a new one for each

@@ -3,7 +3,7 @@
 It says that others have gone on without this machine. A machine that does not listen waits for messages that nobody sends any more.
 
 Caught by: together
-Passes: right
+Passes: correct
 """
 
 # BLANK 4: what is to be done with this letter?

@@ -4,7 +4,7 @@ The error comes too late: the old state lies on the disk already. Training witho
 come to the same weights.
 
 Caught by: together
-Passes: right
+Passes: correct
 """
 
 # BLANK 2: first kept, then refused

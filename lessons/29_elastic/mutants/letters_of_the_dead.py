@@ -4,7 +4,7 @@ A machine sent its share of a division by three, and died. The others now divide
 that outlives a generation must carry the generation's number. In the real case there was none: a worker that was started again
 took up the messages of the last run.
 Caught by: death
-Passes: right, in the library
+Passes: correct, in the library
 Seen: https://github.com/pytorch/pytorch/issues/82160
 """
 

@@ -3,7 +3,7 @@
 Nothing wrong is ever kept. But a machine of an old generation goes on by itself, and two trainings run side by side. The result
 is right, but the machine that came back is of no use.
 Caught by: together
-Passes: right, death, zombie
+Passes: correct, death, zombie
 """
 
 # BLANK 2: may this be kept?

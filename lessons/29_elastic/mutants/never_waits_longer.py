@@ -4,7 +4,7 @@ A slow machine is taken for dead, and comes to the next generation while it is s
 nobody is at fault, and no step is ever made.
 
 Caught by: patience
-Passes: right, death, zombie, in the library
+Passes: correct, death, zombie, in the library
 """
 
 # BLANK 5: no step was made since `before`?

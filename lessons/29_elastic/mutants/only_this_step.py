@@ -1,7 +1,7 @@
 """A message of a later step is thrown away
 
 A neighbour may be one step ahead. Its message comes early, once, and is not sent again.
-Caught by: right
+Caught by: correct
 """
 
 # BLANK 4: what is to be done with this letter?

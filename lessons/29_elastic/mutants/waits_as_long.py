@@ -3,7 +3,7 @@
 A machine that comes later waits longer than the first one, which begins without it, and gives it up. Training ends right, but a
 generation is lost each time.
 
-Caught by: right
+Caught by: correct
 Passes: together, in the library
 """
 

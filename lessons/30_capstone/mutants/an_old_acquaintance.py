@@ -2,7 +2,7 @@
 
 It takes the sum instead of the mean: lesson 17 has this mutant. A property against it finds nothing new.
 Caught by: new
-Passes: fair, killed
+Passes: accepts right ones, rejects wrong ones
 """
 
 # BLANK 2: right, but for one thing

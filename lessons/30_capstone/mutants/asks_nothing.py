@@ -2,8 +2,8 @@
 
 It runs everything, on three ranks, and looks at no result: it passes for every `average`. This is the most common wrong test, and
 it looks like all others. If its author puts a mistake in and sees nothing fail, the author finds it at once.
-Caught by: killed
-Passes: fair, new
+Caught by: rejects wrong ones
+Passes: accepts right ones, new
 Seen: https://github.com/rustledger/rustledger/pull/1971
 Seen: https://github.com/rustic-ai/uni-db/issues/205
 """

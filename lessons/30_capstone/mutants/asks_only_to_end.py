@@ -3,8 +3,8 @@
 Its author saw it fail: the mutant hangs, and the simulator reports that. But for an `average` that ends, it passes whatever the gradients
 are.
 
-Caught by: killed
-Passes: fair, new
+Caught by: rejects wrong ones
+Passes: accepts right ones, new
 """
 
 

@@ -3,8 +3,8 @@
 It demands that the gradients are the same objects afterwards, as in its author's version. Other versions make new tensors, or add
 in another order. They are just as right, and the property forbids them. Such tests fail on another machine, and are then switched
 off.
-Caught by: fair
-Passes: new, killed
+Caught by: accepts right ones
+Passes: new, rejects wrong ones
 Seen: https://github.com/RichieHakim/ROICaT/pull/634
 """
 

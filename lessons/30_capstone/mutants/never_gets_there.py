@@ -2,7 +2,7 @@
 
 It calls `average` with one argument too many. It fails for every mutant, and for every right version, too. In the course where this was
 found nobody had ever run the cell. So nobody saw that its solution was wrong.
-Caught by: fair, killed
+Caught by: accepts right ones, rejects wrong ones
 Passes: new
 Seen: https://github.com/callummcdougall/ARENA_3.0/pull/407
 """

@@ -169,5 +169,5 @@ def state(verdict: CheckVerdict | None) -> list[str | tuple[str, str]]:
         return [f"{many} blank{'s' * (many > 1)} to be written"]
     if verdict.is_passed:
         return [("✔ ", "green"), (report.stars(verdict.stars), "yellow")]
-    out = [name for name, burns in verdict.lamps.items() if burns is False]
+    out = [name for name, is_on in verdict.lamps.items() if is_on is False]
     return [("✘ ", "red"), listed(out)]

@@ -120,12 +120,12 @@ def _flowing(comments: list[str]) -> list[str]:
 
 
 def lamps(found: CheckVerdict, width: int) -> Text:
-    """✔ right  ✘ bytes 4.50× optimum   ★★☆"""
+    """✔ correct  ✘ bytes 4.50× optimum   ★★☆"""
     words: list[Text] = []
-    for name, burns in found.lamps.items():
+    for name, is_on in found.lamps.items():
         cost = f" {found.costs[name]}" if name in found.costs else ""
         bonus = " (extra)" if name in found.bonus else ""
-        words.append(Text.assemble(SIGNS[burns], f" {name}{cost}{bonus}"))
+        words.append(Text.assemble(SIGNS[is_on], f" {name}{cost}{bonus}"))
     words.append(Text(stars(found.stars), "yellow"))
     shown, column = Text(), 0
     for word in words:
@@ -283,7 +283,7 @@ def next_steps(page: Page, workspace: Workspace, lesson: Lesson, found: CheckVer
         page.tell(*way, "  A hint: ", page.way("hint", number))
         return
     if found.stars < STARS:
-        out = [name for name, burns in found.lamps.items() if not burns]
+        out = [name for name, is_on in found.lamps.items() if not is_on]
         page.say(f"Passed; {listed(out)} would bring another star.")
     parts: list[str | tuple[str, str]] = ["Passed. "]
     if not asked and lesson.questions:
