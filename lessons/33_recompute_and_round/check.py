@@ -73,7 +73,7 @@ def plainly(module, *inputs):
     return module(*inputs)
 
 
-@lamp("right")
+@lamp("correct")
 def right():
     """Output and gradients are those without a checkpoint, bit for bit: several inputs, an unused parameter, a module used twice."""
     for case in CASES:

@@ -4,7 +4,7 @@ Half the bytes are sent. But each sum of a ring is rounded on each rank, so smal
 may be inf although no part of it is.
 
 Caught by: sums
-Passes: right, small updates, scale
+Passes: correct, small updates, scale
 Seen: https://github.com/NVIDIA/TransformerEngine/pull/3555
 Seen: https://github.com/jax-ml/jax/issues/27496
 """

@@ -2,7 +2,7 @@
 
 Whole numbers and frozen parameters have no gradient, and autograd says so with an error.
 
-Caught by: right, frozen inputs
+Caught by: correct, frozen inputs
 Passes: same dice
 """
 

@@ -3,7 +3,7 @@
 The steps are right. But P ranks hold each copy P times, and that is what lesson 20 has divided.
 
 Caught by: small updates
-Passes: right, together, scale, trains
+Passes: correct, together, scale, trains
 """
 
 # BLANK 7: of all parameters

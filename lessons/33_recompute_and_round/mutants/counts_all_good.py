@@ -3,7 +3,7 @@
 The scale grows again soon after it was too large. So steps are left out again and again.
 
 Caught by: scale
-Passes: right, small updates, sums, together
+Passes: correct, small updates, sums, together
 """
 
 # BLANK 10: a bad step does not begin the count again

@@ -3,7 +3,7 @@
 So the small gradients, for which the loss was scaled, are 0 again.
 
 Caught by: sums
-Passes: right, small updates, together, scale
+Passes: correct, small updates, together, scale
 """
 
 # BLANK 8: divided in half precision

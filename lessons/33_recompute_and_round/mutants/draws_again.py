@@ -4,7 +4,7 @@ Dropout drops other numbers in backward than it did in forward, so the gradients
 worse by a tenth, or grew without bound, and it depended on nothing but the switch for checkpoints.
 
 Caught by: same dice
-Passes: right, frozen inputs, memory, time
+Passes: correct, frozen inputs, memory, time
 Seen: https://github.com/openai/guided-diffusion/issues/167
 Seen: https://github.com/allenai/OLMo-core/pull/828
 """

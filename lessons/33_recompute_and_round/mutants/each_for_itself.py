@@ -4,7 +4,7 @@ The rank with the inf leaves the step out and halves its scale, and the others g
 weights of the ranks drifted apart.
 
 Caught by: together, scale
-Passes: right, small updates, sums
+Passes: correct, small updates, sums
 Seen: https://github.com/facebookresearch/fairscale/pull/179
 Seen: https://github.com/pytorch/pytorch/pull/115710
 Seen: https://github.com/pytorch/pytorch/issues/136009

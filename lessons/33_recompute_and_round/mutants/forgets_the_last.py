@@ -3,7 +3,7 @@
 Backward begins with it, so it is computed again a moment after it was forgotten. That costs time, and one output more is held.
 
 Caught by: time
-Passes: right, same dice, frozen inputs, nested
+Passes: correct, same dice, frozen inputs, nested
 """
 
 # BLANK 6: each one through a checkpoint

@@ -1,7 +1,7 @@
 """No checkpoint: right, quick, and everything is held.
 
 Caught by: memory
-Passes: right, same dice
+Passes: correct, same dice
 """
 
 # BLANK 6: all segments as they are

@@ -3,7 +3,7 @@
 The gradients are right. But the next draw of anybody is one that was drawn already: the same dropout and the same noise come again and again.
 
 Caught by: same dice
-Passes: right, frozen inputs, nested, memory, time
+Passes: correct, frozen inputs, nested, memory, time
 Seen: https://github.com/pytorch/pytorch/pull/14253
 """
 

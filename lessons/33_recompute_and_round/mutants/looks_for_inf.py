@@ -3,7 +3,7 @@
 inf on one rank and -inf on another make nan. One such step makes all weights nan, for ever.
 
 Caught by: together
-Passes: right, small updates, sums, scale
+Passes: correct, small updates, sums, scale
 """
 
 # BLANK 9: nan is equal to nothing

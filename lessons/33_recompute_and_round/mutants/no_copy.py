@@ -3,7 +3,7 @@
 Each small step is rounded back to where it began. In a real training all weights that began at 1 were exactly 1 at the end.
 
 Caught by: small updates
-Passes: right, together, scale
+Passes: correct, together, scale
 Seen: https://github.com/vllm-project/speculators/pull/765
 Seen: https://github.com/NVIDIA-NeMo/Automodel/pull/3444
 """

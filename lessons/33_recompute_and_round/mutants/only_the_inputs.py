@@ -4,7 +4,7 @@ Backward adds to the gradients of the parameters by itself, and that is right as
 are frozen, or the input is data, then no graph is recorded. The model trains without these layers.
 
 Caught by: frozen inputs
-Passes: right, same dice
+Passes: correct, same dice
 Seen: https://github.com/huggingface/transformers/issues/21381
 Seen: https://github.com/pytorch/pytorch/issues/7617
 """

@@ -3,7 +3,7 @@
 The copies have 32 bits, of which the last 16 are lost before training begins.
 
 Caught by: small updates
-Passes: right, sums, together, scale
+Passes: correct, sums, together, scale
 """
 
 # BLANK 7: the wrong way round

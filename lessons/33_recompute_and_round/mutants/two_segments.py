@@ -3,7 +3,7 @@
 With 4 layers this is the best. With 64 layers it holds 34 outputs, where 16 will do.
 
 Caught by: memory
-Passes: right, same dice, time
+Passes: correct, same dice, time
 """
 
 # BLANK 5: in the middle
