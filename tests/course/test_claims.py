@@ -17,6 +17,7 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
+from minitorch_dist.distributed.pipelining import orders, timing
 from minitorch_dist.distributed.pipelining.orders import Action, B, F, Pipe, gpipe
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.distributed.schedules.links import Links
@@ -464,3 +465,54 @@ def test_a_checkpoint_updates_the_statistics_of_a_layer_twice() -> None:
             norm = nn.BatchNorm1d(1)
             checkpoint(norm, torch.tensor([[1.0], [3.0]])).sum().backward()
             assert norm.num_batches_tracked.item() == 2  # type: ignore[operator]
+
+
+def test_zero_bubble_beside_1f1b() -> None:
+    """Lesson 34: 27 and 33 ms, and with messages of 1 ms 54 and 85, where 7 micro-batches are held."""
+    with solved(34) as lesson_34:
+        free = orders.everyones(lesson_34.zero_bubble, Pipe(4, 8))
+        assert timing.times(free, Pipe(4, 8), pipelines.LONG).total == 27
+        usual = orders.everyones(orders.one_forward_one_backward, Pipe(4, 8))
+        assert timing.times(usual, Pipe(4, 8), pipelines.LONG).total == 33
+        pipe = Pipe(4, 16)
+        far = orders.everyones(lambda rank, pipe: lesson_34.zero_bubble(rank, pipe, 1), pipe)
+        found = timing.times(far, pipe, pipelines.LONG, 1)
+        assert found.total == 54 and [found.in_flight(rank) for rank in range(4)] == [7] * 4
+
+
+def ahead_in_1f1b(apart: int) -> orders.Make:
+    """1F1B where each stage is so many forwards further ahead than the next one."""
+
+    def make(rank: int, pipe: Pipe) -> list[Action]:
+        ahead = min(1 + (pipe.ranks - 1 - rank) * apart, pipe.microbatches)
+        order = [Action(rank, F, k) for k in range(ahead)]
+        for k in range(pipe.microbatches):
+            order.append(Action(rank, B, k))
+            order += [Action(rank, F, later) for later in [k + ahead] if later < pipe.microbatches]
+        return order
+
+    return make
+
+
+@pytest.mark.parametrize("quarters", [0, 1, 2, 4, 6, 7, 8, 12, 13])
+def test_how_far_ahead_hides_messages_in_1f1b(quarters: int) -> None:
+    """Lesson 34: 1 + ⌈2d/3⌉ for each hop. Then the last stage never waits, and one less is slower."""
+    cost = {F: 4, B: 8}
+    apart = 1 + ceil(2 * quarters / 4 / 3)
+    for ranks, count in ((2, 16), (3, 20), (5, 40)):
+        pipe = Pipe(ranks, count)
+        least = 12 * count + (ranks - 1) * (12 + 2 * quarters)
+
+        def total(apart: int, pipe: Pipe = pipe) -> int:
+            return timing.times(orders.everyones(ahead_in_1f1b(apart), pipe), pipe, cost, quarters).total
+
+        assert total(apart) == least and (apart == 1 or total(apart - 1) > least)
+
+
+def test_two_stages_on_a_rank_halve_the_bubble() -> None:
+    """Lesson 34."""
+    bubbles = []
+    for local in (1, 2):
+        pipe = Pipe(4, 8, local)
+        bubbles.append(timing.times(orders.everyones(orders.interleaved, pipe), pipe, pipelines.LONG).bubble)
+    assert bubbles[1] * 2 == bubbles[0]
