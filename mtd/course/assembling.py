@@ -50,8 +50,9 @@ FACES: Final[Mapping[str, str]] = {
     "transports.stores.store": "face.store",
 }
 
-# Lessons about the simulator and about checks: no part of what runs on a real wire.
-WITHOUT: Final = frozenset({"matching", "ports", "capstone"})
+# Lessons about the simulator and about checks, which are no part of what runs on a real wire; and about random numbers,
+# half precision and divided backwards, which the face does not have.
+WITHOUT: Final = frozenset({"matching", "ports", "capstone", "recompute", "zero_bubble"})
 # The same within a module, unless something that stays names it: what leads the library or its simulator to a lesson's
 # code, and what no run of the stack calls.
 LEFT_OUT: Final[Mapping[str, frozenset[str]]] = {

@@ -22,7 +22,7 @@ OF_OURS: Final = "With this library (in its repository)"
 def text_of(lesson: Lesson) -> str:
     """LessonError where the lesson has none: the first four have no ranks to speak of."""
     if not lesson.bridge:
-        raise LessonError(f"lesson {lesson.number} has no {BRIDGE}; those from 5 on have one")
+        raise LessonError(f"lesson {lesson.number} has no {BRIDGE}; those from lesson 5 on have one")
     return lesson.bridge
 
 

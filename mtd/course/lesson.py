@@ -20,6 +20,7 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 
 from mtd.course.fields import LessonError as LessonError, Titled, read_fields
@@ -202,12 +203,13 @@ def number_of(said: object) -> float:
 
 
 def _in_words(numbers: list[float]) -> str:
-    """`1, 2, 5` or `1 to 30` or `1 to 30, 5.5`"""
+    """`1, 2, 5` or `1 to 30` or `1 to 30, 33, 5.5`"""
     whole = [int(number) for number in numbers if number == int(number)]
-    if len(whole) < 3 or whole != list(range(whole[0], whole[-1] + 1)):
+    if len(whole) < 3:
         return ", ".join(map(str, numbers))
-    between = [str(number) for number in numbers if number not in whole]
-    return ", ".join([f"{whole[0]} to {whole[-1]}", *between])
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(whole), lambda pair: pair[1] - pair[0])]
+    said = [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
+    return ", ".join([*said, *(str(number) for number in numbers if number not in whole)])
 
 
 def _near(wanted: str, lessons: list[Lesson]) -> str:

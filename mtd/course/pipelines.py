@@ -12,7 +12,7 @@ A `Stage` is what lesson 26 makes: Stage(layers, columns), with step(order, micr
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -234,19 +234,22 @@ def _counted(found: dict[str, Array], count: int) -> dict[str, list[float]]:
 
 class _Busy(Function):
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
+    def forward(ctx: Any, x: Any, backward: int) -> Any:
         sim.compute(LONG[orders.F] / 1000)
         ctx.save_for_backward(x)
+        ctx.duration = backward / 1000
         return x.clone()
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        sim.compute(LONG[orders.B] / 1000)
-        return grad
+        sim.compute(ctx.duration)
+        return grad, None
 
 
-class _Work(Module):
+class Work(Module):
     """Takes 1 ms forward and 2 ms backward, and counts what of it is still in memory."""
+
+    noted: Mapping[str, orders.ActionKind] = {"forward": orders.F, "backward": orders.B}  # a stage's methods
 
     def __init__(self) -> None:
         super().__init__()
@@ -256,10 +259,14 @@ class _Work(Module):
 
     def forward(self, x: Any) -> Any:
         kept = x * self.w
-        made = _Busy.apply(kept)
+        made = _Busy.apply(self.computed(kept), LONG[[*self.noted.values()][1]])
         self._kept.append(weakref.ref(kept.array))
         self._made.append(weakref.ref(made.array))
         return made
+
+    def computed(self, x: Any) -> Any:
+        """Of what is kept."""
+        return x
 
     def in_memory(self) -> int:
         """Micro-batches."""
@@ -300,31 +307,30 @@ class TimedOrder:
         return self.total - max(self.timing.busy(rank) for rank in range(self.pipe.ranks))
 
 
-def timed(stage: Any, make: orders.Make, pipe: orders.Pipe, net: Any = FREE) -> TimedOrder:
+def timed(
+    stage: Any, make: orders.Make, pipe: orders.Pipe, net: Any = FREE, work: type[Work] = Work
+) -> TimedOrder:
     """Run one step of equal stages in virtual time. Messages are free unless `net` says what they cost."""
 
-    class Watched(stage):  # type: ignore[misc]
-        measured: MeasuredStep
-
-        def forward(self, k: int, *rest: Any) -> None:
-            super().forward(k, *rest)
-            self.note(orders.F, k)
-
-        def backward(self, k: int) -> None:
-            super().backward(k)
-            self.note(orders.B, k)
-
-        def note(self, kind: orders.ActionKind, k: int) -> None:
+    def noted(name: str, kind: orders.ActionKind) -> Callable[..., None]:
+        def call(self: Any, k: int, *rest: Any) -> None:
+            if kind is orders.W:
+                sim.compute(LONG[kind] / 1000)
+            getattr(stage, name)(self, k, *rest)
             end = round(sim.now() * 1000)
             self.measured.spans.append(ActionSpan(orders.Action(self.rank, kind, k), end - LONG[kind], end))
             self.measured.held.append(self.layers.in_memory())
 
+        return call
+
+    Watched = type("Watched", (stage,), {name: noted(name, kind) for name, kind in work.noted.items()})
+
     def program() -> MeasuredStep:
-        mine = Watched(_Work(), 1)
-        mine.measured = MeasuredStep([], [])
+        mine = Watched(work(), 1)
+        measured = mine.measured = MeasuredStep([], [])
         data: list[Any] = [(ones(1, 1, dtype=float64), None)] * pipe.microbatches
         mine.step(make(dist.get_rank(), pipe), data, lambda out, target: out.sum())
-        return mine.measured
+        return measured
 
     return TimedOrder(pipe, sim.run(program, pipe.ranks, net=net).results)
 

@@ -53,7 +53,7 @@ def test_only_its_imports_change(one: Lesson) -> None:
 def test_the_learner_gets_it_and_the_first_lessons_have_none(tmp_path: Path) -> None:
     assert workspace.ours(lesson.find(13), GAP)[BRIDGE] == lesson.find(13).bridge
     assert BRIDGE not in workspace.ours(lesson.find(4), GAP)
-    with pytest.raises(LessonError, match=r"lesson 4 has no .*; those from 5 on have one"):
+    with pytest.raises(LessonError, match=r"lesson 4 has no .*; those from lesson 5 on have one"):
         bridging.text_of(lesson.find(4))
 
 
@@ -68,7 +68,7 @@ def test_the_page_is_markdown_with_the_lines(
     shown = capsys.readouterr().out
     assert "rpc_tutorial.html" in shown and "mtd bridge 22 --run" in shown
     assert all(len(line) <= 80 for line in shown.splitlines())
-    assert cli.main(["bridge", "3"]) == 2 and "those from 5 on" in capsys.readouterr().err
+    assert cli.main(["bridge", "3"]) == 2 and "from lesson 5 on" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         cli.main(["bridge", "13", "--run", "jax"])
     assert "jax" in capsys.readouterr().err

@@ -17,12 +17,15 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
+from minitorch_dist.distributed.pipelining import orders, timing
 from minitorch_dist.distributed.pipelining.orders import Action, B, F, Pipe, gpipe
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.nn.parallel import DistributedDataParallel
+from minitorch_dist.testing import exact
 from minitorch_dist.testing.strictness import strict
 from mtd.course import all_reduces, lab, lesson, pipelines
+from mtd.course.layers import SquareLayer
 from mtd.course.path import folders, searched
 
 
@@ -440,3 +443,123 @@ def test_all_ranks_have_the_gradient_of_a_sum_where_each_computes_one_loss() -> 
 
     for size in (1, 2, 5):
         assert sim.run(program, size).results == [[1.0, float(size)]] * size
+
+
+def held_in_outputs(build: Any, count: int) -> float:
+    """Lesson 33: at most in a step, in outputs of one of so many layers."""
+
+    def program() -> float:
+        model = build([SquareLayer(2).to("cuda") for _ in range(count)])
+        x = torch.ones(4096, 2, dtype=torch.float64, device="cuda")
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        model(x).sum().backward()
+        return (torch.cuda.max_memory_allocated() - before) / x.nbytes
+
+    return float(sim.run(program, 1, memory="1GB").results[0])
+
+
+def test_segments_that_become_shorter_hold_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lesson 33: 2√n with equal segments; 13 instead of 16 of 64 layers."""
+    with solved(33) as recompute:
+        for count in (16, 64):
+            assert held_in_outputs(recompute.Segments, count) == pytest.approx(2 * count**0.5, rel=0.02)
+        monkeypatch.setattr(recompute, "cuts", lambda count: [0, 11, 21, 30, 38, 45, 51, 56, 60, 63, 64])
+        assert round(held_in_outputs(recompute.Segments, 64)) == 13
+
+
+def trained_in(dtype: Any, mixed: Any = None) -> float:
+    """Lesson 33: the loss after 400 steps of 2⁻¹¹, with master copies or without."""
+    model, samples = exact.Model().to(torch.float32), exact.data(37)
+    x, y, rate = samples.x.to(dtype), samples.y.float(), 2.0**-11
+    masters = mixed(model, lambda each: torch.optim.SGD(each, lr=rate), dtype, 1.0) if mixed else None
+    optimizer = torch.optim.SGD(model.to(dtype).parameters(), lr=rate)
+    for _ in range(400):
+        exact.loss(model(x).float(), y).backward()
+        if masters:
+            masters.step()
+        else:
+            optimizer.step()
+            optimizer.zero_grad()
+    return float(exact.loss(model(x).float(), y).item())
+
+
+def test_without_a_master_copy_training_stands_still() -> None:
+    """Lesson 33: a loss of 0.97 in float32, 0.97 in bfloat16 with copies, 1.36 without."""
+    with solved(33) as recompute:
+
+        def program() -> list[float]:
+            half = torch.bfloat16
+            return [trained_in(torch.float32), trained_in(half, recompute.Mixed), trained_in(half)]
+
+        (found,) = sim.run(program, 1).results
+    assert [round(loss, 2) for loss in found] == [0.97, 0.97, 1.36]
+
+
+def test_what_halves_can_say() -> None:
+    """Lesson 33: 1 - 1/1024 and 256 + 1 in bfloat16, 60000 + 60000 and 6e-8 in float16."""
+    one, large = torch.ones(1, dtype=torch.bfloat16), torch.full((1,), 256.0, dtype=torch.bfloat16)
+    assert (one - 2.0**-10).item() == 1.0 and (one - 2.0**-8).item() < 1 and (large + 1).item() == 256.0
+    many = torch.full((1,), 60000.0, dtype=torch.float16)
+    assert (many + many).isinf().item() and torch.tensor([2.9e-8]).half().item() == 0
+    assert torch.tensor([6e-8]).half().item() == 2.0**-24
+
+
+def test_a_checkpoint_updates_the_statistics_of_a_layer_twice() -> None:
+    """Lesson 33: in ours and in the library's, as in torch."""
+    with solved(33) as recompute:
+        for checkpoint in (recompute.checkpoint, torch.utils.checkpoint.checkpoint):
+            norm = nn.BatchNorm1d(1)
+            checkpoint(norm, torch.tensor([[1.0], [3.0]])).sum().backward()
+            assert norm.num_batches_tracked.item() == 2  # type: ignore[operator]
+
+
+def test_zero_bubble_beside_1f1b() -> None:
+    """Lesson 34: 27 and 33 ms, and with messages of 1 ms 54 and 85, where 7 micro-batches are held."""
+    with solved(34) as lesson_34:
+        free = orders.everyones(lesson_34.zero_bubble, Pipe(4, 8))
+        assert timing.times(free, Pipe(4, 8), pipelines.LONG).total == 27
+        usual = orders.everyones(orders.one_forward_one_backward, Pipe(4, 8))
+        assert timing.times(usual, Pipe(4, 8), pipelines.LONG).total == 33
+        pipe = Pipe(4, 16)
+        far = orders.everyones(lambda rank, pipe: lesson_34.zero_bubble(rank, pipe, 1), pipe)
+        found = timing.times(far, pipe, pipelines.LONG, 1)
+        assert found.total == 54 and [found.in_flight(rank) for rank in range(4)] == [7] * 4
+
+
+def ahead_in_1f1b(apart: int) -> orders.Make:
+    """1F1B where each stage is so many forwards further ahead than the next one."""
+
+    def make(rank: int, pipe: Pipe) -> list[Action]:
+        ahead = min(1 + (pipe.ranks - 1 - rank) * apart, pipe.microbatches)
+        order = [Action(rank, F, k) for k in range(ahead)]
+        for k in range(pipe.microbatches):
+            order.append(Action(rank, B, k))
+            order += [Action(rank, F, later) for later in [k + ahead] if later < pipe.microbatches]
+        return order
+
+    return make
+
+
+@pytest.mark.parametrize("quarters", [0, 1, 2, 4, 6, 7, 8, 12, 13])
+def test_how_far_ahead_hides_messages_in_1f1b(quarters: int) -> None:
+    """Lesson 34: 1 + ⌈2d/3⌉ for each hop. Then the last stage never waits, and one less is slower."""
+    cost = {F: 4, B: 8}
+    apart = 1 + ceil(2 * quarters / 4 / 3)
+    for ranks, count in ((2, 16), (3, 20), (5, 40)):
+        pipe = Pipe(ranks, count)
+        least = 12 * count + (ranks - 1) * (12 + 2 * quarters)
+
+        def total(apart: int, pipe: Pipe = pipe) -> int:
+            return timing.times(orders.everyones(ahead_in_1f1b(apart), pipe), pipe, cost, quarters).total
+
+        assert total(apart) == least and (apart == 1 or total(apart - 1) > least)
+
+
+def test_two_stages_on_a_rank_halve_the_bubble() -> None:
+    """Lesson 34."""
+    bubbles = []
+    for local in (1, 2):
+        pipe = Pipe(4, 8, local)
+        bubbles.append(timing.times(orders.everyones(orders.interleaved, pipe), pipe, pipelines.LONG).bubble)
+    assert bubbles[1] * 2 == bubbles[0]

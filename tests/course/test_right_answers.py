@@ -162,6 +162,91 @@ ANSWERS: list[tuple[str, int, dict[str, str]]] = [
     ("the ring of lesson 13", 31, CUT),
     ("heads in a view", 31, HEADS_IN_A_VIEW),
     ("pieces from chunk", 31, IN_CHUNKS),
+    (
+        "one sum of all products for each weight",
+        34,
+        {
+            """\
+        for product, x, gradient in self.late.pop(k):
+            part, before = x.T @ gradient, product.weight.grad
+            product.weight.grad = part if before is None else before + part
+""": """\
+        notes = self.late.pop(k)
+        for weight in {id(product.weight): product.weight for product, _, _ in notes}.values():
+            part = sum(x.T @ gradient for product, x, gradient in notes if product.weight is weight)
+            weight.grad = part if weight.grad is None else weight.grad + part
+"""
+        },
+    ),
+    (
+        "by need: an I if nothing else is due, then Ws, then Fs",
+        34,
+        {
+            """\
+    for k in range(count):
+        order.append(Action(rank, I, k))
+        if k >= late:
+            order.append(Action(rank, W, k - late))
+        if k + ahead < count:
+            order.append(Action(rank, F, k + ahead))
+    return order + [Action(rank, W, k) for k in range(count - late, count)]
+""": """\
+    done = {F: ahead, I: 0, W: 0}
+    while done[W] < count:
+        kind = I
+        if done[I] == count or done[I] - done[W] > late:
+            kind = W
+        elif done[F] < count and done[F] - done[I] < ahead:
+            kind = F
+        order.append(Action(rank, kind, done[kind]))
+        done[kind] += 1
+    return order
+"""
+        },
+    ),
+    (
+        "segments that become shorter",
+        33,
+        {
+            """\
+    segments = math.ceil(math.sqrt(count))
+    return [count * part // segments for part in range(segments + 1)]
+""": """\
+    ends, length = [count], 2
+    while ends[0]:
+        ends.insert(0, max(0, ends[0] - length))
+        length += 1
+    return ends
+"""
+        },
+    ),
+    (
+        "counts the bad ranks",
+        33,
+        {
+            """\
+        dist.all_reduce(bad, dist.ReduceOp.MAX)
+        return bad.item() == 0
+""": """\
+        dist.all_reduce(bad)
+        return not bad.item()
+"""
+        },
+    ),
+    (
+        "adds to the gradients in passing, and still names the parameters",
+        33,
+        {
+            """\
+        wanted = [each for each in tensors if each.requires_grad]
+        each_one = iter(autograd.grad(output, wanted, gradient, allow_unused=True))
+        found = [next(each_one) if each.requires_grad else None for each in tensors]
+""": """\
+        output.backward(gradient)
+        found = [x.grad for x in inputs] + [None for _ in ctx.module.parameters()]
+"""
+        },
+    ),
 ]
 
 
