@@ -59,7 +59,7 @@ def check(
         return verdict
     verdict.unwritten = source.unwritten(text, lesson.number)
     asked_for = sum(not blank.instead for blank in lesson.source.blanks)  # the others have an example in them
-    if len(verdict.unwritten) >= min(asked_for, text.count("# BLANK ")):
+    if verdict.unwritten and len(verdict.unwritten) >= min(asked_for, text.count("# BLANK ")):
         return verdict
     lacking = [
         f"lesson {lesson.number} asks for {what}, and {lesson.file} has none"
