@@ -22,6 +22,7 @@ from mtd.refusals import CannotDo
 COMMANDS = {
     "init": "the course: a folder of your own with a skeleton for each lesson",
     "list": "the course: the lessons, and how far you are",
+    "track": "the course: an evening, the whole training, or wires: which lessons come next",
     "check": "the course: is what you wrote right, and as cheap as can be?",
     "wire": "the course: what you wrote over tcp, over a folder, over mqtt, beside the simulator",
     "text": "the course: read a lesson",

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from mtd.course import assembling, museum, notebooks, stack_page
+from mtd.course import assembling, museum, notebooks, stack_page, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.lesson import ROOM, Lesson, all_lessons
 from mtd.course.sizes import SIZES, lines_to_write
@@ -26,7 +26,7 @@ STACK = ROOM.parent / "mystack"
 TOP = """# The lessons
 
 Begin with the first: it takes two minutes, one line, and ends with a picture. `mtd init course` makes a folder of your own with a
-skeleton of each lesson, and `mtd` opens it where you left it;
+skeleton of each lesson, and `mtd` opens it where you left it. A lesson's number is its name; `mtd track` chooses an order, a *track*;
 [notebooks/](../notebooks) has the same lessons with their solutions, [a tour](../notebooks/00_start.ipynb), and
 [*which layout, and why?*](../notebooks/00_which_layout.ipynb) about a large model on many GPUs. Another one is
 [*find the hang in a real PyTorch program*](../notebooks/00_find_the_hang.ipynb).
@@ -34,6 +34,7 @@ skeleton of each lesson, and `mtd` opens it where you left it;
 A lesson has three sizes of blank: *gap*, *function* and *file*. `mtd init course --size function` chooses one for all lessons, and
 `mtd size 13 file` changes one. The column *lines* says how many lines of code our solution has in the blanks of each size.
 An *open chapter* has no one right answer: `mtd contest 15` says how far yours is from a bound that nothing can beat.
+
 """
 
 
@@ -73,10 +74,17 @@ def stray() -> list[Path]:
     return sorted({*notebooks.FOLDER.glob("*.ipynb"), *STACK.rglob("*.py")} - made)
 
 
+def track_line(track: tracks.Track) -> str:
+    numbers = ", ".join(str(number) for number in track.order)
+    return (
+        f"- **{track.title}** (about {round(track.minutes / 60)} hours): {track.about}. Lessons {numbers}.\n"
+    )
+
+
 def index(lessons: Sequence[Lesson] | None = None) -> str:
-    """The table of all lessons, part by part."""
-    parts, part, minutes = [TOP], "", 0
-    for lesson in all_lessons() if lessons is None else lessons:
+    """The table of all lessons, track by track and part by part."""
+    parts, part, minutes = [TOP, *map(track_line, tracks.all_tracks())], "", 0
+    for lesson in tracks.in_order() if lessons is None else lessons:
         if lesson.part != part:
             part = lesson.part
             parts.append(

@@ -51,6 +51,7 @@ class BestResult:
 @dataclass
 class Progress:
     present: float | None = None  # the lesson where the learner is
+    track: str = ""  # of their choice (see `tracks`); "": the first one with something left
     passed: dict[float, Passed] = field(default_factory=dict)
     hints: dict[float, int] = field(default_factory=dict)  # how many were seen
     predictions: list[Prediction] = field(default_factory=list)
@@ -63,6 +64,11 @@ class Progress:
     rooms: dict[str, dict[str, BestResult]] = field(default_factory=dict)  # museum, game, contest, capstone
     notice: str = ""  # what was wrong with the file; not kept
 
+    @property
+    def done(self) -> set[float]:
+        """Lessons that passed, or for which ours is taken."""
+        return self.reference | self.passed.keys()
+
     def size_of(self, lesson: float) -> str:
         """Of this lesson's blanks: gap, function or file."""
         return self.sizes.get(lesson, self.size)
@@ -71,6 +77,7 @@ class Progress:
         return {
             "version": VERSION,
             "present": self.present,
+            "track": self.track,
             "passed": {str(n): {"stars": p.stars, "digest": p.digest} for n, p in sorted(self.passed.items())},
             "hints": {str(n): seen for n, seen in sorted(self.hints.items())},
             "predictions": [vars(one) for one in self.predictions],
@@ -100,6 +107,7 @@ class Progress:
             raise ValueError(f"a size is {', '.join(SIZES)}")
         return cls(
             None if present is None else number_of(present),
+            str(found.get("track", "")),  # the first courses had one order
             {number_of(n): Passed(int(p["stars"]), str(p["digest"])) for n, p in found["passed"].items()},
             {number_of(n): int(seen) for n, seen in found["hints"].items()},
             [

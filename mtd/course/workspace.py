@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from minitorch_dist.serialization.files import replacing
-from mtd.course import progress as progresses
+from mtd.course import progress as progresses, tracks
 from mtd.course.carrying import CarriedText, carry
 from mtd.course.lesson import BRIDGE, FOLDER, ROOM, Lesson, LessonError, all_lessons
 from mtd.course.progress import Passed, Progress, digest
@@ -230,8 +230,8 @@ class Workspace:
         ]  # fmt: skip
 
     def following(self, lesson: Lesson) -> Lesson | None:
-        """The next lesson, in the order of numbers."""
-        return next((one for one in self.lessons() if one.number > lesson.number), None)
+        """The next lesson in the learner's track."""
+        return tracks.following(lesson, self.progress(), self.room)
 
     def present(self, progress: Progress) -> Lesson:
         """Where the learner is: the lesson last looked at, else the first that has not passed."""
@@ -241,8 +241,8 @@ class Workspace:
         for lesson in lessons:
             if lesson.number == progress.present:
                 return lesson
-        done = progress.passed.keys() | progress.reference
-        return next((one for one in lessons if one.number not in done), lessons[-1])
+        track = tracks.chosen(progress, self.room)
+        return next(iter(track.left(progress.done)), track.lessons[-1])
 
 
 # ------------------------------------------------------------------------------ where it is

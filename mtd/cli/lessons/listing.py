@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from itertools import groupby
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
@@ -12,9 +13,9 @@ from mtd.cli.lessons import report
 from mtd.cli.lessons.commands import opened
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
-from mtd.course import achievements
+from mtd.course import achievements, tracks
 from mtd.course.chapters.chapter import Chapter, of_lesson
-from mtd.course.lesson import Lesson, all_lessons
+from mtd.course.lesson import ROOM, Lesson
 from mtd.course.progress import Progress
 from mtd.course.sizes import GAP, WORDS
 from mtd.course.workspace import Workspace, WorkspaceError
@@ -33,21 +34,24 @@ def run(options: argparse.Namespace) -> int:
     try:
         workspace, progress = opened(page)
     except WorkspaceError:
-        tell(page, None, Progress(), all_lessons())
+        tell(page, None, Progress())
         page.tell("A folder of your own with all of them: ", ("mtd init course", "bold"))
         return 0
-    tell(page, workspace, progress, workspace.lessons())
+    tell(page, workspace, progress)
     return 0
 
 
-def brief(page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]) -> None:
-    """A screen of 24 lines: the lessons of the part where you are, and a line for each other part."""
+def brief(page: Page, workspace: Workspace | None, progress: Progress) -> None:
+    """A screen of 24 lines: the tracks, the lessons of the part where you are, and a line for each other part."""
+    room = workspace.room if workspace else ROOM
+    lessons = tracks.in_order(room)
     here = workspace.present(progress) if workspace and lessons else next(iter(lessons), None)
+    heads = heading_of(progress, room)
     for part, each in groupby(lessons, key=lambda lesson: lesson.part):
         of_part = [*each]
+        _heads(page, heads, of_part[0])
         passed = len([one for one in of_part if one.number in progress.passed])
-        numbers = f"{of_part[0].number} to {of_part[-1].number}"
-        page.tell((f"{part:<{PART}}", "bold cyan"), f" {numbers:<9} {passed} of {len(of_part)} passed")
+        page.tell((f"  {part:<{PART}}", "cyan"), f" {passed} of {len(of_part)} passed")
         if here is None or part != here.part:
             continue
         title = min(max(len(one.title) for one in of_part), 30)
@@ -69,13 +73,45 @@ def brief(page: Page, workspace: Workspace | None, progress: Progress, lessons: 
     page.tell("All of them, with their questions: ", ("mtd list --all", "bold"))
 
 
-def show(page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]) -> None:
+def heading_of(progress: Progress, room: Path) -> dict[float, list[Text]]:
+    """By the first lesson of each longer track: its heading, and above the first one those of the shorter tracks."""
+    everything = tracks.all_tracks(room)
+    longer, current = tracks.longer(everything), tracks.chosen(progress, room)
+    if len(everything) < 2:
+        return {}
+    heads: dict[float, list[Text]] = {}
+    first = longer[0].lessons[0].number
+    for track in sorted(everything, key=lambda each: each in longer):
+        done = len(track.numbers & progress.passed.keys())
+        sign = "▶ " if track == current else "  "
+        numbers = "" if track in longer else " · ".join(str(number) for number in track.order) + ", "
+        said = f"  {numbers}about {hours(track.minutes)}, {done} of {len(track.lessons)} passed"
+        place = track.lessons[0].number if track in longer else first
+        heads.setdefault(place, []).append(Text.assemble(sign, (track.title, "bold"), (said, "dim")))
+    return heads
+
+
+def hours(minutes: int) -> str:
+    return f"{round(minutes / 60)} hours" if minutes >= 90 else f"{minutes} minutes"
+
+
+def _heads(page: Page, heads: dict[float, list[Text]], lesson: Lesson) -> None:
+    for head in heads.get(lesson.number, []):
+        page.say(head)
+
+
+def show(page: Page, workspace: Workspace | None, progress: Progress) -> None:
+    room = workspace.room if workspace else ROOM
+    lessons = tracks.in_order(room)
+    heads = heading_of(progress, room)
     here = workspace.present(progress).number if workspace and lessons else None
     title = min(max((len(lesson.title) for lesson in lessons), default=6), 28 if page.width >= 70 else 20)
     head = _row(page, title)
     head.add_row("", "", "lesson", "question, or state", "stars", "min", style="dim")
     page.say(head)
-    for part, of_part in groupby(lessons, key=lambda lesson: lesson.part):
+    for part, each in groupby(lessons, key=lambda lesson: lesson.part):
+        of_part = [*each]
+        _heads(page, heads, of_part[0])
         page.say(part, "bold cyan", indent=6)
         table = _row(page, title)
         for lesson in of_part:
@@ -95,8 +131,8 @@ def show(page: Page, workspace: Workspace | None, progress: Progress, lessons: l
         beside = Table.grid(padding=(0, 1, 0, 0))
         for width in (4, title, page.width - title - 8):
             beside.add_column(width=width)
-        for room, said, is_begun in achievements.lines(progress):
-            beside.add_row("", room, Text(said, "yellow" if is_begun else ""))
+        for place, said, is_begun in achievements.lines(progress):
+            beside.add_row("", place, Text(said, "yellow" if is_begun else ""))
         page.say(beside)
     _sum(page, workspace, progress, lessons)
 
@@ -105,8 +141,7 @@ def _sum(page: Page, workspace: Workspace | None, progress: Progress, lessons: l
     minutes = sum(lesson.minutes for lesson in lessons)
     done = len(progress.passed.keys() & {lesson.number for lesson in lessons})
     page.say()
-    hours = f"{round(minutes / 60)} hours" if minutes >= 90 else f"{minutes} minutes"
-    page.say(f"{done} of {len(lessons)} passed; all of them take about {hours}.")
+    page.say(f"{done} of {len(lessons)} passed; all of them take about {hours(minutes)}.")
     if workspace is not None and progress.size != GAP:
         others = " where no other size is said" if progress.sizes else ""
         page.say(f"Size {progress.size}: {WORDS[progress.size]}{others}.")

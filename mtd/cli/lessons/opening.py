@@ -34,7 +34,8 @@ def run() -> int:
 def _offer(page: Page) -> Workspace | None:
     """Ask whether a folder is to be made; where nobody can be asked, say how."""
     page.say(
-        "PyTorch's distributed stack from scratch, as a course: numbered lessons with blanks that you fill, each checked on your machine."
+        "PyTorch's distributed stack from scratch, as a course: numbered lessons with blanks that you fill, each checked on your "
+        "machine. Five of them make an evening, which ends with a stack of your own that loses a rank and goes on."
     )
     page.say()
     if not keyboard.is_there():

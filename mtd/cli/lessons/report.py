@@ -14,7 +14,7 @@ from minitorch_dist.pictures.grid_cells import WRONG
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd.cli.page import Page, listed
-from mtd.course import source
+from mtd.course import source, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson
@@ -316,11 +316,14 @@ def next_steps(page: Page, workspace: Workspace, lesson: Lesson, found: CheckVer
     if chapter is not None:
         command = (f"mtd contest {number}", "bold")
         page.tell("An open chapter: ", chapter.title, f"  {chapter.question}  ", command)
-    following = workspace.following(lesson)
+    following, progress = workspace.following(lesson), workspace.progress()
+    for track in tracks.all_tracks(workspace.room):
+        if lesson.number in track.numbers and track.then and not track.left(progress.done):
+            page.say(f"All of {track.title!r} has passed. Now try:")
+            for line in track.then.split("; "):
+                page.say(line, "bold", indent=2)
     if following is None:
         page.say("That was the last lesson there is.")
-        stack, certificate = ("mtd assemble", "bold"), ("mtd capstone --ranks 4", "bold")
-        page.tell("Your own stack: ", stack, "   The certificate: ", certificate)
     else:
         what = (f"{following.label} {following.title}", "bold")
         if page.has_keys:

@@ -271,7 +271,7 @@ class WatchScreen:
         workspace = self.workspace
 
         def draw(page: Page) -> None:
-            listing.show(page, workspace, workspace.progress(), workspace.lessons())
+            listing.show(page, workspace, workspace.progress())
 
         self.show("list", draw)
         marks = ("▶" in line or "> " in line[:2] for line in self.screen.lines)
