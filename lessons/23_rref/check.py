@@ -278,7 +278,7 @@ def contents():
                 fault.append(GridFault(len(steps), 0, 0, where))
                 raise
             finally:
-                steps.append(GridStep(kind, cells(), [message]))
+                steps.append(GridStep(f"{kind} {src}→{self.rank}", cells(), [message]))
 
     truth = Truth()
 
@@ -296,44 +296,3 @@ def contents():
     title = "0 → 1 → 2: the object (a), and the forks on ranks 1 (b) and 2 (c)"
     columns = ["object", "b", "c"]
     return Grid(title, rows, columns, steps, [[""] * 3] * 3, fault[0] if fault else None, "", left)
-
-
-def picture():
-    """The forks that exist, and those that the owner knows, after each message."""
-    rows = []
-
-    class Drawn(Watched):
-        def take(self, src, kind, *said):
-            super().take(src, kind, *said)
-            rows.append((f"{src} ── {kind} ──► {self.rank}", owner_knows(), holders()))
-
-    books = {}
-
-    def owner_knows():
-        owned = next(iter(books[0].owned.values()), None)
-        return "freed" if owned is None else " ".join(map(str, sorted(owned.forks.values())))
-
-    def holders():
-        return " ".join(str(rank) for rank, book in sorted(books.items()) if book.forks)
-
-    truth = Truth()
-
-    def program():
-        book = books[dist.get_rank()] = Drawn(truth, TOURS["0 → 1 → 2"])
-        if book.rank == 0:
-            book.begin()
-        book.serve()
-
-    try:
-        sim.run(program, 3, limit=1e4)
-    except Exception as error:
-        rows.append((f"✘ {first_line(error)}", " ", " "))
-    head = f"{'message':24}{'the owner knows of':22}{'forks are on'}"
-    return "\n".join(
-        [
-            "0 → 1 → 2, and each rank drops it at once",
-            "",
-            head,
-            *(f"{letter:24}{knows or '–':22}{held or '–'}" for letter, knows, held in rows),
-        ]
-    )

@@ -91,7 +91,7 @@ class NotebookLesson:
 
     def picture(self) -> NotebookDrawing:
         check = checking.load(self._lesson)
-        return NotebookDrawing(check.picture(), checking.contents(check))
+        return NotebookDrawing(checking.drawn(check), checking.contents(check))
 
     def __repr__(self) -> str:
         return f"<{self._lesson}, in a notebook>"
