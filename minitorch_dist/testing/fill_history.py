@@ -212,14 +212,14 @@ class _FillWords:
                 parts[-1].append(held)
             else:
                 parts.append([held])
-        return GridMessage(sent.source, sent.to, " ".join(map(self._part, parts)), sent.where)
+        return GridMessage(sent.source, sent.to, " ".join(dict.fromkeys(map(self._part, parts))), sent.where)
 
     def _part(self, part: list[Holding]) -> str:
         ends = [[element for _, element in held] for held in (part[0], part[-1])]
         if not part[0] or UNREADABLE in dict(part[0]) or len({*ends[0]}) > 1:
             return self.holding(part[0], -1) or EMPTY
         names = f"{ends[0][0]}" if len(part) == 1 else f"{ends[0][0]}-{ends[1][0]}"
-        names = names if len(self.history.due[0]) > 1 else ""
+        names = names if len(self.history.due[0]) > 1 and not self.heads else ""
         return "".join(letter(rank) for rank, _ in part[0]) + names.translate(SMALL)
 
     def called(self, cell: int) -> str:

@@ -9,7 +9,8 @@ from types import ModuleType
 import pytest
 
 from minitorch_dist.pictures.grid import Grid
-from mtd.course import checking, lab, lesson
+from mtd import cli
+from mtd.course import checking, lab, lesson, workspace
 from mtd.course.examination import Examination
 from mtd.course.lesson import ROOM, Lesson, Mutant
 from mtd.course.path import folders, searched
@@ -105,6 +106,7 @@ FIRST = [
     (18, "decides_in_backward", "correct", ("20 ms", 0, "g3"), "rank 0 is counted"),
     (20, "keeps_new_values", "correct", ("10.5 ms", 0, "w1"), "abc never came"),
     (21, "sum_for_mean", "correct", ("5.5 ms", 0, "g1"), "the sum of all 3 and not their average"),
+    (22, "no_memory", "at most once", ("request 0", 1, "a"), "rank 1 runs a again"),
     (26, "only_the_last", "correct", ("9.5 ms", 1, "grad"), "a is lost"),
 ]  # fmt: skip
 
@@ -148,3 +150,24 @@ def test_it_comes_with_the_verdict(tmp_path: Path) -> None:
         assert exam.verdict is not None
         if is_wrong is False:
             assert exam.verdict.is_passed and exam.grid is not None and exam.grid.fault is None
+
+
+@pytest.mark.slow
+def test_it_is_written_as_a_page_and_as_svg_that_moves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    where, _ = workspace.make(tmp_path / "course")
+    monkeypatch.chdir(where.folder)
+    one = lesson.find(13)
+    where.file(one).write_text(one.source.solution(), encoding="utf-8")
+    for options in (["--html"], ["--svg"], ["--moving"]):
+        assert cli.main(["show", "13", *options]) == 0
+        made = where.place(one) / ("ring.html" if options == ["--html"] else "ring.svg")
+        text = made.read_text("utf-8")
+        assert "rank 2" in text and ("<animate" in text) == (options == ["--moving"])
+    first = lesson.find(1)
+    where.file(first).write_text(first.source.solution(), encoding="utf-8")
+    capsys.readouterr()
+    assert cli.main(["show", "1", "--moving"]) == 2
+    assert "no grid" in capsys.readouterr().err

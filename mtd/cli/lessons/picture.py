@@ -37,6 +37,8 @@ def run(wanted: str, options: argparse.Namespace) -> int:
     lesson = find_lesson(wanted, workspace.room)
     exam = drawn(workspace, lesson)
     if options.moving:
+        if exam.grid is None:
+            raise LessonError(f"lesson {lesson.number} has no grid that could fill: mtd show {lesson.number}")
         _write(screen, workspace, lesson, exam, options.svg or "", "svg", grid_svg.moving)
         return 0
     if options.step:
