@@ -10,7 +10,7 @@ from minitorch_dist import nn, sim
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.optim import SGD, AdamW
 from minitorch_dist.testing import check_replicas_equal, check_same_as_one_rank, exact
-from mtd.course import MeasuredCost, lab, lamp, real_wires
+from mtd.course import MeasuredCost, lab, lamp, real_wires, training_contents
 from mtd.course.layers import SquareLayer
 
 BATCHES = (
@@ -199,6 +199,15 @@ def weight_of_a_sample():
     """How much more a sample of the smaller share weighs in a mean of means: 10 samples, 3 ranks."""
     shares = exact.data(10).shares(3)
     return max(share.samples for share in shares) / min(share.samples for share in shares)
+
+
+def contents():
+    """A step and an evaluation of three ranks, in which each sample's error is 1."""
+
+    def step(model, x):
+        replicas.loss(model(x), x - 1, 6).backward()
+
+    return training_contents.replicas(replicas.DistributedDataParallel, step)
 
 
 def picture():

@@ -11,7 +11,7 @@ from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
 from minitorch_dist.testing.costs import ROUNDS
-from mtd.course import MeasuredCost, lamp
+from mtd.course import MeasuredCost, lamp, training_contents
 
 BATCHES = (32, 16, 32)  # powers of two, so that a mean is exact
 CAPS = {"each gradient by itself": 0.0, "100 bytes": 100 / buckets.MIB, "25 MB": 25}
@@ -187,6 +187,18 @@ def rounds_one_by_one():
 def percent_without_sync():
     """Of the bytes of averaging after each of 4 pieces."""
     return 100 * a_step(4, 4, 25)[0] / (4 * a_step(4, 1, 25)[0])
+
+
+def contents():
+    """Two pieces of a batch, four gradients in two buckets; the error of each sample is 1."""
+
+    def wrap(model):
+        return buckets.DistributedDataParallel(model, bucket_cap_mb=16 / buckets.MIB)
+
+    def step(model, x):
+        buckets.step(model, SGD(model.parameters(), lr=0.0), [(x, x - 1)] * 2, 6)
+
+    return training_contents.gradients(wrap, step, pieces=2)
 
 
 def picture():

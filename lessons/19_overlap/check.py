@@ -9,7 +9,7 @@ from minitorch_dist import nn, sim
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
-from mtd.course import MeasuredCost, lamp
+from mtd.course import MeasuredCost, lamp, training_contents
 from mtd.course.layers import SquareLayer
 
 BATCHES = (32, 16, 32)
@@ -174,6 +174,15 @@ def in_one_bucket():
 
 def in_four_buckets():
     return time_of_backward(10, 8)
+
+
+def contents():
+    """Four gradients in two buckets, which travel while backward goes on."""
+
+    def wrap(model):
+        return overlap.DistributedDataParallel(model, bucket_cap_mb=16 / buckets.MIB)
+
+    return training_contents.gradients(wrap)
 
 
 def picture():

@@ -9,9 +9,9 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
 from minitorch_dist.cuda import ledger
-from minitorch_dist.optim import Adam, AdamW
+from minitorch_dist.optim import SGD, Adam, AdamW
 from minitorch_dist.testing import check_replicas_equal, check_same_as_one_rank, exact
-from mtd.course import MeasuredCost, lamp
+from mtd.course import MeasuredCost, lamp, training_contents
 
 BATCHES = (32, 16, 4, 32)
 RATE = 2.0**-4
@@ -273,6 +273,15 @@ def numbers(stage):
     return round(
         max(map(sum, held(4, stage))) / sum(p.nbytes for p in Mixed(4, UNIT).parameters()), 2
     )
+
+
+def contents():
+    """Three gradients of three ranks: each average on its owner, who steps for its weight and sends that to all."""
+
+    def optimizer(parameters):
+        return zero.ZeroRedundancyOptimizer(parameters, SGD, lr=1.0)
+
+    return training_contents.owned(zero.ShardedDataParallel, optimizer)
 
 
 def picture():

@@ -11,7 +11,7 @@ from minitorch_dist import cuda, nn, sim
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import Adam
 from minitorch_dist.testing import check_same_as_one_rank, exact
-from mtd.course import MeasuredCost, lab, lamp, real_wires
+from mtd.course import MeasuredCost, lab, lamp, real_wires, training_contents
 from mtd.course.layers import SquareLayer
 
 BATCHES = (32, 16, 4, 32)
@@ -427,6 +427,14 @@ def held_during_a_step(whole, unit):
         return list(held)
 
     return sim.run(program, 4, memory="1GB").results[0]
+
+
+def contents():
+    """Two units of three ranks: gathered, freed, gathered again, reduced. Two steps, where only the second goes wrong."""
+    grids = [
+        training_contents.shards(sharded.FullyShardedDataParallel, steps=steps) for steps in (1, 2)
+    ]
+    return next((grid for grid in grids if grid.words()), grids[0])
 
 
 def picture():

@@ -4,14 +4,17 @@ import functools
 import itertools
 import traceback
 from collections import Counter
+from dataclasses import replace
 
 import calls
 
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.distributed import rpc, world
+from minitorch_dist.pictures.grid import Grid
+from minitorch_dist.pictures.grid_cells import GridFault, GridStep
 from mtd.course import MeasuredCost, lamp, real_wires
-from mtd.course.envelopes import letters_scene
+from mtd.course.envelopes import letters_grid, letters_scene
 from mtd.course.single_faults import in_words, single_faults
 from transports.errors import DistError
 from transports.faults.plans import Partition, Strike
@@ -247,6 +250,51 @@ def runs_of_a_lost_answer():
     return ran["a", 0]
 
 
+def contents():
+    """The first answer of two calls is lost: what rank 0 has asked (?) and heard (=), and how often rank 1 ran each (x)."""
+    ran.clear()
+    heard = {}
+
+    def program():
+        calls.init_rpc("two")
+        for name in "ab" if dist.get_rank() == 0 else "":
+            heard[name] = "?"
+            calls.rpc_sync(1, work, (name,))
+            heard[name] = "="
+        calls.shutdown()
+
+    def cells():
+        return [[heard.get(name, "") for name in "ab"], ["x" * ran[name, 0] for name in "ab"]]
+
+    title = "the first answer is lost: asked (?) and heard (=), and each run (x)"
+    begin = [GridStep("at first", cells(), [])]
+    grid = Grid(title, ["rank 0", "rank 1"], ["a", "b"], begin, [["=", "="], ["x", "x"]])
+    grid = letters_grid(
+        program, [sim.parse("drop=1>0#0")], in_short, cells, replace(grid, of="call")
+    )
+    return replace(grid, fault=first_wrong_call(grid))
+
+
+def in_short(letter):
+    return f"{letter[0]} {letter[1]}"
+
+
+def first_wrong_call(grid):
+    """The first cell with a second run; else the first that is not as it has to be in the end."""
+    for number, step in enumerate(grid.steps):
+        for column, runs in enumerate(step.cells[1]):
+            if len(runs) > 1:
+                message = step.messages[0].text
+                text = f"rank 1 runs {'ab'[column]} again, after {message} from rank 0"
+                return GridFault(number, 1, column, text)
+    for row, line in enumerate(grid.steps[-1].cells):
+        for column, cell in enumerate(line):
+            if cell != grid.due[row][column]:
+                text = f"rank {row}, {'ab'[column]}: {cell or 'nothing'} instead of {grid.due[row][column]} in the end"
+                return GridFault(len(grid.steps) - 1, row, column, text)
+    return None
+
+
 def picture():
     """The first answer is lost: the request comes again. If your file fails because of one fault, that run is shown instead."""
     for fault in single_faults(round_trip, 3):
@@ -271,5 +319,5 @@ def drawn(program, size, fault, title):
         [fault],
         title=title,
         most=12,
-        named=lambda letter: f"{letter[0]} {letter[1]}",
+        named=in_short,
     )

@@ -1,5 +1,6 @@
 """Lesson 23: never freed while somebody can reach it, always freed in the end."""
 
+import contextlib
 import functools
 import gc
 import logging
@@ -10,6 +11,8 @@ import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.distributed import rpc, world
 from minitorch_dist.distributed.rpc.rref_context import UserRRef
+from minitorch_dist.pictures.grid import Grid
+from minitorch_dist.pictures.grid_cells import GridFault, GridMessage, GridStep
 from mtd.course import MeasuredCost, lamp
 from mtd.course.single_faults import in_words, single_faults
 
@@ -251,23 +254,31 @@ def orders_of_a_tour():
     return sim.exhaust(travel(TOURS["0 → 1 → 2"]), 3).runs
 
 
-def picture():
-    """The forks that exist, and those that the owner knows, after each message."""
-    rows = []
+def contents():
+    """0 → 1 → 2: which forks the owner knows, and which there are, after each message."""
+    books, steps, fault = {}, [], []
+
+    def cells():
+        owned = next(iter(books[0].owned.values()), None) if 0 in books else None
+        known = set(owned.forks.values()) if owned else set()
+        there = {rank: bool(book.forks) for rank, book in books.items()}
+        rows = [["a" if owned else "", *("bc"[rank - 1] * (rank in known) for rank in (1, 2))]]
+        return rows + [
+            ["", *("bc"[at - 1] * (at == rank and there.get(rank, False)) for at in (1, 2))]
+            for rank in (1, 2)
+        ]
 
     class Drawn(Watched):
         def take(self, src, kind, *said):
-            super().take(src, kind, *said)
-            rows.append((f"{src} ── {kind} ──► {self.rank}", owner_knows(), holders()))
-
-    books = {}
-
-    def owner_knows():
-        owned = next(iter(books[0].owned.values()), None)
-        return "freed" if owned is None else " ".join(map(str, sorted(owned.forks.values())))
-
-    def holders():
-        return " ".join(str(rank) for rank, book in sorted(books.items()) if book.forks)
+            message = GridMessage(src, self.rank, kind)
+            try:
+                super().take(src, kind, *said)
+            except Exception as error:
+                where = f"{first_line(error)}, after {kind} from rank {src}"
+                fault.append(GridFault(len(steps), 0, 0, where))
+                raise
+            finally:
+                steps.append(GridStep(f"{kind} {src}→{self.rank}", cells(), [message]))
 
     truth = Truth()
 
@@ -275,18 +286,13 @@ def picture():
         book = books[dist.get_rank()] = Drawn(truth, TOURS["0 → 1 → 2"])
         if book.rank == 0:
             book.begin()
+            steps.insert(0, GridStep("at first", cells(), []))
         book.serve()
 
-    try:
+    with contextlib.suppress(Exception):  # the check says what is wrong
         sim.run(program, 3, limit=1e4)
-    except Exception as error:
-        rows.append((f"✘ {first_line(error)}", " ", " "))
-    head = f"{'message':24}{'the owner knows of':22}{'forks are on'}"
-    return "\n".join(
-        [
-            "0 → 1 → 2, and each rank drops it at once",
-            "",
-            head,
-            *(f"{letter:24}{knows or '–':22}{held or '–'}" for letter, knows, held in rows),
-        ]
-    )
+    rows = ["rank 0", "rank 1", "rank 2"]
+    left = [] if fault or not any(map(any, steps[-1].cells)) else ["Something is left in the end."]
+    title = "0 → 1 → 2: the object (a), and the forks on ranks 1 (b) and 2 (c)"
+    columns = ["object", "b", "c"]
+    return Grid(title, rows, columns, steps, [[""] * 3] * 3, fault[0] if fault else None, "", left)

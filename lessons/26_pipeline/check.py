@@ -4,7 +4,7 @@ import stages
 
 from minitorch_dist.distributed.pipelining.orders import Pipe, faults
 from minitorch_dist.distributed.pipelining.pictures import drawn
-from mtd.course import MeasuredCost, lamp, pipelines
+from mtd.course import MeasuredCost, lamp, pipelines, training_contents
 
 PIPES = [Pipe(ranks, m) for ranks in (1, 2, 3, 5) for m in (1, 3, 4)]
 
@@ -63,6 +63,11 @@ def idle_percent():
 
 def held_by_the_first():
     return pipelines.timed(stages.Stage, stages.gpipe, Pipe(4, 8)).held[0]
+
+
+def contents():
+    """Three stages, three micro-batches."""
+    return training_contents.microbatches(stages.Stage, stages.gpipe)
 
 
 def picture():

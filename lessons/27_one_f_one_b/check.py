@@ -6,7 +6,7 @@ import one_f_one_b
 
 from minitorch_dist.distributed.pipelining.orders import Pipe, faults, gpipe
 from minitorch_dist.distributed.pipelining.pictures import drawn
-from mtd.course import MeasuredCost, lamp, pipelines
+from mtd.course import MeasuredCost, lamp, pipelines, training_contents
 
 PIPES = [Pipe(ranks, m) for ranks in (1, 2, 3, 5) for m in (1, 2, 4, 7)]
 
@@ -94,6 +94,13 @@ def total_of_1f1b():
     return pipelines.timed(
         one_f_one_b.Stage, one_f_one_b.one_forward_one_backward, Pipe(4, 8)
     ).total
+
+
+def contents():
+    """Three stages, four micro-batches, in your order; two, where only that goes wrong."""
+    order = one_f_one_b.one_forward_one_backward
+    grids = [training_contents.microbatches(one_f_one_b.Stage, order, 3, count) for count in (4, 2)]
+    return next((grid for grid in grids if grid.words()), grids[0])
 
 
 def picture():

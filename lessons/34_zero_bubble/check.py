@@ -179,7 +179,7 @@ def plugged():
 # ------------------------------------------------------------------------------ what it costs
 
 
-class Work(pipelines.Work):
+class Work(pipelines.TimedWork):
     """1 ms forward, 1 ms for I and 1 ms for W, which needs what was kept."""
 
     noted = {"forward": F, "backward_input": I, "backward_weight": W}

@@ -29,9 +29,10 @@ def draw(grid: GridCells, width: int = 80, most: int = MOST_LINES) -> Picture:
             paint += blocks[step].paint(top, left)
             left += blocks[step].width + len(GAP)
     hidden = [grid.steps[at].name for at in range(len(blocks)) if not any(at in band for band in bands)]
-    if hidden:
-        names = ", ".join(hidden) if len(hidden) <= FEW else f"{hidden[0]} to {hidden[-1]}"
-        lines.append(f"(without step{'s' * (len(hidden) > 1)} {names})")
+    if len(hidden) > FEW:
+        lines.append(f"(without {len(hidden)} steps, {hidden[0]} to {hidden[-1]})")
+    elif hidden:
+        lines.append(f"(without step{'s' * (len(hidden) > 1)} {', '.join(hidden)})")
     return Picture([line.rstrip() for line in lines], paint)
 
 

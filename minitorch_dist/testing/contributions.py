@@ -39,7 +39,7 @@ PLACED: Final = ("reduce_scatter", "scatter", "gather")  # whose partial results
 EVENTS: Final = 20_000  # of a run, before it counts as one that never ends
 ROOTED: Final = ("broadcast", "reduce", "scatter", "gather")
 IN_PLACE: Final = ("all_reduce", "broadcast", "reduce")
-Window = Callable[[], Sequence[tuple[int, float]]]  # (cell, what is read there)
+Window = Callable[[], Sequence[tuple[int, float | Holding]]]  # (cell, the number there, or what is in it)
 
 
 class Onlooker:
@@ -94,9 +94,13 @@ class WatchedRun(FillHistory):
     """
 
     def __init__(
-        self, labels: SumLabels, due: Sequence[Sequence[Holding | None]], places: bool = False
+        self,
+        labels: SumLabels,
+        due: Sequence[Sequence[Holding | None]],
+        places: bool = False,
+        rows: Sequence[str] = (),
     ) -> None:
-        super().__init__(due, is_choice=isinstance(labels, WinnerLabels))
+        super().__init__(due, isinstance(labels, WinnerLabels), rows)
         self.labels, self.places = labels, places
         self.windows: dict[int, Window] = {}  # by rank: how its cells are read
         self.inboxes: dict[int, list[SentCells]] = {}  # by rank: what it has received
@@ -118,8 +122,9 @@ class WatchedRun(FillHistory):
 
     def look(self, rank: int) -> None:
         """What its window shows now."""
-        for cell, number in self.windows[rank]() if rank in self.windows else ():
-            after = self.labels.read(float(number), self.near(rank, cell))
+        for cell, found in self.windows[rank]() if rank in self.windows else ():
+            near = self.near(rank, cell)
+            after = found if isinstance(found, tuple) else self.labels.read(float(found), near)
             self.change(self.now(), rank, cell, after, self.inboxes.get(rank, ()))
 
     def leaves(self, key: Any, dtype: Any, where: str) -> None:
@@ -295,7 +300,9 @@ def of_schedule(schedule: Schedule, size: int, root: int | None = None, note: st
     labels.replay = Replay(schedule, size, size, root=root, links=COUNTING, contents=labels)
     labels.replay.run()
     title = f"{schedule}, {size} rank{'s' * (size != 1)}"
-    return history.grid(title, of="chunk", joins=False, notes=[note] * bool(note))
+    return history.grid(
+        title, of="chunk", heads=[*map(str, range(schedule.total(size)))], notes=[note] * bool(note)
+    )
 
 
 def _of_labels(schedule: Schedule, size: int, root: int) -> FillHistory:

@@ -7,12 +7,12 @@ what does not belong there, or lost what it had. Where no cell did, it is one th
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.pictures.grid_cells import EMPTY, SMALL, GridFault, GridMessage, GridStep, letter
-from minitorch_dist.testing.labels import UNREADABLE, Holding
+from minitorch_dist.testing.labels import SIGNS, UNREADABLE, Holding
 
 
 class SentCells(NamedTuple):
@@ -38,8 +38,11 @@ class FillHistory:
     one contribution, as the largest and the smallest do.
     """
 
-    def __init__(self, due: Sequence[Sequence[Holding | None]], is_choice: bool = False) -> None:
+    def __init__(
+        self, due: Sequence[Sequence[Holding | None]], is_choice: bool = False, rows: Sequence[str] = ()
+    ) -> None:
         self.due, self.is_choice = due, is_choice
+        self.rows = [*rows] or [f"rank {rank}" for rank in range(len(due))]
         self.first: list[list[Holding]] = [[()] * len(row) for row in due]
         self.held: list[list[Holding]] = [[()] * len(row) for row in due]
         self.changes: list[CellChange] = []
@@ -74,14 +77,17 @@ class FillHistory:
         *,
         is_over: bool = True,
         names_elements: bool = False,
-        joins: bool = True,
+        heads: Sequence[str] = (),
+        named: Callable[[int], str] | None = None,
         **more: Any,
     ) -> Grid:
-        """All that happened; one column for neighbours that always hold the same."""
-        times = sorted({0} | {change.at for change in self.changes} | {at for at, _ in self.arrivals})
-        columns = self._columns() if joins else [[cell] for cell in range(len(self.due[0]))]
-        heads = [f"{part[0]}" if len(part) == 1 else f"{part[0]}–{part[-1]}" for part in columns]
-        said = _FillWords(self, names_elements)
+        """All that happened. Without `heads`, neighbours that always hold the same are one column. With `named` a step is
+        called by its time, and what changes nothing is none."""
+        arrivals = [] if named else [at for at, _ in self.arrivals]
+        times = sorted({0, *(change.at for change in self.changes), *arrivals})
+        columns = [[cell] for cell in range(len(heads))] if heads else self._columns()
+        names = heads or [f"{part[0]}" if len(part) == 1 else f"{part[0]}–{part[-1]}" for part in columns]
+        said = _FillWords(self, names_elements, heads)
         states, held = [], [[*row] for row in self.first]
         for at in times:
             for change in self.changes:
@@ -90,7 +96,7 @@ class FillHistory:
             states.append([[*row] for row in held])
         steps = [
             GridStep(
-                f"{number}" if number else "at first",
+                (named(times[number]) if named else f"{number}") if number else "at first",
                 [[said.cell(row, part[0], line[part[0]]) for part in columns] for row, line in enumerate(state)],
                 [
                     said.message(sent)._replace(columns=self._columns_of(sent, columns))
@@ -103,9 +109,10 @@ class FillHistory:
             [said.cell(row, part[0], line[part[0]] or ()) for part in columns]
             for row, line in enumerate(self.due)
         ]
-        rows = [f"rank {rank}" for rank in range(len(self.due))]
-        fault = self._fault(said, times, columns, is_over)
-        return Grid(title, rows, heads, steps, due, fault, more.pop("of", "element"), **more)
+        fault = self._fault(
+            said, times, columns, is_over, [f"step {one.name}" if not named else one.name for one in steps]
+        )
+        return Grid(title, self.rows, [*names], steps, due, fault, more.pop("of", "element"), **more)
 
     def _columns(self) -> list[list[int]]:
         """The cells of a row, with neighbours together that hold the same all the time."""
@@ -135,7 +142,7 @@ class FillHistory:
         return held and [(source, element - self.near(rank, cell)) for source, element in held]
 
     def _fault(
-        self, said: _FillWords, times: list[int], columns: list[list[int]], is_over: bool
+        self, said: _FillWords, times: list[int], columns: list[list[int]], is_over: bool, steps: list[str]
     ) -> GridFault | None:
         place = {cell: column for column, part in enumerate(columns) for cell in part}
         found = first_wrong(self, is_over)
@@ -143,7 +150,7 @@ class FillHistory:
             return None
         rank, cell, change = found
         step = len(times) - 1 if change is None else times.index(change.at)
-        return GridFault(step, rank, place[cell], said.fault(rank, cell, change, step))
+        return GridFault(step, rank, place[cell], said.fault(rank, cell, change, steps[step]))
 
 
 def first_wrong(history: FillHistory, is_over: bool = True) -> tuple[int, int, CellChange | None] | None:
@@ -167,9 +174,10 @@ def first_wrong(history: FillHistory, is_over: bool = True) -> tuple[int, int, C
 
 def _turning_point(history: FillHistory, rank: int, cell: int, due: Holding) -> CellChange | None:
     """The change with which a cell took what does not belong there, or lost what it had, for good."""
-    best: Holding = ()
+    first = history.first[rank][cell]
+    best: Holding = first if history.goes_on((), first, due) else ()
     found = None
-    for change in [CellChange(0, rank, cell, (), history.first[rank][cell], None), *history.changes]:
+    for change in history.changes:
         if (change.rank, change.cell) == (rank, cell):
             if history.goes_on(best, change.after, due):
                 best, found = change.after, None
@@ -181,14 +189,14 @@ def _turning_point(history: FillHistory, rank: int, cell: int, due: Holding) -> 
 class _FillWords:
     """What cells and messages are in letters."""
 
-    def __init__(self, history: FillHistory, names_elements: bool) -> None:
-        self.history, self.names_elements = history, names_elements
+    def __init__(self, history: FillHistory, names_elements: bool, heads: Sequence[str] = ()) -> None:
+        self.history, self.names_elements, self.heads = history, names_elements, heads
 
     def holding(self, held: Holding, near: int) -> str:
         """`ac`; with the element of each that is not the one due here."""
         names = self.names_elements
         return "".join(
-            "?" if rank == UNREADABLE
+            SIGNS[rank].format(element) if rank in SIGNS
             else letter(rank) + (f"{element}".translate(SMALL) if names or element != near else "")
             for rank, element in held
         )  # fmt: skip
@@ -204,19 +212,22 @@ class _FillWords:
                 parts[-1].append(held)
             else:
                 parts.append([held])
-        return GridMessage(sent.source, sent.to, " ".join(map(self._part, parts)), sent.where)
+        return GridMessage(sent.source, sent.to, " ".join(dict.fromkeys(map(self._part, parts))), sent.where)
 
     def _part(self, part: list[Holding]) -> str:
         ends = [[element for _, element in held] for held in (part[0], part[-1])]
         if not part[0] or UNREADABLE in dict(part[0]) or len({*ends[0]}) > 1:
             return self.holding(part[0], -1) or EMPTY
         names = f"{ends[0][0]}" if len(part) == 1 else f"{ends[0][0]}-{ends[1][0]}"
-        names = names if len(self.history.due[0]) > 1 else ""
+        names = names if len(self.history.due[0]) > 1 and not self.heads else ""
         return "".join(letter(rank) for rank, _ in part[0]) + names.translate(SMALL)
 
-    def fault(self, rank: int, cell: int, change: CellChange | None, step: int) -> str:
+    def called(self, cell: int) -> str:
+        return self.heads[cell] if self.heads else f"element {cell}"
+
+    def fault(self, rank: int, cell: int, change: CellChange | None, step: str) -> str:
         due, near = self.history.due[rank][cell] or (), self.history.near(rank, cell)
-        where, whole = f"rank {rank}, element {cell}", self.holding(due, near)
+        where, whole = f"{self.history.rows[rank]}, {self.called(cell)}", self.holding(due, near) or "nothing"
         if change is None:
             left = self.history.held[rank][cell]
             missing = self.holding(tuple((Counter(due) - Counter(left)).elements()), near)
@@ -225,7 +236,7 @@ class _FillWords:
         came = "No message brought it: the rank wrote it itself."
         if change.by is not None:
             came = f"It came with {self.message(change.by).text} from rank {change.by.source}, sent at {change.by.where}."
-        return f"{where}: {has} from step {step} on, and {whole} is due, because {why}. {came}"
+        return f"{where}: {has} from {step} on, and {whole} is due, because {why}. {came}"
 
 
 def _why(said: _FillWords, rank: int, cell: int, change: CellChange, due: Holding) -> str:
@@ -235,8 +246,12 @@ def _why(said: _FillWords, rank: int, cell: int, change: CellChange, due: Holdin
         return "that is no sum of what the ranks gave"
     strange = after - Counter(due)
     for source, element in strange:
+        if source in SIGNS:
+            return f"that is the sum of all {element} and not their average"
         if element != near:
-            return f"{letter(source)}{f'{element}'.translate(SMALL)} is element {element} of rank {source}"
+            return (
+                f"{letter(source)}{f'{element}'.translate(SMALL)} is {said.called(element)} of rank {source}"
+            )
         if said.history.is_choice:
             return f"{said.holding(due, near)} is lost"
         if not any(source == other for other, _ in due):

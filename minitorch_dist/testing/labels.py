@@ -19,7 +19,9 @@ from minitorch_dist.tensors.core.base import Array
 
 BITS: Final = 53  # of a float64; a program may compute in float32, which has 24
 FEWER_BITS: Final = 24
-UNREADABLE: Final = -1  # the rank of what is no sum of labels
+UNREADABLE: Final = -1  # the rank of what is no sum of labels,
+TIMES: Final = -2  # and of a factor, which is its element
+SIGNS: Final = {UNREADABLE: "?", TIMES: "×{}"}
 Holding = tuple[
     tuple[int, int], ...
 ]  # (rank, element of that rank), in order; (UNREADABLE, 0) for anything else
@@ -52,6 +54,25 @@ class SumLabels:
             element = near if times > 1 and rest == times * near else rest // max(times, 1)
             found += [(rank, element)] * times
         return tuple(found)
+
+
+class AverageLabels(SumLabels):
+    """The same for averages: what a rank gives is so large that the average has each contribution once."""
+
+    def __init__(self, size: int, count: int) -> None:
+        super().__init__(size, count, BITS - size)
+
+    def of(self, rank: int, elements: Iterable[int]) -> Array:
+        return super().of(rank, elements) * self.size
+
+    def read(self, number: float, near: int = -1) -> Holding:
+        """Of a sum that is not divided yet, all ranks have a factor behind them."""
+        whole = super().read(number / self.size, near)
+        ranks = {rank for rank, _ in whole}
+        is_one = all(element == near for _, element in whole) if near >= 0 else len(ranks) == len(whole)
+        if self.size > 1 and UNREADABLE not in ranks and is_one:
+            return (*whole, (TIMES, self.size)) if len(ranks) == self.size else whole
+        return super().read(number, near)
 
 
 class PrimeLabels(SumLabels):

@@ -69,6 +69,10 @@ def run(options: argparse.Namespace) -> int:
     if picture.is_meant(options.run_file):
         return picture.run(options.run_file, options)
     with refusing():
+        if options.moving:
+            raise ValueError(
+                f"--moving draws the grid of a lesson, and {options.run_file} is a file; --chunks draws its grids"
+            )
         if options.run_file.endswith((".json", ".json.gz")):
             return _show_chrome(options)
         return _show(journal.read(options.run_file), options)

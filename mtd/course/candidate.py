@@ -153,12 +153,12 @@ def _picture(
     """Which run it is of, and what is drawn; None where there is nothing to draw."""
     with searched(folders(lesson, own, solved, room), room):
         if verdict is None:
-            return "", checking.load(lesson).picture()
+            return "", checking.drawn(checking.load(lesson))
         if lamp in verdict.tokens:
             scene = checking.failing(lesson, verdict.tokens[lamp], lamp)
             return scene.title, scene
         if lamp in verdict.costs:  # it is right, and dear
-            return "what your code does", checking.load(lesson).picture()
+            return "what your code does", checking.drawn(checking.load(lesson))
         return "the run that failed", checking.failed_run(lesson, own, lamp)
 
 

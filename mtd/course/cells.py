@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from minitorch_dist.pictures import spacetime, svg
+from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.words import preformatted
 from mtd.course import checking
@@ -57,20 +58,20 @@ class Here(ModuleType):
 
 
 class NotebookDrawing:
-    """A picture: SVG in a notebook, letters elsewhere."""
+    """A picture: a grid that can be stepped, and SVG, in a notebook; letters elsewhere."""
 
-    def __init__(self, drawn: Scene | str) -> None:
-        self._drawn = drawn
+    def __init__(self, drawn: Scene | str, grid: Grid | None = None) -> None:
+        self._drawn, self._grid = drawn, grid
 
     def _repr_html_(self) -> str:
-        if isinstance(self._drawn, str):
-            return preformatted(self._drawn)
-        return svg.draw(self._drawn)
+        drawn = preformatted(self._drawn) if isinstance(self._drawn, str) else svg.draw(self._drawn)
+        return drawn if self._grid is None else self._grid._repr_html_() + drawn
 
     def __repr__(self) -> str:
-        if isinstance(self._drawn, str):
-            return self._drawn
-        return "\n".join(spacetime.draw(self._drawn, 80).lines)
+        drawn = self._drawn
+        if not isinstance(drawn, str):
+            drawn = "\n".join(spacetime.draw(drawn, 80).lines)
+        return drawn if self._grid is None else f"{self._grid}\n\n{drawn}"
 
 
 class NotebookLesson:
@@ -89,7 +90,8 @@ class NotebookLesson:
         return verdict
 
     def picture(self) -> NotebookDrawing:
-        return NotebookDrawing(checking.load(self._lesson).picture())
+        check = checking.load(self._lesson)
+        return NotebookDrawing(checking.drawn(check), checking.contents(check))
 
     def __repr__(self) -> str:
         return f"<{self._lesson}, in a notebook>"

@@ -204,9 +204,15 @@ def _take(verdict: CheckVerdict, asked: Asked, found: Found) -> None:
 
 
 def picture(lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM) -> Any:
-    """The picture that the lesson's `picture()` draws of this file: a Scene, or text."""
+    """The picture that the lesson draws of this file: a Scene, or text."""
     with searched(folders(lesson, own, solved or {}, room), room):
-        return load(lesson).picture()
+        check = load(lesson)
+        return drawn(check) or str(contents(check))
+
+
+def drawn(check: ModuleType) -> Any:
+    """What the lesson's `picture()` draws: a Scene, or text; "" where its grid is all that there is to see."""
+    return check.picture() if hasattr(check, "picture") else ""
 
 
 def contents(check: ModuleType) -> Grid | None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from minitorch_dist import sim
 from minitorch_dist.distributed.torch_api import objects
+from minitorch_dist.pictures.grid import Grid
+from minitorch_dist.pictures.grid_cells import GridMessage, GridStep
 from minitorch_dist.pictures.scene import Arrow, Moment, Scene
 from minitorch_dist.sim.stage import SimulationStage
 from transports.faults.plans import Fault
@@ -38,26 +41,15 @@ def letters_scene(
     """
     arrows: list[Arrow] = []
 
-    plan = sim.Plan(tuple(faults), reliable=False)
+    def draw(message: SimMessage, words: str, now: int) -> None:
+        arrows.append(
+            Arrow(
+                message.src.rank, message.dst.rank, message.ticket.since, now,
+                message.nbytes, words.partition(" ")[0], "", words, not message.is_void,
+            )
+        )  # fmt: skip
 
-    def watch(stage: SimulationStage) -> None:
-        injector = stage.injector or FaultInjector(
-            stage.medium, plan, 0
-        )  # nothing befalls a message without faults
-
-        def draw(message: SimMessage) -> None:
-            words = named(objects.from_bytes(message.payload))
-            arrows.append(
-                Arrow(
-                    message.src.rank, message.dst.rank, message.ticket.since, stage.clock.now(),
-                    message.nbytes, words.partition(" ")[0], "", words, not message.is_void,
-                )
-            )  # fmt: skip
-
-        injector.over = draw
-
-    with suppress(Exception):  # the check says what went wrong; here it is seen
-        sim.run(program, size, net=net, faults=plan, limit=LIMIT, prepared=watch)
+    _watched(program, size, faults, named, draw, net)
     arrows.sort(key=lambda arrow: (arrow.departed, arrow.arrived))
     note = ""
     if most is not None and len(arrows) > most:
@@ -69,3 +61,45 @@ def letters_scene(
     ]
     lanes = [f"rank {rank}" for rank in range(size)]
     return Scene(title, lanes, arrows=arrows, moments=moments, is_virtual=True, note=note)
+
+
+def letters_grid(
+    program: Callable[[], Any], faults: Sequence[Fault], named: Callable[[Any], str],
+    cells: Callable[[], list[list[str]]], grid: Grid,
+) -> Grid:  # fmt: skip
+    """Run the program and fill an empty grid: after each letter, what `cells` says then. The first step is there."""
+    found: list[GridStep] = []
+
+    def draw(message: SimMessage, words: str, now: int) -> None:
+        settle()
+        src, dst = message.src.rank, message.dst.rank
+        fate = " ✗" if message.is_void else ""
+        found.append(GridStep(f"{words}{fate}", [], [GridMessage(src, dst, f"{words}{fate}")]))
+
+    def settle() -> None:
+        """What has come of the letter before is known when the next one lands."""
+        if found:
+            found[-1] = found[-1]._replace(cells=cells())
+
+    _watched(program, len(grid.rows), faults, named, draw, NET)
+    settle()
+    return replace(grid, steps=[*grid.steps, *found])
+
+
+def _watched(
+    program: Callable[[], Any], size: int, faults: Sequence[Fault], named: Callable[[Any], str],
+    draw: Callable[[SimMessage, str, int], None], net: str,
+) -> None:  # fmt: skip
+    """Run the program, and tell of each letter when its fate is known."""
+    plan = sim.Plan(tuple(faults), reliable=False)
+
+    def watch(stage: SimulationStage) -> None:
+        injector = stage.injector or FaultInjector(
+            stage.medium, plan, 0
+        )  # nothing befalls a message without faults
+        injector.over = lambda message: draw(
+            message, named(objects.from_bytes(message.payload)), stage.clock.now()
+        )
+
+    with suppress(Exception):  # the check says what went wrong; here it is seen
+        sim.run(program, size, net=net, faults=plan, limit=LIMIT, prepared=watch)

@@ -246,7 +246,7 @@ class _Busy(Function):
         return grad, None
 
 
-class Work(Module):
+class TimedWork(Module):
     """Takes 1 ms forward and 2 ms backward, and counts what of it is still in memory."""
 
     noted: Mapping[str, orders.ActionKind] = {"forward": orders.F, "backward": orders.B}  # a stage's methods
@@ -254,10 +254,13 @@ class Work(Module):
     def __init__(self) -> None:
         super().__init__()
         self.w = Parameter(ones(1, dtype=float64))
+        self.look: Callable[[], None] | None = None  # called before it begins
         self._kept: list[weakref.ref[Array]] = []  # for the backward
         self._made: list[weakref.ref[Array]] = []  # for the next stage
 
     def forward(self, x: Any) -> Any:
+        if self.look is not None:
+            self.look()
         kept = x * self.w
         made = _Busy.apply(self.computed(kept), LONG[[*self.noted.values()][1]])
         self._kept.append(weakref.ref(kept.array))
@@ -267,6 +270,10 @@ class Work(Module):
     def computed(self, x: Any) -> Any:
         """Of what is kept."""
         return x
+
+    def kept(self) -> list[float]:
+        """What it still keeps for a backward."""
+        return [array.item() for one in self._kept if (array := one()) is not None]
 
     def in_memory(self) -> int:
         """Micro-batches."""
@@ -308,7 +315,7 @@ class TimedOrder:
 
 
 def timed(
-    stage: Any, make: orders.Make, pipe: orders.Pipe, net: Any = FREE, work: type[Work] = Work
+    stage: Any, make: orders.Make, pipe: orders.Pipe, net: Any = FREE, work: type[TimedWork] = TimedWork
 ) -> TimedOrder:
     """Run one step of equal stages in virtual time. Messages are free unless `net` says what they cost."""
 

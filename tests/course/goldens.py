@@ -9,7 +9,8 @@ from pathlib import Path
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from mtd.course import checking, lesson
-from mtd.course.lesson import Lesson
+from mtd.course.lesson import ROOM, Lesson
+from mtd.course.path import folders, searched
 
 FOLDER = Path(__file__).parent / "goldens"
 
@@ -19,15 +20,22 @@ def file_of(one: Lesson) -> Path:
 
 
 def drawn(one: Lesson) -> str:
-    """The picture of our own solution, in 80 columns."""
+    """The grid and the picture of our own solution, in 80 columns."""
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder)
         (own / one.file).write_text(one.source.solution(), encoding="utf-8")
-        picture = checking.picture(one, own)
+        with searched(folders(one, own, {}, ROOM), ROOM):
+            check = checking.load(one)
+            grid, picture = checking.contents(check), checking.drawn(check)
+    held = "" if grid is None else f"{grid}\n\n"
+    return (held + in_letters(picture)).strip("\n") + "\n"
+
+
+def in_letters(picture: Scene | str) -> str:
     if not isinstance(picture, Scene):
-        return "\n".join(line.rstrip() for line in str(picture).split("\n")).strip("\n") + "\n"
+        return "\n".join(line.rstrip() for line in picture.split("\n")).strip("\n")
     lines = spacetime.draw(picture, 80).plain().split("\n")
-    return "\n".join(lines[2:]).rstrip() + "\n"  # without the title, which names a file
+    return "\n".join(lines[2:]).rstrip()  # without the title, which names a file
 
 
 def main(wanted: list[str]) -> None:

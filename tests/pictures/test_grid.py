@@ -37,7 +37,7 @@ def test_it_fits_the_terminal(name: str) -> None:
 
 def test_what_is_left_out_is_said() -> None:
     lines = GRIDS["large"].draw(120).lines
-    assert lines[-1].startswith("(without steps ") and " 14" in lines[1]
+    assert lines[-1].startswith("(without ") and " 14" in lines[1]
     assert "without" not in str(GRIDS["right"])
 
 

@@ -37,6 +37,8 @@ def run(wanted: str, options: argparse.Namespace) -> int:
     lesson = find_lesson(wanted, workspace.room)
     exam = drawn(workspace, lesson)
     if options.moving:
+        if exam.grid is None:
+            raise LessonError(f"lesson {lesson.number} has no grid that could fill: mtd show {lesson.number}")
         _write(screen, workspace, lesson, exam, options.svg or "", "svg", grid_svg.moving)
         return 0
     if options.step:
@@ -54,11 +56,8 @@ def run(wanted: str, options: argparse.Namespace) -> int:
     if options.html is None and options.svg is None:
         report.heading(screen, lesson)
         screen.say()
-        if exam.grid is not None:
-            report.fill(screen, exam.grid)
-        if exam.grid is None or exam.text:
-            report.draw(screen, exam.scene, exam.text, exam.no_picture)
-        elif exam.scene is not None:
+        report.picture(screen, exam)
+        if exam.grid is not None and exam.scene is not None:
             screen.tell("When the messages travel: ", (f"mtd show {lesson.number} --step", "bold"))
     return 0
 

@@ -241,6 +241,14 @@ def _printed(page: Page, exam: Examination) -> None:
         page.say(words, indent=6)
 
 
+def picture(page: Page, exam: Examination) -> None:
+    """What the ranks hold, and the lesson's own picture if it shows something else."""
+    if exam.grid is not None:
+        fill(page, exam.grid)
+    if exam.grid is None or exam.text:
+        draw(page, exam.scene, exam.text, exam.no_picture)
+
+
 def fill(page: Page, grid: Grid) -> None:
     """What the ranks held, step by step, and the first wrong cell."""
     page.say(painted(grid.draw(page.width), NOTHING, page.console))

@@ -186,11 +186,11 @@ class WatchScreen:
 
     def _drawn(self, found: DeskResult) -> None:
         exam = found.exam
-        if exam.scene is None and not exam.text:
+        if exam.scene is None and exam.grid is None and not exam.text:
             why = exam.no_picture or (exam.verdict.said["runs"] if exam.verdict else exam.printed)
             self.say((f"it cannot be drawn: {why.splitlines()[0] if why else ''}", "yellow"))
         elif found.purpose == PICTURE:
-            picture = self.under_title(lambda page: report.draw(page, exam.scene, exam.text))
+            picture = self.under_title(lambda page: report.picture(page, exam))
             self.show("picture", picture)
         elif exam.scene is None:
             self.say("this picture has no steps")
