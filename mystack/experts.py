@@ -143,6 +143,7 @@ class Experts(nn.Module):
 
     `router` is a matrix (experts, features), the same on all ranks. `weigh` makes weights
     of a token's scores, as softmax does. `factor` says how far an expert may be overfull.
+    After a forward, `balance` is its balance loss.
     """
 
     def __init__(self, router, experts, k, factor, weigh):

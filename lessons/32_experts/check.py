@@ -233,6 +233,11 @@ def is_same_as_one_rank(k, factor, kind):
     for backward in (1, 2):
         y = layer(mine)
         compare(y, wanted[rank], f"{told} the result")
+        weights = (mine @ router.T).relu()
+        due = experts.balance(weights, experts.choose(weights, k)).item()
+        assert abs(layer.balance.item() - due) < 1e-9, (
+            f"{told} the layer's `balance` is {layer.balance.item():g}, and for its weights and choices it is {due:g}"
+        )
         y.backward(grads[rank])
         for each, grad in zip(wanted, grads, strict=True):
             each.backward(grad, retain_graph=True)
@@ -245,6 +250,7 @@ def is_same_as_one_rank(k, factor, kind):
             theirs = layers[2 * rank + number]
             for (name, p), q in zip(own.named_parameters(), theirs.parameters(), strict=True):
                 compare(p.grad, q.grad, f"{behind} {name} of expert {2 * rank + number}")
+    layer.eval()
     with torch.no_grad():
         compare(layer(mine), wanted[rank], f"{told} without gradients the result")
 

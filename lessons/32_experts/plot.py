@@ -23,7 +23,7 @@ def milliseconds(favoured, factor):
 counts = range(0, 25, 4)
 for factor, label in ((4.0, "all are taken"), (2.0, "capacity factor 2"), (1.25, "1.25")):
     plt.plot(counts, [milliseconds(n, factor) for n in counts], "o-", label=label)
-plt.xlabel("of 24 tokens on each of 4 ranks: want expert 0, the rest is spread")
+plt.xlabel("tokens that want expert 0, of 24 on each of 4 ranks; the rest is spread")
 plt.ylabel("ms for a forward")
 plt.legend()
 plt.show()
