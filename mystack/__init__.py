@@ -30,6 +30,7 @@
 28  wires.py           Strange wires
 29  generations.py     Elastic
 31  cut.py             Cut the matrix
+32  experts.py         Experts
 
 face  what is given
 """

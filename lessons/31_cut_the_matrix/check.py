@@ -152,14 +152,14 @@ def norm(size):
             self.gain = nn.Parameter(gain.clone())
 
         def forward(self, x):
-            return doubled(x) * self.gain
+            return squared(x) * self.gain
 
     whole = Whole()
-    return "Norm", 3, 3, whole, lambda in_rows: cut.Norm(gain, doubled, in_rows), {"": whole}
+    return "Norm", 3, 3, whole, lambda in_rows: cut.Norm(gain, squared, in_rows), {"": whole}
 
 
-def doubled(x):
-    return x + x
+def squared(x):
+    return x * x + x
 
 
 def is_same_as_one_rank(make_block, in_rows=False):
@@ -183,6 +183,7 @@ def is_same_as_one_rank(make_block, in_rows=False):
         )
         for path, p in block.named_parameters():
             compare(p.grad, piece(path, p, layers), f"{behind} {path}")
+    block.eval()
     with torch.no_grad():
         compare(
             block(mine),

@@ -138,6 +138,25 @@ def all_gather_into_tensor(output, tensor):
     in_turn(ring.all_gather, output, tensor)
 
 
+def all_to_all_single(output, tensor, output_split_sizes=None, input_split_sizes=None):
+    """Some rows to each rank, and some from each: lesson 13's where all parts are equal."""
+    from .. import ring
+
+    if output_split_sizes is None:
+        in_turn(ring.all_to_all, output, tensor)
+    else:
+        in_turn(uneven, output.split(output_split_sizes), tensor.split(input_split_sizes))
+
+
+def uneven(taken, given):
+    rank, size = get_rank(), get_world_size()
+    taken[rank].copy_(given[rank])
+    for step in range(1, size):
+        to, source = (rank + step) % size, (rank - step) % size
+        isend(given[to], to)
+        recv(taken[source], source)
+
+
 def reduce_scatter_tensor(output, tensor):
     """This rank's part of the sum."""
     from .. import ring

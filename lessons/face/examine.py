@@ -17,6 +17,7 @@ from .. import (
     choice,
     cut,
     doubling,
+    experts,
     golden,
     letters,
     one_f_one_b,
@@ -158,6 +159,17 @@ def of_sharded():
     assert [sharded.shard_length(7, size) for size in (1, 3, 8)] == [7, 3, 1], "shards of 7 numbers"
 
 
+def of_experts():
+    chosen = experts.choose(Tensor([[0.0, 2.0, 1.0], [3.0, 3.0, 1.0], [1.0, 4.0, 2.0]]), 2)
+    equal(chosen, [[1, 2], [0, 1], [1, 2]], "the choice of three tokens")
+    most = experts.capacity(3, 2, 3, 0.75)
+    assert most == 2, (
+        f"3 tokens, 2 choices, 3 experts, factor 0.75: the capacity is {most}, expected 2"
+    )
+    found = experts.assign(chosen, 3, most)
+    assert found == [[1], [0, 2], [0, 2]], f"of {chosen} the experts take {found}, two each at most"
+
+
 def of_owners():
     fork = owners.Fork(0, 1, 2, 0)
     assert not owners.is_over(fork), "a fork that is wanted is over"
@@ -196,6 +208,7 @@ ALONE = {
     "sharded": of_sharded,
     "owners": of_owners,
     "across": of_across,
+    "experts": of_experts,
     "stages": lambda: of_pipeline(stages.gpipe),
     "one_f_one_b": lambda: of_pipeline(one_f_one_b.one_forward_one_backward),
     "wires": of_wires,
@@ -349,6 +362,30 @@ def attended(query, key, value, heads):
     return tensors.cat([(query[:, n] @ key[:, n].T).relu() @ value[:, n] for n in pairs], 1)
 
 
+def of_experts_together(here):
+    """Tokens of whole numbers, more on some ranks than on others, visit two experts each."""
+    count = 2 * here.size
+    layers = [nn.Linear(np.eye(3)[:2] * (n + 1), np.ones(2) * n) for n in range(count)]
+    router = np.arange(3.0 * count).reshape(count, 3) % 4 - 1
+    inputs = [
+        np.arange(3.0 * n).reshape(n, 3) % 5 - 2
+        for n in ((3 * rank + 2) % 5 for rank in range(here.size))
+    ]
+    layer = experts.Experts(Tensor(router), layers, 2, float(count), Tensor.relu)
+    found = layer(nn.Parameter(inputs[here.rank]))
+    found.sum().backward()
+    due, slopes = [], np.zeros(count)
+    for rank, x in enumerate(inputs):
+        for row, weights in zip(x, np.maximum(x @ router.T, 0)):
+            best = np.argsort(-weights, kind="stable")[:2]
+            slopes[best] += weights[best]
+            if rank == here.rank:
+                due.append(sum(weights[n] * ((n + 1) * row[:2] + n) for n in best))
+    equal(found.array, np.reshape(due, (-1, 2)), "what two experts make of each token")
+    for n, own in enumerate(layer.experts, 2 * here.rank):
+        equal(own.bias.grad.array, [slopes[n]] * 2, f"the gradient of expert {n}'s bias")
+
+
 TOGETHER = {
     "mailboxes": of_mailboxes,
     "shift": of_shift,
@@ -369,6 +406,7 @@ TOGETHER = {
     "stages": lambda here: same_as_one(here, "gpipe"),
     "one_f_one_b": lambda here: same_as_one(here, "1f1b"),
     "cut": of_cut,
+    "experts": of_experts_together,
 }
 
 

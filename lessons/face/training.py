@@ -5,6 +5,7 @@ zero        each rank keeps a part of the optimizer's memory and of the gradient
 fsdp        … and of the parameters (21)
 pipeline    … or some of the layers; micro-batches go through them in the order of lesson 27 (or 26)
 tensor      … or some columns and rows of each layer, and its rows of each batch between them (31)
+experts     another model: twelve small layers, of which each picture visits two; ranks share them out (32)
 """
 
 import os
@@ -15,6 +16,7 @@ import numpy as np
 from .. import (
     buckets,
     cut,
+    experts,
     generations,
     golden,
     one_f_one_b,
@@ -28,6 +30,7 @@ from . import distributed as dist, exact, nn, orders, processes, tensors
 
 CAP = 0.004  # MiB of a bucket: small, so that there are several
 MICROBATCHES = 4
+EXPERTS = 12
 
 DDP = {
     "17": replicas.DistributedDataParallel,
@@ -185,10 +188,40 @@ def train_tensor(here, options):
     return exact.finished(whole, data)
 
 
+class Layers(experts.Experts):
+    """Experts whose router rounds its weights, as their own layers do."""
+
+    def scores(self, x):
+        return x @ cut.Enter.apply(exact.rounded(self.router)).T
+
+
+def sixteenths(scores):
+    """Weights from 0 to 2. Their gradient is handed on as if nothing had been rounded."""
+    near = np.clip(np.rint(scores.array * 16) / 16, 0, 2)
+    return scores + tensors.Tensor(near - scores.array)
+
+
+def train_experts(here, options):
+    """Every rank has its share of each batch, and its share of the experts."""
+    data, whole = exact.digits(), [exact.layers(10, seed)[0] for seed in range(EXPERTS)]
+    router = exact.layers(EXPERTS, seed=99)[0].weight
+    model = Layers(router, whole, 2, float(EXPERTS), sixteenths)
+    optimizer = golden.SGD(model.parameters(), lr=exact.RATE, momentum=exact.MOMENTUM)
+    for step in range(options["steps"]):
+        mine = exact.batch(data, step).share(here.rank, here.size)
+        optimizer.zero_grad()
+        exact.loss(model(mine.x), mine.y).backward()
+        optimizer.step()
+    held = [exact.weights(layer) for layer in model.experts]
+    every = [cut.all_rows(tensors.Tensor(np.stack(some))).array for some in zip(*held)]
+    return exact.finished(model, data) | {"digest": exact.digest([model.router.array, *every])}
+
+
 PROGRAMS = {
     "train": train,
     "zero": train_zero,
     "fsdp": train_fsdp,
     "pipeline": train_pipeline,
     "tensor": train_tensor,
+    "experts": train_experts,
 }

@@ -22,7 +22,7 @@ from mtd.course.real_training import RANKS, RealOrder, RealOutcome
 from mtd.course.workspace import found_or_none
 
 INSTALL: Final = "pip install 'minitorch_dist[torch]'"
-NAMES: Final = {"ddp": "DistributedDataParallel", "fsdp": "fully_shard"}
+NAMES: Final = {"ddp": "DistributedDataParallel", "fsdp": "fully_shard", "tensor": "parallelize_module"}
 
 
 class RealPart(NamedTuple):
@@ -38,6 +38,7 @@ PARTS: Final[dict[float, tuple[RealPart, ...]]] = {
     13: (RealPart("ddp", 13, ("all_reduce",)), RealPart("fsdp", 13, ("all_gather", "reduce_scatter"))),
     14: (RealPart("ddp", 14, ("all_reduce",)),),
     21: (RealPart("fsdp", 13, ("all_gather", "reduce_scatter")),),
+    31: (RealPart("tensor", 13, ("all_reduce",)),),
 }
 
 

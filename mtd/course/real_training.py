@@ -27,7 +27,7 @@ NET: Final = "sim://?latency=20us&rate=10Gb/s"
 
 @dataclass
 class RealOrder:
-    """`training`: ddp or fsdp. `variables` name the learner's functions. `file` has them."""
+    """`training`: ddp, fsdp or tensor. `variables` name the learner's functions. `file` has them."""
 
     training: str
     variables: dict[str, str]
@@ -78,13 +78,26 @@ def fsdp(steps: int = STEPS) -> list[float]:
     return _trained(net, steps)
 
 
-def _net() -> Any:
+def tensor(steps: int = STEPS) -> list[float]:
+    """Real PyTorch's parallelize_module: all ranks take all samples."""
+    import torch
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import parallel
+
+    torch.manual_seed(0)
+    net, mesh = _net(9), init_device_mesh("cpu", (dist.get_world_size(),))
+    plan = {"0": parallel.ColwiseParallel(), "2": parallel.RowwiseParallel()}
+    return _trained(parallel.parallelize_module(net, mesh, plan), steps, shares=1)
+
+
+def _net(hidden: int = 8) -> Any:
     from torch import float64, nn
 
-    return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3)).to(float64)
+    return nn.Sequential(nn.Linear(6, hidden), nn.Tanh(), nn.Linear(hidden, 3)).to(float64)
 
 
-def _trained(net: Any, steps: int) -> list[float]:
+def _trained(net: Any, steps: int, shares: int = RANKS) -> list[float]:
     import torch
     import torch.distributed as dist
 
@@ -92,14 +105,14 @@ def _trained(net: Any, steps: int) -> list[float]:
     for step in range(steps):
         rows = torch.randn(12, 6, generator=torch.Generator().manual_seed(step), dtype=torch.float64)
         optimizer.zero_grad()
-        loss = net(rows.chunk(dist.get_world_size())[dist.get_rank()]).square().mean()
+        loss = net(rows.chunk(shares)[dist.get_rank() % shares]).square().mean()
         loss.backward()
         optimizer.step()
         losses.append(float(loss.detach()))
     return losses
 
 
-TRAININGS: Final[dict[str, Callable[..., list[float]]]] = {"ddp": ddp, "fsdp": fsdp}
+TRAININGS: Final[dict[str, Callable[..., list[float]]]] = {"ddp": ddp, "fsdp": fsdp, "tensor": tensor}
 
 
 # -------------------------------------------------------------------------------------- all ranks

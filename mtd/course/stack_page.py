@@ -22,7 +22,7 @@ code, which are given and not shown here.
     python -m mystack train --ranks 3 --wire file --kill 1@20
     python -m mystack train --wire mqtt --broker 127.0.0.1:1883     # mtd broker --open --port 1883
     python -m mystack train --ranks 4 --here 2 --host 192.168.1.5     # on two machines: it says what to type on the other
-    python -m mystack fsdp --ranks 3               # and zero, pipeline, tensor, server
+    python -m mystack fsdp --ranks 3               # and zero, pipeline, tensor, experts, server
     python -m mystack rpc --ranks 3                # calls, references, gradients across ranks
     python -m mystack examine --ranks 3            # a small question to each module
 

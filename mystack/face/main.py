@@ -1,7 +1,7 @@
 """python -m mystack train --ranks 4 --wire tcp
 
 train | zero | fsdp | pipeline     train the digits; the weights have to be
-tensor                             those of one rank, bit for bit
+tensor | experts                   those of one rank, bit for bit
 rpc                                calls, references, gradients across ranks
 examine                            ask every lesson's code a small question,
                                    and say whose is wrong
@@ -18,6 +18,7 @@ import sys
 from . import broker, exact, examine, launch, machines
 from .failures import Failed, in_words, lessons, named
 from .programs import TRAINED
+from .training import EXPERTS
 
 WIRES = ("tcp", "file", "mqtt")
 LIMIT = 60.0  # seconds of an examination: a wrong answer may wait for ever
@@ -97,6 +98,8 @@ def parsed(arguments):
             )
     if options.command == "tensor" and exact.HIDDEN % options.ranks:
         parser.error(f"tensor: --ranks has to divide the {exact.HIDDEN} hidden features")
+    if options.command == "experts" and EXPERTS % options.ranks:
+        parser.error(f"experts: --ranks has to divide the {EXPERTS} experts")
     if options.command == "server" and options.ranks < 2:
         parser.error("server: --ranks is at least 2, for a server and a worker")
     try:
@@ -164,12 +167,13 @@ def joined(options):
 
 
 def trained(options):
+    has_own_model = options.command == "experts"
     try:
         found = launch.launch(options.command, options.ranks, vars(options))
         alone = found
         if options.ranks > 1:
             alone = launch.launch(
-                "train",
+                options.command if has_own_model else "train",
                 1,
                 vars(options)
                 | {"kill": None, "all_reduce": None, "every": options.steps + 1, "here": None},
@@ -185,7 +189,7 @@ def trained(options):
     if len(digests) > 1:
         print(f"the ranks have different weights: {', '.join(sorted(digests))}", file=sys.stderr)
         return whose_fault(options)
-    golden = exact.golden(options.steps)
+    golden = exact.golden(options.steps, "golden_experts.txt" if has_own_model else "golden.txt")
     if golden not in (None, *digests):
         print(
             f"these are not the weights that {options.steps} steps should give: {golden}",

@@ -65,6 +65,18 @@ class ReLU(Module):
         return x.relu()
 
 
+class ModuleList(Module):
+    """Several modules, in a list."""
+
+    def __init__(self, modules):
+        super().__init__()
+        for number, module in enumerate(modules):
+            setattr(self, str(number), module)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+
 class Sequential(Module):
     def __init__(self, *modules):
         super().__init__()

@@ -13,7 +13,7 @@ import numpy as np
 from .. import backwards, books
 from ..broadcasting import sum_to
 
-float64 = np.dtype(np.float64)
+float64, int64 = np.dtype(np.float64), np.dtype(np.int64)  # numbers that count are float64, too
 recording = True  # whether operations leave nodes
 callbacks = []  # to be called when the present backward pass is over
 
@@ -161,6 +161,14 @@ class Tensor(backwards.Tensor):
     def split(self, lengths):
         ends = np.cumsum([0, *lengths]).tolist()
         return [self[begin:end] for begin, end in zip(ends, ends[1:])]
+
+    def index_add(self, dim, index, source):
+        """This tensor, with the rows of `source` added to those that `index` names."""
+        rows = index.array.astype(int)
+        total = self.array.copy()
+        np.add.at(total, rows, source.array)
+        back = (self, lambda g: g), (source, lambda g: g[rows])
+        return taken(backwards.record(total, "IndexAddBackward0", *back))
 
     # New numbers.
 

@@ -249,7 +249,8 @@ for words in {[*REFUSED]!r}:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("program", "ranks"), [("zero", "2"), ("fsdp", "3"), ("pipeline", "4"), ("tensor", "3"), ("server", "3")]
+    ("program", "ranks"),
+    [("zero", "2"), ("fsdp", "3"), ("pipeline", "4"), ("tensor", "3"), ("experts", "3"), ("server", "3")],
 )
 def test_sharded_and_in_stages_it_ends_with_the_same(stack: Path, program: str, ranks: str) -> None:
     done = run(stack, program, "--ranks", ranks, *STEPS)
@@ -305,6 +306,7 @@ def test_properties_are_left_out_written_or_not(number: int) -> None:
             [],
         ),
         (31, "return all_rows(grad)", "return 2 * all_rows(grad)", []),
+        (32, "exchanged(grad, ctx.came, ctx.sent)", "2 * exchanged(grad, ctx.came, ctx.sent)", []),
     ],
 )
 def test_a_wrong_answer_is_named_with_its_lesson(
@@ -315,7 +317,7 @@ def test_a_wrong_answer_is_named_with_its_lesson(
     assert right in text
     mine.file(one).write_text(text.replace(right, wrong), "utf-8")
     assembling.assemble(tmp_path / "mystack", mine)
-    command = "tensor" if number == 31 else "train"
+    command = {31: "tensor", 32: "experts"}.get(number, "train")
     done = run(tmp_path / "mystack", command, "--ranks", "3", *how, "--steps", "3", "--patience", "2")
     assert done.returncode == 1
     assert f"✘ lesson {number:02} ({one.file}, yours)" in done.stdout, done.stdout + done.stderr

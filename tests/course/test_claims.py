@@ -563,3 +563,39 @@ def test_two_stages_on_a_rank_halve_the_bubble() -> None:
         pipe = Pipe(4, 8, local)
         bubbles.append(timing.times(orders.everyones(orders.interleaved, pipe), pipe, pipelines.LONG).bubble)
     assert bubbles[1] * 2 == bubbles[0]
+
+
+def test_the_balance_loss_is_one_where_all_is_equal_and_the_number_of_experts_where_one_has_all() -> None:
+    """Lesson 32; and its gradient is largest for the weight of the expert that is chosen most often."""
+    with solved(32) as experts:
+        equal = torch.full((8, 4), 0.25, dtype=torch.float64)
+        assert experts.balance(equal, [[token % 4] for token in range(8)]).item() == 1
+        assert experts.balance(equal, [[token % 4, (token + 1) % 4] for token in range(8)]).item() == 1
+        one = torch.zeros(8, 4, dtype=torch.float64)
+        one[:, 2] = 1
+        assert experts.balance(one, [[2]] * 8).item() == 4
+        weights = equal.clone().requires_grad_()
+        experts.balance(weights, [[0]] * 5 + [[1]] * 3).backward()
+        grad: Any = weights.grad
+        assert grad[0].tolist() == sorted(grad[0].tolist(), reverse=True) and grad[0, 0] > grad[0, 1] > 0
+
+
+@pytest.mark.parametrize(
+    ("wants", "factor", "ms"), [("all", 4.0, 48), ("spread", 4.0, 12), ("all", 1.25, 16)]
+)
+def test_a_layer_of_experts_takes_as_long_as_its_fullest_rank(wants: str, factor: float, ms: int) -> None:
+    """Lesson 32: 4 ranks of one expert, 12 tokens each, 1 ms for a token, free messages."""
+
+    class Slow(nn.Module):
+        def forward(self, rows: Any) -> Any:
+            sim.compute(f"{len(rows)}ms")
+            return rows
+
+    with solved(32) as experts:
+
+        def program() -> None:
+            router = torch.eye(4) if wants == "spread" else torch.ones(4, 4)
+            layer = experts.Experts(router, [Slow() for _ in range(4)], 1, factor, torch.relu)
+            layer(torch.eye(4).repeat(3, 1))
+
+        assert sim.run(program, 4, net=pipelines.FREE).time // 10**9 == ms

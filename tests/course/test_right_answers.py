@@ -115,6 +115,31 @@ IN_CHUNKS = {
         self.weight = nn.Parameter(parts[dist.get_rank()].clone())
         self.bias""",
 }
+CHOSEN_BY_TORCH = {
+    """\
+    rows = weights.tolist()
+    orders = [sorted(range(len(row)), key=lambda expert: -row[expert]) for row in rows]
+    return [order[:k] for order in orders]
+""": "    return weights.argsort(-1, descending=True, stable=True)[:, :k].tolist()\n",
+}
+LISTS_OF_ROWS = {
+    "    dist.all_to_all_single(output, rows.contiguous(), came, sent)\n": (
+        "    dist.all_to_all(list(output.split(came)), list(rows.contiguous().split(sent)))\n"
+    ),
+    """\
+        return found[sorted(range(len(order)), key=order.__getitem__)]
+""": """\
+        return torch.zeros_like(found).index_add(0, torch.tensor(order, dtype=torch.int64), found)
+""",
+}
+PLACES_AS_A_MATRIX = {
+    "    return total.index_add(0, torch.tensor(tokens, dtype=torch.int64), weighted)\n": """\
+    place = torch.zeros(len(weights), len(rows), dtype=rows.dtype)
+    for row, token in enumerate(tokens):
+        place[token, row] = 1
+    return place @ weighted
+""",
+}
 
 ANSWERS: list[tuple[str, int, dict[str, str]]] = [
     ("odd ranks fold", 14, OUR_FOLDING),
@@ -247,6 +272,9 @@ ANSWERS: list[tuple[str, int, dict[str, str]]] = [
 """
         },
     ),
+    ("argsort", 32, CHOSEN_BY_TORCH),
+    ("lists of rows", 32, LISTS_OF_ROWS),
+    ("places as a matrix", 32, PLACES_AS_A_MATRIX),
 ]
 
 
