@@ -9,21 +9,21 @@ Here: docs/pipelines.md
 
 import torch
 import torch.distributed as dist
-from torch.distributed.pipelining import PipelineStage
-from torch.distributed.pipelining.schedules import ScheduleInterleavedZeroBubble
+from torch.distributed import pipelining
 
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
 layer = torch.nn.Linear(2, 2, bias=False)
 torch.nn.init.constant_(layer.weight, 0.5)
-stage = PipelineStage(layer, rank, size, torch.device("cpu"))
+stage = pipelining.PipelineStage(layer, rank, size, torch.device("cpu"))
 
 
 def loss_of(y, wanted):
     return (y - wanted).square().sum()
 
 
-schedule = ScheduleInterleavedZeroBubble([stage], 6, loss_fn=loss_of)
+kind = pipelining.ScheduleInterleavedZeroBubble
+schedule = kind([stage], 6, loss_fn=loss_of)
 x, target, losses = torch.arange(12.0).reshape(6, 2), torch.ones(6, 2), []
 if rank == 0:
     schedule.step(x)

@@ -51,8 +51,8 @@ FACES: Final[Mapping[str, str]] = {
 }
 
 # Lessons about the simulator and about checks, which are no part of what runs on a real wire; and about random numbers,
-# half precision and divided backwards, which the face does not have.
-WITHOUT: Final = frozenset({"matching", "ports", "capstone", "recompute", "zero_bubble"})
+# half precision, divided backwards and bytes, which the face does not have.
+WITHOUT: Final = frozenset({"matching", "ports", "capstone", "recompute", "zero_bubble", "local_steps"})
 # The same within a module, unless something that stays names it: what leads the library or its simulator to a lesson's
 # code, and what no run of the stack calls.
 LEFT_OUT: Final[Mapping[str, frozenset[str]]] = {

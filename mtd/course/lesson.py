@@ -205,10 +205,8 @@ def number_of(said: object) -> float:
 def _in_words(numbers: list[float]) -> str:
     """`1, 2, 5` or `1 to 30` or `1 to 30, 33, 5.5`"""
     whole = [int(number) for number in numbers if number == int(number)]
-    if len(whole) < 3:
-        return ", ".join(map(str, numbers))
-    runs = [[n for _, n in run] for _, run in groupby(enumerate(whole), lambda pair: pair[1] - pair[0])]
-    said = [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
+    runs = [[str(n) for _, n in run] for _, run in groupby(enumerate(whole), lambda pair: pair[1] - pair[0])]
+    said = [f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs]
     return ", ".join([*said, *(str(number) for number in numbers if number not in whole)])
 
 

@@ -599,3 +599,45 @@ def test_a_layer_of_experts_takes_as_long_as_its_fullest_rank(wants: str, factor
             layer(torch.eye(4).repeat(3, 1))
 
         assert sim.run(program, 4, net=pipelines.FREE).time // 10**9 == ms
+
+
+def loss_of_talking_every(lesson_35: Any, every: int, rate: float, momentum: float) -> float:
+    """Lesson 35: 4 ranks, 240 steps; with every=0 gradients are averaged in each step."""
+
+    def program() -> float:
+        rank, model = dist.get_rank(), exact.Model()
+        inner = torch.optim.SGD(model.parameters(), lr=2.0**-7)
+        outer = lesson_35.DiLoCo(model.parameters(), inner, every or 10**6, rate, momentum)
+        for step in range(240):
+            model.zero_grad()
+            share = exact.data(37, step % 8).shares(4)[rank]
+            (exact.loss(model(share.x), share.y) * 4.0).backward()
+            for p in [] if every else model.parameters():
+                dist.all_reduce(p.grad)
+                p.grad /= 4
+            outer.step()
+        whole = [exact.data(37, seed) for seed in range(8)]
+        return float(sum(exact.loss(model(one.x), one.y).item() for one in whole) / 8)
+
+    return float(sim.run(program, 4).results[0])
+
+
+def test_what_the_loss_does_if_all_talk_seldom() -> None:
+    """Lesson 35: 1.006 with DDP and with an average every 8 steps; DiLoCo 0.964 every 8, and 1.010 every 40."""
+    with solved(35) as lesson_35:
+        cases = ((0, 1.0, 0.0), (8, 1.0, 0.0), (8, 0.7, 0.9), (40, 0.7, 0.9))
+        found = [loss_of_talking_every(lesson_35, *case) for case in cases]
+    assert [round(loss, 3) for loss in found] == [1.006, 1.006, 0.964, 1.010]
+
+
+def test_bytes_to_all_others_are_no_less_than_floats_round_a_ring_with_eight() -> None:
+    """Lesson 35: (P-1) n bytes, and 2 (P-1)/P of 4 n."""
+    for size in (2, 4, 8, 16):
+        assert ((size - 1) < 2 * (size - 1) / size * 4) == (size < 8)
+
+
+def test_without_what_is_missing_a_small_number_never_arrives() -> None:
+    """Lesson 35."""
+    with solved(35) as lesson_35:
+        levels, scale = lesson_35.to_bytes(torch.tensor([1.0, 0.0039]))
+        assert (levels * scale)[1].item() == 0 and 0.0039 < 1 / 127 / 2

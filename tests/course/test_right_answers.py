@@ -230,6 +230,42 @@ ANSWERS: list[tuple[str, int, dict[str, str]]] = [
         },
     ),
     (
+        "the velocity as torch's loop has it, and changes looked up one by one",
+        35,
+        {
+            """\
+    velocity = momentum * velocity + change
+    return weights - rate * (change + momentum * velocity), velocity
+""": """\
+    after = change + momentum * velocity
+    return weights - rate * change - rate * momentum * after, after
+""",
+            """\
+    return [one for one in changes if one.number > state.counted.get(one.life, 0)]
+""": """\
+    return [one for one in changes if one.life not in state.counted or state.counted[one.life] < one.number]
+""",
+        },
+    ),
+    (
+        "everybody is sent the state by whoever has it",
+        35,
+        {
+            """\
+    if rank == source:
+        for member, known in members.items():
+            if known < newest:
+                box.send(member, state)
+    return state
+""": """\
+    for member in members:
+        if members[member] != newest:
+            box.send(member, state)
+    return state
+"""
+        },
+    ),
+    (
         "segments that become shorter",
         33,
         {
