@@ -10,9 +10,10 @@ A folder of lessons without that file has one track, in the order of their numbe
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mtd.course.lesson import ROOM, Lesson, LessonError, all_lessons, number_of
 from mtd.course.progress import Progress
@@ -51,16 +52,19 @@ def all_tracks(room: Path = ROOM) -> list[Track]:
     if not (room / FILE).is_file():
         return [Track("course", "All lessons", "", tuple(lessons))]
     by_number = {lesson.number: lesson for lesson in lessons}
-    found = []
-    for each in tomllib.loads((room / FILE).read_text("utf-8"))["track"]:
-        numbers = [number_of(number) for number in each.pop("lessons")]
-        strange = [number for number in numbers if number not in by_number]
-        if strange:
-            raise LessonError(
-                f"{room / FILE}: track {each['name']!r} has the lesson {strange[0]}, and there is none"
-            )
-        found.append(Track(**each, lessons=tuple(by_number[number] for number in numbers)))
-    return found
+    try:
+        given = tomllib.loads((room / FILE).read_text("utf-8"))["track"]
+        return [_read(each, by_number) for each in given]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise LessonError(f"{room / FILE}: {type(error).__name__}: {error}") from error
+
+
+def _read(given: Mapping[str, Any], by_number: Mapping[float, Lesson]) -> Track:
+    numbers = [number_of(number) for number in given["lessons"]]
+    strange = [number for number in numbers if number not in by_number]
+    if strange:
+        raise ValueError(f"track {given['name']!r} has the lesson {strange[0]}, and there is none")
+    return Track(**{**given, "lessons": tuple(by_number[number] for number in numbers)})
 
 
 def find(name: str, room: Path = ROOM) -> Track:
@@ -88,10 +92,13 @@ def chosen(progress: Progress, room: Path = ROOM) -> Track:
 
 
 def following(lesson: Lesson, progress: Progress, room: Path = ROOM) -> Lesson | None:
-    """The next lesson: of the learner's track, behind this one, else what they left out, else of the next track."""
+    """The next lesson: of the learner's track, behind this one, else what they left out, else of the next track.
+
+    Where this one was the last of a track, the next track begins with what is first in it."""
     done = progress.done | {lesson.number}
-    track = chosen(progress, room)
-    others = [one for one in all_tracks(room) if one.name != track.name]
-    left = [*track.left(done, lesson), *track.left(done)]
-    left += [each for other in others for each in other.left(done)]
+    track, tracks = chosen(progress, room), all_tracks(room)
+    has_ended = any(lesson.number in one.numbers and not one.left(done) for one in tracks)
+    left = [] if has_ended else track.left(done, lesson)
+    for other in [track, *tracks]:
+        left += other.left(done)
     return next(iter(left), None)
