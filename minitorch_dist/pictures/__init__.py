@@ -9,5 +9,5 @@ grid ─┬─► letters               what each rank holds of each chunk, step
       └─► grid_page             a page, or a notebook's output, that can be stepped
 step_page                      one HTML file of a training step: timelines, memory, critical path
 
-All use `colours`, `terminal` (the colours and letters that it can show) and `words` (short amounts).
+A grid's contents stand in `grid_cells`, and `grid_letters` draws them in a terminal. All use `colours`, `terminal` (the colours and letters that it can show) and `words` (short amounts).
 """

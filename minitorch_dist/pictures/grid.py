@@ -1,4 +1,4 @@
-"""What each rank holds, chunk by chunk and step by step: a grid that fills with contributions.
+"""The contents of each rank, chunk by chunk and step by step: a grid that fills with contributions.
 
              at first       1              2
     chunk    0  1  2        0  1  2        0   1   2        a letter is a rank: `ac` is the sum of what

@@ -18,7 +18,7 @@ FEW: Final = 4  # ranks whose letters are always written; of more, `*` stands fo
 
 
 class GridMessage(NamedTuple):
-    """What one rank had from another in a step."""
+    """The message that one rank had from another in a step."""
 
     source: int
     to: int
@@ -69,7 +69,7 @@ class GridCells:
         return self.fault is not None and self.fault[1:3] == (row, column) and step >= self.fault.step
 
     def words(self) -> list[str]:
-        """What is wrong, and what else there is to say."""
+        """The fault, and the notes."""
         return [*([f"{WRONG} {self.fault.text}"] if self.fault else []), *self.notes]
 
     def to_json(self) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class _Block:
         self.lines = [line.ljust(self.width) for line in [name, *rows]]
 
     def paint(self, top: int, left: int) -> list[tuple[int, int, str]]:
-        """What is whole, and what is wrong."""
+        """The colours of whole cells, and of wrong ones."""
         found = []
         for row, line in enumerate(self.texts):
             at = left

@@ -169,7 +169,7 @@ class _GridPlan:
                 yield f'<rect x="{x + rank * wide:.1f}" y="{y}" width="{wide:.1f}" height="{HIGH}" fill="{paint}" fill-opacity=".38"/>'
 
     def inscription(self, text: str, x: float, y: float) -> Iterator[str]:
-        """What is in a cell; each letter on the stripe of its rank, if there is room."""
+        """The contents of a cell; each letter on the stripe of its rank, if there is room."""
         wide = self.box / len(self.grid.rows)
         parts: dict[str, str] = {}
         for part in _PART.findall(text):

@@ -121,7 +121,7 @@ class WatchedRun(FillHistory):
             self._latest[rank] = bytes(what[3])
 
     def look(self, rank: int) -> None:
-        """What its window shows now."""
+        """Read its window."""
         for cell, found in self.windows[rank]() if rank in self.windows else ():
             near = self.near(rank, cell)
             after = found if isinstance(found, tuple) else self.labels.read(float(found), near)
@@ -167,7 +167,7 @@ class FillCase:
         return self.count if self.collective in IN_PLACE else self.size * self.count
 
     def due(self, rank: int, cell: int) -> Holding | None:
-        """What a cell has to hold in the end; None where nobody asks."""
+        """The contents that a cell has to have in the end; None where nobody asks."""
         part, element = divmod(cell, self.count)
         everyone = tuple((one, cell) for one in range(1 if self.op in ("max", "min") else self.size))
         match self.collective:
@@ -190,7 +190,7 @@ class FillCase:
         raise ValueError(f"no contributions to {self.collective!r} are known")
 
     def at_first(self, rank: int, cell: int) -> Holding:
-        """What a rank holds of a cell before anything happens."""
+        """The contents of a cell before anything happens."""
         is_elsewhere = {
             "all_gather": True, "all_to_all": True,  # the cells are those of the output
             "broadcast": rank != self.root, "scatter": rank != self.root, "gather": cell // self.count != rank,
@@ -198,7 +198,7 @@ class FillCase:
         return () if is_elsewhere.get(self.collective) else ((rank, cell),)
 
     def tensors(self, labels: SumLabels, rank: int) -> list[Any]:
-        """The arguments: a tensor; or what is to be written, and what is given."""
+        """The arguments: one tensor, or an output and an input."""
         whole, shape = (self.size, self.count), (-1,)
         first = rank * self.count if self.collective == "gather" else 0
         given = self.count if self.collective in ("all_gather", "gather") else self.cells
@@ -294,7 +294,7 @@ def _filled(function: Callable[..., Any], case: FillCase, labels: SumLabels) -> 
 
 
 def of_schedule(schedule: Schedule, size: int, root: int | None = None, note: str = "") -> Grid:
-    """What each rank holds of each chunk. It is drawn from a replay, so it shows what happens and not what was meant."""
+    """The contents of each chunk, rank by rank. It is drawn from a replay, so it shows what happens and not what was meant."""
     history = _of_labels(schedule, size, root or 0)
     labels = _WatchedLabels(schedule, size, root or 0, history)
     labels.replay = Replay(schedule, size, size, root=root, links=COUNTING, contents=labels)
@@ -306,7 +306,7 @@ def of_schedule(schedule: Schedule, size: int, root: int | None = None, note: st
 
 
 def _of_labels(schedule: Schedule, size: int, root: int) -> FillHistory:
-    """What is due, and what the ranks hold at first."""
+    """The results that are due, and the contents at first."""
     total, name = schedule.total(size), schedule.collective
     parts, where = proof.due(name, size, total, root), proof.ends(name, size, total, root)
     counts: list[Holding] = [

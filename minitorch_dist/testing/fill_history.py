@@ -1,7 +1,7 @@
-"""What happened to each cell of a grid: changes and messages, and the first change that was wrong.
+"""The history of each cell of a grid: changes and messages, and the first change that was wrong.
 
-The first wrong cell is found backwards, from the cells that are wrong in the end: it is the earliest of them that took
-what does not belong there, or lost what it had. Where no cell did, it is one that was never completed.
+The first wrong cell is found backwards, from the cells that are wrong in the end. It is the earliest of them that took a
+contribution which does not belong there, or lost one. Where no cell did, it is one that was never completed.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _turning_point(history: FillHistory, rank: int, cell: int, due: Holding) -> 
 
 
 class _FillWords:
-    """What cells and messages are in letters."""
+    """Cells and messages in letters."""
 
     def __init__(self, history: FillHistory, names_elements: bool, heads: Sequence[str] = ()) -> None:
         self.history, self.names_elements, self.heads = history, names_elements, heads

@@ -42,7 +42,7 @@ class SumLabels:
         return np.array([(self.offset + e) * self.base**rank for e in elements], dtype=np.float64)
 
     def read(self, number: float, near: int = -1) -> Holding:
-        """What is in this sum. Of a rank that is in it several times, `near` is tried as the element."""
+        """The contributions in this sum. Of a rank that is in it several times, `near` is tried as the element."""
         if not (0 <= number < 2.0**BITS and number == int(number)):
             return ((UNREADABLE, 0),)
         found: list[tuple[int, int]] = []

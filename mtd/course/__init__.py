@@ -4,6 +4,7 @@ A lesson, and a learner's folder:
 
     source  lesson  fields      one marked file, from which come skeleton, solution and notebook; its folder; what a TOML file says
     sizes  carrying     blanks that are gaps, functions or files; a text in another size
+    tracks              orders in which the lessons are read
     path  loading       which of the lessons' modules a name means: yours, or ours; a file as a module
     workspace  progress  achievements      the learner's folder; how far one is; what one did beside the lessons
     predicting          a number that is said before a run
@@ -23,6 +24,7 @@ A check, and what it measures with:
     post  single_faults  envelopes  letters between ranks, lost and doubled, and drawn
     all_reduces  properties  scoring      right ones and wrong ones, and how good a check of them is
     property_trial      a Hypothesis property of the learner's: it must accept what is right and reject what is wrong
+    whole_numbers  small_transformer  training_contents      layers whose sums are exact; a model to cut; grids of training
     layers  training  pipelines  cluster  elastic  lossy_wires  far_store      what single lessons stand on
     worlds  timelines  certificate  finale      one script in seven worlds; a transformer on a mesh
 

@@ -77,7 +77,7 @@ def stray() -> list[Path]:
 def track_line(track: tracks.Track) -> str:
     numbers = ", ".join(str(number) for number in track.order)
     return (
-        f"- **{track.title}** (about {round(track.minutes / 60)} hours): {track.about}. Lessons {numbers}.\n"
+        f"- **{track.title}** (about {round(track.minutes / 60)} hours): {track.about}. Lessons: {numbers}\n"
     )
 
 

@@ -211,12 +211,12 @@ def picture(lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = Non
 
 
 def drawn(check: ModuleType) -> Any:
-    """What the lesson's `picture()` draws: a Scene, or text; "" where its grid is all that there is to see."""
+    """The picture that the lesson's `picture()` draws: a Scene, or text; "" where its grid is all that there is to see."""
     return check.picture() if hasattr(check, "picture") else ""
 
 
 def contents(check: ModuleType) -> Grid | None:
-    """What the ranks hold, where the lesson draws it: its `contents()`, or the first of its FILLS."""
+    """The contents of the ranks, where the lesson draws them: its `contents()`, or the first of its FILLS."""
     if hasattr(check, "contents"):
         found: Grid = check.contents()
         return found

@@ -77,7 +77,7 @@ def letters_grid(
         found.append(GridStep(f"{words}{fate}", [], [GridMessage(src, dst, f"{words}{fate}")]))
 
     def settle() -> None:
-        """What has come of the letter before is known when the next one lands."""
+        """The effect of the letter before is known when the next one lands."""
         if found:
             found[-1] = found[-1]._replace(cells=cells())
 

@@ -89,7 +89,7 @@ def scene(program: Callable[[], Any], size: int, **how: Any) -> Scene:
 
 
 def grid(function: Callable[..., Any], collective: str = "all_reduce", size: int = 3, **how: Any) -> Grid:
-    """What each rank holds, with as many elements as ranks; with one more, where only then something goes wrong."""
+    """The contents of each rank, with as many elements as ranks; with one more, where only then something goes wrong."""
     found = filled(function, collective, size, **{"count": size if collective in IN_PLACE else 1, **how})
     if found.fault is None and collective in IN_PLACE and "count" not in how:
         more = filled(function, collective, size, size + 1, **how)

@@ -272,7 +272,7 @@ class TimedWork(Module):
         return x
 
     def kept(self) -> list[float]:
-        """What it still keeps for a backward."""
+        """The inputs that it still keeps for a backward."""
         return [array.item() for one in self._kept if (array := one()) is not None]
 
     def in_memory(self) -> int:

@@ -55,7 +55,7 @@ class Block(nn.Module):
         return x + self.mlp(layer_norm(x, (WIDTH,)))
 
 
-class Transformer(nn.Module):
+class SmallTransformer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         torch.manual_seed(1)
@@ -82,7 +82,7 @@ class Yours(ParallelStyle):
 
 def losses(plan: Mapping[str, Yours] | None = None) -> list[float]:
     """Of each step. All ranks take the same words."""
-    model = Transformer()
+    model = SmallTransformer()
     if plan is not None:
         parallelize_module(model, init_device_mesh("cpu", (dist.get_world_size(),)), plan)
     optimizer, found = Adam(model.parameters(), lr=0.02), []

@@ -186,7 +186,7 @@ def replicas(wrap: Callable[[Any], Any], step: Callable[[Any, Any], None] = one_
 
 
 def owned(wrap: Callable[[Any, Any], Any], optimizer: Callable[[Any], Any]) -> Grid:
-    """Gradients with one owner each, as `optimizer(parameters).owner` says; and what is in the weights after its step."""
+    """Gradients with one owner each, as `optimizer(parameters).owner` says, and the weights after its step."""
     run = GradientRun(3, 3, first=3)
     run.due = dues = [*run.due]
 

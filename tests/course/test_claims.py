@@ -485,7 +485,7 @@ def trained_in(dtype: Any, mixed: Any = None) -> float:
 
 
 def test_without_a_master_copy_training_stands_still() -> None:
-    """Lesson 33: a loss of 0.97 in float32, 0.97 in bfloat16 with copies, 1.36 without."""
+    """Lesson 33: a loss of 0.97 in float32, 0.99 in bfloat16 with copies, 1.36 without."""
     with solved(33) as recompute:
 
         def program() -> list[float]:
@@ -493,7 +493,7 @@ def test_without_a_master_copy_training_stands_still() -> None:
             return [trained_in(torch.float32), trained_in(half, recompute.Mixed), trained_in(half)]
 
         (found,) = sim.run(program, 1).results
-    assert [round(loss, 2) for loss in found] == [0.97, 0.97, 1.36]
+    assert [round(loss, 2) for loss in found] == [0.97, 0.99, 1.36]
 
 
 def test_what_halves_can_say() -> None:

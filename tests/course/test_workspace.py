@@ -226,7 +226,7 @@ def test_an_answer_to_a_lesson_that_was_divided_is_told_what_to_do(
     monkeypatch.setenv("COLUMNS", "100")
     for words, said in (
         (["init"], "02_books/books.py: lesson 2 was divided in two after you wrote this file"),
-        (["list"], "before the lesson changed: mtd check 3"),
+        (["list", "--all"], "before the lesson changed: mtd check 3"),
         (["check", "2"], "`mtd reset 2` brings the new file"),
         (["check", "3"], "write `from broadcasting import sum_to` for `from books import sum_to`"),
     ):

@@ -2,7 +2,7 @@
 
 opening     `mtd` alone: the course where you left it, in `watch`, which checks what is saved
             (`desk`: the file one works at; `screen` and `keyboard`: the terminal)
-init  listing  check  text  hint  predict  solution  use  size  reset  why      a command each
+init  listing  track  check  text  hint  predict  solution  use  size  reset  why      a command each
 commands    what they have in common: the learner's folder, and a lesson
 wire        what the learner wrote over tcp, over a folder and over mqtt, beside the simulator
 bridge      the same in PyTorch

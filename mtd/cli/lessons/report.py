@@ -242,7 +242,7 @@ def _printed(page: Page, exam: Examination) -> None:
 
 
 def picture(page: Page, exam: Examination) -> None:
-    """What the ranks hold, and the lesson's own picture if it shows something else."""
+    """The contents of the ranks, and the lesson's own picture if it shows something else."""
     if exam.grid is not None:
         fill(page, exam.grid)
     if exam.grid is None or exam.text:
@@ -250,7 +250,7 @@ def picture(page: Page, exam: Examination) -> None:
 
 
 def fill(page: Page, grid: Grid) -> None:
-    """What the ranks held, step by step, and the first wrong cell."""
+    """The contents of the ranks, step by step, and the first wrong cell."""
     page.say(painted(grid.draw(page.width), NOTHING, page.console))
     for text in grid.words():
         page.say(text, "red" if grid.fault and text.startswith(WRONG) else "dim")
