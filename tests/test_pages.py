@@ -112,7 +112,7 @@ def test_the_glossary_is_in_order_and_in_plain_sentences() -> None:
 
 
 OTHERWISE = {
-    "right",
+    "messages",
     "broadcasts",
     "rounds",
 }  # lamps, and what numpy does: not the words of the glossary
