@@ -72,10 +72,9 @@ def test_without_a_folder_one_is_told_how_to_make_one(home: Path, capsys: pytest
 def test_the_list_is_one_screen_wherever_one_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     """24 lines of 80 columns, with a line for the prompt; the question of the present lesson is there."""
     monkeypatch.setenv("COLUMNS", "80")
-    lessons = lesson.all_lessons()
-    for one in lessons:
-        here = SimpleNamespace(present=lambda _, one=one: one, is_begun=lambda *_: False)
-        listing.brief(Page(), here, Progress(), lessons)  # type: ignore[arg-type]
+    for one in lesson.all_lessons():
+        here = SimpleNamespace(present=lambda _, one=one: one, is_begun=lambda *_: False, room=lesson.ROOM)
+        listing.brief(Page(), here, Progress())  # type: ignore[arg-type]
         said = capsys.readouterr().out
         assert said.count("\n") <= 22 and max(map(len, said.split("\n"))) <= 80
         assert one.question[:20] in said and "mtd list --all" in said

@@ -13,9 +13,9 @@ from mtd.cli.lessons import report
 from mtd.cli.lessons.commands import opened
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
-from mtd.course import achievements, tracks
+from mtd.course import achievements, lesson as lesson_files, tracks
 from mtd.course.chapters.chapter import Chapter, of_lesson
-from mtd.course.lesson import ROOM, Lesson
+from mtd.course.lesson import Lesson
 from mtd.course.progress import Progress
 from mtd.course.sizes import GAP, WORDS
 from mtd.course.workspace import Workspace, WorkspaceError
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
 def brief(page: Page, workspace: Workspace | None, progress: Progress) -> None:
     """A screen of 24 lines: the tracks, the lessons of the part where you are, and a line for each other part."""
-    room = workspace.room if workspace else ROOM
+    room = workspace.room if workspace else lesson_files.ROOM
     lessons = tracks.in_order(room)
     here = workspace.present(progress) if workspace and lessons else next(iter(lessons), None)
     heads = heading_of(progress, room)
@@ -101,7 +101,7 @@ def _heads(page: Page, heads: dict[float, list[Text]], lesson: Lesson) -> None:
 
 
 def show(page: Page, workspace: Workspace | None, progress: Progress) -> None:
-    room = workspace.room if workspace else ROOM
+    room = workspace.room if workspace else lesson_files.ROOM
     lessons = tracks.in_order(room)
     heads = heading_of(progress, room)
     here = workspace.present(progress).number if workspace and lessons else None
@@ -134,13 +134,13 @@ def show(page: Page, workspace: Workspace | None, progress: Progress) -> None:
         for place, said, is_begun in achievements.lines(progress):
             beside.add_row("", place, Text(said, "yellow" if is_begun else ""))
         page.say(beside)
+    page.say()
     _sum(page, workspace, progress, lessons)
 
 
 def _sum(page: Page, workspace: Workspace | None, progress: Progress, lessons: list[Lesson]) -> None:
     minutes = sum(lesson.minutes for lesson in lessons)
     done = len(progress.passed.keys() & {lesson.number for lesson in lessons})
-    page.say()
     page.say(f"{done} of {len(lessons)} passed; all of them take about {hours(minutes)}.")
     if workspace is not None and progress.size != GAP:
         others = " where no other size is said" if progress.sizes else ""
