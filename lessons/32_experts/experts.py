@@ -177,7 +177,7 @@ class Experts(nn.Module):
     def scores(self, x):
         """Of each token for each expert."""
         # BLANK 10: a matrix product; each rank uses its router for its own tokens (1 line)
-        # What does lesson 31 do with such a parameter?
+        # Treat such a parameter as lesson 31 does.
         return x @ Enter.apply(self.router).T
         # END
 

@@ -46,8 +46,9 @@ def check(
 ) -> CheckVerdict:  # fmt: skip
     """Judge the file in the folder `own`; `solved` are the folders of earlier lessons that are the learner's.
 
-    Where some blanks are left, lamps that need them tell nothing; the others judge what is written. With `only`, functions of the check that light none of these lamps are left out. `telling` is called
-    with what is known, and the lamps that are looked at next. With `token` only the run of this token is made.
+    Where some blanks are left, lamps that need them tell nothing; the others judge what is written. With `only`,
+    functions of the check that light none of these lamps are left out. `telling` is called with what is known, and
+    the lamps that are looked at next. With `token` only the run of this token is made.
     """
     verdict = CheckVerdict(lesson)
     file = own / lesson.file

@@ -96,7 +96,7 @@ def _watched(
     def watch(stage: SimulationStage) -> None:
         injector = stage.injector or FaultInjector(
             stage.medium, plan, 0
-        )  # nothing befalls a message without faults
+        )  # without faults nothing happens to a message
         injector.over = lambda message: draw(
             message, named(objects.from_bytes(message.payload)), stage.clock.now()
         )

@@ -1,4 +1,4 @@
-"""What ranks hold, in the lessons: right answers fill the grid, wrong ones draw another, in which the true first cell is marked."""
+"""The grids of lessons: right answers fill the grid, wrong ones draw another, in which the true first cell is marked."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_the_first_wrong_cell(
 
 
 def test_other_operations_and_given_tensors(tmp_path: Path) -> None:
-    """What is right for sums may be wrong for the smallest, and what is right may spoil what it was given."""
+    """An answer that is right for sums may be wrong for the smallest, and a right one may spoil its input."""
     one = lesson.find(13)
     with searched(folders(one, tmp_path, {}, ROOM), ROOM):
         text = {each.name: each.text for each in one.mutants}

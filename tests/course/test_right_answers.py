@@ -248,7 +248,7 @@ ANSWERS: list[tuple[str, int, dict[str, str]]] = [
         },
     ),
     (
-        "everybody is sent the state by whoever has it",
+        "each rank that has the state sends it to all",
         35,
         {
             """\

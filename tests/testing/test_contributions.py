@@ -101,7 +101,7 @@ def test_wrong_ones_draw_another_picture(wrong: Any) -> None:
 
 
 def alone(all_reduce: Any, size: int, count: int, source: int, element: int) -> Any:
-    """What each rank has in the end, where one number is 1 and all others are 0."""
+    """The results of each rank, where one number is 1 and all others are 0."""
 
     def program() -> Any:
         tensor = torch.zeros(count, dtype=torch.float64)

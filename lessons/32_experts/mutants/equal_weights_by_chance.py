@@ -1,6 +1,6 @@
 """Of equal weights one is drawn.
 
-Each run drops other tokens, and no run can be made again.
+Each run drops other tokens, so no run can be reproduced.
 
 Caught by: choice, correct
 Passes: seats, exchange, combine
