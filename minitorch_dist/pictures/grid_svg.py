@@ -203,7 +203,8 @@ class _GridPlan:
 
 
 def _element(grid: GridCells, parts: list[str], width: float, height: float) -> str:
-    """The whole, with the words under it."""
+    """The whole, with the words under it, and as wide as the title needs."""
+    width = max(width, 16 + 1.15 * LETTER * len(grid.title))
     said: list[str] = []
     for number, text in enumerate(grid.words()):
         kind = "bad" if grid.fault and not number else "soft"
