@@ -1,15 +1,18 @@
 """A device that takes time: how long an operation with these sizes takes on it.
 
-    time = max(FLOP / (peak of the dtype × efficiency), bytes read and written / bandwidth) + launch
+    time = max(FLOP / (peak of the dtype × efficiency), bytes read and written / (bandwidth × stream)) + launch
 
 This is the roofline of Williams, Waterman and Patterson (CACM 52(4), 2009, doi:10.1145/1498765.1498785). An
 efficiency that depends on the sizes of a product is added, and the time that each launch takes. Only shapes
 and dtypes count, never values.
 
-    efficiency = top · s / (s + half)        s: the smallest of a product's rows, columns and terms
+    efficiency = top · s / (s + half)                                   of a small machine; s: the smallest of rows, columns and terms
+                 top / (1 + half_area / area + half_depth / terms)      of a GPU; area: rows × columns of all its products
+                 most · length / (length + half)                        of attention in one kernel, by its head
 
-Known devices stand in `devices.toml`, each number with its source. Their `top` is 1 and their `half` 0 until
-somebody fits them: then the roofline alone is predicted, which is faster than any real device.
+Known devices stand in `devices.toml`, each number with its source. Their efficiency is 1 until somebody fits it on
+tables of kernels (`mtd.planning.kernel_fits`): then the roofline alone is predicted, which is faster than any real device. A
+device that is `like` another one has the same chip, and its efficiencies.
 """
 
 from __future__ import annotations
@@ -17,20 +20,31 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from minitorch_dist.tensors.flops import Sizes
+from minitorch_dist.tensors.flops import AttentionSizes, Sizes
 from minitorch_dist.tensors.pools import parse_bytes, readable
 from transports.clock import PICO
 from transports.plain_text import clean
 from transports.quantities import amount, byte_time, in_words, span
 
 KNOWN: Final = Path(__file__).with_name("devices.toml")
+FITTED: Final = (
+    "top",
+    "half_area",
+    "half_depth",
+    "stream",
+    "tops",
+    "attention",
+    "launch",
+    "contention",
+    "fitted",
+)
 NOT_FITTED: Final = "not fitted: top is 1 and half is 0"
 
 
@@ -38,7 +52,8 @@ class Product(NamedTuple):
     """One product of matrices, or other work that is counted in FLOP (then without `sizes`)."""
 
     flops: int
-    sizes: Sizes | None = None
+    sizes: Sizes | AttentionSizes | None = None
+    dtype: str = ""  # if it is not that of the tensors
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,8 @@ class Device:
 
     `peak`: FLOP a second by dtype; `bandwidth` of its memory; `launch`: the time that each launch takes, like
     "4us". `top` and `half` are the efficiency's (see the module), `fitted` says from which rows they are.
-    `contention`: how many times longer an operation takes while a collective of the same rank is under way.
+    `half_area`, `half_depth`, `stream` and `attention` are efficiencies, too. `attention` has (most, half) by kernel and head,
+    like "2/128"; `tops` a top of its own for a dtype. `contention`: how many times longer an operation takes while a collective of the same rank is under way.
     `sources` says where the numbers are from. Numbers may be given for texts: FLOP/s, bytes/s, bytes, and
     picoseconds for `launch`.
     """
@@ -61,13 +77,18 @@ class Device:
     launch: Any = 0
     top: float = 1.0
     half: float = 0.0
+    half_area: float = 0.0
+    half_depth: float = 0.0
+    stream: float = 1.0
+    tops: Mapping[str, float] = field(default_factory=dict)
+    attention: Mapping[str, Sequence[float]] = field(default_factory=dict)
     contention: float = 1.0
     fitted: str = NOT_FITTED
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     per_byte: Fraction = field(init=False, repr=False)  # picoseconds
 
     def __post_init__(self) -> None:
-        for name in ("top", "half", "contention"):
+        for name in ("top", "half", "half_area", "half_depth", "stream", "contention"):
             if not _is_number(getattr(self, name)):
                 raise ValueError(f"a device's {name} is a number, not {getattr(self, name)!r}")
         for name in ("memory", "launch"):
@@ -92,6 +113,7 @@ class Device:
             ("launch", span(self.launch)),
         ):
             object.__setattr__(self, name, value)
+        self._check_efficiencies()
         if not 0 < self.top <= 1 or self.half < 0:
             raise ValueError(
                 f"an efficiency's top is above 0 and at most 1, and its half is not below 0: got "
@@ -100,12 +122,43 @@ class Device:
         if self.contention < 1:
             raise ValueError(f"contention makes nothing faster: {self.contention!r} is below 1")
 
-    def efficiency(self, sizes: Sizes | None) -> float:
-        """The share of the peak that a product with these sizes reaches. Without sizes: the top."""
-        smallest = None if sizes is None else min(sizes)
-        if not smallest or not self.half:
-            return self.top
-        return self.top * smallest / (smallest + self.half)
+    def _check_efficiencies(self) -> None:
+        if not isinstance(self.tops, Mapping) or not isinstance(self.attention, Mapping):
+            raise ValueError("a device's tops are by dtype, and its attention by kernel and head")
+        pairs = [(f"attention of {name}", pair) for name, pair in self.attention.items()]
+        pairs += [("tops", (top, 0)) for top in self.tops.values()] + [("stream", (self.stream, 0))]
+        for name, pair in pairs:
+            is_pair = isinstance(pair, Sequence) and len(pair) == 2 and all(map(_is_number, pair))
+            if not is_pair or not 0 < pair[0] <= 1 or pair[1] < 0:
+                raise ValueError(
+                    f"{name}: a share is above 0 and at most 1, and a half not below 0: got {pair!r:.60}"
+                )
+        if self.half_area < 0 or self.half_depth < 0:
+            raise ValueError("half_area and half_depth are not below 0")
+
+    def efficiency(self, sizes: Sizes | AttentionSizes | None, flops: int = 0, dtype: str = "") -> float:
+        """The share of the peak that a product with these sizes reaches. Without sizes: the top. `flops`: of several products at once."""
+        top = self.tops.get(dtype, self.top)
+        if isinstance(sizes, AttentionSizes):
+            return self._of_attention(sizes, top)
+        if sizes is None or not min(sizes):
+            return top
+        rows, columns, terms = sizes
+        area = max(flops / (2 * terms), rows * columns)
+        slower = 1 + self.half / min(sizes) + self.half_area / area + self.half_depth / terms
+        return top / slower
+
+    def _of_attention(self, sizes: AttentionSizes, top: float) -> float:
+        """That of the nearest head that was measured; a product's top where none was."""
+        known = {
+            abs(int(head) - sizes.head): pair
+            for name, pair in self.attention.items()
+            if (words := name.partition("/"))[0] == sizes.kernel and (head := words[2])
+        }
+        if not known or not sizes.length:
+            return top
+        most, half = known[min(known)]
+        return most * sizes.length / (sizes.length + half)
 
     def peak_of(self, dtype: str) -> int:
         """FLOP a second; ValueError for a dtype of which nothing is known."""
@@ -124,18 +177,32 @@ class Device:
         for product in products:
             launches += 1
             if product.flops:
-                rate = self.peak_of(dtype) * self.efficiency(product.sizes)
+                kind = product.dtype or dtype
+                rate = self.peak_of(kind) * self.efficiency(product.sizes, product.flops, kind)
                 compute += product.flops * PICO / rate
-        memory = nbytes * self.per_byte
+        memory = nbytes * self.per_byte if self.stream == 1 else float(nbytes * self.per_byte) / self.stream
         longer = compute if compute > memory else memory
         return round(longer) + max(launches, 1) * int(self.launch)
+
+    def _said_efficiency(self) -> str:
+        if not self.half_area and not self.half_depth:
+            return f"{self.top:g} · s / (s + {self.half:g})"
+        tops = "".join(f", {dtype} {top:g}" for dtype, top in self.tops.items())
+        attention = "".join(
+            f", {name} {most:g} · length / (length + {half:g})"
+            for name, (most, half) in self.attention.items()
+        )
+        return (
+            f"{self.top:g} / (1 + {self.half_area:g} / area + {self.half_depth:g} / terms){tops}{attention}, "
+            f"stream {self.stream:g}"
+        )
 
     def __str__(self) -> str:
         peaks = ", ".join(f"{dtype} {rate / 1e12:g}" for dtype, rate in self.peak.items())
         holds = "" if self.memory is None else f", {readable(self.memory)}"
         return (
             f"{self.name}: {peaks} TFLOP/s, {readable(self.bandwidth)}/s{holds}, launch "
-            f"{in_words(self.launch)}, efficiency {self.top:g} · s / (s + {self.half:g}) "
+            f"{in_words(self.launch)}, efficiency {self._said_efficiency()} "
             f"({self.fitted}), contention {self.contention:g}"
         )
 
@@ -163,7 +230,15 @@ def _flops(given: Any, dtype: str) -> int:
 @cache
 def _table() -> dict[str, dict[str, Any]]:
     with KNOWN.open("rb") as file:
-        return tomllib.load(file)
+        table = tomllib.load(file)
+    for name, row in table.items():
+        if "like" in row:  # the same chip: its efficiencies, as far as it has none of its own
+            table[name] = {
+                **{word: table[row["like"]][word] for word in FITTED if word in table[row["like"]]},
+                **row,
+            }
+            del table[name]["like"]
+    return table
 
 
 def known() -> list[str]:

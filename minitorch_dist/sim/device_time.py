@@ -38,7 +38,7 @@ from minitorch_dist.sim.power import slowed
 from minitorch_dist.tensors import dtypes, flops
 from minitorch_dist.tensors.core import grad_mode, observers
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.flops import Sizes
+from minitorch_dist.tensors.flops import AttentionSizes, Sizes
 from minitorch_dist.tensors.storages import root
 from transports.clock import PICO
 from transports.virtual.clock import VirtualClock
@@ -219,9 +219,11 @@ class DeviceTime:
 
     # ---------------------------------------------------------------------- what the tensors tell
 
-    def multiplied(self, name: str, operations: int, sizes: Sizes | None) -> None:
+    def multiplied(self, name: str, operations: int, sizes: Sizes | AttentionSizes | None) -> None:
         if self.stream() is not None:
-            self._products.setdefault(self.clock.me(), []).append(Product(operations, sizes))
+            self._products.setdefault(self.clock.me(), []).append(
+                Product(operations, sizes, flops.precision.get())
+            )
 
     def operated(self, name: str, reads: Sequence[Array], writes: Sequence[Array]) -> None:
         stream = self.stream()
@@ -292,7 +294,8 @@ class DeviceTime:
             if is_again:
                 stream.again += product.flops
             else:
-                stream.flops[dtype] = stream.flops.get(dtype, 0) + product.flops
+                done_in = product.dtype or dtype
+                stream.flops[done_in] = stream.flops.get(done_in, 0) + product.flops
         stream.compute(_SUFFIX.sub("", name), picos, modules)
 
     def __repr__(self) -> str:

@@ -9,14 +9,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import NamedTuple
 
 from minitorch_dist.tensors.core import observers
 
 Sizes = tuple[int, int, int]  # rows and columns of a product, and how many terms each element has
+
+
+class AttentionSizes(NamedTuple):
+    """Of attention in one kernel: the length of its sequences, the numbers of a head, and which kernel it is ("2" is FlashAttention-2)."""
+
+    length: int
+    head: int
+    kernel: str
+
+
+precision: ContextVar[str] = ContextVar(
+    "precision of products", default=""
+)  # if it is not that of their tensors
 counters = observers.Listeners("counters")  # told what is done, how much, and its sizes
 
 
-def done(name: str, operations: int, sizes: Sizes | None = None) -> None:
+def done(name: str, operations: int, sizes: Sizes | AttentionSizes | None = None) -> None:
     """Called while `counters.on`. `sizes` are None for work that is not one product of matrices."""
     counters.tell(name, operations, sizes)
 

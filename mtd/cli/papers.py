@@ -7,7 +7,7 @@ from itertools import chain
 
 from rich.console import Console
 
-from mtd.cli import page
+from mtd.cli import page, papers_blind
 from mtd.cli.parser import Parser, near
 from mtd.papers import PAPERS, paper
 from mtd.refusals import CannotDo
@@ -15,7 +15,7 @@ from mtd.refusals import CannotDo
 
 def configure(parser: Parser) -> None:
     parser.takes(f"""
-        names PAPER*  some of {", ".join(PAPERS)} (all)
+        names PAPER*  some of {", ".join(PAPERS)} (all); or blind: plans beside published rows
         --long        also rows that take minutes or hours each
     """)
     parser.set_defaults(run=run)
@@ -23,10 +23,14 @@ def configure(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
+    if options.names == ["blind"]:
+        return papers_blind.run(console, options.long)
     for name in options.names:
         if name not in PAPERS:
-            said = near(name, PAPERS)
-            raise CannotDo(f"there is no paper {name!r}{said}; there are {', '.join(PAPERS)}")
+            said = near(name, [*PAPERS, "blind"])
+            raise CannotDo(
+                f"there is no paper {name!r}{said}; there are {', '.join(PAPERS)}; and blind, alone"
+            )
     holds = True
     for one in map(paper, options.names or PAPERS):
         console.print(f"\n[bold]{one.title}[/bold]\n{one.source}\n{one.about}")

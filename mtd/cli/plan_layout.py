@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
-from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.tensors.pools import readable
 from mtd.cli.page import Page
 from mtd.pages import whole_files
-from mtd.planning import reasons, search
+from mtd.planning import one_layout, reasons, search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
@@ -21,7 +19,7 @@ GIB: Final = 1 << 30
 
 
 def run(options: argparse.Namespace, model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> int:
-    row = predicted(model, layout, cluster)
+    row = one_layout.predicted(model, layout, cluster)
     if options.json is not None:
         write(options.json, as_json(model, cluster, row))
     else:
@@ -36,13 +34,6 @@ def write(file: str, found: dict[str, Any]) -> None:
         print(text)
     else:
         whole_files.write(file, text)
-
-
-def predicted(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> PlanRow:
-    """Beside messages between stages, collectives are rings, as NCCL's: see the design page."""
-    rings: AbstractContextManager[Any] = choice.preferring("ring") if layout.pipeline > 1 else nullcontext()
-    with rings:
-        return search.simulated(model, layout, cluster)
 
 
 def as_json(model: ModelSizes, cluster: GpuCluster, row: PlanRow) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """P17: how fast Megatron-LM's models train: TFLOP/s of a GPU, by running the training step in shapes.
 
-The efficiency of products is fitted on one row, that of 18.4 billion parameters. All else is prediction: the other
-rows differ in their sizes, in the collectives of tensor and data parallelism, and in the pipeline.
+Nothing is fitted here: the A100's efficiency is that of tables of kernels (`planning.kernel_fits`). The rows differ in their sizes, in the
+collectives of tensor and data parallelism, and in the pipeline.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ TABLE = {
 }  # fmt: skip
 STAGES = {"megatron-530b": 3}  # of a rank, where two do not divide its layers
 SHORT = 4  # rows without a pipeline: a few seconds each
-FITTED = "megatron-18b"
-DEVICE = "a100-80"  # of whose peak products reach so much that FITTED has its 135 TFLOP/s (`devices.toml`)
+DEVICE = "a100-80"
 THEN = {"attention": "whole", "dropout": 0.1, "gradients": "bfloat16"}  # as in 2021
 NET = "nvlink8+200G"  # DGX A100: eight ports of 200 Gb/s
 
@@ -61,16 +60,14 @@ def long_rows() -> Sequence[Row]:
 
 
 def _row(name: str) -> Row:
-    is_fitted = name == FITTED
-    gpus = TABLE[name][2]
-    what = f"{name.removeprefix('megatron-')}, {gpus} GPUs{' (fitted)' if is_fitted else ''}"
-    return Row(what, TABLE[name][3], teraflops(name), 0.02 if is_fitted else 0.1, "TFLOP/s")
+    what = f"{name.removeprefix('megatron-')}, {TABLE[name][2]} GPUs"
+    return Row(what, TABLE[name][3], teraflops(name), 0.1, "TFLOP/s")
 
 
 PAPER = Paper(
     "Megatron-LM: how fast a GPU computes",
     "D. Narayanan et al., SC 2021, doi:10.1145/3458817.3476209, table 1",
-    "A step of training in shapes, on simulated A100s. The share of the peak that products reach is fitted on one row. The "
+    "A step of training in shapes, on simulated A100s. Nothing is fitted on this paper. The "
     "table does not say the size of a micro-batch; it is 1 here, and pipelines are interleaved, with two stages on each rank (three for 105 layers).",
     rows,
     long_rows,

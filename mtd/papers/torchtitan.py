@@ -1,6 +1,6 @@
 """P18: torchtitan's table of December 2024: tokens a second and memory of Llama 3.1 8B, by running the training step in shapes.
 
-One constant is fitted, on one row: the share of the peak that products reach on these GPUs (`devices.toml`, Grand-Teton-H100). All else is prediction. Without
+One constant is fitted, on one row: how much slower an H100 of 500 W is than one of 700 W (`devices.toml`, Grand-Teton-H100). All else is prediction. Without
 a compiler each operation is a kernel; torch.compile joins them (`planning.kernels`). Memory is what a caching allocator
 reserves for the arrays that the ledger enters, as torch's tools tell it.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from typing import Any
 
 from minitorch_dist.distributed.schedules import choice
 from mtd.papers.paper import Paper, Row
@@ -30,9 +29,6 @@ LARGE = {
     "405B, FSDP 8, TP 8, PP 8, 1F1B": ("llama3-405b", CUT(), 100, 82.5),
     "405B, interleaved": ("llama3-405b", CUT(schedule="Interleaved1F1B", stages=2), 128, 72.7),
 }
-# Of the peak of bfloat16. Each is fitted on one row, since conversions weigh less where matrices are larger:
-FLOAT8 = 0.604  # 8 GPUs have their 8,532 tokens/s
-FLOAT8_LARGE = 0.747  # the model of 70B has its 829 tokens/s
 FITTED = 8, "single"
 DEVICE, NET = "grand-teton", "nvlink8+400G"
 MICRO = 2  # sequences of a GPU
@@ -40,15 +36,15 @@ GiB = 1 << 30
 
 
 @cache
-def measured(gpus: int, kernels: str, **device: Any) -> tuple[float, float]:
+def measured(gpus: int, kernels: str, products: str = "bfloat16") -> tuple[float, float]:
     """Tokens a second of each GPU, and the GiB that it reserves."""
-    model = model_files.read("llama3-8b").changed(batch=MICRO * gpus, kernels=kernels)
+    model = model_files.read("llama3-8b").changed(batch=MICRO * gpus, kernels=kernels, products=products)
     layout = TrainingLayout(shards=gpus, micro=MICRO, checkpoint="selective", ahead=True)
-    return _measured(model, layout, **device)
+    return _measured(model, layout)
 
 
-def _measured(model: ModelSizes, layout: TrainingLayout, **device: Any) -> tuple[float, float]:
-    here = clusters.cluster(DEVICE, layout.ranks, NET, **device)
+def _measured(model: ModelSizes, layout: TrainingLayout) -> tuple[float, float]:
+    here = clusters.cluster(DEVICE, layout.ranks, NET)
     found = search.whole_step(model, layout, here, notes=False)
     tokens = model.batch * model.sequence * PICO / found.time / layout.ranks
     return tokens, max(each["reserved"] for each in found.results) / GiB
@@ -69,21 +65,18 @@ def rows() -> Sequence[Row]:
 
 
 def long_rows() -> Iterator[Row]:
-    """Products in float8, whose efficiency is one of its own: fitted on the first row, and for large models on that of 70B. Their collectives
-    are rings, as in NCCL."""
-    fast: dict[str, Any] = {"top": FLOAT8}
-    yield Row("float8: 8 GPUs (fitted)", 8532, measured(8, "joined", **fast)[0], 0.01, "tokens/s")
-    yield Row("float8: 128 GPUs", 8380, measured(128, "joined", **fast)[0], 0.1, "tokens/s")
-    fast = {"top": FLOAT8_LARGE}
+    """Products in float8, with its conversions. Collectives of large models are rings, as in NCCL."""
+    yield Row("float8: 8 GPUs", 8532, measured(8, "joined", "float8")[0], 0.1, "tokens/s")
+    yield Row("float8: 128 GPUs", 8380, measured(128, "joined", "float8")[0], 0.1, "tokens/s")
     for name, (model, layout, tokens, memory) in LARGE.items():
         sizes = model_files.read(model).changed(
-            batch=layout.data * layout.micro * (8 if layout.pipeline > 1 else 1), kernels="joined"
+            batch=layout.data * layout.micro * (8 if layout.pipeline > 1 else 1),
+            kernels="joined",
+            products="float8",
         )
         with choice.preferring("ring"):
-            ours = _measured(sizes, layout, **fast)
-        is_fitted = model == "llama3-70b"
-        what = f"float8: {name}{' (fitted)' if is_fitted else ''}"
-        yield Row(what, tokens, ours[0], 0.01 if is_fitted else 0.1, "tokens/s")
+            ours = _measured(sizes, layout)
+        yield Row(f"float8: {name}", tokens, ours[0], 0.1, "tokens/s")
         yield Row(f"float8: {name}, memory", memory, ours[1], 0.1, "GiB")
 
 

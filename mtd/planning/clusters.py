@@ -4,7 +4,8 @@
                      beside that of NVLink, and uses both at once
     two_level:…      or any network that `mtd simulate --net` takes
 
-The rate of NVLink is that of the device's generation, each way, from NVIDIA's data sheets.
+The rate of NVLink is what NCCL reaches of it, each way: 342 of 450 GB/s on eight H100s (`kernel_tables.toml`), 235 of 300 GB/s on eight A100s
+(stas00/ml-engineering, network/README.md), and on a B200 the H100's share of 900 GB/s.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from transports.clock import PICO
 from transports.virtual.network import Network
 from transports.virtual.topology import Link, Topology, TwoLevel, link, two_level
 
-NVLINK: Final = {"A100": "300GB/s", "H100": "450GB/s", "H200": "450GB/s", "B200": "900GB/s"}
+NVLINK: Final = {"A100": "235GB/s", "H100": "342GB/s", "H200": "342GB/s", "B200": "684GB/s"}
 NODES: Final = re.compile(r"nvlink(\d+)\+(\d+(?:\.\d+)?)G", re.IGNORECASE)
 EXAMPLE: Final = "nvlink8+400G"
 INSIDE, OUTSIDE = "2us", "5us"  # latencies: guesses, since no data sheet tells them

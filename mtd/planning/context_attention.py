@@ -18,13 +18,10 @@ import numpy as np
 import minitorch_dist as torch
 from minitorch_dist.distributed.tensor.parallel.activations import enter
 from minitorch_dist.distributed.tensor.placements import Shard
-from minitorch_dist.tensors import flops
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
-from mtd.planning.tiled_attention import narrow, recorded
-
-FORWARD, BACKWARD = 2, 5  # products of queries and keys, or as large ones
+from mtd.planning.tiled_attention import BACKWARD, FORWARD, narrow, recorded, told
 
 
 def own_chunks(rank: int, count: int) -> tuple[int, int]:
@@ -44,7 +41,7 @@ def gathered(x: Any, group: Any, length: int) -> Any:
 
 
 @silent
-def context_attention(query: Any, key: Any, value: Any, rank: int, count: int) -> Any:
+def context_attention(query: Any, key: Any, value: Any, rank: int, count: int, kernel: str = "2") -> Any:
     """Causal attention of a rank's own queries (…, heads, L / count, E) to all keys and values (…, heads, L, E)."""
     q, k, v = (each.array for each in (query, key, value))
     groups, factor = q.shape[-3] // k.shape[-3], 1 / math.sqrt(q.shape[-1])
@@ -68,7 +65,7 @@ def context_attention(query: Any, key: Any, value: Any, rank: int, count: int) -
     out = np.empty(q.shape, q.dtype, like=q)
     for rows, seen, weights in parts():
         out[..., rows, :] = weights @ values[..., seen, :]
-    _tell(FORWARD, q, count)
+    told(FORWARD, q, kernel, count)
 
     def backward(grad: Array) -> list[Array | None]:
         d_out, answer = grad.astype(np.float32), out.astype(np.float32)
@@ -82,7 +79,7 @@ def context_attention(query: Any, key: Any, value: Any, rank: int, count: int) -
             d *= weights * factor
             d_query[..., rows, :] = d @ keys[..., seen, :]
             d_keys[..., seen, :] += d.swapaxes(-1, -2) @ queries[..., rows, :]
-        _tell(BACKWARD, q, count)
+        told(BACKWARD, q, kernel, count)
         back = np.argsort(order)
         narrowed = [narrow(each[..., back, :], groups) for each in (d_keys, d_values)]
         return [d_query.astype(q.dtype), narrowed[0].astype(k.dtype), narrowed[1].astype(v.dtype)]
@@ -94,11 +91,3 @@ def _in_order(size: int, count: int) -> Any:
     """Where each position of the sequence is among what was gathered by ranks."""
     chunks = [chunk for rank in range(count) for chunk in own_chunks(rank, count)]
     return (np.argsort(chunks)[:, None] * size + np.arange(size)).reshape(-1)
-
-
-def _tell(products: int, q: Array, count: int) -> None:
-    """Half of all pairs are hidden, and each rank has as many of the others."""
-    if flops.counters.on:
-        *rows, own, size = q.shape
-        pairs = math.prod(rows) * own * own * count // 2
-        flops.done("aten._scaled_dot_product_flash_attention", 2 * products * pairs * size)

@@ -67,7 +67,7 @@ def memory(model: ModelSizes, layout: TrainingLayout) -> dict[str, float]:
 def _kept(model: ModelSizes, layout: TrainingLayout) -> float:
     """Numbers kept for each token in a layer."""
     between = model.width / (layout.tensor if layout.sequence else 1)
-    heads, shared = model.width / layout.tensor, model.kv_heads * model.head / layout.tensor
+    heads, shared = model.query_width / layout.tensor, model.kv_heads * model.head / layout.tensor
     inside = model.ffn / layout.tensor
     if layout.checkpoint == "full":
         return between
@@ -85,7 +85,7 @@ def _weights(model: ModelSizes, layout: TrainingLayout) -> float:
 def _seconds(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> float:
     device = cluster.device
     peak = device.peak_of("bfloat16") * device.top
-    memory_rate = float(device.bandwidth)
+    memory_rate = float(device.bandwidth) * device.stream
     tokens, micro = layout.micro * model.sequence / layout.context, layout.micro_batches(model)
     layers = -(-model.layers // layout.all_stages) * layout.stages
     again = AGAIN[layout.checkpoint]
@@ -111,7 +111,7 @@ def forward(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> f
     """The products of a layer and a micro-batch, forwards, at the peak."""
     peak = cluster.device.peak_of("bfloat16") * cluster.device.top
     tokens = layout.micro * model.sequence / layout.context
-    attention = 2 * model.sequence * model.width  # half of all pairs are masked
+    attention = 2 * model.sequence * model.query_width  # half of all pairs are masked
     return (2 * model.layer_matrices + attention) * tokens / layout.tensor / peak
 
 

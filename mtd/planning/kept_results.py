@@ -14,9 +14,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import minitorch_dist as torch
 from minitorch_dist.autograd.function import Function
 from minitorch_dist.nn import functional as F
 from minitorch_dist.nn.modules.linear import Linear
+from minitorch_dist.tensors import flops
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 from mtd.planning import tiled_attention
@@ -57,47 +59,75 @@ _present: ContextVar[KeptResults | None] = ContextVar("kept results", default=No
 
 
 class KeptProduct(Function):
-    """A linear layer whose result was kept, or is to be."""
+    """A linear layer whose result was kept, or is to be; or whose products are in float8."""
 
     @staticmethod
-    def forward(ctx: Any, keeper: KeptResults, x: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+    def forward(
+        ctx: Any, keeper: KeptResults | None, kind: str, x: Tensor, weight: Tensor, bias: Tensor | None
+    ) -> Any:
         ctx.save_for_backward(x, weight)
-        array = keeper.take()
+        ctx.kind = kind
+        array = keeper.take() if keeper else None
         if array is not None:
             return base.new(Tensor, array, x.device)
-        out = F.linear(x, weight, bias)
-        keeper.keep(out.array)
+        with products_in(kind, x, weight):
+            out = F.linear(x, weight, bias)
+        if keeper:
+            keeper.keep(out.array)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         x, weight = ctx.saved_tensors
         rows = grad.flatten(0, -2)
-        d_weight = rows.t() @ x.flatten(0, -2)
+        with products_in(ctx.kind, grad):
+            d_weight = rows.t() @ x.flatten(0, -2)
+            d_input = grad @ weight
         d_bias = rows.sum(0) if ctx.tensor_args[-1] else None
-        return None, grad @ weight, d_weight, d_bias
+        return None, None, d_input, d_weight, d_bias
+
+
+@contextmanager
+def products_in(kind: str, *read: Tensor) -> Iterator[None]:
+    """Products inside are of this kind. Those of float8 are of numbers that are rounded first: one pass finds the largest, and one writes
+    them. The numbers that are computed here stay those of bfloat16."""
+    if kind != "float8":
+        yield
+        return
+    for each in read:
+        each.detach().abs().to(torch.int8)
+    token = flops.precision.set(kind)
+    try:
+        yield
+    finally:
+        flops.precision.reset(token)
 
 
 class WeightMatrix(Linear):
-    """A linear layer that looks whether its result is kept. `transformer.fill` fills it."""
+    """A linear layer that looks whether its result is kept. `transformer.fill` fills it. `kind`: in which it multiplies."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool, kind: str = "bfloat16") -> None:
+        super().__init__(inputs, outputs, bias=bias)
+        self.kind = kind
 
     def reset_parameters(self) -> None:
         pass
 
     def forward(self, x: Any) -> Any:
         keeper = _present.get()
-        if keeper is None or not keeper.keeps_this():
+        keeps = keeper is not None and keeper.keeps_this()
+        if not keeps and self.kind != "float8":
             return super().forward(x)
-        return KeptProduct.apply(keeper, x, self.weight, self.bias)
+        return KeptProduct.apply(keeper if keeps else None, self.kind, x, self.weight, self.bias)
 
 
-def attention(query: Any, key: Any, value: Any) -> Any:
+def attention(query: Any, key: Any, value: Any, kernel: str = "2") -> Any:
     """Attention in tiles; its result is kept."""
     keeper = _present.get()
     if keeper is None:
-        return tiled_attention.tiled_attention(query, key, value)
+        return tiled_attention.tiled_attention(query, key, value, kernel=kernel)
     found = keeper.take()
     if found is None:
-        found = tiled_attention.outputs(query, key, value)
+        found = tiled_attention.outputs(query, key, value, kernel)
         keeper.keep(found)
-    return tiled_attention.tiled_attention(query, key, value, found)
+    return tiled_attention.tiled_attention(query, key, value, found, kernel)

@@ -4,6 +4,7 @@
     fsdp        ranks that share the parameters        tp, pp, cp   tensor, pipeline and context parallelism
     vp          stages of each rank of the pipeline    micro        sequences of a micro-batch
     accumulate  micro-batches of a step                recompute    none, selective or full
+    precision   bf16, or fp8 for the layers' matrices
     zero        1, 2 or 3: see `layouts`               sums         of gradients over micro-batches: shards or whole
 
 Words that are 1 or usual may be left out. The host runs ahead, as on GPUs.
@@ -18,7 +19,12 @@ from mtd.planning.layouts import CHECKPOINTS, TrainingLayout, faults
 from mtd.planning.model_files import LARGEST, ModelSizes, nearest
 
 COUNTS: Final = ("dp", "fsdp", "tp", "pp", "cp", "vp", "micro", "accumulate")
-CHOICES: Final = {"recompute": CHECKPOINTS, "zero": ("1", "2", "3"), "sums": ("shards", "whole")}
+CHOICES: Final = {
+    "precision": ("bf16", "fp8"),
+    "recompute": CHECKPOINTS,
+    "zero": ("1", "2", "3"),
+    "sums": ("shards", "whole"),
+}
 EXAMPLE: Final = "fsdp=8 tp=1 pp=1 micro=1 recompute=full"
 
 
@@ -36,6 +42,8 @@ def read(text: str, model: ModelSizes, gpus: int) -> tuple[ModelSizes, TrainingL
         given.get("sums") != "whole", True, one["cp"],
         light_ends=one["pp"] > 1 and model.layers % stages > 0 and (model.layers + 2) % stages == 0,
     )  # fmt: skip
+    if "precision" in given:
+        model = model.changed(products="float8" if given["precision"] == "fp8" else "bfloat16")
     if "accumulate" in counts:
         model = model.changed(batch=layout.data * layout.micro * counts["accumulate"])
     for fault in faults(layout, model, gpus):

@@ -12,6 +12,10 @@ batch = 2048          # sequences in a step
 attention = "tiles"   # if not said; "whole" writes the weights of all pairs to memory, and knows dropout = 0.1
 kernels = "usual"     # if not said; "single" as torch runs a layer, "joined" as torch.compile does (see `kernels`)
 gradients = "float32" # if not said; or "bfloat16": in which they are summed over the ranks
+head = 128            # numbers in a head; width / heads, if not said
+tied = true           # the logits' matrix is the words'; two matrices, if not said
+flash = "2"           # which FlashAttention the tiles are, if not said; or "1", "3"
+products = "bfloat16" # of the layers' matrices, if not said; or "float8", with its conversions
 """
 
 from __future__ import annotations
@@ -30,7 +34,9 @@ ATTENTION: Final = ("tiles", "whole")
 KERNELS: Final = ("usual", "single", "joined")
 NUMBERS: Final = {"float32": 4, "bfloat16": 2}  # and their bytes
 SHIPPED: Final = Path(__file__).with_name("models")
-WHOLE: Final = ("layers", "width", "heads", "words", "sequence", "batch", "kv_heads", "ffn")
+FLASH: Final = ("1", "2", "3")
+PRODUCTS: Final = ("bfloat16", "float8")
+WHOLE: Final = ("layers", "width", "heads", "words", "sequence", "batch", "kv_heads", "ffn", "head")
 LARGEST: Final = 1 << 48  # of a whole number
 NEEDED: Final = ("kind", "layers", "width", "heads", "words", "sequence", "batch")
 
@@ -53,11 +59,20 @@ class ModelSizes:
     dropout: float = 0.0  # of these weights
     gradients: str = "float32"  # in which they are summed over the ranks
     kernels: str = "usual"  # of pointwise operations: or "single", "joined" (see `kernels`)
+    head: int = 0
+    tied: bool = False
+    flash: str = "2"
+    products: str = "bfloat16"
     source: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kv_heads", self.kv_heads or self.heads)
         object.__setattr__(self, "ffn", self.ffn or 4 * self.width)
+        if not self.head and self.heads and self.width % self.heads:
+            raise ValueError(
+                f"{self.name}: heads = {self.heads} does not divide width = {self.width}; say head"
+            )
+        object.__setattr__(self, "head", self.head or self.width // self.heads)
         for name in WHOLE:
             _check_whole(self.name, name, getattr(self, name))
         if self.kind not in KINDS:
@@ -75,17 +90,22 @@ class ModelSizes:
             raise ValueError(f"{self.name}: kernels are {', '.join(KERNELS)}, not {self.kernels!r}")
         if self.gradients not in tuple(NUMBERS):
             raise ValueError(f"{self.name}: gradients are {' or '.join(NUMBERS)}, not {self.gradients!r}")
+        for word, choices in (("flash", FLASH), ("products", PRODUCTS)):
+            if getattr(self, word) not in choices:
+                raise ValueError(
+                    f"{self.name}: {word} is {' or '.join(choices)}, not {getattr(self, word)!r}"
+                )
+        if not isinstance(self.tied, bool):
+            raise ValueError(f"{self.name}: tied is true or false, not {self.tied!r}")
         if not isinstance(self.source, str):
             raise ValueError(f"{self.name}: source is a text, not {self.source!r}")
-        for whole, part in (("width", "heads"), ("heads", "kv_heads")):
-            a, b = getattr(self, whole), getattr(self, part)
-            if a % b:
-                raise ValueError(f"{self.name}: {part} = {b} does not divide {whole} = {a}")
+        if self.heads % self.kv_heads:
+            raise ValueError(f"{self.name}: kv_heads = {self.kv_heads} does not divide heads = {self.heads}")
 
     @property
-    def head(self) -> int:
-        """Numbers in a head."""
-        return self.width // self.heads
+    def query_width(self) -> int:
+        """Numbers of all heads of a word: the model's width, unless a head's size is said."""
+        return self.heads * self.head
 
     @property
     def is_gated(self) -> bool:
@@ -94,20 +114,20 @@ class ModelSizes:
     @property
     def layer_matrices(self) -> int:
         """Weights of the matrices in a layer: all others are vectors."""
-        attention = 2 * self.width * self.width + 2 * self.width * self.kv_heads * self.head
+        attention = 2 * self.width * (self.query_width + self.kv_heads * self.head)
         return attention + (3 if self.is_gated else 2) * self.width * self.ffn
 
     @property
     def layer_parameters(self) -> int:
         vectors = 2 * self.width  # the norms
         if not self.is_gated:  # biases of norms and matrices
-            vectors += 5 * self.width + 2 * self.kv_heads * self.head + self.ffn
+            vectors += 4 * self.width + self.query_width + 2 * self.kv_heads * self.head + self.ffn
         return self.layer_matrices + vectors
 
     @property
     def parameters(self) -> int:
-        """All of them. The embedding and the last matrix are two, also where papers tie them."""
-        ends = 2 * self.words * self.width + self.width
+        """All of them."""
+        ends = (2 - self.tied) * self.words * self.width + self.width
         if not self.is_gated:
             ends += self.sequence * self.width + self.width
         return self.layers * self.layer_parameters + ends
@@ -117,7 +137,7 @@ class ModelSizes:
         """The model's operations for a token, forwards and backwards, without computing anything again. By the usual
         count no mask saves anything in attention (PaLM, arXiv:2204.02311, appendix B)."""
         matrices = self.layers * self.layer_matrices + self.words * self.width
-        return 6 * matrices + 12 * self.layers * self.width * self.sequence
+        return 6 * matrices + 12 * self.layers * self.query_width * self.sequence
 
     def changed(self, **values: Any) -> ModelSizes:
         row = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -155,7 +175,7 @@ def read(name: str) -> ModelSizes:
         if word not in allowed:
             said = nearest(word, allowed)
             raise ValueError(f"{name}: a model has no {word!r}{said}; it has {', '.join(NEEDED)}, "
-                             "kv_heads, ffn, attention, dropout, gradients, kernels and source")  # fmt: skip
+                             f"{', '.join(sorted(allowed - {*NEEDED}))}")  # fmt: skip
     missing = [word for word in NEEDED if word not in row]
     if missing:
         raise ValueError(f"{name}: {' and '.join(missing)} missing; a line is like layers = 32")

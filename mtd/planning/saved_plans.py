@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from minitorch_dist.sim.device import NOT_FITTED
 from mtd.planning import reasons, search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
@@ -27,6 +28,7 @@ class SavedPlan:
     model: str
     cluster: str  # in words
     rows: tuple[PlanRow, ...]  # the fastest that fits comes first
+    is_fitted: bool = True  # whether the device's efficiency was measured by somebody
 
     @property
     def first(self) -> PlanRow:
@@ -86,7 +88,7 @@ class FoundPlan(NamedTuple):
 
     def saved(self) -> SavedPlan:
         cluster = cluster_in_words(self.cluster.key())
-        return SavedPlan(self.model.name, cluster, tuple(self.rows))
+        return SavedPlan(self.model.name, cluster, tuple(self.rows), self.cluster.device.fitted != NOT_FITTED)
 
 
 def is_plan(path: str) -> bool:
@@ -107,7 +109,8 @@ def read(path: str) -> SavedPlan:
         rows = [row_of(each) for each in found["layouts"]]
         cluster = cluster_in_words(found["cluster"])
         rows.sort(key=lambda row: (not row.fits, row.seconds))
-        return SavedPlan(clean(str(found["model"]), lines=False), cluster, tuple(rows))
+        is_fitted = NOT_FITTED not in str(found["cluster"][0])
+        return SavedPlan(clean(str(found["model"]), lines=False), cluster, tuple(rows), is_fitted)
     except (
         OSError, ValueError, KeyError, TypeError, AttributeError, LookupError, OverflowError, RecursionError,
     ) as error:  # fmt: skip

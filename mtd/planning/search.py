@@ -169,8 +169,7 @@ def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) ->
 def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple[int, ...]]:
     """Ranks of a stage do the same if they have as many rows of each parameter."""
     in_stage = layout.ranks // layout.pipeline
-    kv_width = model.width // model.heads * model.kv_heads
-    lengths = {model.words, model.width, model.ffn, kv_width}
+    lengths = {model.words, model.width, model.ffn, model.query_width, model.kv_heads * model.head}
     lengths |= {length // layout.tensor for length in lengths}
 
     def rows(length: int, shard: int) -> int:

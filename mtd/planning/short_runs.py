@@ -31,6 +31,7 @@ from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 
 LEAST: Final = 2  # layers: fewer may be all first or last ones
+WHERE_AHEAD: Final = 4  # so many, where up to three are gathered at once
 PERIOD: Final = 12  # of micro-batches: a multiple of 1, 2, 3 and 4
 MEMORY: Final = "memory "  # of a stage, by category: how the name of such a value begins
 Run = tuple[int, int]  # layers of each stage, and micro-batches
@@ -78,7 +79,7 @@ def chosen(layout: TrainingLayout, whole: Run, least: int) -> ShortRuns:
 def least_layers(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> int:
     """So many that computing them forwards takes as long as a message to the next stage."""
     if layout.pipeline == 1:
-        return LEAST
+        return WHERE_AHEAD if layout.ahead else LEAST
     message = formula.message(model, layout, cluster)
     return max(LEAST, math.ceil(message / formula.forward(model, layout, cluster)))
 

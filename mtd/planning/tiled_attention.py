@@ -23,15 +23,19 @@ from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 TILES = 16  # of queries, at most
+FORWARD, BACKWARD = 2, 5  # products of queries and keys, or as large ones
 
 
 @silent
-def tiled_attention(query: T, key: T, value: T, known: tuple[Array, Array] | None = None) -> T:
+def tiled_attention(
+    query: T, key: T, value: T, known: tuple[Array, Array] | None = None, kernel: str = "2"
+) -> T:
     """Causal attention of `query` (…, heads, L, E) to `key` and `value` (…, heads, L, E), whose heads several query
-    heads may share. `known`: what `outputs` has found before, so that only the gradient is left to compute."""
+    heads may share. `known`: what `outputs` has found before, so that only the gradient is left to compute. `kernel`: which
+    FlashAttention a device takes for it, as one operation."""
     source = query.array.dtype
     groups, factor, length = _sizes(query, key)
-    out, logs = outputs(query, key, value) if known is None else known
+    out, logs = outputs(query, key, value, kernel) if known is None else known
 
     def backward(grad: Array) -> list[Array | None]:
         own = [read.array for read in (query, key, value)]
@@ -49,6 +53,7 @@ def tiled_attention(query: T, key: T, value: T, known: tuple[Array, Array] | Non
             d *= np.float32(factor)
             d_query[..., rows, :] = _times(d, k[..., seen, :])
             d_key[..., seen, :] += _times(d.swapaxes(-1, -2), _single(q[..., rows, :]))
+        told(BACKWARD, out, kernel)
         narrowed = (narrow(each, groups) for each in (d_key, d_value))
         return [d_query, *(each.astype(source, copy=False) for each in narrowed)]
 
@@ -62,7 +67,7 @@ def recorded(out: Array, reads: list[T], backward: Callable[[Array], list[Array 
 
 
 @silent
-def outputs(query: T, key: T, value: T) -> tuple[Array, Array]:
+def outputs(query: T, key: T, value: T, kernel: str = "2") -> tuple[Array, Array]:
     """The result, and the logarithm of each row's sum."""
     q = query.array
     groups, factor, length = _sizes(query, key)
@@ -78,7 +83,17 @@ def outputs(query: T, key: T, value: T) -> tuple[Array, Array]:
         scores /= total
         out[..., rows, :] = _times(scores, v[..., : rows.stop, :])
         logs[..., rows, :] = top + np.log(total)
+    told(FORWARD, out, kernel)
     return out, logs
+
+
+def told(products: int, out: Array, kernel: str, ranks: int = 1) -> None:
+    """Half of all pairs of a query and a key are hidden, and do not count. `ranks`: those that the sequence is cut over."""
+    if flops.counters.on:
+        *rows, own, size = out.shape
+        pairs = math.prod(rows) * own * own * ranks // 2
+        sizes = flops.AttentionSizes(own * ranks, size, kernel)
+        flops.done("aten._scaled_dot_product_flash_attention", 2 * products * pairs * size, sizes)
 
 
 def _sizes(query: T, key: T) -> tuple[int, float, int]:
@@ -105,8 +120,6 @@ def _scores(q: Array, k: Array, rows: slice, factor: float) -> Array:
 
 def _times(x: Array, y: Array) -> Array:
     out: Array = x @ y
-    if flops.counters.on:
-        flops.multiplied("aten._scaled_dot_product_flash_attention", out.shape, x.shape[-1])
     return out
 
 

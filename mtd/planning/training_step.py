@@ -117,7 +117,7 @@ def built(
     context = _context(layout) if layout.context > 1 else None
     part = TransformerPart(
         model, layers_of(model, layout, stage), layout.checkpoint, context,
-        (stage == 0, stage == layout.all_stages - 1),
+        (stage == 0, stage == layout.all_stages - 1), is_tied(model, layout),
     )  # fmt: skip
     if layout.tensor > 1:
         own = model.changed(sequence=model.sequence // layout.context)
@@ -125,7 +125,7 @@ def built(
     policy = MixedPrecisionPolicy(
         param_dtype=getattr(torch, dtype), reduce_dtype=getattr(torch, model.gradients)
     )
-    units: list[Any] = [part.begin, *part.layers, part.logits]
+    units: list[Any] = [None if is_tied(model, layout) else part.begin, *part.layers, part.logits]
     for unit in [each for each in units if each is not None] + [part]:
         keeps = layout.zero < 3 or unit is part.logits or unit is part
         fully_shard(
@@ -138,6 +138,11 @@ def built(
         for unit, following in itertools.pairwise(each for each in units if each is not None):
             unit.set_modules_to_forward_prefetch([following])
     return part
+
+
+def is_tied(model: ModelSizes, layout: TrainingLayout) -> bool:
+    """Whether one matrix is at both ends. A pipeline has a copy at each, and tensor parallelism cuts them along different sides."""
+    return model.tied and layout.pipeline == layout.tensor == 1
 
 
 def _words(model: ModelSizes, layout: TrainingLayout) -> Any:

@@ -46,10 +46,11 @@ class SelfAttention(nn.Module):
         self.turned = kernels.TURNS[model.kernels]
         self.copies = model.heads // model.kv_heads if model.kernels == "single" else 1
         self.context: ProcessGroup | None = None  # over which the sequence is cut
-        self.query = WeightMatrix(model.width, model.width, bias=bias)
-        self.key = WeightMatrix(model.width, shared, bias=bias)
-        self.value = WeightMatrix(model.width, shared, bias=bias)
-        self.out = WeightMatrix(model.width, model.width, bias=bias)
+        self.flash, kind = model.flash, model.products
+        self.query = WeightMatrix(model.width, model.query_width, bias, kind)
+        self.key = WeightMatrix(model.width, shared, bias, kind)
+        self.value = WeightMatrix(model.width, shared, bias, kind)
+        self.out = WeightMatrix(model.query_width, model.width, bias, kind)
 
     def forward(self, x: Any, turn: Any) -> Any:
         rows, length, _ = x.shape
@@ -65,21 +66,21 @@ class SelfAttention(nn.Module):
         if self.copies > 1:
             k, v = kernels.repeated(k, self.copies), kernels.repeated(v, self.copies)
         if group is not None:
-            seen = context_attention(q, k, v, group.rank(), group.size())
+            seen = context_attention(q, k, v, group.rank(), group.size(), self.flash)
         elif self.is_whole:
             seen = whole_attention(q, k, v, self.dropout)
         else:
-            seen = attention(q, k, v)
+            seen = attention(q, k, v, self.flash)
         return self.out(seen.transpose(1, 2).reshape(rows, length, -1))
 
 
 class FeedForward(nn.Module):
     def __init__(self, model: ModelSizes) -> None:
         super().__init__()
-        bias = not model.is_gated
-        self.gate = WeightMatrix(model.width, model.ffn, bias=False) if model.is_gated else None
-        self.up = WeightMatrix(model.width, model.ffn, bias=bias)
-        self.down = WeightMatrix(model.ffn, model.width, bias=bias)
+        bias, kind = not model.is_gated, model.products
+        self.gate = WeightMatrix(model.width, model.ffn, False, kind) if model.is_gated else None
+        self.up = WeightMatrix(model.width, model.ffn, bias, kind)
+        self.down = WeightMatrix(model.ffn, model.width, bias, kind)
         self.gated = kernels.GATES[model.kernels]
 
     def forward(self, x: Any) -> Any:
@@ -152,11 +153,12 @@ class Positions(nn.Module):
 
 
 class TransformerPart(nn.Module):
-    """Some of the layers. `ends`: whether the embedding stands before them, and the logits behind them."""
+    """Some of the layers. `ends`: whether the embedding stands before them, and the logits behind them. `tied`: the logits' matrix
+    is the embedding's."""
 
     def __init__(
         self, model: ModelSizes, layers: range, how: str, context: ProcessGroup | None = None,
-        ends: tuple[bool, bool] = (True, True),
+        ends: tuple[bool, bool] = (True, True), tied: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
         self.context = context
@@ -168,7 +170,7 @@ class TransformerPart(nn.Module):
         self.logits: Any = None
         if ends[1]:
             self.norm = norm_of(model)(model.width)
-            self.logits = WeightMatrix(model.width, model.words, bias=False)
+            self.logits = None if tied else WeightMatrix(model.width, model.words, False)
         self.turn: Any = None
         for layer in self.layers:
             layer.attention.context = context
@@ -189,4 +191,9 @@ class TransformerPart(nn.Module):
             self.turn = tuple(each.to(x.device).to(x.dtype).unsqueeze(1) for each in found)
         for layer in self.layers:
             x = layer(x, self.turn)
-        return x if self.logits is None else self.logits(self.norm(x))
+        if self.norm is None:
+            return x
+        if self.logits is None:
+            assert self.begin is not None
+            return F.linear(self.norm(x), self.begin.words.weight)
+        return self.logits(self.norm(x))
