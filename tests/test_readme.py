@@ -97,7 +97,6 @@ def test_numbers_of_things_are_true() -> None:
     [
         ("docs/README.md", "docs"),
         ("docs/design/README.md", "docs/design"),
-        ("DESIGN.md", "docs/design"),
     ],
 )
 def test_every_page_is_in_the_contents(contents: str, folder: str) -> None:
