@@ -284,8 +284,8 @@ def register_schedule(
 ) -> Callable[[Callable[..., Steps]], Schedule]:
     """Make a generator of steps an algorithm of `collective`, called `name`, on every rank alike.
 
-    `chunks` and `domain` are functions of the number of ranks (and of the options): how many chunks a vector has, and
-    whether it is made for so many ranks. `domain` may also be a list. It is proved for worlds of `sizes`, or for all up
+    `chunks` and `domain` are functions of the number of ranks, and of the options: how many chunks a vector has, and
+    whether it is made for so many. `domain` may also be a list. It is proved for worlds of `sizes`, or for all up
     to 9 that it is made for; ScheduleError says what is wrong with it. Others are proved when they are first needed.
     """
 

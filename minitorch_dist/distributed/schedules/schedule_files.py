@@ -5,8 +5,8 @@
     mtd simulate all_reduce --algorithm mine.py:swing:pieces=4   one of several in it, and its options
 
 A file has generators of steps called like a collective (`def all_reduce(rank, size): yield …`), or what
-`register_schedule` made. Of several for one collective the last counts, unless one is named. What a file registers
-is known by its file only, so `auto` does not weigh it.
+`register_schedule` made. Of several for one collective the last counts, unless one is named. Schedules
+of a file are known by its address only, so `auto` does not weigh them.
 """
 
 from __future__ import annotations
