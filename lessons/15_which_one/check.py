@@ -102,7 +102,7 @@ def played(all_reduce, size, count, net):
 
 
 def longest_part(size, nbytes, links):
-    """What takes so long that no all_reduce can be faster, and why."""
+    """The longest time that every all_reduce must take, and why."""
     rounds, sent = (size - 1).bit_length(), 2 * (size - 1) / size * nbytes
     return max(
         (
