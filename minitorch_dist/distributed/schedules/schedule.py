@@ -10,8 +10,8 @@ A schedule is written as a generator of steps (see `steps`) that is arithmetic o
 `rank` is an int, or `Everyone` (all ranks at once). Rooted collectives take `root` as well. Open choices,
 such as the number of pieces of a pipeline, are keyword `options`.
 
-A schedule carries its `domain` (for how many ranks it is made: any number, powers of two) and its number of `chunks`
-as functions of the number of ranks.
+A schedule carries its number of `chunks` as a function of the number of ranks, and its `domain`: for how many
+it is made.
 
 Chunks are numbered 0 … total-1. Numbers beyond are scratch: chunk `total + c` has the size of
 chunk `c` and holds nothing at first. In all_to_all the chunk from `s` for `d` is `s * size + d`.
