@@ -49,7 +49,7 @@ def configure(parser: Parser) -> None:
         --net NET = sim://        sim, queue, tcp, file, mqtt, an address, or a file of mtd calibrate (%(default)s)
         --faults FAULTS           a file of faults, or their texts with ; between them
         --seed SEED: int          of chances, and of the order of ranks
-        --hard HARD = ""          hardships by letter (ojrwahgls; see sim.hardship)
+        --hard HARD = ""          hardships by letter (ojrwahglbks; see sim.hardship)
         --seeds SEEDS: int        explore so many seeds, up to the first failure
         --sizes SIZES = ""        with --seeds: other numbers of ranks to try, too, like 2,3,5
         --unreliable              what is dropped is gone
