@@ -12,7 +12,9 @@ kernels          the kernels that pointwise operations are
 cutting          a part of it, cut for tensor parallelism
 parallel_loss    cross entropy of logits that are cut by words
 training_step    a step on every rank
+    kernel_fits      what published tables of kernels say of a device
     clusters         the GPUs, and the network between them
+    one_layout       how fast one layout is
     formula          what a layout takes, by a plain formula
     short_runs       which short steps tell a long one
     search           all layouts, and their simulation

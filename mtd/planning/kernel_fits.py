@@ -16,11 +16,17 @@ import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from statistics import fmean, geometric_mean
+from statistics import geometric_mean
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+SUSTAINED: Final = {"H100-SXM": 0.733}
+"""Of a short product's speed, what is left through a whole step, where power limits the clock. No table of kernels tells it: this number was chosen on
+the rows of `mtd.papers.blind` that may be looked at. An A100 has 1: tables alone tell its steps."""
+TRITON: Final = 1.35
+"""How much faster the kernel "1" is than FlashAttention as of 2022 in its tables: llm-foundry's steps ran a kernel in Triton that nobody has published a
+table of. Chosen on the same rows, for both chips."""
 TABLES: Final = Path(__file__).with_name("kernel_tables.toml")
 
 
@@ -83,12 +89,6 @@ def _with_top(like: ProductFit, device: str, peak: float, dtype: str) -> Product
         took = 2 * math.prod(row[:4]) / (row[4] * 1e12)
         tops.append(like._replace(top=1.0).seconds(row, peak) / took)
     return like._replace(top=geometric_mean(tops))
-
-
-def sustained(device: str) -> float:
-    """The share of a short product's speed that a long one has, because of its power; 1 where no table tells it."""
-    rows = rows_of("sustained", device)
-    return fmean(long / short for long, short in rows) if rows else 1.0
 
 
 def attention(device: str, kernel: str, head: int) -> tuple[float, float]:
