@@ -35,7 +35,7 @@ def run(console: Console, is_long: bool) -> int:
     }
     console.print(page.fitting(_summaries(parts), console))
     holds = is_near(summary)
-    console.print(f"Asked of the rows that are held back: a mean of at most 7 %, 85 % of them within 10 %, no slope above 3 %, none too large "
+    console.print(f"Asked of the rows that are held back: a mean of 7 %, 85 % within 10 %, no slope above 3 %, and none too large "
                   f"for its device. {'All of it holds.' if holds else 'Not all of it holds.'}")  # fmt: skip
     return 0 if holds else 1
 

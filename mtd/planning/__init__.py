@@ -8,6 +8,7 @@ kept_results     checkpointing that keeps some results
 whole_attention  attention that writes all weights to memory
 tiled_attention  attention that never holds the table of weights
 context_attention  attention whose sequence is cut over ranks
+experts          a mixture of experts, which may lie on other ranks
 kernels          the kernels that pointwise operations are
 cutting          a part of it, cut for tensor parallelism
 parallel_loss    cross entropy of logits that are cut by words

@@ -15,6 +15,7 @@ from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.tensor import parallel
 from minitorch_dist.distributed.tensor.parallel.activations import enter
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard
+from mtd.planning.experts import ExpertLayer
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.transformer import TransformerPart
 
@@ -60,7 +61,11 @@ def cut(part: TransformerPart, mesh: DeviceMesh, model: ModelSizes, sequence: bo
     if sequence:
         plan |= {"norm1": parallel.SequenceParallel(), "norm2": parallel.SequenceParallel()}
     for layer in part.layers:
-        parallel.parallelize_module(layer, mesh, plan, src_data_rank=None)
+        of_layer = plan
+        if isinstance(layer.mlp, ExpertLayer):  # its matrices are parts already
+            layer.mlp.cut_over = mesh.get_group(), between
+            of_layer = {name: style for name, style in plan.items() if not name.startswith("mlp.")}
+        parallel.parallelize_module(layer, mesh, of_layer, src_data_rank=None)
     ends: dict[str, parallel.ParallelStyle] = {}
     if part.begin is not None:
         ends["begin.words"] = Columns()

@@ -1,4 +1,4 @@
-"""What published tables of kernels say of a device: the numbers of `devices.toml`, each from its table.
+"""The numbers of `devices.toml`, each from a published table of kernels.
 
     products     time = launch + FLOP / (peak · top) · (1 + half_area / (rows · columns) + half_depth / terms)
     attention    TFLOP/s = most · length / (length + half)
@@ -25,8 +25,8 @@ SUSTAINED: Final = {"H100-SXM": 0.733}
 """Of a short product's speed, what is left through a whole step, where power limits the clock. No table of kernels tells it: this number was chosen on
 the rows of `mtd.papers.blind` that may be looked at. An A100 has 1: tables alone tell its steps."""
 TRITON: Final = 1.35
-"""How much faster the kernel "1" is than FlashAttention as of 2022 in its tables: llm-foundry's steps ran a kernel in Triton that nobody has published a
-table of. Chosen on the same rows, for both chips."""
+"""How much faster the kernel "1" is than FlashAttention as of 2022 in its tables. llm-foundry's steps ran a kernel in Triton, of which nobody has published a
+table. Chosen on the same rows, for both chips."""
 TABLES: Final = Path(__file__).with_name("kernel_tables.toml")
 
 

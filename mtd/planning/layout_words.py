@@ -2,6 +2,7 @@
 
     dp          replicas; with zero=, the ranks that share what it says
     fsdp        ranks that share the parameters        tp, pp, cp   tensor, pipeline and context parallelism
+    ep          of these, the ranks that share a layer's experts
     vp          stages of each rank of the pipeline    micro        sequences of a micro-batch
     accumulate  micro-batches of a step                recompute    none, selective or full
     precision   bf16, or fp8 for the layers' matrices
@@ -18,7 +19,7 @@ from typing import Final
 from mtd.planning.layouts import CHECKPOINTS, TrainingLayout, faults
 from mtd.planning.model_files import LARGEST, ModelSizes, nearest
 
-COUNTS: Final = ("dp", "fsdp", "tp", "pp", "cp", "vp", "micro", "accumulate")
+COUNTS: Final = ("dp", "fsdp", "tp", "pp", "cp", "ep", "vp", "micro", "accumulate")
 CHOICES: Final = {
     "precision": ("bf16", "fp8"),
     "recompute": CHECKPOINTS,
@@ -40,6 +41,7 @@ def read(text: str, model: ModelSizes, gpus: int) -> tuple[ModelSizes, TrainingL
         1 if shares else one["dp"], one["micro"], given.get("recompute", "none"),
         "Interleaved1F1B" if one["vp"] > 1 else "1F1B", one["vp"], int(given.get("zero", 0)),
         given.get("sums") != "whole", True, one["cp"],
+        experts=one["ep"],
         light_ends=one["pp"] > 1 and model.layers % stages > 0 and (model.layers + 2) % stages == 0,
     )  # fmt: skip
     if "precision" in given:

@@ -46,6 +46,7 @@ class TrainingLayout:
     )
     # a pipeline all stages of a rank are gathered at once, and no stage waits for the sums of another one
     context: int = 1  # ranks that a sequence is cut over; they are shards, too
+    experts: int = 1  # ranks that share a layer's experts, of those that share parameters
     sequence: bool = True  # whether tensor parallelism cuts the sequence between layers
     light_ends: bool = (
         False  # whether the first and the last stage have a layer fewer, beside the words and the logits
@@ -84,6 +85,8 @@ class TrainingLayout:
             words.append(f"{self.stages} stages each" if self.stages > 1 else self.schedule)
         if self.context > 1:
             words.append(f"cp {self.context}")
+        if self.experts > 1:
+            words.append(f"ep {self.experts}")
         words.append(f"micro {self.micro}")
         if self.checkpoint != "none":
             words.append(self.checkpoint)
@@ -105,6 +108,8 @@ class TrainingLayout:
             words.append(f"pp{self.pipeline}" + (f"×{self.stages}" if self.schedule != "1F1B" else ""))
         if self.context > 1:
             words.append(f"cp{self.context}")
+        if self.experts > 1:
+            words.append(f"ep{self.experts}")
         words.append(f"micro{self.micro}")
         if self.checkpoint != "none":
             words.append(self.checkpoint)
@@ -133,6 +138,12 @@ def faults(layout: TrainingLayout, model: ModelSizes, gpus: int) -> Iterator[str
             yield "cp needs kind = llama, and attention in tiles"
     if model.layers < layout.layers(1):
         yield f"{model.layers} layers are fewer than {layout.all_stages} stages"
+    if layout.experts > 1:
+        for name, whole in (("shards", layout.shards), ("experts", model.experts)):
+            if whole % layout.experts or not whole:
+                yield f"ep = {layout.experts} does not divide {name} = {whole}"
+    if model.experts and model.expert_ffn % layout.tensor:
+        yield f"tp = {layout.tensor} does not divide expert_ffn = {model.expert_ffn}"
     if layout.light_ends and layout.pipeline == 1:
         yield "light ends need a pipeline"
     if model.batch % max(1, layout.data * layout.micro):

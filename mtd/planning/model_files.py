@@ -14,6 +14,12 @@ kernels = "usual"     # if not said; "single" as torch runs a layer, "joined" as
 gradients = "float32" # if not said; or "bfloat16": in which they are summed over the ranks
 head = 128            # numbers in a head; width / heads, if not said
 tied = true           # the logits' matrix is the words'; two matrices, if not said
+experts = 8           # in the place of each MLP; none, if not said
+top_k = 2             # experts that a word goes to
+expert_ffn = 14336    # the width inside of one; ffn, if not said
+shared_experts = 1    # that every word goes to, too
+dense_layers = 3      # the first ones, which have an MLP
+capacity = 1.25       # slots of an expert, times what it gets on average; 1, if not said
 flash = "2"           # which FlashAttention the tiles are, if not said; or "1", "3"
 products = "bfloat16" # of the layers' matrices, if not said; or "float8", with its conversions
 """
@@ -37,6 +43,7 @@ SHIPPED: Final = Path(__file__).with_name("models")
 FLASH: Final = ("1", "2", "3")
 PRODUCTS: Final = ("bfloat16", "float8")
 WHOLE: Final = ("layers", "width", "heads", "words", "sequence", "batch", "kv_heads", "ffn", "head")
+COUNTS: Final = ("experts", "top_k", "expert_ffn", "shared_experts", "dense_layers")
 LARGEST: Final = 1 << 48  # of a whole number
 NEEDED: Final = ("kind", "layers", "width", "heads", "words", "sequence", "batch")
 
@@ -63,6 +70,12 @@ class ModelSizes:
     tied: bool = False
     flash: str = "2"
     products: str = "bfloat16"
+    experts: int = 0
+    top_k: int = 0
+    expert_ffn: int = 0
+    shared_experts: int = 0
+    dense_layers: int = 0
+    capacity: float = 1.0
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -90,6 +103,8 @@ class ModelSizes:
             raise ValueError(f"{self.name}: kernels are {', '.join(KERNELS)}, not {self.kernels!r}")
         if self.gradients not in tuple(NUMBERS):
             raise ValueError(f"{self.name}: gradients are {' or '.join(NUMBERS)}, not {self.gradients!r}")
+        object.__setattr__(self, "expert_ffn", self.expert_ffn or (self.ffn if self.experts else 0))
+        self._check_experts()
         for word, choices in (("flash", FLASH), ("products", PRODUCTS)):
             if getattr(self, word) not in choices:
                 raise ValueError(
@@ -102,6 +117,26 @@ class ModelSizes:
         if self.heads % self.kv_heads:
             raise ValueError(f"{self.name}: kv_heads = {self.kv_heads} does not divide heads = {self.heads}")
 
+    def _check_experts(self) -> None:
+        for word in COUNTS:
+            value = getattr(self, word)
+            if value != 0:
+                _check_whole(self.name, word, value)
+            if value and word != "expert_ffn" and not self.experts:
+                raise ValueError(f"{self.name}: {word} needs experts")
+        if not isinstance(self.capacity, (int, float)) or not 0 < self.capacity <= 1000:
+            raise ValueError(f"{self.name}: capacity is above 0 and at most 1000, not {self.capacity!r:.60}")
+        if self.experts and not 0 < self.top_k <= self.experts:
+            raise ValueError(
+                f"{self.name}: top_k is 1 to {self.experts}, for so many experts there are, not {self.top_k}"
+            )
+        if self.experts and not self.is_gated:
+            raise ValueError(f'{self.name}: experts need kind = "llama"')
+        if self.dense_layers > self.layers:
+            raise ValueError(
+                f"{self.name}: dense_layers = {self.dense_layers} are more than {self.layers} layers"
+            )
+
     @property
     def query_width(self) -> int:
         """Numbers of all heads of a word: the model's width, unless a head's size is said."""
@@ -113,8 +148,14 @@ class ModelSizes:
 
     @property
     def layer_matrices(self) -> int:
-        """Weights of the matrices in a layer: all others are vectors."""
+        """Weights of the matrices in a layer that a word meets: all others are vectors. Of experts those that it goes to."""
+        return self._matrices(self.top_k)
+
+    def _matrices(self, experts: int, is_dense: bool = False) -> int:
         attention = 2 * self.width * (self.query_width + self.kv_heads * self.head)
+        if self.experts and not is_dense:
+            each = 3 * self.width * self.expert_ffn
+            return attention + self.experts * self.width + (experts + self.shared_experts) * each
         return attention + (3 if self.is_gated else 2) * self.width * self.ffn
 
     @property
@@ -122,7 +163,7 @@ class ModelSizes:
         vectors = 2 * self.width  # the norms
         if not self.is_gated:  # biases of norms and matrices
             vectors += 4 * self.width + self.query_width + 2 * self.kv_heads * self.head + self.ffn
-        return self.layer_matrices + vectors
+        return self._matrices(self.experts) + vectors
 
     @property
     def parameters(self) -> int:
@@ -130,13 +171,15 @@ class ModelSizes:
         ends = (2 - self.tied) * self.words * self.width + self.width
         if not self.is_gated:
             ends += self.sequence * self.width + self.width
-        return self.layers * self.layer_parameters + ends
+        fewer = self._matrices(self.experts) - self._matrices(0, True)  # in a layer without experts
+        return self.layers * self.layer_parameters - self.dense_layers * fewer + ends
 
     @property
     def flops_per_token(self) -> int:
         """The model's operations for a token, forwards and backwards, without computing anything again. By the usual
         count no mask saves anything in attention (PaLM, arXiv:2204.02311, appendix B)."""
-        matrices = self.layers * self.layer_matrices + self.words * self.width
+        fewer = self.layer_matrices - self._matrices(0, True)
+        matrices = self.layers * self.layer_matrices - self.dense_layers * fewer + self.words * self.width
         return 6 * matrices + 12 * self.layers * self.query_width * self.sequence
 
     def changed(self, **values: Any) -> ModelSizes:

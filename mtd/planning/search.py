@@ -169,15 +169,30 @@ def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) ->
 def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple[int, ...]]:
     """Ranks of a stage do the same if they have as many rows of each parameter."""
     in_stage = layout.ranks // layout.pipeline
-    lengths = {model.words, model.width, model.ffn, model.query_width, model.kv_heads * model.head}
+    lengths = {
+        model.experts,
+        model.words,
+        model.width,
+        model.ffn,
+        model.query_width,
+        model.kv_heads * model.head,
+    }
     lengths |= {length // layout.tensor for length in lengths}
 
-    def rows(length: int, shard: int) -> int:
+    own = model.experts // layout.experts
+    of_experts = {own * model.width, own * model.expert_ffn // layout.tensor} if own else set()
+    few = layout.shards // layout.experts
+
+    def rows(length: int, shard: int, shards: int = layout.shards) -> int:
         """Of `length` rows, those of this shard: all but the last ones are equal."""
-        each = -(-length // layout.shards)
+        each = -(-length // shards)
         return min(each, max(0, length - shard * each))
 
-    kinds = [tuple(rows(length, shard) for length in sorted(lengths)) for shard in range(layout.shards)]
+    kinds = [
+        (*(rows(length, shard) for length in sorted(lengths)),
+         *(rows(length, shard // layout.experts, few) for length in sorted(of_experts)))
+        for shard in range(layout.shards)
+    ]  # fmt: skip
     return lambda rank: (rank // in_stage, *kinds[rank // layout.tensor % layout.shards])
 
 

@@ -26,6 +26,7 @@ from minitorch_dist.tensors import ledger, pools
 from mtd.planning import cutting
 from mtd.planning.caching_allocator import CachingAllocator
 from mtd.planning.context_attention import own_part
+from mtd.planning.experts import ExpertLayer, ExpertPlaces
 from mtd.planning.fold import repeats
 from mtd.planning.layouts import TrainingLayout, layers_of
 from mtd.planning.model_files import ModelSizes
@@ -33,7 +34,7 @@ from mtd.planning.parallel_loss import cross_entropy
 from mtd.planning.transformer import TransformerPart
 
 AXES = ("pp", "dp", "fsdp", "tp")
-CONTEXT = "the mesh of context parallelism"  # among the extras of a world
+CONTEXT, EXPERTS = "the mesh of context parallelism", "the mesh of experts"  # among the extras of a world
 
 
 def train(
@@ -105,6 +106,27 @@ def _context(layout: TrainingLayout) -> Any:
     return extras[CONTEXT]["cp"].get_group()
 
 
+def _expert_mesh(layout: TrainingLayout) -> Any:
+    """The mesh in which experts are shared: of the ranks with the same ones, shards of each."""
+    extras = current().extras
+    if EXPERTS not in extras:
+        sizes = (
+            layout.pipeline, layout.replicas, layout.shards // layout.experts, layout.experts, layout.tensor
+        )  # fmt: skip
+        with new_groups.without_meeting():
+            extras[EXPERTS] = mesh = init_device_mesh(
+                "cuda", sizes, mesh_dim_names=("pp", "dp", "fsdp", "ep", "tp")
+            )
+            mesh["dp", "fsdp"]
+    return extras[EXPERTS]
+
+
+def expert_units(layers: Any) -> list[Any]:
+    """Those of these layers that have experts: they are shared by other ranks."""
+    found = [getattr(layer, "mlp", None) for layer in layers]
+    return [mlp.experts for mlp in found if isinstance(mlp, ExpertLayer)]
+
+
 def _stages(rank: int, layout: TrainingLayout) -> list[int]:
     """The stages of this rank of the pipeline: every P-th."""
     return list(range(rank, layout.all_stages, layout.pipeline))
@@ -115,9 +137,11 @@ def built(
 ) -> TransformerPart:
     """One stage, cut and sharded."""
     context = _context(layout) if layout.context > 1 else None
+    where = _expert_mesh(layout) if model.experts else None
+    places = ExpertPlaces(where["ep"].get_group() if where and layout.experts > 1 else None, layout.tensor)
     part = TransformerPart(
         model, layers_of(model, layout, stage), layout.checkpoint, context,
-        (stage == 0, stage == layout.all_stages - 1), is_tied(model, layout),
+        (stage == 0, stage == layout.all_stages - 1), is_tied(model, layout), places,
     )  # fmt: skip
     if layout.tensor > 1:
         own = model.changed(sequence=model.sequence // layout.context)
@@ -125,18 +149,20 @@ def built(
     policy = MixedPrecisionPolicy(
         param_dtype=getattr(torch, dtype), reduce_dtype=getattr(torch, model.gradients)
     )
+    shard = partial(fully_shard, mp_policy=policy, src_data_rank=None)
+    for layer in part.layers:
+        if isinstance(layer.mlp, ExpertLayer):
+            assert where is not None
+            shard(layer.mlp.experts, mesh=where["dp", "fsdp"], reshard_after_forward=layout.zero == 3)
     units: list[Any] = [None if is_tied(model, layout) else part.begin, *part.layers, part.logits]
     for unit in [each for each in units if each is not None] + [part]:
         keeps = layout.zero < 3 or unit is part.logits or unit is part
-        fully_shard(
-            unit, mesh=mesh["dp", "fsdp"], mp_policy=policy, reshard_after_forward=not keeps,
-            src_data_rank=None,
-        )  # fmt: skip
+        shard(unit, mesh=mesh["dp", "fsdp"], reshard_after_forward=not keeps)
     if layout.replicas & (layout.replicas - 1):
         part._sum_replicas_by("ring")  # which ends on all at once, whatever their number
     if layout.ahead:
         for unit, following in itertools.pairwise(each for each in units if each is not None):
-            unit.set_modules_to_forward_prefetch([following])
+            unit.set_modules_to_forward_prefetch([following, *expert_units([following])])
     return part
 
 
@@ -178,7 +204,7 @@ def _accumulated(
 def _begin_to_gather(parts: Any) -> None:
     """Of all stages of this rank, before the first micro-batch comes."""
     for part in parts:
-        for unit in (part, part.begin, *part.layers, part.logits):
+        for unit in (part, part.begin, *part.layers, *expert_units(part.layers), part.logits):
             if unit is not None:
                 unit.unshard(async_op=True)
 

@@ -23,9 +23,12 @@ from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from minitorch_dist.utils.checkpoint import checkpoint
 from mtd.planning import kernels
 from mtd.planning.context_attention import context_attention, gathered, own_part
+from mtd.planning.experts import ExpertLayer, ExpertPlaces
 from mtd.planning.kept_results import KeptResults, WeightMatrix, attention
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.whole_attention import whole_attention
+
+ONE_PLACE = ExpertPlaces()
 
 
 def turns(length: int, size: int) -> tuple[Any, ...]:
@@ -75,12 +78,12 @@ class SelfAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    def __init__(self, model: ModelSizes) -> None:
+    def __init__(self, model: ModelSizes, inside: int = 0) -> None:
         super().__init__()
-        bias, kind = not model.is_gated, model.products
-        self.gate = WeightMatrix(model.width, model.ffn, False, kind) if model.is_gated else None
-        self.up = WeightMatrix(model.width, model.ffn, bias, kind)
-        self.down = WeightMatrix(model.ffn, model.width, bias, kind)
+        bias, kind, inside = not model.is_gated, model.products, inside or model.ffn
+        self.gate = WeightMatrix(model.width, inside, False, kind) if model.is_gated else None
+        self.up = WeightMatrix(model.width, inside, bias, kind)
+        self.down = WeightMatrix(inside, model.width, bias, kind)
         self.gated = kernels.GATES[model.kernels]
 
     def forward(self, x: Any) -> Any:
@@ -95,13 +98,23 @@ def norm_of(model: ModelSizes) -> Any:
     return kernels.SingleRMSNorm if model.kernels == "single" else nn.RMSNorm
 
 
+def mlp_of(model: ModelSizes, number: int, places: ExpertPlaces) -> nn.Module:
+    """The MLP of a layer, or its experts."""
+    if not model.experts or number < model.dense_layers:
+        return FeedForward(model)
+    inside = model.shared_experts * model.expert_ffn // places.tensor
+    return ExpertLayer(model, FeedForward(model, inside) if inside else None, places)
+
+
 class TransformerLayer(nn.Module):
-    def __init__(self, model: ModelSizes, how: str) -> None:
+    def __init__(
+        self, model: ModelSizes, how: str, number: int = 0, places: ExpertPlaces = ONE_PLACE
+    ) -> None:
         super().__init__()
         norm = norm_of(model)
         self.how = how
         self.norm1, self.norm2 = norm(model.width), norm(model.width)
-        self.attention, self.mlp = SelfAttention(model), FeedForward(model)
+        self.attention, self.mlp = SelfAttention(model), mlp_of(model, number, places)
 
     def forward(self, x: Any, turn: Any) -> Any:
         if self.how == "none":
@@ -158,14 +171,14 @@ class TransformerPart(nn.Module):
 
     def __init__(
         self, model: ModelSizes, layers: range, how: str, context: ProcessGroup | None = None,
-        ends: tuple[bool, bool] = (True, True), tied: bool = False,
+        ends: tuple[bool, bool] = (True, True), tied: bool = False, places: ExpertPlaces = ONE_PLACE,
     ) -> None:  # fmt: skip
         super().__init__()
         self.context = context
         self.has_turns, self.size = model.is_gated, model.head
         self.sequence = model.sequence
         self.begin = Positions(model) if ends[0] else None
-        self.layers = nn.ModuleList([TransformerLayer(model, how) for _ in layers])
+        self.layers = nn.ModuleList([TransformerLayer(model, how, number, places) for number in layers])
         self.norm: Any = None
         self.logits: Any = None
         if ends[1]:
