@@ -93,24 +93,24 @@ def test_theory_is_virtual_time(key: tuple[str, str]) -> None:
             assert took == bill.time == estimates.time_of(schedule, size, nbytes, network_of(net)), size
 
 
-def trained(algorithm: str | None) -> list[float]:
+def trained() -> list[float]:
     torch.manual_seed(0)
     model = DistributedDataParallel(torch.nn.Linear(4, 3))
     optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.1), []
     for step in range(3):
-        with choice.preferring(algorithm or "auto"):
-            x = torch.ones(2, 4) * (dist.get_rank() + step + 1) * 0.1
-            loss = (model(x) ** 2).sum()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+        x = torch.ones(2, 4) * (dist.get_rank() + step + 1) * 0.1
+        loss = (model(x) ** 2).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
         losses.append(loss.item())
     return losses
 
 
 @pytest.mark.parametrize("name", sorted({name for collective, name in GALLERY if collective == "all_reduce"}))
 def test_it_carries_ddp(name: str) -> None:
-    expected = sim.run(trained, 4, args=(None,)).results
-    found = sim.run(trained, 4, args=(name,)).results
+    expected = sim.run(trained, 4).results
+    with choice.preferring(name):
+        found = sim.run(trained, 4).results
     for ours, theirs in zip(found, expected, strict=True):
         assert ours == pytest.approx(theirs, rel=1e-5)
