@@ -29,7 +29,7 @@ from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Steps
 
 def distance(step: int) -> int:
     """1, -1, 3, -5, 11, …: the sum of the first powers of -2."""
-    return (1 - (-2) ** (step + 1)) // 3
+    return int(1 - (-2) ** (step + 1)) // 3
 
 
 def partner(rank: Rank, size: int, step: int) -> Rank:
