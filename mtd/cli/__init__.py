@@ -54,6 +54,7 @@ COMMANDS = {
     "diff": "compare two journals: equal, or where they first part",
     "show": "draw a journal: in the terminal, as SVG, as a page or a trace",
     "museum": "bugs that people really had: read about one, find one, or write the check that does",
+    "lab": "a schedule of your own: proved, drawn, costed and ranked in one go",
     "contest": "a schedule of your own against all that are built in, and against the bound",
     "capstone": "the course: one script in seven worlds, and a certificate of it",
     "game": "be the network and break an algorithm, or be a rank and race the ring",
