@@ -79,6 +79,9 @@ NO_FILES_OF_OURS = {
     "common.py",
     "x.py",
     "lib.py",
+    "hello.py",
+    "mine.py",
+    "train.py",
 }  # examples, and other projects' files
 
 

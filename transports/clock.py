@@ -75,6 +75,9 @@ class Clock(ABC):
     def deadline(self, seconds: float | None) -> Deadline:
         return Deadline(self, seconds)
 
+    def asks_store(self) -> None:  # noqa: B027 - most clocks do nothing
+        """A thread is about to ask a store. In a simulation this may take time."""
+
 
 class Deadline:
     """An instant after which waiting makes no sense; None never comes."""

@@ -9,6 +9,8 @@
     h  hesitation   is_completed() says no for a while
     g  gradients    parameters whose gradients are complete at once call their hooks in any order
     l  late         what isend sends is read when it lands: its tensor is the message's until then
+    b  beginning    each rank begins up to some milliseconds later than it would
+    k  keys         each command to the store is on its way for up to a millisecond
 
 One more is not for every program. Ours may lean on sends that are buffered; others may not:
 
@@ -24,6 +26,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from typing import TypeVar
 
 from minitorch_dist.distributed.world import World
 from minitorch_dist.sim import leaf_lots
@@ -33,9 +36,11 @@ from transports.quantities import span
 from transports.virtual.medium import Medium, SimMessage
 from transports.virtual.network import Network
 
+T = TypeVar("T")
+
 NAMES = {
     "o": "order", "j": "jitter", "r": "rendezvous", "w": "window", "a": "any source",
-    "h": "hesitation", "g": "gradients", "l": "late", "s": "strict",
+    "h": "hesitation", "g": "gradients", "l": "late", "b": "beginning", "k": "keys", "s": "strict",
 }  # fmt: skip
 STRICT = "s"
 ALL = "".join(NAMES).replace(STRICT, "")
@@ -43,6 +48,10 @@ STRICTLY = ALL + STRICT
 JITTER = plans.jitter("20us")
 WAITS = span("1ms")  # at most: a receiver may be waiting for something else
 WINDOWS = (None, 1, 4096)  # bytes
+BEGINNINGS = tuple(
+    map(span, ("0us", "0us", "20us", "5ms"))
+)  # at most, in a run: a long one hides what a short one finds
+COMMANDS = tuple(map(span, ("0us", "5us", "100us", "1ms")))
 MOST = 3  # times in a row that is_completed() says no without reason
 
 
@@ -64,6 +73,8 @@ class Hardship:
         self._choices: Counter[int] = Counter()
         self._lots: Counter[int] = Counter()
         self._asked: Counter[int] = Counter()
+        self._commands: Counter[int] = Counter()
+        self._begun: set[int] = set()  # ranks whose world is there
         self._in_a_row: Counter[int] = Counter()
 
     def order_seed(self) -> int | None:
@@ -78,13 +89,22 @@ class Hardship:
             network = replace(network, rendezvous=0)
         if "w" not in self.letters:
             return network
-        drawn = WINDOWS[int(chance(self.seed, "window", 0, 0, 0) * len(WINDOWS))]
+        drawn = self._drawn("window", WINDOWS)
         return network if drawn is None else replace(network, window=drawn)
 
     def befall(self, medium: Medium) -> None:
         if "r" in self.letters:
             medium.meets, medium.meets_within = self._meets, WAITS
         medium.reads_late = "l" in self.letters
+        if "k" in self.letters and (longest := self._drawn("keys", COMMANDS)):
+            medium.clock.store_span = lambda rank: self._command(rank, longest)
+
+    def begins_after(self, rank: int) -> int:
+        """A rank's world is there. For how many picoseconds its function is called later."""
+        self._begun.add(rank)
+        if "b" not in self.letters:
+            return 0
+        return int(chance(self.seed, "beginning", rank, rank, 1) * self._drawn("beginning", BEGINNINGS))
 
     def around_the_run(self) -> AbstractContextManager[None]:
         return leaf_lots.lots_are_drawn() if "g" in self.letters else nullcontext()
@@ -102,6 +122,16 @@ class Hardship:
         way = message.src.rank, message.dst.rank
         self._sends[way] += 1
         return chance(self.seed, "rendezvous", *way, self._sends[way]) < 0.3
+
+    def _drawn(self, what: str, among: Sequence[T]) -> T:
+        """One of these, drawn once for the run."""
+        return among[int(chance(self.seed, what, 0, 0, 0) * len(among))]
+
+    def _command(self, rank: int, longest: int) -> int:
+        if rank not in self._begun:
+            return 0
+        self._commands[rank] += 1
+        return int(chance(self.seed, "keys", rank, rank, self._commands[rank]) * longest)
 
     def _choose(self, rank: int, sources: Sequence[int]) -> int:
         self._choices[rank] += 1

@@ -103,8 +103,11 @@ class SimulationStage:
         begin = None if self.injector is None else PlaceAtBegin.of(place)
         place.given["visit"] = self.visit  # worlds that are made later
         self.enter(world.current())
+        late = self.hardship.begins_after(rank)
         while True:
             try:
+                if late:
+                    self.clock.pause(late)
                 result = _called(function)
                 if not self._is_killed(rank):
                     bootstrap.part(place)

@@ -97,7 +97,7 @@ PROGRAMS = [
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("size", [2, 3, 5])
-@pytest.mark.parametrize("hardships", ["r", "rw", "ojrwahgl"])
+@pytest.mark.parametrize("hardships", ["r", "rw", "ojrwahglbk"])
 def test_who_asks_gets_on(program: Callable[[], None], size: int, hardships: str) -> None:
     few = examples(12)
     found = sim.survey(program, size, range(1, few), faults=sim.chaos(0), hardships=hardships)

@@ -185,6 +185,7 @@ class HashStore(Store):
     def command(
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
+        self._clock.asks_store()
         deadline: Deadline | None = None  # most commands do not wait
         while True:
             with self._guard:

@@ -65,6 +65,9 @@ class VirtualClock(Scheduler, Clock):
         self.stage: Any = None  # all ranks of the run (`sim.stage`)
         self.power: Any = None  # how fast each rank computes (`sim.runner`)
         self.devices: Any = None  # where operations take time (`sim.device_time`)
+        self.store_span: Callable[[int], int] | None = (
+            None  # for how long a rank's next command is on its way
+        )
         self.chance_seed = 0  # of the ranks' random numbers (`launching.chance`)
         self.worlds_left: dict[Any, Any] = {}  # groups of ranks that have left (`exit_check`)
 
@@ -108,6 +111,13 @@ class VirtualClock(Scheduler, Clock):
             self.park(why=_sleeping)
         me.slept += me.waited - waited
         me.waited = waited
+
+    def asks_store(self) -> None:
+        me = self._current
+        if self.store_span is None or me is None or me.is_stopped:
+            return
+        if span := self.store_span(me.rank):
+            self.pause(span)
 
     @property
     def happened(self) -> int:
