@@ -50,7 +50,7 @@ def about(act: Act) -> Callable[[argparse.Namespace], int]:
 
 
 def say_moved(page: Page, lesson: Lesson, wanted: str | None, workspace: Workspace | None = None) -> None:
-    """That the lesson which was asked for is a part of this one now, if it is, and where the learner's answer lies."""
+    """Say where the lesson is now that was asked for, if it is a part of this one, and where the learner's answer lies."""
     moved = lesson.moved(wanted)
     if moved:
         kept = [name for name in lesson.formerly if workspace and (workspace.folder / name).is_dir()]
