@@ -66,7 +66,7 @@ class Examination:
         self.where: list[str] = []
         self.printed = ""
         self.runs: list[WireRun] = []  # over the wires that were tried
-        self.step: one_model.Step | None = None  # of the course's model
+        self.step: one_model.ModelStep | None = None  # of the course's model
         self.alone = 0.0  # the loss of this step on one rank
         self.remarks: list[str] = []  # what the library logged during the check
         self.is_over = False
@@ -165,7 +165,7 @@ class Examination:
                 case "scene":
                     self.scene, self.caption = Scene.from_json(found["scene"]), found["caption"]
                 case "model":
-                    self.step, self.alone = one_model.Step.from_json(found["step"]), found["alone"]
+                    self.step, self.alone = one_model.ModelStep.from_json(found["step"]), found["alone"]
                 case "grid":
                     self.grid = Grid.from_json(found["grid"])
                 case "text":

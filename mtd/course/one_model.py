@@ -46,7 +46,7 @@ FILE: Final = "model.py"
 
 
 @dataclass
-class Step:
+class ModelStep:
     """One step of a lesson's training."""
 
     formula: str
@@ -60,7 +60,7 @@ class Step:
         return {**asdict(replace(self, scene=Scene("", []))), "scene": self.scene.to_json()}
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Step:
+    def from_json(cls, found: dict[str, Any]) -> ModelStep:
         return cls(**{**found, "scene": Scene.from_json(found["scene"])})
 
 
@@ -155,7 +155,7 @@ def quickest(kind: str, nbytes: int) -> float:
 # ------------------------------------------------------------------------------ the run
 
 
-def run(lesson: Lesson) -> Step:
+def run(lesson: Lesson) -> ModelStep:
     """Train two steps by this lesson's model.py, and draw the second."""
     found: Any = load(lesson.folder / FILE)
 
@@ -176,7 +176,7 @@ def run(lesson: Lesson) -> Step:
     total = math.fsum(losses)
     peak = max(rank.peak_bytes or 0 for rank in report.ranks)
     cut = within(replace(scene, title=str(lesson)), first, last)
-    return Step(found.FORMULA, found.seconds(), (last - first) / 1e12, total, peak, cut)
+    return ModelStep(found.FORMULA, found.seconds(), (last - first) / 1e12, total, peak, cut)
 
 
 def load(path: Path) -> Any:

@@ -18,7 +18,7 @@ LESSONS = [one for one in lesson.all_lessons() if (one.folder / one_model.FILE).
 CLOSE = 0.04  # of the predicted time: a formula leaves out what some messages wait for
 
 
-def trained(one: Lesson, own: Path) -> one_model.Step:
+def trained(one: Lesson, own: Path) -> one_model.ModelStep:
     with searched(folders(one, own, {}, lesson.ROOM), lesson.ROOM):
         return one_model.run(one)
 
@@ -31,7 +31,7 @@ def test_the_loss_is_that_of_one_rank_and_the_formula_tells_the_time(one: Lesson
     assert step.measured == pytest.approx(step.predicted, rel=CLOSE)
     assert 0 < step.peak <= one_model.DEVICE.memory
     assert step.scene.end - step.scene.start == pytest.approx(step.measured * 1e12, abs=2)
-    assert one_model.Step.from_json(json.loads(json.dumps(step.to_json()))).to_json() == step.to_json()
+    assert one_model.ModelStep.from_json(json.loads(json.dumps(step.to_json()))).to_json() == step.to_json()
 
 
 def test_it_takes_part_in_the_course() -> None:

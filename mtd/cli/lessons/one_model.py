@@ -83,7 +83,7 @@ def ms(seconds: float) -> str:
     return f"{seconds * 1000:.2f} ms"
 
 
-def percent(step: one_model.Step) -> str:
+def percent(step: one_model.ModelStep) -> str:
     return f"{100 * (step.measured / step.predicted - 1):.1f} %"
 
 
