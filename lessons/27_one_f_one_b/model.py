@@ -13,7 +13,7 @@ FORMULA = "(M+S-1)/M · C/S, and two messages for each stage and micro-batch tha
 
 
 class Onto(nn.Module):
-    """What came from the stage before goes to the accelerator."""
+    """Move the input, which came from the stage before, to the accelerator."""
 
     def forward(self, x):
         return x.to("cuda")
