@@ -64,6 +64,18 @@ class NotebookDrawing:
     def __init__(self, drawn: Scene | str, grid: Grid | None = None) -> None:
         self._drawn, self._grid = drawn, grid
 
+    def _ipython_display_(self) -> None:
+        """The grid, and below it the SVG as an image, which viewers show that take scripts and SVG out of HTML."""
+        from IPython.display import display
+
+        drawn, letters = self._drawn, repr(NotebookDrawing(self._drawn))
+        if self._grid is not None:
+            display(self._grid)
+        if isinstance(drawn, Scene):
+            display({"image/svg+xml": svg.draw(drawn), "text/plain": letters}, raw=True)
+        elif drawn:
+            display({"text/html": preformatted(drawn), "text/plain": letters}, raw=True)
+
     def _repr_html_(self) -> str:
         drawn = ""
         if isinstance(self._drawn, Scene):
