@@ -64,7 +64,8 @@ class LampPage:
         )
 
     def _repr_html_(self) -> str:
-        parts = [f"<p>Still to be written: {escape(said)}</p>" for said in self.verdict.unwritten]
+        blank = "".join(f"<li>{escape(said)}</li>" for said in self.verdict.unwritten)
+        parts = [f"Still to be written:<ul>{blank}</ul>"] if blank else []
         lamps = [
             f'<b style="color:{colour};white-space:nowrap">{escape(said)}</b>'
             for said, colour in self.lamps()
