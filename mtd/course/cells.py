@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -68,13 +68,14 @@ class NotebookDrawing:
         """The grid, and below it the SVG as an image, which viewers show that take scripts and SVG out of HTML."""
         from IPython.display import display
 
+        show: Callable[..., object] = display
         drawn, letters = self._drawn, repr(NotebookDrawing(self._drawn))
         if self._grid is not None:
-            display(self._grid)
+            show(self._grid)
         if isinstance(drawn, Scene):
-            display({"image/svg+xml": svg.draw(drawn), "text/plain": letters}, raw=True)
+            show({"image/svg+xml": svg.draw(drawn), "text/plain": letters}, raw=True)
         elif drawn:
-            display({"text/html": preformatted(drawn), "text/plain": letters}, raw=True)
+            show({"text/html": preformatted(drawn), "text/plain": letters}, raw=True)
 
     def _repr_html_(self) -> str:
         drawn = ""
