@@ -3,6 +3,7 @@
     algorithm="ring"                            in the call
     MINITORCH_DIST_ALL_REDUCE_ALGORITHM=ring    for one collective
     MINITORCH_DIST_ALGORITHM=ring               for all that have one of that name
+    MINITORCH_DIST_ALGORITHM=mine.py            for all that this file has one for (see `schedule_files`)
 
 and otherwise `auto`: the one wins that takes the least time with this vector and these links (`race`). Formulas say
 what each takes at least (see `formulas`), and only what may be the cheapest is played. An algorithm may carry options: "chain:pieces=16". All ranks must choose alike; with
@@ -22,21 +23,28 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from hashlib import sha256
 from heapq import heapify, heapreplace
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.schedules import domain, overtaking, postings
+from minitorch_dist.distributed.schedules import domain as domains, overtaking, postings
 from minitorch_dist.distributed.schedules.arrivals import latest
 from minitorch_dist.distributed.schedules.formulas import least
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
 from minitorch_dist.distributed.schedules.schedule import (
     BUILT_IN,
     COLLECTIVES,
+    GALLERY,
+    REGISTERED,
     Schedule,
     ScheduleError,
+    UnknownOption,
+    any_number,
+    is_address,
+    is_loading,
     one_per_rank,
 )
 from minitorch_dist.distributed.schedules.steps import Steps
@@ -44,16 +52,25 @@ from minitorch_dist.distributed.schedules.steps import Steps
 PIECES: Final = {"chain": (1, 4, 16, 64), "double_binary_tree": (1, 4, 16)}
 SHORTEST_PIECE: Final = 4096  # bytes; shorter ones are not worth their bill
 FEW: Final = 4  # ranks; with more of them a bill is drawn up faster than messages are played
-ONLY_IF_ASKED: Final = {("all_to_all", "bruck")}  # ranks whose blocks differ could not tell alike
-
-_registered: dict[tuple[str, str], Schedule] = {}
+# Ranks whose blocks differ could not tell alike; of others the cost of a link says nothing (see `gallery`).
+ONLY_IF_ASKED: Final = {("all_to_all", "bruck"), ("all_to_all", "rails")}
+BY_NAME_ONLY: Final = ("bine", "pat", "recursive_multiplying", "swing")
 changes: Final[list[str]] = []  # every schedule that was registered or forgotten
 
 
 def known(collective: str) -> dict[str, Schedule]:
     """The schedules of a collective by name, one's own last."""
-    every = {**BUILT_IN, **_registered}
+    import minitorch_dist.distributed.schedules.gallery  # noqa: F401 - it fills GALLERY
+
+    every = {**BUILT_IN, **GALLERY, **REGISTERED}
     return {name: found for (kind, name), found in every.items() if kind == collective}
+
+
+def _files() -> ModuleType:
+    """Opened where an algorithm is named by a file, which is seldom."""
+    from minitorch_dist.distributed.schedules import schedule_files
+
+    return schedule_files
 
 
 def choose(
@@ -71,30 +88,38 @@ def choose(
     if wanted != "auto":
         found = named(collective, wanted)
         if BUILT_IN.get((collective, found.name)) is not found:
-            domain.demand(found, size, root)
+            domains.demand(found, size, root)
         return found
     rounded = 1 << max(nbytes - 1, 0).bit_length()  # one choice for all vectors of about this size
-    if not _registered:
+    if not REGISTERED:
         root = None  # ours do the same with every root
     return _cheapest(collective, size, rounded, links or Links(), on_board, len(changes), root)
 
 
 def named(collective: str, algorithm: str | Schedule) -> Schedule:
-    """`ring`, or with options `chain:pieces=16`."""
+    """`ring`, or with options `chain:pieces=16`; or a file, `mine.py` (see `schedule_files`)."""
     if isinstance(algorithm, Schedule):
         if algorithm.collective != collective:
             raise ValueError(f"{algorithm} is no schedule of {collective}")
         return algorithm
-    name, _, given = algorithm.partition(":")
-    found = known(collective).get(name)
+    found: Schedule | None
+    if is_address(algorithm):
+        name, _, given = _files().split(algorithm)
+        found = _files().find(collective, algorithm)
+    else:
+        name, _, given = algorithm.partition(":")
+        found = known(collective).get(name)
     if found is None:
         raise ValueError(
-            f"no algorithm {name!r} for {collective}; there are auto, {', '.join(known(collective))}"
+            f"no algorithm {str(name)!r} for {collective}; there are auto, {', '.join(known(collective))}, "
+            "and files of your own, such as mine.py"
         )
     if not given:
         return found
     try:
         return _with_options(found, given)
+    except UnknownOption:
+        raise
     except ValueError as error:
         raise ValueError(
             f"the options of {algorithm!r} must be like pieces=16, with whole numbers"
@@ -105,6 +130,28 @@ def named(collective: str, algorithm: str | Schedule) -> Schedule:
 def _with_options(schedule: Schedule, given: str) -> Schedule:
     options = dict(pair.split("=", 1) for pair in given.split(",") if pair)
     return schedule.with_options(**{key.strip(): int(value) for key, value in options.items()})
+
+
+def prefer(algorithm: str) -> None:
+    """From here on, and in processes that are started, it is as if MINITORCH_DIST_ALGORITHM named this algorithm.
+    ValueError if there is no such thing."""
+    if is_address(algorithm):
+        path, *_ = _files().split(algorithm)
+        for one in _files().in_file(path):
+            if _files().find(one.collective, algorithm):
+                named(one.collective, algorithm)
+        algorithm = f"{path.resolve()}{algorithm.removeprefix(str(path))}"
+    else:
+        _checked_name(algorithm)
+    os.environ["MINITORCH_DIST_ALGORITHM"] = algorithm
+
+
+def preferred() -> list[str]:
+    """The algorithm that the environment names, if any; of a file also a digest of its text."""
+    name = os.environ.get("MINITORCH_DIST_ALGORITHM", "")
+    if not is_address(name):
+        return [name] * bool(name)
+    return [name, sha256(_files().split(name)[0].read_bytes()).hexdigest()]
 
 
 @contextmanager
@@ -127,19 +174,24 @@ def _from_environment(collective: str) -> str | None:
     if own:
         return own
     every = os.environ.get("MINITORCH_DIST_ALGORITHM")
-    if not every:
-        return None
-    return every if _checked_name(every) in known(collective) else None
+    return every if every and _is_for(every, collective) else None
+
+
+def _is_for(every: str, collective: str) -> bool:
+    """Whether an algorithm that was named for all collectives has this one."""
+    if is_address(every):
+        return _files().find(collective, every) is not None
+    return _checked_name(every) in known(collective)
 
 
 def _checked_name(every: str) -> str:
     """The name of an algorithm for all collectives, which at least one of them must have."""
     name = every.partition(":")[0]
     if name != "auto" and not any(name in known(kind) for kind in COLLECTIVES):
-        names = sorted({name for _, name in [*BUILT_IN, *_registered]})
+        names = sorted({name for kind in COLLECTIVES for name in known(kind)})
         raise ValueError(
             f"MINITORCH_DIST_ALGORITHM={every}: no collective has an algorithm {name!r}; there are "
-            f"auto, {', '.join(names)}"
+            f"auto, {', '.join(names)}, and files of your own, such as mine.py"
         )
     return name
 
@@ -150,8 +202,8 @@ def _cheapest(
     root: int | None = None,
 ) -> Schedule:  # fmt: skip
     every = list(candidates(collective, nbytes, links))
-    if _registered:
-        every = [one for one in every if domain.may_run(one, size, root)]
+    if REGISTERED:
+        every = [one for one in every if domains.may_run(one, size, root)]
     find = _least_bill if on_board else race
     best = find(every, size, nbytes, links)
     if best is None:
@@ -203,8 +255,9 @@ def race(schedules: Sequence[Schedule], size: int, nbytes: int, links: Links) ->
 
 def _runner(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:
     """The times to which a schedule comes, the last of which is when it is over."""
-    is_proved = (schedule.collective, schedule.name) in BUILT_IN
-    return (_played if size <= FEW and is_proved else latest)(schedule, size, nbytes, links)
+    return (_played if size <= FEW and domains.is_built_in(schedule) else latest)(
+        schedule, size, nbytes, links
+    )
 
 
 def _played(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:
@@ -213,10 +266,10 @@ def _played(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterato
     yield int(overtaking.play(schedule, sizes, links, free, free, free)[0].max())
 
 
-def candidates(collective: str, nbytes: int, links: Links) -> Iterable[Schedule]:
-    """The algorithms that `auto` compares, in the order that decides between equals."""
+def candidates(collective: str, nbytes: int, links: Links, with_gallery: bool = False) -> Iterable[Schedule]:
+    """The algorithms that `auto` compares, in the order that decides between equals; or those of the gallery as well."""
     for name, found in known(collective).items():
-        if (collective, name) in ONLY_IF_ASKED:
+        if not with_gallery and (name in BY_NAME_ONLY or (collective, name) in ONLY_IF_ASKED):
             continue
         if "per_node" in found.options:
             if isinstance(links, TwoLevelLinks):
@@ -234,22 +287,27 @@ def register_schedule(
     name: str,
     chunks: Callable[..., int] = one_per_rank,
     *,
-    sizes: Iterable[int] = range(1, 10),
+    domain: Callable[..., bool] | Iterable[int] = any_number,
+    sizes: Iterable[int] | None = None,
     **options: Any,
 ) -> Callable[[Callable[..., Steps]], Schedule]:
     """Make a generator of steps an algorithm of `collective`, called `name`, on every rank alike.
 
-    It is proved for worlds of `sizes`; ScheduleError says what is wrong with it. Other sizes are proved when
-    they are first needed (see `domain`).
+    `chunks` and `domain` are functions of the number of ranks, and of the options: how many chunks a vector has, and
+    whether it is made for so many. `domain` may also be a list. It is proved for worlds of `sizes`, or for all up
+    to 9 that it is made for; ScheduleError says what is wrong with it. Others are proved when they are first needed.
     """
 
     def register(steps: Callable[..., Steps]) -> Schedule:
-        made = Schedule(collective, name, steps, chunks, MappingProxyType(options))
-        if name == "auto" or (collective, name) in BUILT_IN:
+        made = Schedule(
+            collective, name, steps, chunks, MappingProxyType(options), domain=domains.among(domain)
+        )
+        if name == "auto" or (name in known(collective) and (collective, name) not in REGISTERED):
             raise ValueError(f"{name!r} is the name of a built-in algorithm of {collective}")
-        domain.register(made, sizes)
-        _registered[collective, name] = made
-        changes.append(f"+{made}")
+        domains.register(made, sizes)
+        if not is_loading.get():
+            REGISTERED[collective, name] = made
+            changes.append(f"+{made}")
         return made
 
     return register
@@ -257,5 +315,5 @@ def register_schedule(
 
 def forget_schedule(collective: str, name: str) -> None:
     """Take back `register_schedule`."""
-    made = _registered.pop((collective, name))
+    made = REGISTERED.pop((collective, name))
     changes.append(f"-{made}")
