@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "docs" / "generator"))
 try:
     import reference
     from links import Places
-    from names import all_names
+    from reference import all_names
 finally:
     sys.path.pop(0)
 

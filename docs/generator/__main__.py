@@ -2,7 +2,7 @@
 
 links       links of the repository become links of the site
 chapters    lessons, museum and stack by chapter; code that pages link to
-reference   names that people call, from their docstrings; `names` lists them
+reference   names that people call, from their docstrings; `names.toml` lists them
 """
 
 from __future__ import annotations

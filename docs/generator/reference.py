@@ -1,4 +1,4 @@
-"""The reference: a page for each list of `names`, made of signatures and docstrings.
+"""The reference: a page for each list in `names.toml`, made of signatures and docstrings.
 
 A docstring begins with sentences. The sections `Args:`, `Returns:`, `Raises:` and `Example:` follow, in Google's style.
 """
@@ -8,15 +8,17 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import tomllib
 from collections.abc import Iterator
 from enum import Enum
 from functools import reduce
 from typing import Any
 
 from chapters import Chapter
-from names import PAGES
+from links import ROOT
 
 PACKAGE = "minitorch_dist"
+PAGES = tomllib.loads((ROOT / "docs" / "generator" / "names.toml").read_text("utf-8"))
 SECTION = re.compile(r"^(Args|Returns|Raises|Example):$", re.M)
 ITEM = re.compile(r"^    (\*{0,2}[\w.]+(?:, \*{0,2}\w+)*): ", re.M)
 TOP = """# Reference
@@ -35,7 +37,7 @@ from minitorch_dist.nn import functional as F
 
 
 def pages() -> Iterator[Chapter]:
-    lists = "".join(f"- [{title}]({page}.md): {about}\n" for page, (title, about, _) in PAGES.items())
+    lists = "".join(f"- [{one['title']}]({page}.md): {one['about']}\n" for page, one in PAGES.items())
     yield Chapter("reference/index.md", TOP + lists, "docs/reference/README.md", "Reference")
     for page, (title, about, names) in PAGES.items():
         text = "".join(entry(name) for name in names.split())
