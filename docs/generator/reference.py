@@ -39,11 +39,13 @@ from minitorch_dist.nn import functional as F
 def pages() -> Iterator[Chapter]:
     lists = "".join(f"- [{one['title']}]({page}.md): {one['about']}\n" for page, one in PAGES.items())
     yield Chapter("reference/index.md", TOP + lists, "docs/reference/README.md", "Reference")
-    for page, (title, about, names) in PAGES.items():
-        text = "".join(entry(name) for name in names.split())
-        yield Chapter(
-            f"reference/{page}.md", f"# {title}\n\n{about}\n\n{text}", f"docs/reference/{page}.md", title
-        )
+    for page, one in PAGES.items():
+        text = f"# {one['title']}\n\n{one['about']}\n\n" + "".join(map(entry, one["names"].split()))
+        yield Chapter(f"reference/{page}.md", text, f"docs/reference/{page}.md", one["title"])
+
+
+def all_names() -> list[str]:
+    return [name for one in PAGES.values() for name in one["names"].split()]
 
 
 def find(name: str) -> Any:
@@ -78,7 +80,7 @@ def sections(found: Any) -> dict[str, str]:
 
 
 def items(text: str) -> dict[str, str]:
-    """What a section says of each of its names."""
+    """The text of a section for each of its names."""
     _, *rest = ITEM.split(text)
     return {name: " ".join(said.split()) for name, said in zip(rest[::2], rest[1::2], strict=True)}
 
