@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _one(
-    page: Page, schedule: Schedule, every: list[Case], kept: LabResults, table: list[claims.Claim],
+    page: Page, schedule: Schedule, every: list[Case], kept: LabResults, table: list[claims.PaperClaim],
     options: argparse.Namespace,
 ) -> None:  # fmt: skip
     ranks = sorted({case.ranks for case in every})

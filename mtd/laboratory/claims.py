@@ -42,7 +42,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 
 
 @dataclass(frozen=True)
-class Claim:
+class PaperClaim:
     """A line of the table, and where it stands."""
 
     place: str
@@ -70,7 +70,7 @@ class Claim:
 class Comparison:
     """One number of a claim, and ours."""
 
-    claim: Claim
+    claim: PaperClaim
     what: str
     ranks: int
     nbytes: int
@@ -82,7 +82,7 @@ class Comparison:
         return self.said == self.counted
 
 
-def read(path: Path) -> list[Claim]:
+def read(path: Path) -> list[PaperClaim]:
     """A table in CSV. CannotDo says in which line something is wrong."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -91,7 +91,7 @@ def read(path: Path) -> list[Claim]:
             if wrong:
                 raise CannotDo(f"{path}:1: there is no column {wrong[0]!r}; there are {', '.join(COLUMNS)}")
             return [
-                Claim(
+                PaperClaim(
                     f"{path.name}:{rows.line_num}",
                     {name: (cell or "").strip() for name, cell in row.items() if name},
                 )
@@ -101,7 +101,7 @@ def read(path: Path) -> list[Claim]:
         raise CannotDo(f"{path} is no table in CSV: {error}") from error
 
 
-def compare(claims: list[Claim], schedule: Schedule, ranks: list[int]) -> Iterator[Comparison]:
+def compare(claims: list[PaperClaim], schedule: Schedule, ranks: list[int]) -> Iterator[Comparison]:
     """Each number that a paper says of this schedule."""
     for claim in filter(lambda one: one.is_of(schedule), claims):
         for p in [int(claim.cells["ranks"])] if claim.cells.get("ranks", "").isdigit() else ranks:

@@ -158,7 +158,7 @@ def test_a_wrong_table_says_where(tmp_path: Path, table: str, said: str) -> None
         mine = claims.read(path)
         list(
             claims.compare(
-                [claims.Claim(one.place, {**one.cells, "algorithm": "ring"}) for one in mine], ring, [4]
+                [claims.PaperClaim(one.place, {**one.cells, "algorithm": "ring"}) for one in mine], ring, [4]
             )
         )
 
@@ -167,7 +167,7 @@ CLAIMS = claims.read(claims.OF_THE_GALLERY)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda one: one.place)
-def test_the_gallery_costs_what_its_papers_say(claim: claims.Claim) -> None:
+def test_the_gallery_costs_what_its_papers_say(claim: claims.PaperClaim) -> None:
     schedule = choice.known(claim.cells["collective"])[claim.cells["algorithm"]]
     ranks = [size for size in (*range(2, 18), 32, 64) if schedule.serves(size)]
     found = list(claims.compare([claim], schedule, ranks))
