@@ -4,7 +4,7 @@
     mtdrun --nnodes 1:4 --rdzv-backend c10d --rdzv-endpoint host:29400 --max-restarts 3 train.py
 
 The options are torchrun's: with dashes or underscores, shortened as long as they are unambiguous, and
-from the environment as PET_<NAME>. `--transport` is ours. Exit code 1 where a worker failed.
+from the environment as PET_<NAME>. `--net` is ours. Exit code 1 where a worker failed.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ OPTIONS: list[tuple[str, str, type, Any, str]] = [
     ("log-dir", "", str, None, "keep error files, and what is redirected, under this folder"),
     ("redirects", "r", int, 0, "what goes to files instead: 0 nothing, 1 stdout, 2 stderr, 3 both"),
     ("tee", "t", int, 0, "what goes to files as well"),
-    ("transport", "", str, "", "what `gloo`, `nccl` or no backend at all means: tcp, file, mqtt://…"),
+    ("net", "", str, "", "what `gloo`, `nccl` or no backend at all means: tcp, file, mqtt://…"),
 ]
+FORMER = {"net": ("--transport",)}  # names of before, which are still taken
 CHOICES = {"redirects": range(4), "tee": range(4)}
 
 
@@ -69,15 +70,16 @@ def get_args_parser(prog: str | None = None) -> argparse.ArgumentParser:
         spellings = dict.fromkeys([f"--{name}", f"--{name.replace('-', '_')}"])
         names = [*([f"-{short}"] if short else []), *spellings]
         variable = f"PET_{name.replace('-', '_').upper()}"
-        given = os.environ.get(variable)
+        given = os.environ.get(variable, os.environ.get("PET_TRANSPORT") if name == "net" else None)
         if kind is bool:
             is_on = given is not None and given.strip() not in ("", "0", "false", "False")
             parser.add_argument(*names, action="store_true", default=is_on, help=text)
         else:
-            parser.add_argument(
+            action = parser.add_argument(
                 *names, type=kind, default=default if given is None else given, help=text,
                 choices=CHOICES.get(name), metavar=name.rpartition("-")[2].upper(),
             )  # fmt: skip
+            parser._option_string_actions |= dict.fromkeys(FORMER.get(name, ()), action)
     parser.add_argument("training_script", help="the script, module or program")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
     return parser
@@ -201,8 +203,8 @@ def job_of(args: argparse.Namespace) -> Job:
     grace = args.shutdown_timeout
     if grace is None:
         grace = int(os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30"))
-    if args.transport:
-        registry.find(args.transport)  # or ValueError
+    if args.net:
+        registry.find(args.net)  # or ValueError
     if most == 1:
         fewest = 1
     return Job(
@@ -217,7 +219,7 @@ def job_of(args: argparse.Namespace) -> Job:
         monitor_interval=max(0.001, args.monitor_interval),
         wishes=Wishes(args.log_dir, args.redirects, args.tee),
         shutdown_timeout=grace,
-        transport=args.transport,
+        transport=args.net,
     )
 
 

@@ -19,6 +19,7 @@ def configure(parser: Parser) -> None:
         name {{{",".join(zoo.NAMES)}}}?  one of them; else all are listed
         --real  as a program of real PyTorch, on simulated ranks
     """)
+    parser.needs("--real", "name")
     parser.set_defaults(run=run)
 
 
