@@ -165,7 +165,6 @@ def test_the_first_screen_is_one_screen_and_has_one_beginning() -> None:
     [
         ("docs/README.md", "docs"),
         ("docs/design/README.md", "docs/design"),
-        ("DESIGN.md", "docs/design"),
     ],
 )
 def test_every_page_is_in_the_contents(contents: str, folder: str) -> None:
