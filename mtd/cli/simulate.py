@@ -53,13 +53,13 @@ def run(options: argparse.Namespace) -> int:
         gamma = math.ceil(byte_time(options.adding)) if options.adding else 0
         topologies.check(net.topology, options.ranks)
         found = estimates.compare(options.collective, options.ranks, nbytes, net, options.algorithm, gamma)
-    table = Table(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("algorithm", "rounds", "messages", "most sent", "time", "bound"):
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for name in ("algorithm", "rounds", "messages", "most bytes", "time", "bound"):
         table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)
     for one in found:
         ratio = f"{one.time / one.bound:.2f}×" if one.bound else "–"
         table.add_row(
-            one.schedule.algorithm, f"{one.rounds:,}", f"{one.messages:,}", f"{one.max_sent:,} B",
+            one.schedule.algorithm, f"{one.rounds:,}", f"{one.messages:,}", f"{one.max_sent:,}",
             in_words(one.time), ratio,
         )  # fmt: skip
     console = Console(highlight=False)
