@@ -25,6 +25,7 @@ GROUPS = {
         "list": "the lessons, and how far you are",
         "track": "an evening, the whole training, or wires: which lessons come next",
         "text": "read a lesson",
+        "notebook": "work on a lesson in a notebook, whose cells are your file",
         "check": "is what you wrote correct, and as cheap as can be?",
         "hint": "one more hint, up to three",
         "predict": "guess first, then see what is measured",
@@ -72,7 +73,7 @@ COMMANDS = {name: text for group in GROUPS.values() for name, text in group.item
 
 # Where a command's module is not beside this one, or not called like the command.
 OF_LESSONS = (
-    "init", "track", "text", "check", "hint", "predict", "solution", "wire", "bridge", "why", "use", "size",
+    "init", "track", "text", "notebook", "check", "hint", "predict", "solution", "wire", "bridge", "why", "use", "size",
     "reset", "assemble",
 )  # fmt: skip
 MODULES = {
