@@ -130,7 +130,7 @@ class Parser(argparse.ArgumentParser):
         return bool(value != action.default) and value != []
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
-        """What an option may be short for: a name of today."""
+        """The options that a shortened one may mean, by their names of today."""
         found = super()._get_option_tuples(option_string)
         return [one for one in found if one[1] in one[0].option_strings]
 

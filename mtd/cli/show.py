@@ -122,7 +122,7 @@ def _show(found: Journal, options: argparse.Namespace) -> int:
 
 
 def _is_printed(options: argparse.Namespace) -> bool:
-    """What is asked for by name is printed, although a file is written, too; the grid is on its page."""
+    """A picture that is asked for by name is printed, although a file is written, too; a grid is on its page."""
     is_written = any(getattr(options, word) is not None for word in ("html", "svg", "trace", "beside"))
     return options.gantt or options.memory or (options.chunks and options.html is None) or not is_written
 

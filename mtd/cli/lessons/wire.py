@@ -38,7 +38,7 @@ def configure(parser: Parser) -> None:
     parser.takes(f"""
         lesson?                                       13, ring or 13_ring (the one where you are)
         --ranks RANKS: int = {RANKS}                  how many (%(default)s)
-        --net|--over NET...                           one of {", ".join(WIRES)} (all); or what the simulator's network is, by an address or a file of mtd calibrate ({NET})
+        --net|--over NET...                           one of {", ".join(WIRES)} (all); or the simulator's network: an address, or a file of mtd calibrate ({NET})
     """)
     parser.set_defaults(run=about(run), epilog="mtd wire 13")
 
