@@ -48,6 +48,7 @@ class World:
         self.engine: Any = None  # carries out collectives instead of the transport (see `prepared`)
         self.groups_meet = True  # the ranks that make a group wait for each other
         self.extras: dict[str, Any] = {}
+        self.unfinished: Any = None  # looks after tensors of operations that are not over (`sim.unfinished`)
         self.trace: Any = None  # notes what this rank begins, instead of doing it (see `mtd.planning.fold`)
 
     def remember(self, channel: GroupChannel) -> None:
