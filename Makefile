@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # The tests start hundreds of processes. Without compiled files each would compile some 600 modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test deep hostile check parity bench clean
+.PHONY: demo test deep hostile check parity bench docs clean
 
 demo: $(VENV)/.installed       ## four ranks train with DDP, as threads and over TCP; ends with a picture
 	$(BIN)/mtd demo
@@ -37,8 +37,13 @@ parity: $(VENV)/.installed-parity ## the same expressions in torch and here
 bench: $(VENV)/.installed      ## training steps beside torch's, where torch is installed
 	$(BIN)/mtd bench nn
 
+docs: $(VENV)/.installed-docs  ## the documentation as a site: build/site/index.html; any warning is an error
+	rm -rf build/site
+	$(BIN)/python docs/generator
+	$(BIN)/zensical build --strict --config-file build/mkdocs.yml
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -54,4 +59,8 @@ $(VENV)/.installed-test: $(BIN)/python setup.cfg pyproject.toml
 $(VENV)/.installed-parity: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet --editable '.[parity]'  # a torch that is there is not replaced
+	touch $@
+
+$(VENV)/.installed-docs: $(BIN)/python setup.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@

@@ -1,5 +1,6 @@
-# %% [markdown] Start here
-# Everything below runs in this notebook, in a second or two, without a network. A *rank* is one of several programs
+# %% [markdown] A tour
+# The course begins with `mtd` in a terminal. This tour shows in a minute what the library does. Everything below runs in this
+# notebook, in a second or two, without a network. A *rank* is one of several programs
 # that run the same function; here ranks are threads, or strands of a simulation in virtual time.
 
 # %% Four ranks agree on a sum
@@ -83,5 +84,5 @@ plt.legend()
 plt.show()
 
 # %% [markdown] Where to go on
-# [01_first_picture](01_first_picture.ipynb) is the first lesson; the table of all is [lessons/README.md](../lessons/README.md). In the terminal:
-# `mtd init course`, `mtd museum`, `mtd game network`.
+# `mtd` in a terminal opens the course at its first lesson, which takes two minutes. [The table of all lessons](../lessons/README.md) links each
+# as a notebook, too.

@@ -1,7 +1,7 @@
 # %% [markdown] Which layout, and why?
 # Does Llama 3 with 70 billion parameters fit on 64 GPUs of the kind H100? Which layout trains it fastest? In the terminal the answer is
 # one command, `mtd plan llama3-70b --gpus 64 --device h100`. This notebook takes the way to it, with a smaller model at the end so
-# that all cells run within a minute. No GPU is needed: the training step runs in [shapes](../docs/simulator.md#shapes-without-numbers).
+# that all cells run within a minute. No GPU is needed: the training step runs in [shapes](../docs/simulator_shapes.md#shapes-without-numbers).
 
 # %% Does it fit?
 from mtd.planning import clusters, formula, model_files, reasons, search

@@ -79,6 +79,8 @@ NO_FILES_OF_OURS = {
     "common.py",
     "x.py",
     "lib.py",
+    "hello.py",
+    "train.py",
 }  # examples, and other projects' files
 
 

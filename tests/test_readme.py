@@ -7,10 +7,14 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from mtd.course import lesson
+from mtd.course.code_lines import code_lines
+from mtd.course.lesson import ROOM
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[1]
@@ -81,15 +85,79 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_numbers_of_things_are_true() -> None:
+    """Each figure before the words that it counts."""
     from minitorch_dist.distributed.schedules import BUILT_IN
+    from mtd import zoo
+    from mtd.course.lesson import all_lessons
     from mtd.papers import PAPERS
 
-    said = re.search(r"(\d+) of them are here", README)
+    true = {
+        "of them are here": len(BUILT_IN),
+        "tables of papers": len(PAPERS),
+        "hangs that people": len(zoo.NAMES),
+        "lessons](lessons/README.md)": len(all_lessons()),
+    }
+    for words in true:
+        said = re.search(r"(\d+)\s+" + re.escape(words).replace(r"\ ", r"\s+"), README)
+        assert said is not None, words
+        assert int(said[1]) == true[words], words
+
+
+def test_lines_of_the_small_stack_are_true_to_a_hundred() -> None:
+    lines = [
+        sum(
+            code_lines(path.read_text("utf-8"))
+            for path in (ROOM.parent / "mystack" / folder).glob("[a-z]*.py")
+        )
+        for folder in ("", "face")
+    ]
+    said = re.search(r"in some ([\d,]+) lines of code\..*?Some ([\d,]+) more lines", README, re.S)
     assert said is not None
-    assert int(said[1]) == len(BUILT_IN)
-    papers = re.search(r"(\d+) tables of papers", README)
-    assert papers is not None
-    assert int(papers[1]) == len(PAPERS)
+    assert [int(one.replace(",", "")) for one in said.groups()] == [round(many, -2) for many in lines]
+
+
+def shown(words: str) -> str:
+    """The block of output below a paragraph with these words."""
+    found = re.search(rf"{re.escape(words)}[^\n]*\n\n((?:    [^\n]*\n)+)", README)
+    assert found is not None, words
+    return textwrap.dedent(found[1])
+
+
+def said_by(command: list[str], folder: Path) -> str:
+    state = {"XDG_STATE_HOME": str(folder / "state"), "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+    return subprocess.run(
+        [sys.executable, "-m", "mtd", *command], cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+        env={**os.environ, **state},
+    ).stdout  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_verdict_is_what_the_check_says(tmp_path: Path) -> None:
+    ring = lesson.find(13)
+    (published,) = (one for one in ring.mutants if one.name == "whole_tensor")
+    assert "a course's reference solution" in published.story
+    said_by(["init", "course"], tmp_path)
+    (tmp_path / "course" / ring.folder.name / ring.file).write_text(published.text, encoding="utf-8")
+    verdict = said_by(["check", "13", "--quiet"], tmp_path / "course")
+    assert verdict == shown("`mtd check 13` measures")
+
+
+@pytest.mark.slow
+def test_the_hang_is_reported_as_the_page_says(tmp_path: Path) -> None:
+    report = shown("`mtd zoo sglang_33289` says so:")
+    assert report.count("\n") == 3 and report in said_by(["zoo", "sglang_33289"], tmp_path)
+
+
+def test_the_first_screen_is_one_screen_and_has_one_beginning() -> None:
+    """Of a screen's 35 lines of 140 columns; and no other page offers another beginning."""
+    screen = README.partition("\n## ")[0]
+    assert screen.count("\n") <= 35 and max(map(len, screen.split("\n"))) <= 150
+    assert "    mtd   " in screen and "docs/ring.svg" in screen and len(re.findall(r"\*\*\[", screen)) == 4
+    assert (ROOM / "README.md").read_text("utf-8").startswith("# The lessons\n\n`mtd` is the beginning.")
+    assert "begins with `mtd`" in (ROOM / "start.py").read_text("utf-8")
+    assert "opens the course" in (ROOT / "mtd" / "cli" / "demo.py").read_text("utf-8")
+    assert "<animate" in (ROOT / "docs" / "ring.svg").read_text("utf-8")
+    assert "<script" not in (ROOT / "docs" / "ring.svg").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +165,6 @@ def test_numbers_of_things_are_true() -> None:
     [
         ("docs/README.md", "docs"),
         ("docs/design/README.md", "docs/design"),
-        ("DESIGN.md", "docs/design"),
     ],
 )
 def test_every_page_is_in_the_contents(contents: str, folder: str) -> None:

@@ -51,6 +51,11 @@ def assignments():
             f"parameters of {', '.join(map(str, sizes))} numbers, 8 bytes each, in buckets of {cap} bytes: "
             f"yours hold {found}, expected {wanted}"
         )
+    halves = [p.float() for p in parameters]
+    found = [[p.numel() for p in bucket] for bucket in buckets.assign(halves, 32)]
+    assert found == [[6, 2], [9], [5, 1, 4], [1, 3]], (
+        f"the same numbers as float32, 4 bytes each, in buckets of 32 bytes: yours hold {found}"
+    )
     assert buckets.assign([], 8) == [], "no parameters are no buckets"
 
 
@@ -77,7 +82,7 @@ class Choosing(nn.Module):
 
     def __init__(self, count):
         super().__init__()
-        self.weights = nn.ParameterList([torch.ones(2) for _ in range(count)])
+        self.weights = nn.ParameterList([torch.ones(2, dtype=torch.float64) for _ in range(count)])
 
     def forward(self, x):
         return sum(weight * x for weight in self.weights[: dist.get_rank() + 1])
@@ -86,8 +91,8 @@ class Choosing(nn.Module):
 def unused():
     """of which rank r does not use the weights after its first r + 1"""
     rank, size = dist.get_rank(), dist.get_world_size()
-    model = buckets.DistributedDataParallel(Choosing(size))
-    model(torch.ones(2)).sum().backward()
+    model = buckets.DistributedDataParallel(Choosing(size), bucket_cap_mb=0)
+    model(torch.ones(2, dtype=torch.float64)).sum().backward()
     for number, weight in enumerate(model.module.weights):
         wanted = (size - number) / size
         found = "None" if weight.grad is None else f"{weight.grad[0].item():g}"

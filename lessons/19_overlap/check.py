@@ -5,11 +5,11 @@ import overlap
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
-from minitorch_dist import nn, sim
+from minitorch_dist import cuda, nn, sim
 from minitorch_dist.distributed.schedules import bounds
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
-from mtd.course import MeasuredCost, lamp, training_contents
+from mtd.course import MeasuredCost, lab, lamp, training_contents
 from mtd.course.layers import SquareLayer
 
 BATCHES = (32, 16, 32)
@@ -20,6 +20,7 @@ def right():
     """1 to 6 ranks, each share in 1 or 3 pieces, end with the weights of one rank, bit for bit."""
     for size in (1, 2, 3, 5):
         sim.run(averages, size)
+        sim.run(keeps_nothing, size, memory="1MB")
     for count in (1, 3):
         check_same_as_one_rank(train(count), batches=BATCHES, alone=alone)
 
@@ -75,6 +76,21 @@ def averages():
                 f"{', '.join(map(str, reversed(order)))}; {rank} is not used): after backward {step + 1} rank {rank} has "
                 f"{found} in weight {number}'s gradient, and the average is {wanted:g}"
             )
+
+
+def keeps_nothing():
+    """After each of 3 steps the accelerator holds the parameters and one vector of gradients for each bucket."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    layers = [nn.Linear(8, 8, bias=False).to("cuda") for _ in range(4)]
+    model = overlap.DistributedDataParallel(nn.Sequential(*layers), bucket_cap_mb=0)
+    for step in range(3):
+        model.zero_grad()
+        model(torch.ones(1, 8, device="cuda")).sum().backward()
+        found, wanted = cuda.memory_allocated(), 2 * 4 * 8 * 8 * 4
+        assert found <= wanted, (
+            f"{lab.ranks(size)}: after backward {step + 1} rank {rank} holds {found} bytes, and its parameters and gradients "
+            f"have {wanted}. What keeps the rest alive?"
+        )
 
 
 @lamp("never stuck")

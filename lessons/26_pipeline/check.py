@@ -24,6 +24,12 @@ def right():
     """1, 2, 3 and 5 stages end with the weights of one rank, bit for bit; 37 samples, then 23."""
     for ranks, count, *_ in PIPES:
         pipelines.trained(stages.Stage, stages.gpipe, ranks, count)
+    for pipe in PIPES:
+        left = [rank.left for rank in pipelines.timed(stages.Stage, stages.gpipe, pipe).ranks]
+        assert not any(map(any, left)), (
+            f"stages: {pipe.ranks}, micro-batches: {pipe.microbatches}: after a step the stages hold the graphs of {left} "
+            "micro-batches, and nobody needs a graph after its backward"
+        )
 
 
 @lamp("never stuck")

@@ -108,7 +108,7 @@ class UnfinishedTensors:
         return f"<UnfinishedTensors of rank {self.rank}: {len(self._open)}>"
 
 
-class WatchedRun(RunPart):
+class LookingOn(RunPart):
     """While a run lasts, the operations on tensors tell what they use."""
 
     @contextmanager
@@ -125,7 +125,7 @@ class WatchedRun(RunPart):
 def watched(stage: SimulationStage) -> RunPart:
     """Attaches to a run: its ranks are told where they use a tensor too early."""
     stage.entered.append(_enter)
-    return WatchedRun()
+    return LookingOn()
 
 
 def _enter(here: World) -> None:

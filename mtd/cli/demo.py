@@ -115,7 +115,9 @@ def _draw(console: Console, options: argparse.Namespace) -> None:
     else:
         said = f"\nThe same as a page you can step through (open it in a browser): {path}"
         console.print(said, soft_wrap=True)
-    console.print(f"Next: `{_ourselves()}` opens the course.", soft_wrap=True)
+    console.print(
+        f"Next: `{_ourselves()}` opens the course; its first lesson takes two minutes.", soft_wrap=True
+    )
 
 
 def _last_average(scene: Scene, width: int) -> spacetime.Picture:

@@ -5,9 +5,10 @@ notebooks/00_start.ipynb    a tour, from lessons/start.py
 notebooks/00_which_layout.ipynb   from a model to its fastest layout, from lessons/which_layout.py
 notebooks/00_find_the_hang.ipynb  hangs of real PyTorch programs, from lessons/find_the_hang.py
 lessons/README.md           the lessons in a table
+docs/ring.svg               the picture of the front page: a ring that fills
 docs/museum.md              bugs that people had (see `museum`)
 docs/whole_stack.md         what our solutions assemble to (see `stack_page`)
-mystack/                    the same as a package that runs (see `assembling`)
+mystack/                    the same as a package that runs (see `assembling`), with a table of its files
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from minitorch_dist.distributed.schedules import choice
+from minitorch_dist.pictures import grid_svg
+from minitorch_dist.testing import contributions
 from mtd.course import assembling, museum, notebooks, stack_page, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.lesson import ROOM, Lesson, all_lessons
@@ -25,10 +29,11 @@ STACK = ROOM.parent / "mystack"
 
 TOP = """# The lessons
 
-Begin with the first: it takes two minutes, one line, and ends with a picture. `mtd init course` makes a folder of your own with a
-skeleton of each lesson, and `mtd` opens it where you left it. A lesson's number is its name; `mtd track` chooses an order, a *track*;
-[notebooks/](../notebooks) has the same lessons with their solutions, [a tour](../notebooks/00_start.ipynb), and
-[*which layout, and why?*](../notebooks/00_which_layout.ipynb) about a large model on many GPUs. Another one is
+`mtd` is the beginning. It makes a folder of your own, with a skeleton of each lesson, and opens the first: one line, two minutes, and a
+picture at the end. Later it opens the course where you left it. A lesson's number is its name, and `mtd track` chooses an order, a *track*.
+
+The same lessons, with their solutions, are [notebooks](../notebooks). Three more notebooks stand beside them:
+[a tour](../notebooks/00_start.ipynb), [*which layout, and why?*](../notebooks/00_which_layout.ipynb) about a large model on many GPUs, and
 [*find the hang in a real PyTorch program*](../notebooks/00_find_the_hang.ipynb).
 
 A lesson has three sizes of blank: *gap*, *function* and *file*. `mtd init course --size function` chooses one for all lessons, and
@@ -47,8 +52,10 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
         yield notebooks.FOLDER / "00_which_layout.ipynb", which_layout
         yield notebooks.FOLDER / "00_find_the_hang.ipynb", find_the_hang
         yield ROOM / "README.md", index
+        yield ROOM.parent / "docs" / "ring.svg", ring_picture
         yield ROOM.parent / "docs" / "museum.md", museum_page
         yield ROOM.parent / "docs" / "whole_stack.md", stack_page.stack_page
+        yield STACK / "README.md", stack_page.folder_page
         for name, text in assembling.texts_of(assembling.modules_of(None)).items():
             yield STACK / name, lambda text=text: text  # type: ignore[misc]
 
@@ -66,6 +73,12 @@ def which_layout() -> str:
 def find_the_hang() -> str:
     """The notebook about hangs of real PyTorch programs."""
     return notebooks.book("find_the_hang", notebooks.cells_in((ROOM / "find_the_hang.py").read_text("utf-8")))
+
+
+def ring_picture() -> str:
+    """A ring of four ranks that fills with what each of them gave."""
+    grid = contributions.of_schedule(choice.named("all_reduce", "ring"), 4)
+    return grid_svg.moving(grid) + "\n"
 
 
 def stray() -> list[Path]:

@@ -285,6 +285,7 @@ class MeasuredStep(NamedTuple):
 
     spans: list[ActionSpan]
     held: list[int]  # micro-batches in memory after each of them
+    left: list[int]  # of those the ones that are there after the step
 
 
 @dataclass(frozen=True)
@@ -334,9 +335,10 @@ def timed(
 
     def program() -> MeasuredStep:
         mine = Watched(work(), 1)
-        measured = mine.measured = MeasuredStep([], [])
+        measured = mine.measured = MeasuredStep([], [], [])
         data: list[Any] = [(ones(1, 1, dtype=float64), None)] * pipe.microbatches
         mine.step(make(dist.get_rank(), pipe), data, lambda out, target: out.sum())
+        measured.left.append(mine.layers.in_memory())
         return measured
 
     return TimedOrder(pipe, sim.run(program, pipe.ranks, net=net).results)

@@ -1,4 +1,4 @@
-"""docs/whole_stack.md: what our solutions assemble to, to be read from top to bottom."""
+"""docs/whole_stack.md and mystack/README.md: what our solutions assemble to, as a page and as a table of its files."""
 
 from __future__ import annotations
 
@@ -40,11 +40,42 @@ GIVEN = """
 """
 
 
+FOLDER = """# The stack in its smallest form
+
+Read these {count} files first, in this order: together they are a distributed training stack, in {lines:,} lines of code. Each is our solution
+of a lesson, and [the lesson](../lessons/README.md) explains it. `mtd dev build` writes this folder. Around the files lies what is given, in
+[face](face), {given:,} more lines that need not be read. It needs numpy only:
+
+    python -m mystack train --ranks 4              # reads digits, in four processes over TCP; some seconds
+    python -m mystack examine --ranks 3            # a small question to each module
+
+[The same on one page](../docs/whole_stack.md) has more to try.
+
+| lesson | file | question |
+|---|---|---|
+"""
+
+
+def folder_page() -> str:
+    """The page of the folder mystack: its files, in the order of the lessons."""
+    modules = modules_of(None)
+    rows = [
+        f"| {one.lesson.number} | [{one.lesson.file}]({one.lesson.file}) | {one.lesson.question} |\n"
+        for one in modules
+    ]
+    facts = {"count": len(modules), "lines": sum(one.lines for one in modules), "given": _given_lines()}
+    return FOLDER.format(**facts) + "".join(rows)
+
+
+def _given_lines() -> int:
+    return sum(code_lines(path.read_text("utf-8")) for path in (ROOM / FACE).glob("[a-z]*.py"))
+
+
 def stack_page() -> str:
     """Every module of the reference, under its lesson's name, and a table of what is given."""
     modules = modules_of(None)
     given = {path.name: path.read_text("utf-8") for path in sorted((ROOM / FACE).glob("[a-z]*.py"))}
-    face = sum(map(code_lines, given.values()))
+    face = _given_lines()
     parts, part = [TOP], ""
     for one in modules:
         lesson = one.lesson

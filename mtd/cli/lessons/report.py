@@ -24,8 +24,6 @@ from mtd.course.workspace import Workspace
 
 MOST_ARROWS = 12
 NOTHING = Scene("", [])
-FEW = 2  # so many later complaints are told in full
-NAMES = 40  # columns for the names of their lamps
 LINES = 10  # of one complaint
 PRINTED = 12  # lines of what the code printed
 FULL = 90  # characters of a comment that goes on in the next line
@@ -154,7 +152,8 @@ def stars(count: int) -> str:
 
 
 def wrong(page: Page, exam: Examination, found: CheckVerdict, complaints: dict[str, str]) -> None:
-    """Show the fault, its place, a picture, and how to see it again. Other lamps show their fault only.
+    """Show the first fault, its place, a picture, and how to see it again. Later lamps may be out for the same reason,
+    so they are only named.
 
     The fault comes first on a screen that is read from its top. It comes last in a terminal, where the eye
     is at the bottom.
@@ -178,36 +177,24 @@ def wrong(page: Page, exam: Examination, found: CheckVerdict, complaints: dict[s
 
 def _complaints(page: Page, found: CheckVerdict, complaints: dict[str, str]) -> None:
     (first, said), *others = complaints.items()
-    _complain(page, [first], said, LINES)
+    _complain(page, first, said)
     page.tell("again: ", (again(found, first), "bold"), indent=4)
     if page.has_keys:
         page.say()
-    alike: dict[str, list[str]] = {}
-    for name, words in others:
-        alike.setdefault(_kind(words), []).append(name)
-    for kind, names in alike.items():
-        if kind == _kind(said):
-            page.tell(("✘ ", "red"), (f"{listed(names)}: ", "bold"), "the same error")
-        else:
-            _complain(page, names, _shortened(found.said[names[0]], page.width, len(alike)), 2)
+    if others:
+        they, speak = ("it", "speaks") if len(others) == 1 else ("they", "speak")
+        why = f"{they} may follow from *{first}*, and {speak} when that is on"
+        page.tell(("✘ ", "red"), (f"{listed([name for name, _ in others])}: ", "bold"), why)
     page.say()
 
 
-def _shortened(said: str, width: int, kinds: int) -> str:
-    """Of a later complaint so much that the first one stays on the screen: where there are many, two lines."""
-    if kinds <= FEW:
-        return said
-    head = " ".join(said.split())
-    return head if len(head) <= 2 * width - NAMES else f"{head[: 2 * width - NAMES]} …"
-
-
-def _complain(page: Page, names: list[str], said: str, most: int) -> None:
+def _complain(page: Page, name: str, said: str) -> None:
     head, *lines = said.split("\n")
-    page.tell(("✘ ", "red"), (f"{listed(names)}: ", "bold"), head)
-    for line in lines[:most]:
+    page.tell(("✘ ", "red"), (f"{name}: ", "bold"), head)
+    for line in lines[:LINES]:
         page.say(line.strip(), indent=4)
-    if len(lines) > most:
-        page.say(f"… and {len(lines) - most} more", "dim", indent=4)
+    if len(lines) > LINES:
+        page.say(f"… and {len(lines) - LINES} more", "dim", indent=4)
 
 
 def _kind(said: str) -> str:

@@ -1,0 +1,51 @@
+"""The site's generator: each page is in the order of pages, and no link or picture of it is missing. `make docs` renders it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("build")
+    subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "generator"), str(folder)], check=True, timeout=300, cwd=ROOT
+    )
+    return folder
+
+
+def test_every_page_has_a_place_in_the_order(build: Path) -> None:
+    settings = (build / "mkdocs.yml").read_text("utf-8")
+    order = re.findall(r"(?:- |: )([\w./]+\.md)$", settings.partition("\nnav:")[2], re.M)
+    pages = {path.relative_to(build / "pages").as_posix() for path in (build / "pages").rglob("*.md")}
+    assert len(order) == len(set(order))
+    assert {page for page in pages if not page.startswith("source/")} == set(order)
+
+
+def test_every_link_of_the_site_leads_to_a_page(build: Path) -> None:
+    pages = build / "pages"
+    for page in pages.rglob("*.md"):
+        text = re.sub(r"^ *(````?).*?^ *\1$|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.M | re.S)
+        for target in re.findall(r"\]\((?![a-z]+:|#)([^)\s#]+)", text):
+            assert (page.parent / target).exists(), (page, target)
+
+
+def test_a_link_outside_code_is_rewritten_and_one_in_code_is_not() -> None:
+    sys.path.insert(0, str(ROOT / "docs" / "generator"))
+    try:
+        from links import Places
+    finally:
+        sys.path.pop(0)
+    places = Places()
+    places.page_of = {"docs/ddp.md": "ddp.md", "lessons/README.md": "lessons/index.md"}
+    text = "[a](../docs/ddp.md#x) `[b](../docs/ddp.md)` [c](README.md) [d](https://e.org/f.md)"
+    assert places.rewritten(text, "lessons/README.md", "lessons/index.md") == (
+        "[a](../ddp.md#x) `[b](../docs/ddp.md)` [c](index.md) [d](https://e.org/f.md)"
+    )
