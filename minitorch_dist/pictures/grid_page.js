@@ -1,6 +1,6 @@
 (() => {
-const box = document.getElementById("NAME");
-if (!box || box.dataset.ready) return;
+const box = [...document.querySelectorAll("#NAME")].find(one => !one.dataset.ready); // a page may have outputs of several programs
+if (!box) return;
 box.dataset.ready = "1";
 const steps = [...box.querySelectorAll("section")], bar = box.querySelector("nav"), last = steps.length - 1;
 let at = 0, timer = 0;

@@ -26,6 +26,7 @@ COMMANDS = {
     "check": "the course: is what you wrote right, and as cheap as can be?",
     "wire": "the course: what you wrote over tcp, over a folder, over mqtt, beside the simulator",
     "text": "the course: read a lesson",
+    "notebook": "the course: work on a lesson in a notebook, whose cells are your file",
     "bridge": "the course: the same in PyTorch, and the tutorial that it leads to",
     "hint": "the course: one more hint, up to three",
     "predict": "the course: guess first, then see what is measured",

@@ -82,7 +82,7 @@ def check(lessons: list[Lesson] | None) -> int:
         for step in judging.steps(lesson):
             wrong += _told(page, step.name, step.run())
     for path, make in building.generated(lessons):
-        is_new = path.exists() and path.read_text("utf-8") == make()
+        is_new = path.exists() and path.read_text("utf-8") == building.text_for(path, make)
         wrong += _told(page, _short(path), "" if is_new else "differs: run mtd dev build")
     for path in building.stray() if lessons is None else ():
         wrong += _told(page, _short(path), "no lesson makes this: run mtd dev build")

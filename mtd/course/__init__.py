@@ -8,7 +8,9 @@ A lesson, and a learner's folder:
     path  loading       which of the lessons' modules a name means: yours, or ours; a file as a module
     workspace  progress  achievements      the learner's folder; how far one is; what one did beside the lessons
     predicting          a number that is said before a run
-    notebooks  cells    a lesson as a notebook
+    notebooks  pieces   a lesson as a notebook, with blanks and with our solution; a file as cells
+    cells  outputs      a notebook whose cells are the lesson's module; what stands under cells
+    answers  notebook_copies  lamp_page      a notebook whose cells are your file, in your folder; its check as HTML
     sample_failure      a real failure of the check, and how to read it
     bridging            the same in PyTorch, at a lesson's end
     real_bridge  real_training      a learner's functions under real PyTorch's DDP and FSDP2

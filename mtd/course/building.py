@@ -1,6 +1,6 @@
 """Files that are made from the lessons, and kept: who reads the repository finds them.
 
-notebooks/13_ring.ipynb     (see `notebooks`)
+notebooks/13_ring.ipynb, notebooks/solutions/13_ring.ipynb   (see `notebooks`)
 notebooks/00_start.ipynb    a tour, from lessons/start.py
 notebooks/00_which_layout.ipynb   from a model to its fastest layout, from lessons/which_layout.py
 notebooks/00_find_the_hang.ipynb  hangs of real PyTorch programs, from lessons/find_the_hang.py
@@ -14,12 +14,13 @@ mystack/                    the same as a package that runs (see `assembling`), 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.pictures import grid_svg
 from minitorch_dist.testing import contributions
-from mtd.course import assembling, museum, notebooks, stack_page, tracks
+from mtd.course import assembling, museum, notebooks, outputs, stack_page, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.lesson import ROOM, Lesson, all_lessons
 from mtd.course.sizes import SIZES, lines_to_write
@@ -32,7 +33,7 @@ TOP = """# The lessons
 `mtd` is the beginning. It makes a folder of your own, with a skeleton of each lesson, and opens the first: one line, two minutes, and a
 picture at the end. Later it opens the course where you left it. A lesson's number is its name, and `mtd track` chooses an order, a *track*.
 
-The same lessons, with their solutions, are [notebooks](../notebooks). Three more notebooks stand beside them:
+The same lessons are [notebooks](../notebooks): with blanks, and with our solutions in a folder of its own. Three more stand beside them:
 [a tour](../notebooks/00_start.ipynb), [*which layout, and why?*](../notebooks/00_which_layout.ipynb) about a large model on many GPUs, and
 [*find the hang in a real PyTorch program*](../notebooks/00_find_the_hang.ipynb).
 
@@ -46,7 +47,9 @@ An *open chapter* has no one right answer: `mtd contest 15` says how far yours i
 def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, Make]]:
     """Each file, and what makes its text. Of some lessons: only what is made of these alone."""
     for lesson in all_lessons() if lessons is None else lessons:
-        yield notebooks.path_of(lesson), lambda lesson=lesson: notebooks.of_lesson(lesson)  # type: ignore[misc]
+        answers = cache(partial(notebooks.measured, lesson))
+        yield notebooks.solution_path_of(lesson), partial(_both, notebooks.solution_of, lesson, answers)
+        yield notebooks.path_of(lesson), partial(_both, notebooks.of_lesson, lesson, answers)
     if lessons is None:
         yield notebooks.FOLDER / "00_start.ipynb", tour
         yield notebooks.FOLDER / "00_which_layout.ipynb", which_layout
@@ -58,6 +61,11 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
         yield STACK / "README.md", stack_page.folder_page
         for name, text in assembling.texts_of(assembling.modules_of(None)).items():
             yield STACK / name, lambda text=text: text  # type: ignore[misc]
+
+
+def _both(make: Callable[..., str], lesson: Lesson, answers: Callable[[], dict[str, float]]) -> str:
+    """Both notebooks need the answers, which are measured once."""
+    return make(lesson, answers())
 
 
 def tour() -> str:
@@ -84,7 +92,7 @@ def ring_picture() -> str:
 def stray() -> list[Path]:
     """Notebooks and modules of lessons that are no more."""
     made = {path for path, _ in generated()}
-    return sorted({*notebooks.FOLDER.glob("*.ipynb"), *STACK.rglob("*.py")} - made)
+    return sorted({*notebooks.FOLDER.rglob("*.ipynb"), *STACK.rglob("*.py")} - made)
 
 
 def track_line(track: tracks.Track) -> str:
@@ -150,9 +158,16 @@ def museum_page() -> str:
     return "".join(parts)
 
 
+def text_for(path: Path, make: Make) -> str:
+    """Of a notebook with the outputs that stand there, if they are of the same cells."""
+    text = make()
+    is_stored = path.suffix == ".ipynb" and path.exists()
+    return outputs.kept(text, path.read_text("utf-8")) if is_stored else text
+
+
 def build(path: Path, make: Make) -> bool:
     """Write the file if it differs; says whether it did."""
-    text = make()
+    text = text_for(path, make)
     if path.exists() and path.read_text("utf-8") == text:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)

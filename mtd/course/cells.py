@@ -13,7 +13,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -64,14 +65,18 @@ class NotebookDrawing:
         self._drawn, self._grid = drawn, grid
 
     def _repr_html_(self) -> str:
-        drawn = preformatted(self._drawn) if isinstance(self._drawn, str) else svg.draw(self._drawn)
+        drawn = ""
+        if isinstance(self._drawn, Scene):
+            drawn = svg.draw(self._drawn)
+        elif self._drawn:
+            drawn = preformatted(self._drawn)
         return drawn if self._grid is None else self._grid._repr_html_() + drawn
 
     def __repr__(self) -> str:
         drawn = self._drawn
         if not isinstance(drawn, str):
             drawn = "\n".join(spacetime.draw(drawn, 80).lines)
-        return drawn if self._grid is None else f"{self._grid}\n\n{drawn}"
+        return "\n\n".join(filter(None, ["" if self._grid is None else str(self._grid), drawn]))
 
 
 class NotebookLesson:
@@ -100,11 +105,18 @@ class NotebookLesson:
 def begin(number: float, namespace: MutableMapping[str, Any]) -> NotebookLesson:
     """Make these names, now and later, the module of a lesson."""
     lesson = find(number)
-    places = [str(place) for place in folders(lesson, lesson.folder, {})]
+    stand_for(lesson, namespace, lesson.folder, {})
+    return NotebookLesson(lesson)
+
+
+def stand_for(
+    lesson: Lesson, namespace: MutableMapping[str, Any], own: Path, solved: Mapping[float, Path]
+) -> None:
+    """Make these names the lesson's module, and let those of earlier lessons be found: in `solved`, else ours."""
+    places = [str(place) for place in folders(lesson, own, solved)]
     for one in all_lessons():
         sys.modules.pop(one.module, None)
     sys.path[:0] = [place for place in places if place not in sys.path]
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([*places, *([inherited] if inherited else [])])
-    sys.modules[lesson.module] = Here(lesson.module, namespace, str(lesson.folder / lesson.file))
-    return NotebookLesson(lesson)
+    sys.modules[lesson.module] = Here(lesson.module, namespace, str(own / lesson.file))

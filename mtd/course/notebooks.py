@@ -1,32 +1,38 @@
-"""A lesson as a notebook: `notebooks/13_ring.ipynb`, made by `mtd dev build`.
+"""A lesson as two notebooks, made by `mtd dev build`.
 
-title, question, text       what the lesson says, and a failure with its reading
-predict                     its questions; the measured answers are folded in
-the solution                one idea per cell; comments show where a learner's blanks are
-check, picture              of the functions that stand in the notebook (see `cells`)
-plots                       from plot.py
-the same in PyTorch         from torch_bridge.py, to be read
-what others got wrong       the mutants that somebody has met
+notebooks/13_ring.ipynb             to work on: cells with blanks, and a check of what is written into them (see `answers`)
+notebooks/solutions/13_ring.ipynb   our solution, one idea per cell, and a check of the cells (see `cells`)
 
-No outputs are kept, and the same lesson always makes the same file, so that a notebook that was not made
-again is found by comparing.
+Both have the text, a failure with its reading, and the questions to predict with the measured answers folded in. The rest is the
+check, hints, the picture, the plots from plot.py, the same in PyTorch, and the mutants that somebody has met. The same lesson
+always makes the same cells, and `outputs` adds their outputs.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
-from mtd.course import bridging, checking
+from mtd.course import bridging, checking, pieces
 from mtd.course.lesson import ROOM, Lesson
-from mtd.course.sizes import first_line
 
 FOLDER = ROOM.parent / "notebooks"
 CELL = re.compile(r"^# %%(?P<kind> \[markdown\])?(?P<title>.*)$", re.MULTILINE)
+MAGIC: Final = "%%answer"
+BLANKS: Final = """\
+Shift+Enter runs a cell. One that begins with `%%answer` is a part of your file `{file}`: when you run it, it is written there. An
+editor's changes of the file come into the cell when you run it the next time. In the terminal `mtd check {number}` judges
+the same file."""
+OURS: Final = """\
+The functions below are our solution, and a `BLANK` is what a learner writes. `mtd notebook {number}` opens the notebook in which you
+write it yourself; `mtd check {number}` judges it in the terminal."""
+UNTIL: Final = (
+    "Until you run these cells, they show what our solution makes. They need all that the blanks ask for."
+)
 
 
 @dataclass(frozen=True)
@@ -39,38 +45,70 @@ def path_of(lesson: Lesson) -> Path:
     return FOLDER / f"{lesson.folder.name}.ipynb"
 
 
-def of_lesson(lesson: Lesson) -> str:
-    """The notebook's file. It measures the answers of the questions, which takes a moment."""
-    answers = {one.truth: _truth(lesson, one.truth) for one in lesson.questions}
-    return book(lesson.folder.name, cells_of(lesson, answers))
+def solution_path_of(lesson: Lesson) -> Path:
+    return FOLDER / "solutions" / f"{lesson.folder.name}.ipynb"
 
 
-def _truth(lesson: Lesson, name: str) -> float:
-    return checking.truth(lesson, name, lesson.folder)
+def measured(lesson: Lesson) -> dict[str, float]:
+    """The answers of its questions, which takes a moment."""
+    return {one.truth: checking.truth(lesson, one.truth, lesson.folder) for one in lesson.questions}
 
 
-def cells_of(lesson: Lesson, answers: Mapping[str, float]) -> list[NotebookCell]:
+def of_lesson(lesson: Lesson, answers: Mapping[str, float]) -> str:
+    """The notebook with blanks."""
+    given = pieces.cut(lesson.source.skeleton(lesson.number))
+    opening = f"from mtd.course import answers\n\nlesson = answers.begin({lesson.number})\nlesson"
+    written = [NotebookCell(opening, True), *answer_cells(given)]
+    return book(lesson.folder.name, _cells(lesson, answers, BLANKS, written, "lesson.check()", UNTIL))
+
+
+def solution_of(lesson: Lesson, answers: Mapping[str, float]) -> str:
+    """The notebook with our solution."""
+    ours = pieces.cut(lesson.source.solution(marks=True))
+    opening = f"from mtd.course import cells\n\nlesson = cells.begin({lesson.number}, globals())"
+    written = [NotebookCell(one.strip("\n"), True) for one in (opening, *ours[1:-1])]
+    page = book(lesson.folder.name, _cells(lesson, answers, OURS, written, "print(lesson.check())", ""))
+    return page.replace("](../docs/", "](../../docs/")
+
+
+def answer_cells(found: Sequence[str]) -> list[NotebookCell]:
+    """The pieces of a learner's file, without its docstring and what runs as a script."""
+    return [
+        NotebookCell(f"{MAGIC} {number}\n" + piece.strip("\n"), True)
+        for number, piece in enumerate(found[1:-1], 1)
+    ]
+
+
+def _cells(
+    lesson: Lesson, answers: Mapping[str, float], how: str, written: list[NotebookCell], check: str, until: str
+) -> list[NotebookCell]:  # fmt: skip
     number = lesson.number
+    how = how.replace("\n", " ").format(number=number, file=f"{lesson.folder.name}/{lesson.file}")
     return [
         NotebookCell(
-            f"# {number}. {lesson.title}\n\n**{lesson.question}**\n\n"
-            f"*{lesson.part}, about {lesson.minutes} minutes. The functions below are the solution; a `BLANK` is "
-            f"what a learner writes. To write it yourself, empty one and run the check, or take the lesson "
-            f"in the terminal: `mtd check {number}`.*"
+            f"# {number}. {lesson.title}\n\n**{lesson.question}**\n\n*{lesson.part}, about {lesson.minutes} minutes. {how}*"
         ),
         NotebookCell(lesson.text.strip().replace("](../../docs/", "](../docs/")),
         *([NotebookCell(lesson.failure.page.strip())] if lesson.failure else []),
         *_questions(lesson, answers),
-        *_solution(lesson),
+        NotebookCell(_file(lesson)),
+        *written,
         NotebookCell("## The check\n\n" + lesson.why),
-        NotebookCell("print(lesson.check())", True),
-        NotebookCell("## The picture"),
+        NotebookCell(check, True),
+        NotebookCell(_hints(lesson)),
+        NotebookCell(f"## The picture\n\n{until}".strip()),
         NotebookCell("lesson.picture()", True),
         *cells_in((lesson.folder / "plot.py").read_text("utf-8")),
-        NotebookCell(_hints(lesson)),
         *([NotebookCell(bridging.page(lesson).strip())] if lesson.bridge else []),
         *_museum(lesson),
     ]
+
+
+def _file(lesson: Lesson) -> str:
+    """The docstring of the file, with its drawing."""
+    head, _, rest = pieces.about(lesson.source.solution()).partition("\n\n")
+    drawn = f"\n\n```text\n{rest.strip(chr(10))}\n```" if rest.strip() else ""
+    return f"## {lesson.file}\n\n{head}{drawn}"
 
 
 def _questions(lesson: Lesson, answers: Mapping[str, float]) -> list[NotebookCell]:
@@ -110,60 +148,6 @@ def _museum(lesson: Lesson) -> list[NotebookCell]:
     return [NotebookCell("\n".join([lines[0], "", *lines[1:]]))]
 
 
-# -------------------------------------------------------------------------------- the source
-
-
-def _solution(lesson: Lesson) -> list[NotebookCell]:
-    """The docstring as text, then a cell for each idea; the first one opens the lesson."""
-    about, pieces = pieces_of(lesson.source.solution(marks=True))
-    head, _, rest = about.partition("\n\n")
-    drawn = f"\n\n```text\n{rest.strip(chr(10))}\n```" if rest.strip() else ""
-    opening = f"from mtd.course import cells\n\nlesson = cells.begin({lesson.number}, globals())"
-    return [
-        NotebookCell(f"## {lesson.file}\n\n{head}{drawn}"),
-        NotebookCell(opening, True),
-        *(NotebookCell(piece, True) for piece in pieces),
-    ]
-
-
-def pieces_of(text: str) -> tuple[str, list[str]]:
-    """The docstring, and the rest cut before each function and class; lines in between
-    stand with the function or class after them. The part that only runs as a script is left out."""
-    tree, lines = ast.parse(text), text.split("\n")
-    body = [node for node in tree.body if not _is_main(node)]
-    about = ast.get_docstring(tree) or ""
-    if about:
-        body = body[1:]
-    begun = [_first_line(node, lines) for node in body]
-    cuts: list[int] = []
-    is_defined = True
-    for node, line in zip(body, begun, strict=True):
-        defines = isinstance(node, ast.FunctionDef | ast.ClassDef)
-        if is_defined or (defines and len(cuts) == 1):
-            cuts.append(line)
-        is_defined = defines
-    last = max((node.end_lineno or 0 for node in body), default=0)
-    while last < len(lines) and lines[last].startswith("# END"):
-        last += 1
-    ends = [*cuts[1:], last + 1]
-    pieces = [
-        "\n".join(lines[start - 1 : end - 1]).strip("\n") for start, end in zip(cuts, ends, strict=True)
-    ]
-    return about, pieces
-
-
-def _is_main(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
-
-
-def _first_line(node: ast.stmt, lines: list[str]) -> int:
-    """With the decorators and comments above it."""
-    first = first_line(node)
-    while first > 1 and lines[first - 2].startswith("#") and not lines[first - 2].startswith("# END"):
-        first -= 1
-    return first
-
-
 def cells_in(text: str) -> list[NotebookCell]:
     """The cells of a script: `# %% Title` begins one, `# %% [markdown]` one of text."""
     found = list(CELL.finditer(text))
@@ -185,15 +169,8 @@ def cells_in(text: str) -> list[NotebookCell]:
 
 def book(name: str, cells: list[NotebookCell]) -> str:
     """The cells as a notebook's file. Cells have names of their own, so that a diff shows what changed."""
-    made = []
-    for place, cell in enumerate(cells):
-        one: dict[str, object] = {
-            "cell_type": "code" if cell.is_code else "markdown",
-            "id": f"{re.sub('[._]', '-', name)}-{place:02}"[-64:],
-            "metadata": {},
-            "source": cell.text.splitlines(keepends=True),
-        }
-        made.append(one | ({"execution_count": None, "outputs": []} if cell.is_code else {}))
+    short = re.sub("[._]", "-", name)
+    made = [as_json(cell, f"{short}-{place:02}"[-64:]) for place, cell in enumerate(cells)]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     written = {
         "cells": made,
@@ -202,3 +179,15 @@ def book(name: str, cells: list[NotebookCell]) -> str:
         "nbformat_minor": 5,
     }
     return json.dumps(written, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def as_json(cell: NotebookCell, name: str) -> dict[str, Any]:
+    kind = "code" if cell.is_code else "markdown"
+    more: dict[str, Any] = {"execution_count": None, "outputs": []} if cell.is_code else {}
+    return {
+        "cell_type": kind,
+        "id": name,
+        "metadata": {},
+        "source": cell.text.splitlines(keepends=True),
+        **more,
+    }

@@ -172,8 +172,7 @@ class Workspace:
             for name, text in files.items():
                 file = place / name
                 if file.exists() and file.read_bytes() != text.encode():
-                    kept.append(_free(place / "kept", file))
-                    _write(kept[-1], file.read_bytes())
+                    kept.append(copy(file))
                 _write(file, text)
         except OSError as error:
             where = error.filename or place
@@ -190,12 +189,11 @@ class Workspace:
         before, file = progress.size_of(lesson.number), self.file(lesson)
         text = self.text_of(lesson) if file.exists() else lesson.sized(before).skeleton(lesson.number)
         found = carry(text, lesson, before, size)
-        copy = None
+        kept = None
         try:
             self.place(lesson).mkdir(exist_ok=True)
             if found.text != text and self.is_begun(lesson, progress):
-                copy = _free(self.place(lesson) / "kept", file)
-                _write(copy, file.read_bytes())
+                kept = copy(file)
             if found.text != text or not file.exists():
                 _write(file, found.text)
         except OSError as error:
@@ -206,7 +204,7 @@ class Workspace:
             progress.present = lesson.number
             skeleton = lesson.sized(size).skeleton(lesson.number)
             progress.written[f"{lesson.folder.name}/{lesson.file}"] = digest(skeleton)
-        return Resized(before, found, copy)
+        return Resized(before, found, kept)
 
     def changed_since(self, lesson: Lesson, progress: Progress) -> list[Lesson]:
         """Lessons that this one stands on, which passed once and are another file now."""
@@ -394,6 +392,13 @@ def _bring(path: Path, text: str, progress: Progress, made: Made) -> None:
 def _editors(lessons: Iterable[Lesson]) -> str:
     """Where editors look for the lessons' modules."""
     return json.dumps({"extraPaths": [one.folder.name for one in lessons]}, indent=1) + "\n"
+
+
+def copy(file: Path) -> Path:
+    """Keep a copy of a file that is to be written over; says where it is."""
+    kept = _free(file.parent / "kept", file)
+    _write(kept, file.read_bytes())
+    return kept
 
 
 def _free(folder: Path, like: Path) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from mtd.course import lesson, notebooks
@@ -41,8 +43,10 @@ def test_its_page_fits_a_terminal() -> None:
 def test_it_stands_beneath_the_text_and_in_the_notebook() -> None:
     ring = lesson.find(13)
     assert ring.failure is not None and ring.plain_text.rstrip().endswith(ring.failure.reading)
-    cells = notebooks.cells_of(ring, {one.truth: 1.0 for one in ring.questions})
-    assert [cell.text for cell in cells].index(ring.failure.page.strip()) == 2
+    answers = {one.truth: 1.0 for one in ring.questions}
+    for text in (notebooks.of_lesson(ring, answers), notebooks.solution_of(ring, answers)):
+        cells = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
+        assert cells.index(ring.failure.page.strip()) == 2
 
 
 def test_fields_that_nobody_knows() -> None:

@@ -81,7 +81,7 @@ def test_the_page_shows_all_steps_to_a_reader_without_scripts() -> None:
     assert page.count("<section>") == len(grid.steps) + len(GRIDS["right"].steps)
     assert "default-src 'none'" in page and "src=" not in page and page.count("<nav></nav>") == 2
     names = [part.split('"')[0] for part in page.split('id="')[1:]]
-    assert len({*names}) == len(names) and all(f'getElementById("{name}")' in page for name in names)
+    assert len({*names}) == len(names) and all(f'querySelectorAll("#{name}")' in page for name in names)
     assert 'class="wrong' in page and "all_reduces.py:" in page
     assert GRIDS["right"]._repr_html_().startswith('<div class="mtd-grid"')
 

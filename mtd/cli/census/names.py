@@ -49,7 +49,7 @@ def _trees(house: Path) -> Iterator[tuple[str, ast.Module]]:
     for ground in USERS:
         for file in sorted((house / ground).rglob("*.py")):
             yield file.relative_to(house).as_posix(), ast.parse(file.read_text("utf-8"))
-    for file in sorted((house / "notebooks").glob("*.ipynb")):
+    for file in sorted((house / "notebooks").rglob("*.ipynb")):
         cells = json.loads(file.read_text("utf-8"))["cells"]
         texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
         code = "\n".join(line for line in "\n".join(texts).splitlines() if line[:1] not in "%!")

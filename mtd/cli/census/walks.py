@@ -38,9 +38,12 @@ def programs(house: Path) -> list[Command]:
 
 
 def notebooks(house: Path) -> list[Command]:
-    """Every notebook, executed."""
+    """Every notebook without blanks, executed."""
     run = [*PYTHON, "-c", "from nbclient.cli import main; main()"]
-    return [[*run, f"notebooks/{file.name}"] for file in sorted((house / "notebooks").glob("*.ipynb"))]
+    found = sorted((house / "notebooks").glob("00_*.ipynb")) + sorted(
+        (house / "notebooks/solutions").glob("*.ipynb")
+    )
+    return [[*run, str(file.relative_to(house))] for file in found]
 
 
 def wires(house: Path) -> list[Command]:

@@ -6,6 +6,7 @@ init  listing  track  check  text  hint  predict  solution  use  size  reset  wh
 commands    what they have in common: the learner's folder, and a lesson
 wire        what the learner wrote over tcp, over a folder and over mqtt, beside the simulator
 bridge      the same in PyTorch
+notebook    the lesson in JupyterLab, with your file in its cells
 assemble    `mystack`, the learner's solutions as a package that runs alone
 report      a verdict as a learner reads it
 picture     what a lesson draws of a learner's code

@@ -1,0 +1,97 @@
+"""A lesson's notebooks in the learner's folder: `13_ring/13_ring.ipynb`, and `13_ring/solution.ipynb`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from minitorch_dist.serialization.files import replacing
+from mtd.course import notebooks, workspace as workspaces
+from mtd.course.answers import AnswerFile
+from mtd.course.lesson import Lesson
+from mtd.course.workspace import Workspace
+
+NUMBER: Final = re.compile(rf"{notebooks.MAGIC} (\d+)\n")
+
+
+def to_work_on(workspace: Workspace, lesson: Lesson) -> Path:
+    """The notebook with blanks; its cells have what stands in the file. One that the learner has stays as it is, but for
+    cells whose piece was changed in the file."""
+    path, file = workspace.place(lesson) / f"{lesson.folder.name}.ipynb", AnswerFile(workspace, lesson)
+    book = _read(path)
+    if book is None or [*_answers(book)] != [*range(1, len(file.given()) - 1)]:
+        if path.exists():
+            workspaces.copy(path)
+        book = _new(file, lesson)
+    for number, cell in _answers(book).items():
+        text = "".join(cell["source"])
+        found = file.newer(number, text.partition("\n")[2])
+        if found is not None:
+            cell["source"] = f"{notebooks.MAGIC} {number}\n{found}".splitlines(keepends=True)
+            cell["outputs"], cell["execution_count"] = [], None
+    _write(path, book)
+    file.agree(
+        {number: "".join(cell["source"]).partition("\n")[2] for number, cell in _answers(book).items()}
+    )
+    return path
+
+
+def solution(workspace: Workspace, lesson: Lesson) -> Path:
+    """Ours. A copy that is there already stays, since somebody may have tried something in it."""
+    path = workspace.place(lesson) / "solution.ipynb"
+    if _read(path) is None:
+        stored = notebooks.solution_path_of(lesson)
+        text = (
+            stored.read_text("utf-8")
+            if stored.exists()
+            else notebooks.solution_of(lesson, notebooks.measured(lesson))
+        )
+        _write(path, json.loads(text))
+    return path
+
+
+def _new(file: AnswerFile, lesson: Lesson) -> dict[str, Any]:
+    """The notebook of all, with cells of the size that the learner chose."""
+    stored = notebooks.path_of(lesson)
+    text = (
+        stored.read_text("utf-8")
+        if stored.exists()
+        else notebooks.of_lesson(lesson, notebooks.measured(lesson))
+    )
+    book: dict[str, Any] = json.loads(text)
+    answers = [cell for _, cell in _answers(book).items()]
+    at = book["cells"].index(answers[0])
+    given = [
+        notebooks.as_json(cell, f"answer-{place}")
+        for place, cell in enumerate(notebooks.answer_cells(file.given()), 1)
+    ]
+    rest = [cell for cell in book["cells"] if cell not in answers]
+    book["cells"] = [*rest[:at], *given, *rest[at:]]
+    return book
+
+
+def _answers(book: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """The cells that are pieces of the file, by number."""
+    found = (
+        (NUMBER.match("".join(cell["source"]) + "\n"), cell)
+        for cell in book["cells"]
+        if cell["cell_type"] == "code"
+    )
+    return {int(match[1]): cell for match, cell in found if match}
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A notebook; None where there is none, or a file that is none."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        _answers(found)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _write(path: Path, book: dict[str, Any]) -> None:
+    with replacing(path) as file:
+        file.write((json.dumps(book, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
