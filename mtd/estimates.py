@@ -10,7 +10,7 @@ from minitorch_dist.distributed.schedules import bounds, choice, domain
 from minitorch_dist.distributed.schedules.batched_overtaking import Script
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
+from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule, is_address
 from minitorch_dist.sim import topologies, topology_links
 from minitorch_dist.sim.fast import lockstep, payloadless
 from mtd import two_level_bounds
@@ -93,13 +93,14 @@ def compare(
     algorithm: str | None = None,
     adding: int = 0,
 ) -> list[Estimate]:
-    """All algorithms (or the one that is named), the fastest first."""
+    """All algorithms (or the one that is named), the fastest first. One in a file stands beside all others."""
     links = topology_links.links_of(network_of(net).topology, adding)
+    found = []
     if algorithm not in (None, "all"):
         found = [choice.choose(collective, size, nbytes, links, algorithm)]
-    else:
+    if not found or is_address(algorithm or ""):
         every = choice.candidates(collective, nbytes, links or Links())
-        found = [one for one in every if domain.may_run(one, size)]
+        found += [one for one in every if domain.may_run(one, size)]
     estimates = [estimate(schedule, size, nbytes, net, adding) for schedule in found]
     return sorted(estimates, key=lambda one: one.time)
 

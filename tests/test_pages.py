@@ -80,6 +80,7 @@ NO_FILES_OF_OURS = {
     "x.py",
     "lib.py",
     "hello.py",
+    "mine.py",
     "train.py",
 }  # examples, and other projects' files
 

@@ -4,7 +4,7 @@
     mtdrun --nnodes 1:4 --rdzv-backend c10d --rdzv-endpoint host:29400 --max-restarts 3 train.py
 
 The options are torchrun's: with dashes or underscores, shortened as long as they are unambiguous, and
-from the environment as PET_<NAME>. `--transport` is ours. Exit code 1 where a worker failed.
+from the environment as PET_<NAME>. `--transport` and `--algorithm` are ours. Exit code 1 where a worker failed.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from minitorch_dist.distributed.elastic.rendezvous import places
 from minitorch_dist.distributed.elastic.rendezvous.membership import Patience
 from minitorch_dist.distributed.elastic.rendezvous.places import StorePlace
 from minitorch_dist.distributed.elastic.rendezvous.state import JobRules
+from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.tensors import devices
 from minitorch_dist.version import __version__
 from transports import registry
@@ -54,6 +55,13 @@ OPTIONS: list[tuple[str, str, type, Any, str]] = [
     ("log-dir", "", str, None, "keep error files, and what is redirected, under this folder"),
     ("redirects", "r", int, 0, "what goes to files instead: 0 nothing, 1 stdout, 2 stderr, 3 both"),
     ("tee", "t", int, 0, "what goes to files as well"),
+    (
+        "algorithm",
+        "",
+        str,
+        "",
+        "how collectives are carried out: ring, chain:pieces=4, or a file of yours, mine.py",
+    ),
     ("transport", "", str, "", "what `gloo`, `nccl` or no backend at all means: tcp, file, mqtt://…"),
 ]
 CHOICES = {"redirects": range(4), "tee": range(4)}
@@ -203,6 +211,8 @@ def job_of(args: argparse.Namespace) -> Job:
         grace = int(os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30"))
     if args.transport:
         registry.find(args.transport)  # or ValueError
+    if args.algorithm:
+        choice.prefer(args.algorithm)
     if most == 1:
         fewest = 1
     return Job(

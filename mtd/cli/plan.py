@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from minitorch_dist.distributed.schedules import choice
 from mtd.cli import page, plan_difference, plan_options, plan_page, plan_table
 from mtd.cli.parser import Parser
 from mtd.cli.plan_progress import PlanProgress, tell as _tell
@@ -32,6 +33,8 @@ def configure(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     with refusing():
+        if options.algorithm is not None:
+            choice.prefer(options.algorithm)
         model = model_files.read(options.model)
         if options.batch is not None:
             model = model.changed(batch=options.batch)

@@ -24,6 +24,7 @@ def add(parser: Parser) -> None:
         --device DEVICE = h100                 their kind (%(default)s)
         --net NET = nvlink8+400G               nodes of 8 over NVLink, 400 Gb/s a GPU between them \
                                                (%(default)s), or a network as mtd simulate takes it
+        --algorithm ALGORITHM                  how collectives are carried out: ring, or a file of yours, mine.py (the cheapest)
         --batch BATCH: int                     sequences in a step (the model's)
         --top SHARE: float                     of the peak that products reach (the device's own; 1 is the roofline)
         --simulate N: int = {SHOWN}            at most so many of the layouts that can be the fastest (%(default)s)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from minitorch_dist.distributed.schedules import choice
 from mtd.planning import bounds, pruning
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
@@ -43,7 +44,8 @@ class PlanProgress:
 
         def known(named: tuple[Any, ...], measure: Callable[[], list[float]]) -> list[float]:
             nonlocal made
-            key = json.dumps([asdict(self.model), named, self.cluster.key()], sort_keys=True)
+            decides = [asdict(self.model), named, self.cluster.key(), *choice.preferred()]
+            key = json.dumps(decides, sort_keys=True)
             kept = self.cache.seconds.get(key)
             if kept is None:
                 kept = measure()

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from minitorch_dist import sim
+from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import hardship, nets
 from mtd import traces
@@ -39,7 +40,7 @@ from transports import registry
 from transports.faults import plans
 
 OF_PROGRAMS: Final = (  # options that say nothing to a trace
-    "ranks", "faults", "hard", "seeds", "sizes", "unreliable", "device", "shapes", "fold", "journal", "arguments",
+    "ranks", "algorithm", "faults", "hard", "seeds", "sizes", "unreliable", "device", "shapes", "fold", "journal", "arguments",
 )  # fmt: skip
 
 
@@ -47,6 +48,7 @@ def configure(parser: Parser) -> None:
     parser.takes("""
         --ranks RANKS: int        how many (4)
         --net NET = sim://        sim, queue, tcp, file, mqtt, an address, or a file of mtd calibrate (%(default)s)
+        --algorithm ALGORITHM     how collectives are carried out: ring, chain:pieces=4, or a file of yours, mine.py
         --faults FAULTS           a file of faults, or their texts with ; between them
         --seed SEED: int          of chances, and of the order of ranks
         --hard HARD = ""          hardships by letter (ojrwahglbks; see sim.hardship)
@@ -83,6 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"a world has at least one rank, not {min(arguments.sizes)}")
         arguments.net = address_of(arguments.net)
         arguments.device = _device_of(arguments)
+        if arguments.algorithm:
+            choice.prefer(arguments.algorithm)
     with lessons_for(arguments.script):
         return _play(arguments, faults)
 

@@ -12,8 +12,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
+from minitorch_dist.distributed.schedules import choice, schedule_files
+from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, is_address
 from minitorch_dist.sim import nets, topologies
 from mtd import estimates
 from mtd.cli import page
@@ -32,7 +32,7 @@ def configure(parser: Parser) -> None:
                                      torus:shape=4x4,link=1us/100Gb/s (so are mesh, fat_tree, rails and dragonfly), \
                                      or a file of mtd calibrate (%(default)s)
         --links                      show the links of the network, too
-        --algorithm ALGORITHM = all  one of them, or auto (all)
+        --algorithm ALGORITHM = all  one of them, or auto; or a file with one of your own, mine.py, which stands beside all (all)
         --adding ADDING              the rate of additions, like 8GB/s (they are free)
     """)
     parser.set_defaults(run=run, epilog="mtd simulate all_reduce --ranks 64 --bytes 100MB")
@@ -43,11 +43,12 @@ def run(options: argparse.Namespace) -> int:
         if options.ranks < 1:
             raise ValueError(f"a world has at least one rank, not {options.ranks}")
         algorithms = ["all", "auto", *choice.known(options.collective)]
-        if options.algorithm not in algorithms:
+        name = options.algorithm.partition(":")[0]
+        if name not in algorithms and not is_address(name):
             said = near(options.algorithm, algorithms)
             raise ValueError(
                 f"no algorithm {options.algorithm!r}{said} for {options.collective}; there are "
-                f"{', '.join(algorithms)}"
+                f"{', '.join(algorithms)}, and files of your own, such as mine.py"
             )
         net, nbytes = nets.read(options.net), amount(options.bytes)
         gamma = math.ceil(byte_time(options.adding)) if options.adding else 0
@@ -61,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
         table.add_row(
             one.schedule.algorithm, f"{one.rounds:,}", f"{one.messages:,}", f"{one.max_sent:,} B",
             in_words(one.time), ratio,
+            style="bold" if one.schedule.steps.__module__.startswith(schedule_files.PREFIX) else "",
         )  # fmt: skip
     console = Console(highlight=False)
     console.print(

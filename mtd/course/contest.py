@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from minitorch_dist.distributed.execution.planner import chunks_of
 from minitorch_dist.distributed.pipelining.orders import ORDERS, Make, Pipe
-from minitorch_dist.distributed.schedules import choice, domain
+from minitorch_dist.distributed.schedules import choice, domain, schedule_files
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import (
     COLLECTIVES,
@@ -31,12 +31,10 @@ from minitorch_dist.distributed.schedules.schedule import (
 from minitorch_dist.sim import nets, topology_links
 from mtd import estimates
 from mtd.course import pipelines
-from mtd.course.loading import load
 from mtd.refusals import CannotDo
 from transports.quantities import amount, in_words
 from transports.virtual.topology import Topology
 
-PROVED = range(1, 10)  # worlds, besides the one of the contest
 SIZES = ("1KB", "16MB")
 LINKS = {"ethernet": "50us&rate=1Gb/s", "cluster": "2us&rate=100Gb/s"}
 NODE = 4  # ranks of a node, in the network of that name
@@ -78,37 +76,21 @@ def read(file: Path) -> Schedule | Make:
     """Returns the entry in the file: its last schedule, or an order."""
     if not file.is_file():
         raise NotAdmitted(f"there is no file {file} (mtd contest {file} --begin makes one)")
-    before = _registered()
     try:
-        module = load(file, "mtd_contest")
+        if file.suffix == ".xml":
+            return schedule_files.in_file(file)[-1]
+        module = schedule_files.load(file.resolve())
     except ScheduleError as error:
-        raise NotAdmitted(f"{file}: {error}") from error
-    except (Exception, SystemExit) as error:
-        raise NotAdmitted(f"{file} cannot be run: {type(error).__name__}: {error}") from error
-    finally:
-        for collective, name in _registered() - before:
-            choice.forget_schedule(collective, name)
-    return _entered(vars(module), file)
+        raise NotAdmitted(str(error)) from error
+    return _entered(module, file)
 
 
-def _registered() -> set[tuple[str, str]]:
-    return {(one, name) for one in COLLECTIVES for name in choice.known(one)}
-
-
-def _entered(names: Mapping[str, Any], file: Path) -> Schedule | Make:
-    schedules = [one for one in names.values() if isinstance(one, Schedule)]
-    own = [one for one in schedules if one.steps.__module__ == "mtd_contest"]
-    if own:
-        return own[-1]
-    functions = {
-        name: one for name, one in names.items()
-        if inspect.isfunction(one) and one.__module__ == "mtd_contest"
-    }  # fmt: skip
-    for collective in COLLECTIVES:
-        if collective in functions:
-            return Schedule(collective, file.stem, functions[collective])
-    if "order" in functions:
-        order: Make = functions["order"]
+def _entered(module: ModuleType, file: Path) -> Schedule | Make:
+    schedules = list(schedule_files.of_module(module, file.stem))
+    if schedules:
+        return schedules[-1]
+    order: Make | None = getattr(module, "order", None)
+    if inspect.isfunction(order):
         return order
     raise NotAdmitted(
         f"{file} enters nothing: write def all_reduce(rank, size): yield …, or another of {', '.join(COLLECTIVES)}; "
@@ -209,7 +191,11 @@ def ranked(entries: list[ContestEntry]) -> tuple[ContestEntry, ...]:
 
 
 def _of_schedules(mine: Schedule, ranks: int, given: Sequence[str], sizes: Sequence[str]) -> Contest:
-    for size in sorted({*PROVED, ranks}):
+    if not mine.serves(ranks):
+        near = sorted(filter(mine.serves, range(2, 2 * ranks + 1)), key=lambda size: abs(size - ranks))[:2]
+        said = f"; try --ranks {' or '.join(map(str, sorted(near)))}" if near else ""
+        raise NotAdmitted(f"{mine} is made for {mine.domain_in_words}, and not for {ranks} ranks{said}")
+    for size in sorted({*domain.usual_sizes(mine), ranks}):
         for root in range(size) if mine.collective in ROOTED else [None]:
             try:
                 domain.prove(mine, size, root)

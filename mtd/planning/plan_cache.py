@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from minitorch_dist.distributed.schedules import choice
 from mtd.pages import whole_files
 from mtd.planning import saved_plans
 from mtd.planning.clusters import GpuCluster
@@ -51,7 +52,8 @@ class PlanCache:
             ) from None
 
     def key(self, model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> str:
-        return json.dumps([asdict(model), layout.as_dict(), cluster.key()], sort_keys=True)
+        decides = [asdict(model), layout.as_dict(), cluster.key(), *choice.preferred()]
+        return json.dumps(decides, sort_keys=True)
 
     def get(self, key: str) -> PlanRow | None:
         try:

@@ -17,6 +17,7 @@ These are derived from them:
     cost  bounds        what a schedule costs, and what none can beat
     proof               each element ends up with every rank's contribution exactly once
     domain              for how many ranks a schedule is right: proved once, and remembered
+    schedule_files      schedules that are named by a file, wherever an algorithm is named
     choice              the one that was asked for, or the cheapest on these links
     formulas            what each takes at least, by the textbooks' formulas
     postings            the same steps where ranks share memory

@@ -3,6 +3,7 @@
     algorithm="ring"                            in the call
     MINITORCH_DIST_ALL_REDUCE_ALGORITHM=ring    for one collective
     MINITORCH_DIST_ALGORITHM=ring               for all that have one of that name
+    MINITORCH_DIST_ALGORITHM=mine.py            for all that this file has one for (see `schedule_files`)
 
 and otherwise `auto`: the one wins that takes the least time with this vector and these links (`race`). Formulas say
 what each takes at least (see `formulas`), and only what may be the cheapest is played. An algorithm may carry options: "chain:pieces=16". All ranks must choose alike; with
@@ -22,21 +23,27 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from hashlib import sha256
 from heapq import heapify, heapreplace
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.schedules import domain, overtaking, postings
+from minitorch_dist.distributed.schedules import domain as domains, overtaking, postings
 from minitorch_dist.distributed.schedules.arrivals import latest
 from minitorch_dist.distributed.schedules.formulas import least
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
 from minitorch_dist.distributed.schedules.schedule import (
     BUILT_IN,
     COLLECTIVES,
+    REGISTERED,
     Schedule,
     ScheduleError,
+    UnknownOption,
+    any_number,
+    is_address,
+    is_loading,
     one_per_rank,
 )
 from minitorch_dist.distributed.schedules.steps import Steps
@@ -46,14 +53,20 @@ SHORTEST_PIECE: Final = 4096  # bytes; shorter ones are not worth their bill
 FEW: Final = 4  # ranks; with more of them a bill is drawn up faster than messages are played
 ONLY_IF_ASKED: Final = {("all_to_all", "bruck")}  # ranks whose blocks differ could not tell alike
 
-_registered: dict[tuple[str, str], Schedule] = {}
 changes: Final[list[str]] = []  # every schedule that was registered or forgotten
 
 
 def known(collective: str) -> dict[str, Schedule]:
     """The schedules of a collective by name, one's own last."""
-    every = {**BUILT_IN, **_registered}
+    every = {**BUILT_IN, **REGISTERED}
     return {name: found for (kind, name), found in every.items() if kind == collective}
+
+
+def _files() -> ModuleType:
+    """Opened where an algorithm is named by a file, which is seldom."""
+    from minitorch_dist.distributed.schedules import schedule_files
+
+    return schedule_files
 
 
 def choose(
@@ -71,30 +84,38 @@ def choose(
     if wanted != "auto":
         found = named(collective, wanted)
         if BUILT_IN.get((collective, found.name)) is not found:
-            domain.demand(found, size, root)
+            domains.demand(found, size, root)
         return found
     rounded = 1 << max(nbytes - 1, 0).bit_length()  # one choice for all vectors of about this size
-    if not _registered:
+    if not REGISTERED:
         root = None  # ours do the same with every root
     return _cheapest(collective, size, rounded, links or Links(), on_board, len(changes), root)
 
 
 def named(collective: str, algorithm: str | Schedule) -> Schedule:
-    """`ring`, or with options `chain:pieces=16`."""
+    """`ring`, or with options `chain:pieces=16`; or a file, `mine.py` (see `schedule_files`)."""
     if isinstance(algorithm, Schedule):
         if algorithm.collective != collective:
             raise ValueError(f"{algorithm} is no schedule of {collective}")
         return algorithm
-    name, _, given = algorithm.partition(":")
-    found = known(collective).get(name)
+    found: Schedule | None
+    if is_address(algorithm):
+        name, _, given = _files().split(algorithm)
+        found = _files().find(collective, algorithm)
+    else:
+        name, _, given = algorithm.partition(":")
+        found = known(collective).get(name)
     if found is None:
         raise ValueError(
-            f"no algorithm {name!r} for {collective}; there are auto, {', '.join(known(collective))}"
+            f"no algorithm {str(name)!r} for {collective}; there are auto, {', '.join(known(collective))}, "
+            "and files of your own, such as mine.py"
         )
     if not given:
         return found
     try:
         return _with_options(found, given)
+    except UnknownOption:
+        raise
     except ValueError as error:
         raise ValueError(
             f"the options of {algorithm!r} must be like pieces=16, with whole numbers"
@@ -105,6 +126,28 @@ def named(collective: str, algorithm: str | Schedule) -> Schedule:
 def _with_options(schedule: Schedule, given: str) -> Schedule:
     options = dict(pair.split("=", 1) for pair in given.split(",") if pair)
     return schedule.with_options(**{key.strip(): int(value) for key, value in options.items()})
+
+
+def prefer(algorithm: str) -> None:
+    """From here on, and in processes that are started, it is as if MINITORCH_DIST_ALGORITHM named this algorithm.
+    ValueError if there is no such thing."""
+    if is_address(algorithm):
+        path, *_ = _files().split(algorithm)
+        for one in _files().in_file(path):
+            if _files().find(one.collective, algorithm):
+                named(one.collective, algorithm)
+        algorithm = f"{path.resolve()}{algorithm.removeprefix(str(path))}"
+    else:
+        _checked_name(algorithm)
+    os.environ["MINITORCH_DIST_ALGORITHM"] = algorithm
+
+
+def preferred() -> list[str]:
+    """The algorithm that the environment names, if any; of a file also a digest of its text."""
+    name = os.environ.get("MINITORCH_DIST_ALGORITHM", "")
+    if not is_address(name):
+        return [name] * bool(name)
+    return [name, sha256(_files().split(name)[0].read_bytes()).hexdigest()]
 
 
 @contextmanager
@@ -129,6 +172,8 @@ def _from_environment(collective: str) -> str | None:
     every = os.environ.get("MINITORCH_DIST_ALGORITHM")
     if not every:
         return None
+    if is_address(every):
+        return every if _files().find(collective, every) else None
     return every if _checked_name(every) in known(collective) else None
 
 
@@ -136,10 +181,10 @@ def _checked_name(every: str) -> str:
     """The name of an algorithm for all collectives, which at least one of them must have."""
     name = every.partition(":")[0]
     if name != "auto" and not any(name in known(kind) for kind in COLLECTIVES):
-        names = sorted({name for _, name in [*BUILT_IN, *_registered]})
+        names = sorted({name for _, name in [*BUILT_IN, *REGISTERED]})
         raise ValueError(
             f"MINITORCH_DIST_ALGORITHM={every}: no collective has an algorithm {name!r}; there are "
-            f"auto, {', '.join(names)}"
+            f"auto, {', '.join(names)}, and files of your own, such as mine.py"
         )
     return name
 
@@ -150,8 +195,7 @@ def _cheapest(
     root: int | None = None,
 ) -> Schedule:  # fmt: skip
     every = list(candidates(collective, nbytes, links))
-    if _registered:
-        every = [one for one in every if domain.may_run(one, size, root)]
+    every = [one for one in every if domains.may_run(one, size, root)]
     find = _least_bill if on_board else race
     best = find(every, size, nbytes, links)
     if best is None:
@@ -234,22 +278,27 @@ def register_schedule(
     name: str,
     chunks: Callable[..., int] = one_per_rank,
     *,
-    sizes: Iterable[int] = range(1, 10),
+    domain: Callable[..., bool] | Iterable[int] = any_number,
+    sizes: Iterable[int] | None = None,
     **options: Any,
 ) -> Callable[[Callable[..., Steps]], Schedule]:
     """Make a generator of steps an algorithm of `collective`, called `name`, on every rank alike.
 
-    It is proved for worlds of `sizes`; ScheduleError says what is wrong with it. Other sizes are proved when
-    they are first needed (see `domain`).
+    `chunks` and `domain` are functions of the number of ranks, and of the options: how many chunks a vector has, and
+    whether it is made for so many. `domain` may also be a list. It is proved for worlds of `sizes`, or for all up
+    to 9 that it is made for; ScheduleError says what is wrong with it. Others are proved when they are first needed.
     """
 
     def register(steps: Callable[..., Steps]) -> Schedule:
-        made = Schedule(collective, name, steps, chunks, MappingProxyType(options))
+        made = Schedule(
+            collective, name, steps, chunks, MappingProxyType(options), domain=domains.among(domain)
+        )
         if name == "auto" or (collective, name) in BUILT_IN:
             raise ValueError(f"{name!r} is the name of a built-in algorithm of {collective}")
-        domain.register(made, sizes)
-        _registered[collective, name] = made
-        changes.append(f"+{made}")
+        domains.register(made, sizes)
+        if not is_loading.get():
+            REGISTERED[collective, name] = made
+            changes.append(f"+{made}")
         return made
 
     return register
@@ -257,5 +306,5 @@ def register_schedule(
 
 def forget_schedule(collective: str, name: str) -> None:
     """Take back `register_schedule`."""
-    made = _registered.pop((collective, name))
+    made = REGISTERED.pop((collective, name))
     changes.append(f"-{made}")

@@ -1,5 +1,6 @@
 """For how many ranks a schedule is right: its domain, proved once for each number of ranks and remembered.
 
+    register_schedule(…, domain=powers_of_two)   what it is made for: other numbers are refused by this name
     register_schedule(…, sizes=[1, 2, 4])    proved for these, with every root
     algorithm="mine" on 3 ranks              proved when it is first asked for, or refused
     auto                                     passes over what is not proved, and proves up to AT_ONCE ranks itself
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import takewhile
 from threading import Lock  # noqa: TID251 - one thread proves for all; no rank waits for another in here
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -30,6 +32,7 @@ from minitorch_dist.distributed.schedules.schedule import (
 )
 from minitorch_dist.distributed.schedules.steps import Span, Step
 
+USUALLY: Final = 9  # ranks, up to which a schedule is proved when it is registered
 AT_ONCE: Final = 64  # ranks, up to which `auto` has a schedule proved
 ON_DEMAND: Final = 256  # ranks, up to which one that is named is proved on its first use
 MOST: Final = 50_000  # steps of a rank; with more of them a schedule is taken for one that never ends
@@ -42,10 +45,11 @@ _registered: WeakKeyDictionary[Schedule, tuple[int, ...]] = WeakKeyDictionary()
 _one_at_a_time: Final = Lock()
 
 
-def register(schedule: Schedule, sizes: Iterable[int]) -> None:
+def register(schedule: Schedule, sizes: Iterable[int] | None = None) -> None:
     """Prove it for worlds of these sizes and every root, or raise ScheduleError."""
-    sizes = tuple(sorted(set(sizes)))
+    sizes = usual_sizes(schedule) if sizes is None else tuple(sorted(set(sizes)))
     for size in sizes:
+        _demand_served(schedule, size)
         for root in range(size) if schedule.collective in ROOTED else (None,):
             fault = _fault(schedule, size, root)
             if fault:
@@ -53,8 +57,34 @@ def register(schedule: Schedule, sizes: Iterable[int]) -> None:
     _registered[schedule] = sizes
 
 
+def among(domain: Callable[..., bool] | Iterable[int]) -> Callable[..., bool]:
+    """A domain as a function; a list of numbers is named by them."""
+    if callable(domain):
+        return domain
+    sizes = tuple(sorted(domain))
+
+    def is_one_of(size: int, **options: Any) -> bool:
+        return size in sizes
+
+    is_one_of.__name__ = f"{_numbers(sizes)} ranks"
+    return is_one_of
+
+
+def usual_sizes(schedule: Schedule, most: int = USUALLY) -> tuple[int, ...]:
+    """The numbers of ranks up to `most` that it serves; or the first one above, if there are none."""
+    served = (size for size in range(1, ON_DEMAND + 1) if schedule.serves(size))
+    first = next(served, None)
+    if first is None:
+        raise ScheduleError(
+            f"{schedule} is for {schedule.domain_in_words}: for no number of ranks up to {ON_DEMAND}"
+        )
+    return first, *takewhile(lambda size: size <= most, served)
+
+
 def may_run(schedule: Schedule, size: int, root: int | None = None) -> bool:
     """Whether `auto` may take it. It also has to say its steps for all ranks at once, as its cost is known by them."""
+    if not schedule.serves(size):
+        return False
     if is_built_in(schedule):
         return True
     if size > AT_ONCE and size not in _registered.get(schedule, ()):
@@ -64,6 +94,7 @@ def may_run(schedule: Schedule, size: int, root: int | None = None) -> bool:
 
 def demand(schedule: Schedule, size: int, root: int | None = None) -> None:
     """Return if a schedule that was asked for is right here. Every rank gets the same error, before any message."""
+    _demand_served(schedule, size)
     if is_built_in(schedule):
         return
     proved = _registered.get(schedule, ())
@@ -82,11 +113,19 @@ def demand(schedule: Schedule, size: int, root: int | None = None) -> None:
         )
 
 
+def _demand_served(schedule: Schedule, size: int) -> None:
+    if not schedule.serves(size):
+        raise ScheduleError(
+            f"{schedule} is made for {schedule.domain_in_words}, and not for {size} ranks. Take another "
+            "algorithm for this group, or leave the choice to auto"
+        )
+
+
 def is_built_in(schedule: Schedule) -> bool:
     """Whether it is one of ours, with options that it is right for."""
     ours = BUILT_IN.get((schedule.collective, schedule.name))
-    if ours is None or (ours.steps, ours.chunks, ours.layout) != (
-        schedule.steps, schedule.chunks, schedule.layout,
+    if ours is None or (ours.steps, ours.chunks, ours.layout, ours.domain) != (
+        schedule.steps, schedule.chunks, schedule.layout, schedule.domain,
     ):  # fmt: skip
         return False
     for name, value in schedule.options.items():

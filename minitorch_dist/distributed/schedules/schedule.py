@@ -10,6 +10,9 @@ A schedule is written as a generator of steps (see `steps`) that is arithmetic o
 `rank` is an int, or `Everyone` (all ranks at once). Rooted collectives take `root` as well. Open choices,
 such as the number of pieces of a pipeline, are keyword `options`.
 
+A schedule carries its number of `chunks` as a function of the number of ranks, and its `domain`: for how many
+it is made.
+
 Chunks are numbered 0 … total-1. Numbers beyond are scratch: chunk `total + c` has the size of
 chunk `c` and holds nothing at first. In all_to_all the chunk from `s` for `d` is `s * size + d`.
 """
@@ -17,6 +20,7 @@ chunk `c` and holds nothing at first. In all_to_all the chunk from `s` for `d` i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -41,6 +45,10 @@ class ScheduleError(ValueError):
     """A schedule that cannot be carried out, or does not do what its name says; tells in words."""
 
 
+class UnknownOption(TypeError, ValueError):
+    """A schedule that has no such option; it names those that it has."""
+
+
 def even(count: int, chunks: int) -> Sizes:
     """`count` elements cut into chunks that differ by one at most, the longer ones first."""
     sizes = np.full(chunks, count // chunks if chunks else 0, dtype=np.int64)
@@ -60,6 +68,14 @@ def none(size: int) -> int:
     return 0
 
 
+def any_number(size: int, **options: Any) -> bool:
+    return True
+
+
+def powers_of_two(size: int, **options: Any) -> bool:
+    return size & (size - 1) == 0
+
+
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """One algorithm of one collective. Call it for its steps."""
@@ -70,6 +86,7 @@ class Schedule:
     chunks: Callable[..., int] = one_per_rank
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     layout: Layout = even
+    domain: Callable[..., bool] = any_number  # for how many ranks it is made
 
     def __post_init__(self) -> None:
         if self.collective not in COLLECTIVES:
@@ -92,6 +109,15 @@ class Schedule:
         """How many chunks there are among `size` ranks, without scratch."""
         return self.chunks(size, **self.options)
 
+    def serves(self, size: int) -> bool:
+        """Whether so many ranks are in its domain."""
+        return bool(self.domain(size, **self.options))
+
+    @property
+    def domain_in_words(self) -> str:
+        """`powers of two`: the name of its domain."""
+        return self.domain.__name__.replace("_", " ").replace("<lambda>", "numbers of its own")
+
     def sizes(self, size: int, count: int) -> Sizes:
         """Elements of each chunk of a vector of `count`; chunk `c` has `sizes[c % len(sizes)]`.
 
@@ -105,7 +131,7 @@ class Schedule:
         """The same algorithm with, say, `pieces=8`."""
         unknown = set(options) - set(self.options)
         if unknown:
-            raise TypeError(
+            raise UnknownOption(
                 f"{self} has no option {', '.join(sorted(unknown))}; it has "
                 f"{', '.join(self.options) or 'none'}"
             )
@@ -126,16 +152,26 @@ class Schedule:
 
 
 BUILT_IN: dict[tuple[str, str], Schedule] = {}
+REGISTERED: dict[tuple[str, str], Schedule] = {}  # one's own (see `choice`)
+# Whether what is registered now belongs to a file (see `schedule_files`), and is known by its address only.
+is_loading: ContextVar[bool] = ContextVar("a file of schedules is loaded", default=False)
+
+
+def is_address(algorithm: str) -> bool:
+    """Whether it names a file: `mine.py`, `mine.py:swing`, `theirs.xml`."""
+    return algorithm.partition(":")[0].endswith((".py", ".xml"))
 
 
 def schedule(
-    chunks: Callable[..., int] = one_per_rank, **options: Any
+    chunks: Callable[..., int] = one_per_rank,
+    domain: Callable[..., bool] = any_number,
+    **options: Any,
 ) -> Callable[[Callable[..., Steps]], Schedule]:
     """Turn a generator into a Schedule: its module names the algorithm, its own name the collective."""
 
     def known(steps: Callable[..., Steps]) -> Schedule:
         name = steps.__module__.rpartition(".")[2]
-        made = Schedule(steps.__name__, name, steps, chunks, MappingProxyType(options))
+        made = Schedule(steps.__name__, name, steps, chunks, MappingProxyType(options), domain=domain)
         BUILT_IN[made.collective, name] = made
         return made
 
