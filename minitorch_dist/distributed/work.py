@@ -128,7 +128,7 @@ class Work:
     def __repr__(self) -> str:
         return f"<minitorch_dist.distributed.distributed_c10d.Work, {self._state()}>"
 
-    # What is told to who looks on while exploring (`World.unfinished`).
+    # Read by `World.unfinished`, which looks on while exploring.
 
     @property
     def output(self) -> Any:
