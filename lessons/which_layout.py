@@ -51,10 +51,10 @@ small = model_files.read("llama3-8b").changed(
 net = "two_level:nodes=2,gpus=4,intra=2us/300GB/s,inter=5us/100Gb/s"
 nodes = clusters.cluster("A100-40-SXM", 8, net)
 layouts = {
-    "shards over all": TrainingLayout(shards=8, micro=4, reshards=False),
+    "shards over all": TrainingLayout(shards=8, micro=4, zero=2),
     "each layer cut over all": TrainingLayout(tensor=8, micro=4),
-    "a pipeline of four": TrainingLayout(pipeline=4, shards=2, reshards=False),
-    "a pipeline of the nodes": TrainingLayout(pipeline=2, shards=4, reshards=False),
+    "a pipeline of four": TrainingLayout(pipeline=4, shards=2),
+    "a pipeline of the nodes": TrainingLayout(pipeline=2, shards=4),
 }
 
 

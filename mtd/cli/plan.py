@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from minitorch_dist.distributed.schedules import choice
-from mtd.cli import page, plan_difference, plan_options, plan_page, plan_table
+from mtd.cli import page, plan_difference, plan_layout, plan_options, plan_page, plan_table
 from mtd.cli.parser import Parser
 from mtd.cli.plan_progress import PlanProgress, tell as _tell
 from mtd.pages import whole_files
-from mtd.planning import in_processes, model_files, pruning, saved_plans, search
+from mtd.planning import in_processes, layout_words, model_files, pruning, saved_plans, search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.in_processes import ProcessEnded
 from mtd.planning.layouts import TrainingLayout
@@ -41,6 +40,9 @@ def run(options: argparse.Namespace) -> int:
         cluster = plan_options.cluster(options)
         failures = plan_options.failures(options)
         before = None if options.against is None else saved_plans.read(options.against)
+        if options.layout is not None:
+            model, layout = layout_words.read(options.layout, model, cluster.gpus)
+            return plan_layout.run(options, model, layout, cluster)
         cache = PlanCache(Path(options.cache))
         if options.page is not None:
             whole_files.check(options.page, whole_files.PAGE, "page")
@@ -57,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
     (found, _, rest), ended_early = _simulated(progress, every, options)
     found.sort(key=lambda row: (not row.fits, row.seconds))
     plan = FoundPlan(model, cluster, found, rest, refused)
-    if options.json:
-        print(json.dumps(plan.as_json(failures), indent=1))
+    if options.json is not None:
+        plan_layout.write(options.json, plan.as_json(failures))
     else:
         say = page.Page()
         plan_table.show(say, plan)

@@ -34,7 +34,8 @@ def add(parser: Parser) -> None:
         --saving SAVING = 60s                  what writing a checkpoint takes (%(default)s)
         --restart RESTART = 300s               what a restart takes (%(default)s)
         --against FILE                         a plan that --json wrote, to compare with
-        --json                                 for programs
+        --layout WORDS                         how fast is this one? "fsdp=8 tp=2 micro=4 recompute=full"
+        --json [FILE]                          for programs; - or nothing is the terminal
         --page FILE                            write a page: the table, and a step by the fastest layout \
                                                with its memory and its critical path
         --cache CACHE = {CACHE}                where simulated layouts are kept (%(default)s)
@@ -45,6 +46,10 @@ def add(parser: Parser) -> None:
 
 def cluster(options: argparse.Namespace) -> GpuCluster:
     """The GPUs that are asked for. ValueError for any word that is wrong."""
+    if options.layout is not None:
+        for name in ("against", "page", "mtbf"):
+            if getattr(options, name) is not None:
+                raise ValueError(f"--{name} is for a plan of all layouts; leave out --layout, or --{name}")
     for name in ("simulate", "jobs"):
         if getattr(options, name) < 1:
             raise ValueError(f"--{name} is at least 1, not {getattr(options, name)}")

@@ -43,7 +43,7 @@ def teraflops(gpus: int, context: int) -> float:
     model = model_of(context)
     layout = TrainingLayout(
         TENSOR, PIPELINE, gpus // (TENSOR * PIPELINE), schedule="Interleaved1F1B", stages=STAGES,
-        reshards=False, ahead=True, light_ends=True, context=context,
+        ahead=True, light_ends=True, context=context,
     )  # fmt: skip
     here = clusters.cluster(DEVICE, gpus, NET)
     with choice.preferring("ring"):

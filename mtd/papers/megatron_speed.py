@@ -38,7 +38,7 @@ def teraflops(name: str) -> float:
         tensor, pipeline, replicas=gpus // (tensor * pipeline), checkpoint="full",
         schedule="1F1B" if pipeline == 1 else "Interleaved1F1B",
         stages=1 if pipeline == 1 else STAGES.get(name, 2),
-        reshards=False, sequence=False,
+        sequence=False,
     )  # fmt: skip
     here = clusters.cluster(DEVICE, gpus, NET)
     report = search.whole_step(model, layout, here)

@@ -23,7 +23,7 @@ TABLE = {
     (8, "single"): (5762, 82.4), (8, "joined"): (6667, 77.0),
     (128, "single"): (5605, 67.0), (128, "joined"): (6514, 62.0),
 }  # fmt: skip
-CUT = partial(TrainingLayout, 8, 8, shards=8, micro=4, checkpoint="full", reshards=False, ahead=True)
+CUT = partial(TrainingLayout, 8, 8, shards=8, micro=4, checkpoint="full", ahead=True)
 WHOLE = TrainingLayout(8, shards=32, micro=16, checkpoint="full", ahead=True)
 LARGE = {
     "70B, FSDP 32, TP 8": ("llama3-70b", WHOLE, 829, 71.9),

@@ -2,6 +2,7 @@
 
 model_files      a model in a few lines of TOML
 layouts          how it is divided: pipeline × replicas × shards × tensor
+layout_words     one layout, as people say theirs
 transformer      the model, and a part of it for each stage
 kept_results     checkpointing that keeps some results
 whole_attention  attention that writes all weights to memory

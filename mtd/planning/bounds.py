@@ -94,7 +94,9 @@ def count(layouts: Sequence[TrainingLayout]) -> int:
 
 def _layer_of(layout: TrainingLayout) -> tuple[TrainingLayout, bool]:
     """All that decides what its layers take."""
-    alone = replace(layout, pipeline=1, shards=1, replicas=1, schedule="1F1B", stages=1, reshards=True)
+    alone = replace(
+        layout, pipeline=1, shards=1, replicas=1, schedule="1F1B", stages=1, zero=3, scatters=True
+    )
     return alone, layout.pipeline > 1
 
 

@@ -47,8 +47,9 @@ def memory(model: ModelSizes, layout: TrainingLayout) -> dict[str, float]:
     table = model.words * model.width / layout.tensor
     own = layers * layer + table * (2 if layout.pipeline == 1 else 1)
     tokens = layout.micro * model.sequence / layout.context
-    whole = 2 * layer + table if layout.reshards else own
-    summed = NUMBERS[model.gradients] * own if layout.micro_batches(model) > 1 else 0.0
+    whole = 2 * layer + table if layout.zero == 3 else own
+    adds_up = layout.micro_batches(model) > 1 and not layout.scatters
+    summed = NUMBERS[model.gradients] * own if adds_up else 0.0
     of_a_pass = 0.0 if summed == HALF * own else HALF * (2 * layer + table)
     gradient = of_a_pass + summed + SINGLE * own / layout.shards
     in_flight = min(layout.micro_batches(model), layout.pipeline * (2 if layout.stages > 1 else 1))
@@ -140,14 +141,13 @@ def _tensor(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> f
 
 
 def _data(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, own: float) -> float:
-    """FSDP gathers parameters and scatters gradients; replicas sum their shards. Stages of a pipeline keep what they
-    have gathered until the last micro-batch."""
+    """FSDP gathers parameters and scatters gradients; replicas sum their shards."""
     found, summed = 0.0, NUMBERS[model.gradients]
     if layout.shards > 1:
-        each = 1 + layout.reshards
-        gathers = 1 if layout.pipeline > 1 else layout.micro_batches(model) * each
+        micro = layout.micro_batches(model)
+        gathers = {1: 1, 2: micro, 3: 2 * micro}[1 if layout.pipeline > 1 else layout.zero]
         once = _gathering(cluster, layout.tensor, layout.shards)
-        found += own * (HALF * gathers + summed) * once
+        found += own * (HALF * gathers + summed * (micro if layout.scatters else 1)) * once
     if layout.replicas > 1:
         once = _gathering(cluster, layout.tensor * layout.shards, layout.replicas)
         found += 2 * summed * own / layout.shards * once

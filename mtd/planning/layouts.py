@@ -4,6 +4,13 @@
 
 `shards` ranks share the parameters as FSDP does; `replicas` of them hold the same ones, and sum their gradients. Of the
 shards, `context` neighbours have parts of the same sequences.
+
+    zero = 3    parameters are gathered for forward, given back, and gathered again for backward
+    zero = 2    gathered parameters stay until backward; gradients are scattered after each micro-batch, as with 3
+    zero = 1    parameters and gradients are whole during a step, and only the optimizer is shared ("distributed optimizer")
+
+The stages of (Rajbhandari et al., ZeRO, arXiv:1910.02054). A pipeline keeps all stages whole, for each micro-batch would gather
+them again; and one rank alone has nothing to share. So both have zero = 1.
 """
 
 from __future__ import annotations
@@ -30,7 +37,10 @@ class TrainingLayout:
     checkpoint: str = "none"  # which activations are computed again: none, some, or all
     schedule: str = "1F1B"
     stages: int = 1  # of each rank
-    reshards: bool = True  # whether gathered parameters are given back after forward
+    zero: int = 0  # how much shards share, as below; 0 is the usual: 3, and 1 in a pipeline
+    scatters: bool = (
+        True  # whether gradients are scattered after each micro-batch, or added up whole until the last
+    )
     ahead: bool = (
         False  # whether the next layer is gathered while this one computes, as where a host runs ahead; in
     )
@@ -40,6 +50,12 @@ class TrainingLayout:
     light_ends: bool = (
         False  # whether the first and the last stage have a layer fewer, beside the words and the logits
     )
+
+    def __post_init__(self) -> None:
+        is_whole = self.shards == 1 or (self.pipeline > 1 and self.zero in (0, 2))
+        object.__setattr__(self, "zero", 1 if is_whole else self.zero or 3)
+        if self.zero == 1 or self.pipeline > 1:  # a stage of a pipeline sums its micro-batches itself
+            object.__setattr__(self, "scatters", False)
 
     @property
     def ranks(self) -> int:
@@ -71,9 +87,14 @@ class TrainingLayout:
         words.append(f"micro {self.micro}")
         if self.checkpoint != "none":
             words.append(self.checkpoint)
-        if self.shards > 1 and not self.reshards:
-            words.append("keep")
-        return " ".join(words)
+        return " ".join([*words, *self._unusual])
+
+    @property
+    def _unusual(self) -> list[str]:
+        words = (
+            [f"zero{self.zero}"] if self.shards > 1 and self.zero != (1 if self.pipeline > 1 else 3) else []
+        )
+        return words + ["whole sums"] * (self.zero > 1 and self.pipeline == 1 and not self.scatters)
 
     @property
     def short(self) -> str:
@@ -87,9 +108,7 @@ class TrainingLayout:
         words.append(f"micro{self.micro}")
         if self.checkpoint != "none":
             words.append(self.checkpoint)
-        if self.shards > 1 and self.reshards == (self.pipeline > 1):  # the unusual is told
-            words.append("reshard" if self.reshards else "keep")
-        return " ".join(words)
+        return " ".join([*words, *self._unusual])
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -99,6 +118,8 @@ def faults(layout: TrainingLayout, model: ModelSizes, gpus: int) -> Iterator[str
     """Why this layout cannot be: each reason names the numbers."""
     if layout.ranks != gpus:
         yield f"{layout} takes {layout.ranks} GPUs, and there are {gpus}"
+    if layout.zero not in (1, 2, 3):
+        yield f"zero is 1, 2 or 3, not {layout.zero}"
     for name, whole in (("heads", model.heads), ("kv_heads", model.kv_heads), ("ffn", model.ffn),
                         ("words", model.words), ("sequence", model.sequence), ("width", model.width)):  # fmt: skip
         if whole % layout.tensor:

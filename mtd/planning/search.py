@@ -22,7 +22,8 @@ from mtd.planning.training_step import train
 from transports.clock import PICO
 
 FAMILY: Final = "minitorch_dist plan "
-FORMAT: Final = f"{FAMILY}6"  # rows of 5 sum over three, five … replicas by other algorithms
+FORMAT: Final = f"{FAMILY}7"  # rows of 6 add gradients up whole, and scatter them once
+LAYOUT_FORMAT: Final = "minitorch_dist layout 1"
 MICRO: Final = (1, 2, 4, 8)
 ROOM: Final = 1 << 50  # bytes: memory is counted, and compared afterwards
 LINKS: Final = "bytes "  # of all GPUs, by kind of link
@@ -105,19 +106,11 @@ def _with_data(tensor: int, pipeline: int, data: int) -> Iterator[TrainingLayout
         for micro in MICRO:
             for schedule, stages in schedules:
                 for shards in reversed(_divisors(data)):
-                    for reshards in _gives_back(shards, pipeline):
+                    for zero in (1,) if pipeline > 1 or shards == 1 else (3, 2, 1):
                         yield TrainingLayout(
                             tensor, pipeline, shards, data // shards, micro, checkpoint, schedule,
-                            stages, reshards,
+                            stages, zero,
                         )  # fmt: skip
-
-
-def _gives_back(shards: int, pipeline: int) -> tuple[bool, ...]:
-    """Whether parameters that were gathered are given back after forward. In a pipeline every micro-batch would
-    gather all of them again. A rank that has all of them sends nothing in either case."""
-    if shards == 1:
-        return (True,)
-    return (False,) if pipeline > 1 else (True, False)
 
 
 def _powers(most: int) -> list[int]:

@@ -127,7 +127,7 @@ def built(
     )
     units: list[Any] = [part.begin, *part.layers, part.logits]
     for unit in [each for each in units if each is not None] + [part]:
-        keeps = not layout.reshards or unit is part.logits or unit is part
+        keeps = layout.zero < 3 or unit is part.logits or unit is part
         fully_shard(
             unit, mesh=mesh["dp", "fsdp"], mp_policy=policy, reshard_after_forward=not keeps,
             src_data_rank=None,
@@ -153,12 +153,15 @@ def _words(model: ModelSizes, layout: TrainingLayout) -> Any:
 def _accumulated(
     model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, parts: Any, stages: Any, run: Any
 ) -> list[Any]:
-    """One micro-batch after another; gradients are reduced with the last one."""
+    """One micro-batch after another. Each scatters its gradients, or the last one; replicas sum after the last."""
     (part,), count = parts, layout.micro_batches(model)
     group = mesh["tp"].get_group()
 
     def taken(number: int) -> Any:
-        part.set_requires_gradient_sync(number == count - 1)
+        is_last = number == count - 1
+        part.set_requires_gradient_sync(is_last or layout.scatters)
+        part.set_requires_all_reduce(is_last)
+        part.set_reshard_after_backward(is_last or layout.zero > 1)
         words = _words(model, layout)
         loss = cross_entropy(part(words), words, group, model.kernels) / count
         loss.backward()

@@ -8,7 +8,7 @@
                 before each layer               a layer over replicas
 
     1F1B        P micro-batches are under way, so every P-th one comes back before a further one goes
-    no pipeline each micro-batch gathers each layer again, forwards
+    no pipeline each micro-batch gathers each layer again, forwards, and scatters its gradients; unless zero = 1
 
 A gather begins when a layer is needed, and sums over replicas are waited for one by one. A layer's gradients are scattered
 while the layer before computes. So a scatter counts as far as it takes longer than a layer. The last two count whole: those of
@@ -43,13 +43,17 @@ def unhidden(
     times = bounds.of_a_layer(model, layout, cluster, known)
     sent = ShardTimes(model, layout, cluster, known)
     layers = -(-model.layers // layout.all_stages)
-    found = 2 * sent.of("all_reduce", sent.table) + sent.of("reduce_scatter", sent.table)
+    found = 2 * sent.of("all_reduce", sent.table)
+    scattered = sent.of("reduce_scatter", sent.table)
     if layout.pipeline == 1:
-        found += _of_micro_batches(model, layout, times, sent) + sent.reduced(layers, times)
+        scatters = layout.micro_batches(model) if layout.scatters else 1
+        found += _of_micro_batches(model, layout, times, sent) + layers * sent.of("all_reduce", sent.layer)
+        found += scatters * (scattered + sent.scattered(layers, times))
     else:
         passes = layout.pipeline - 1 + layout.stages  # the last rank has all of its own stages
         gathers = layers * sent.of("all_gather", sent.layer)
-        found += passes * (gathers + sent.reduced(layers, times))
+        summed = layers * sent.of("all_reduce", sent.layer)
+        found += scattered + passes * (gathers + summed + sent.scattered(layers, times))
         found += 2 * sent.of("all_gather", sent.table)
         found += _of_messages(model, layout, times, one_way(model, layout, cluster))
     own = layers * layout.stages * sent.layer + (1 + (layout.pipeline == 1)) * sent.table
@@ -82,20 +86,22 @@ class ShardTimes:
         what = kind, stride, ranks, numbers // layout.shards, dtype
         return self.known(what, lambda: [collective_time(*what, self.cluster)])[0]
 
-    def reduced(self, layers: int, times: MicroBatchTimes) -> float:
-        """Gradients of these layers are reduced, while other layers compute backwards."""
+    def scattered(self, layers: int, times: MicroBatchTimes) -> float:
+        """Gradients of these layers are scattered, while other layers compute backwards."""
         scatter, longest = self.of("reduce_scatter", self.layer), max(times.layer)
-        waits = scatter + (layers - 1) * max(0.0, scatter - longest)
-        return waits + layers * self.of("all_reduce", self.layer)
+        return scatter + (layers - 1) * max(0.0, scatter - longest)
 
 
 def _of_micro_batches(
     model: ModelSizes, layout: TrainingLayout, times: MicroBatchTimes, sent: ShardTimes
 ) -> float:
-    """Each one gathers all units forwards. Backwards it gathers a layer while the one behind it computes."""
+    """Each one gathers all units forwards. Backwards it gathers a layer while the one behind it computes. With zero = 1
+    only the first one gathers."""
     gather = sent.of("all_gather", sent.layer)
     each = model.layers * gather + 2 * sent.of("all_gather", sent.table)
-    if layout.reshards:
+    if layout.zero == 1:
+        return each
+    if layout.zero == 3:
         each += (model.layers - 1) * max(0.0, gather - max(times.layer))
     return layout.micro_batches(model) * each
 

@@ -65,7 +65,7 @@ def test_any_layout(layout: TrainingLayout, net: str) -> None:
 
 
 def test_a_stage_is_a_class() -> None:
-    layout = TrainingLayout(2, 2, shards=2, replicas=2, reshards=False)
+    layout = TrainingLayout(2, 2, shards=2, replicas=2, zero=2)
     found = the_same(layout, NETS["beside"])
     assert found.classes == 2 and not found.undivided
 
@@ -90,7 +90,7 @@ def test_a_straggler_has_clocks_of_its_own() -> None:
 
 def test_micro_batches_that_are_noted_do_what_they_did(monkeypatch: pytest.MonkeyPatch) -> None:
     """Times, bytes, peaks and FLOP of the step are those of all micro-batches, run one by one."""
-    layout = TrainingLayout(1, 2, shards=2, checkpoint="full", reshards=False)
+    layout = TrainingLayout(1, 2, shards=2, checkpoint="full", zero=2)
     model = MODEL.changed(batch=16, layers=2)
     noted = step(layout, search.roles_of(model, layout), NETS["beside"], model)
     assert noted.folded is not None and not noted.folded.refused

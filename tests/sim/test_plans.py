@@ -49,9 +49,9 @@ SMALLER = ["plan", "small.toml", *FLAGS]
     ("layout", "words", "ffn"),
     some_of(
         [
-            (TrainingLayout(2, 2, 4, reshards=False), 96, 96),
-            (TrainingLayout(2, 2, 4, reshards=False), 92, 84),
-            (TrainingLayout(2, 2, 2, 2, reshards=False), 90, 82),
+            (TrainingLayout(2, 2, 4, zero=2), 96, 96),
+            (TrainingLayout(2, 2, 4, zero=2), 92, 84),
+            (TrainingLayout(2, 2, 2, 2, zero=2), 90, 82),
             (TrainingLayout(2, 2, 1, 4), 96, 96),
             (TrainingLayout(1, 1, 4), 92, 84),
             (TrainingLayout(2, 1, 2, 2), 96, 96),
@@ -77,7 +77,7 @@ def test_bytes_by_kind_of_link_are_those_of_the_collectives() -> None:
     """FSDP alone that keeps its parameters gathers them once, in half precision, and scatters gradients once,
     in single precision."""
     shards = 4
-    layout = TrainingLayout(shards=shards, reshards=False)
+    layout = TrainingLayout(shards=shards, zero=2)
     model = MODEL.changed(batch=shards)
     every = (shards - 1) * model.parameters * (2 + 4)
     here = cluster("h100", shards, "nvlink2+400G")
@@ -99,7 +99,7 @@ def test_shards_send_within_their_node_and_replicas_between_nodes(shards: int, r
     found, _ = search.run(model, layout, here, model.layers, micro, False)
     once = model.words * model.width + model.width  # the logits and their norm
     gathered = micro * (2 * (model.parameters - once) + once)
-    within = replicas * (shards - 1) * (4 * model.parameters + 2 * gathered)
+    within = replicas * (shards - 1) * (4 * micro * model.parameters + 2 * gathered)
     assert found["bytes within nodes"] == within
     assert found["bytes between nodes"] == 2 * (replicas - 1) * 4 * model.parameters
 
@@ -109,7 +109,7 @@ def test_shards_send_within_their_node_and_replicas_between_nodes(shards: int, r
 def test_the_formula_counts_what_a_rank_keeps(shards: int, replicas: int, pipeline: int) -> None:
     """The optimizer's memory is the ledger's. Of the parameters a table may be given back before the peak. All else is an
     estimate."""
-    layout = TrainingLayout(1, pipeline, shards, replicas, reshards=False)
+    layout = TrainingLayout(1, pipeline, shards, replicas, zero=2)
     model = MODEL.changed(layers=2 * pipeline, words=640, batch=2 * layout.data)
     found = search.simulated(model, layout, cluster("h100", layout.ranks, "nvlink2+400G"))
     told, norm = (
@@ -139,12 +139,12 @@ def test_memory_is_that_of_the_step() -> None:
 def test_replicas_of_shards_are_tried() -> None:
     """Every way to divide the ranks with data, and one of them where none are shared."""
     found = {
-        (each.shards, each.replicas, each.reshards)
+        (each.shards, each.replicas, each.zero)
         for each in search.layouts(MODEL, cluster("h100", 12, "nvlink4+400G"))
         if each.tensor == each.pipeline == 1
     }
-    shared = {(shards, 12 // shards, gives) for shards in (2, 3, 4, 6, 12) for gives in (True, False)}
-    assert found == shared | {(1, 12, True)}
+    shared = {(shards, 12 // shards, zero) for shards in (2, 3, 4, 6, 12) for zero in (1, 2, 3)}
+    assert found == shared | {(1, 12, 1)}
 
 
 def test_shards_within_nodes_take_what_shards_over_all_take() -> None:
@@ -160,14 +160,18 @@ def test_shards_within_nodes_take_what_shards_over_all_take() -> None:
         assert seconds(node) == pytest.approx(seconds(every), rel=0.03)
 
 
-@pytest.mark.parametrize("reshards", [True, False])
-def test_micro_batches_gather_again_without_a_pipeline(reshards: bool) -> None:
-    """The formula's bytes are the run's: each micro-batch gathers once, or twice if parameters are given back."""
+@pytest.mark.parametrize(("zero", "sent"), [(3, 8), (2, 6), (1, 0)])
+def test_a_micro_batch_gathers_and_scatters_without_a_pipeline(zero: int, sent: int) -> None:
+    """The formula's bytes for a parameter are the run's: two gathers and a scatter, one gather and a scatter, or nothing."""
     here = cluster("h100", 4, "sim://?latency=0s&rate=1MB/s")
-    layout = TrainingLayout(shards=4, reshards=reshards)
+    layout = TrainingLayout(shards=4, zero=zero)
     took = [formula.estimate(MODEL.changed(batch=4 * micro), layout, here).seconds for micro in (2, 3)]
     own = MODEL.layers * MODEL.layer_parameters
-    assert took[1] - took[0] == pytest.approx(own * 3 / 4 * 2 * (1 + reshards) / 1e6, rel=1e-3)
+    assert took[1] - took[0] == pytest.approx(own * 3 / 4 * sent / 1e6, rel=1e-3)
+    fold = search.roles_of(MODEL, layout)
+    runs = [search.run(MODEL, layout, here, MODEL.layers, micro, fold)[0]["sent"] for micro in (2, 3)]
+    every = MODEL.parameters - MODEL.words * MODEL.width * (zero == 3)  # logits are not given back
+    assert runs[1] - runs[0] == pytest.approx(every * 3 / 4 * sent, rel=0.05)
 
 
 @pytest.mark.parametrize("micro", [4, 8])
@@ -175,7 +179,7 @@ def test_micro_batches_gather_again_without_a_pipeline(reshards: bool) -> None:
 def test_a_pipeline_gathers_parameters_once_for_all_micro_batches(schedule: str, micro: int) -> None:
     """As torch's stages do, which give parameters back after the backward of the last micro-batch only."""
     stages = 1 if schedule == "1F1B" else 2
-    layout = TrainingLayout(pipeline=2, shards=4, reshards=False, schedule=schedule, stages=stages)
+    layout = TrainingLayout(pipeline=2, shards=4, zero=2, schedule=schedule, stages=stages)
     model = MODEL.changed(layers=4, batch=4 * micro, width=128, sequence=8)
     here = cluster("h100", 8, "sim://?latency=2us&rate=450GB/s")
     fold = search.roles_of(model, layout)
@@ -203,7 +207,7 @@ def test_messages_between_stages_decide_on_a_slow_link() -> None:
 def bubble(pipeline: int, stages: int, micro: int, words: int) -> search.PlanRow:
     """Where messages and everything but products take no time, and nothing is slower while messages move."""
     schedule = "1F1B" if stages == 1 else "Interleaved1F1B"
-    layout = TrainingLayout(pipeline=pipeline, schedule=schedule, stages=stages, reshards=False)
+    layout = TrainingLayout(pipeline=pipeline, schedule=schedule, stages=stages, zero=2)
     model = ModelSizes("equal", "gpt", 2 * layout.all_stages, 1024, 8, words, 512, micro)
     free = {"bandwidth": "100000TB/s", "contention": 1.0}
     here = cluster("h100", pipeline, "sim://?latency=0s&rate=1000000TB/s", **free)
@@ -367,8 +371,8 @@ def test_short_names_tell_layouts_apart_and_fit_the_table() -> None:
     every = [*search.layouts(model, here)]
     assert len({each.short for each in every}) == len({str(each) for each in every}) == len(every)
     assert max(len(each.short) for each in every) <= 38
-    both = [TrainingLayout(shards=2, pipeline=2, reshards=each).short for each in (True, False)]
-    assert both == ["fsdp2 pp2 micro1 reshard", "fsdp2 pp2 micro1"]
+    both = [TrainingLayout(shards=2, pipeline=2, zero=each).short for each in (3, 1)]
+    assert both == ["fsdp2 pp2 micro1 zero3", "fsdp2 pp2 micro1"]
 
 
 @pytest.mark.usefixtures("small_model")

@@ -87,7 +87,7 @@ def random_case(seed: int) -> tuple[TrainingLayout, ModelSizes, str]:
     schedule, stages = draw.choice([("1F1B", 1), ("GPipe", 1), ("Interleaved1F1B", 2)])
     layout = TrainingLayout(
         draw.choice([1, 1, 2]), pipeline, draw.choice([1, 2]), checkpoint=draw.choice(["none", "full"]),
-        schedule=schedule, stages=stages, reshards=False,
+        schedule=schedule, stages=stages, zero=2,
     )  # fmt: skip
     micro = draw.randrange(2 * pipeline + 24, 3 * pipeline + 30) // pipeline * pipeline
     layers = draw.choice([1, 5, 6])
@@ -135,7 +135,7 @@ def test_any_pipeline_on_any_link(seed: int) -> None:
             TrainingLayout(shards=2, micro=2),
             TrainingLayout(tensor=2, micro=4, checkpoint="full"),
             TrainingLayout(pipeline=2, micro=2),
-            TrainingLayout(pipeline=2, micro=1, schedule="Interleaved1F1B", stages=2, reshards=False),
+            TrainingLayout(pipeline=2, micro=1, schedule="Interleaved1F1B", stages=2, zero=2),
             TrainingLayout(shards=2, tensor=2, micro=2),
             TrainingLayout(shards=2, replicas=2, micro=2),
         ],

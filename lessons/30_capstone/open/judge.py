@@ -67,10 +67,10 @@ RACES = (
     Task("eight houses", 8, 2048, 5632, 8192, 2048, 32, 40 * GIB, 1, 300e9, 6.25e9),
 )  # fmt: skip
 FASTEST = {  # that we know
-    "one node": TrainingLayout(shards=8, micro=4, reshards=False),
-    "little memory": TrainingLayout(shards=8, micro=2, checkpoint="full", reshards=False),
+    "one node": TrainingLayout(shards=8, micro=4, zero=2),
+    "little memory": TrainingLayout(shards=8, micro=2, checkpoint="full", zero=2),
     "slow cable": TrainingLayout(replicas=4, pipeline=2),
-    "two long sequences": TrainingLayout(shards=4, tensor=2, context=2, reshards=False),
+    "two long sequences": TrainingLayout(shards=4, tensor=2, context=2, zero=2),
     "eight houses": TrainingLayout(pipeline=8),
 }
 
@@ -145,7 +145,7 @@ def read(answer, task):
             raise NotAdmitted(f"{word} is {', '.join(map(str, allowed))}, not {given[word]!r}")
     layout = TrainingLayout(
         **{name: given[word] for word, name in DIVIDES.items()}, micro=given["micro"], context=given["cp"],
-        checkpoint=given["checkpoint"], stages=given["stages"], reshards=not given["keep"],
+        checkpoint=given["checkpoint"], stages=given["stages"], zero=2 if given["keep"] else 3,
         schedule="Interleaved1F1B" if given["stages"] > 1 else "1F1B",
     )  # fmt: skip
     for fault in layouts.faults(layout, model_of(task), task.gpus):

@@ -118,6 +118,11 @@ class FSDPModule(Module):
         for unit in self._units(recurse):
             unit.synchronises = requires_gradient_sync
 
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """False: keep the sums over shards of this rank, and sum them over replicas with those of a later backward pass."""
+        for unit in self._units(recurse):
+            unit.sums_replicas = requires_all_reduce
+
     def _sum_replicas_by(self, algorithm: str) -> None:
         """The algorithm of sums over replicas, for all units. torch leaves it to NCCL."""
         for unit in self._units(True):

@@ -44,6 +44,8 @@ class Unit(Gathered):
         self.synchronises = True  # False inside no_sync
         self._make_gradients()
         self.reduced: Tensor | None = None  # this rank's shard of the mean gradient
+        self.sums_replicas = True
+        self.unsummed: Tensor | None = None  # what earlier passes have left to sum over replicas
         self._missing = 0  # gradients of this pass that have not arrived
         for p in self.originals:
             if p.requires_grad:
@@ -190,6 +192,12 @@ class Unit(Gathered):
             reduction.work.wait()
         shard, settings = reduction.shard, self.settings
         if settings.replicas is not None:
+            if self.unsummed is not None:
+                shard.array += self.unsummed.array
+            self.unsummed = None if self.sums_replicas else shard
+            if not self.sums_replicas:
+                self._give_back()
+                return
             tensor_collectives.all_reduce(shard, ReduceOp.AVG, settings.replicas, algorithm=self.algorithm)
         shard = self._without_padding(shard)
         array = shard.array.astype(self.flat.array.dtype, copy=False)

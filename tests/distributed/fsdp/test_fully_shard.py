@@ -122,6 +122,33 @@ def test_collecting_without_messages() -> None:
         assert_close(found, expected)
 
 
+@pytest.mark.parametrize("shards", [1, 2])
+def test_replicas_sum_once_for_several_passes(shards: int) -> None:
+    """Each pass scatters its gradients. With the last one replicas sum what all of them have left."""
+
+    def rank() -> tuple[dict[str, Any], int]:
+        mesh = init_device_mesh("cpu", (3, shards), mesh_dim_names=("replicas", "shards"))
+        model = sharded(make(), mesh=mesh)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        shown = 0
+        for part in range(3):
+            model.set_requires_all_reduce(part == 2)
+            loss_of(model, *mine(part)).backward()
+            shown += model.last.bias.grad is not None and part < 2
+        optimizer.step()
+        return whole(model), shown
+
+    model = make()
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for part in range(3):
+        loss_of(model, *batch(part)).backward()
+    optimizer.step()
+    expected = {name: p.detach().numpy() for name, p in model.named_parameters()}
+    for found, shown in launch(rank, 3 * shards):
+        assert not shown  # nobody takes a part of a sum for a gradient
+        assert_close(found, expected)
+
+
 def test_replicas_of_shards_on_a_mesh() -> None:
     def rank() -> dict[str, Any]:
         mesh = init_device_mesh("cpu", (3, 2), mesh_dim_names=("replicas", "shards"))

@@ -1,0 +1,90 @@
+"""`mtd plan mine.toml --gpus 64 --layout "fsdp=64 micro=2"`: how fast is this one layout?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
+
+from minitorch_dist.distributed.schedules import choice
+from minitorch_dist.tensors.pools import readable
+from mtd.cli.page import Page
+from mtd.pages import whole_files
+from mtd.planning import reasons, search
+from mtd.planning.clusters import GpuCluster
+from mtd.planning.layouts import TrainingLayout
+from mtd.planning.model_files import ModelSizes
+from mtd.planning.search import PlanRow
+
+GIB: Final = 1 << 30
+
+
+def run(options: argparse.Namespace, model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> int:
+    row = predicted(model, layout, cluster)
+    if options.json is not None:
+        write(options.json, as_json(model, cluster, row))
+    else:
+        show(Page(), model, cluster, row)
+    return 0
+
+
+def write(file: str, found: dict[str, Any]) -> None:
+    """To a file, or to the terminal: `-` or nothing."""
+    text = json.dumps(found, indent=1)
+    if file in ("", "-"):
+        print(text)
+    else:
+        whole_files.write(file, text)
+
+
+def predicted(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> PlanRow:
+    """Beside messages between stages, collectives are rings, as NCCL's: see the design page."""
+    rings: AbstractContextManager[Any] = choice.preferring("ring") if layout.pipeline > 1 else nullcontext()
+    with rings:
+        return search.simulated(model, layout, cluster)
+
+
+def as_json(model: ModelSizes, cluster: GpuCluster, row: PlanRow) -> dict[str, Any]:
+    tokens = row.tokens(model)
+    memory = {name: nbytes / GIB for name, nbytes in row.memory.items()}
+    device = cluster.device
+    return {
+        "format": search.LAYOUT_FORMAT,
+        "model": model.name,
+        "parameters": model.parameters,
+        "gpus": cluster.gpus,
+        "device": device.name,
+        "fitted": device.fitted,
+        "net": cluster.net,
+        "layout": row.layout.as_dict(),
+        "batch": model.batch,
+        "seconds": row.seconds,
+        "tokens_per_second_per_gpu": tokens,
+        "tflops_per_gpu": tokens * model.flops_per_token / 1e12,
+        "mfu": row.mfu(model, cluster),
+        "memory_gib": {**memory, "together": row.peak / GIB},
+        "device_gib": None if device.memory is None else device.memory / GIB,
+        "fits": row.fits,
+        "where": {**row.shares, "idle": row.idle},
+        "bytes": {**row.links, "of the rank that sends most": row.sent},
+    }
+
+
+def show(say: Page, model: ModelSizes, cluster: GpuCluster, row: PlanRow) -> None:
+    tokens, device = row.tokens(model), cluster.device
+    say.say(
+        f"{model.name}, {model.parameters / 1e9:.3g} billion parameters, by {row.layout.short} on {cluster.gpus} × "
+        f"{device.name}, {cluster.net}:"
+    )
+    say.say(
+        f"{row.seconds:.4g} s a step of {model.batch} × {model.sequence:,} tokens; {tokens:,.0f} tokens a second and "
+        f"{tokens * model.flops_per_token / 1e12:,.0f} TFLOP/s of each GPU, which is an MFU of {row.mfu(model, cluster):.0%}."
+    )
+    room = "" if device.memory is None else f" of the {device.memory / GIB:.0f} GiB that it has"
+    fits = "It fits" if row.fits else "It does not fit"
+    parts = ", ".join(f"{name} {nbytes / GIB:.1f}" for name, nbytes in row.memory.items() if nbytes)
+    say.say(f"{fits}: the fullest GPU holds {row.peak / GIB:.1f} GiB{room} ({parts}).")
+    shares = ", ".join(f"{name} {row.shares[name]:.0%}" for name in reasons.WORDS)
+    links = " and ".join(f"{readable(nbytes)} {kind}" for kind, nbytes in row.links.items())
+    say.say(f"The time: {shares} of the step. In a step all GPUs send {links}.")
