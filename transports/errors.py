@@ -101,7 +101,16 @@ class TransportClosed(DistError):
 
 
 class Deadlock(DistError):
-    """Everybody waits and nothing is under way; only virtual time can tell. Says which rank waits for which."""
+    """Everybody waits and nothing is under way; only virtual time can tell. Says which rank waits for which.
+
+    Example:
+        >>> def program():
+        ...     dist.recv(torch.empty(1), 1 - dist.get_rank())
+        >>> sim.run(program, 2)
+        Traceback (most recent call last):
+        ...
+        transports.errors.Deadlock: deadlock at 0 ps: ranks 0, 1 of 2 wait, ...
+    """
 
 
 class NeedsBuffering(Deadlock):

@@ -34,7 +34,22 @@ def seconds_of(timeout: timedelta | float | None) -> float | None:
 
 
 class Work:
-    """Something that is done, or will be. This class is what is done already."""
+    """Something that is done, or will be. This class is what is done already.
+
+    Args:
+        world: The world that it belongs to; a program gets a Work from a call and makes none.
+        output: The tensors that it fills.
+
+    Example:
+        >>> def overlapped():
+        ...     x = torch.ones(4)
+        ...     work = dist.all_reduce(x, async_op=True)
+        ...     sim.compute("1ms")  # something else meanwhile
+        ...     work.wait()
+        ...     return work.is_completed(), x.sum().item()
+        >>> sim.run(overlapped, 2).results
+        [(True, 8.0), (True, 8.0)]
+    """
 
     def __init__(self, world: World, output: Any = None) -> None:
         self._world, self._output = world, output

@@ -104,7 +104,20 @@ class RunOutcome:
 
 
 class Failure:
-    """A failing run. `tries` is how many runs it took to make it as small as it is."""
+    """A failing run. `tries` is how many runs it took to make it as small as it is.
+
+    Args:
+        setting: The program, and how it was run.
+        outcome: What happened.
+        tries: How many runs it took to find it as small as it is.
+
+    Example:
+        >>> def broken():
+        ...     raise ValueError("always")
+        >>> failure = sim.explore(broken, 2, seeds=1).minimise()
+        >>> "ValueError" in failure.explain(), failure.faults
+        (True, ())
+    """
 
     def __init__(
         self, setting: ProgramSetup, outcome: RunOutcome, tries: int = 0, passing: RunOutcome | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading  # noqa: TID251 - only its profile
+import threading
 from typing import Any
 
 import minitorch_dist as torch

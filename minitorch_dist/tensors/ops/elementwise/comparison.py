@@ -143,7 +143,20 @@ def equal(input: T, other: T) -> bool:
 
 
 def where(condition: T, input: T | Number | None = None, other: T | Number | None = None) -> Any:
-    """`input` where the condition holds, `other` elsewhere; alone: the indices where it holds"""
+    """`input` where the condition holds, `other` elsewhere; alone: the indices where it holds
+
+    Args:
+        condition: A tensor of bools.
+        input: The elements where it holds.
+        other: The elements where it does not.
+
+    Returns:
+        The tensor, or a tuple of indices.
+
+    Example:
+        >>> torch.where(torch.tensor([True, False]), torch.ones(2), torch.zeros(2)).tolist()
+        [1.0, 0.0]
+    """
     if input is None and other is None:
         found = np.nonzero(np.atleast_1d(condition.array))
         return tuple(result(condition, index) for index in found)

@@ -15,7 +15,21 @@ from minitorch_dist.tensors.ops.shapes.pieces import unbind
 
 
 def item(input: TensorBase) -> Any:
-    """The one element, as a Python number."""
+    """The one element, as a Python number.
+
+    Args:
+        input: The tensor itself.
+
+    Returns:
+        A float, int, bool or complex.
+
+    Raises:
+        RuntimeError: It has another number of elements.
+
+    Example:
+        >>> torch.tensor([2.5]).item()
+        2.5
+    """
     x = input.array
     if x.size != 1:
         raise RuntimeError(f"a Tensor with {x.size} elements cannot be converted to Scalar")
