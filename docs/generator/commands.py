@@ -21,6 +21,8 @@ the ranks of this host, and takes torchrun's options.
 """
 ENVIRONMENT = """# Environment variables
 
+An asterisk stands for a part of the name. Variables that a launcher sets are named as in PyTorch, so that its scripts find them.
+
 """
 
 
@@ -71,7 +73,12 @@ def command(name: str) -> str:
 
 def section(name: str, parser: argparse.ArgumentParser, level: str = "###") -> str:
     rows = "".join(f"| {spelt(one)} | {helped(one)} |\n" for one in actions(parser))
-    example = f"{escaped(parser.epilog)}\n\n" if parser.epilog else ""
+    before, _, shown = (parser.epilog or "").partition("For example: ")
+    example = (
+        f"For example: {', '.join(f'`{one}`' for one in shown.split('; '))}\n\n"
+        if shown
+        else escaped(before) + "\n\n"
+    )
     about = escaped(parser.description or "")
     return (
         f"{level} {name}\n\n{about[:1].upper()}{about[1:]}\n\n"
@@ -99,5 +106,9 @@ def escaped(text: str) -> str:
 
 
 def variables(some: list[dict[str, str]]) -> str:
-    rows = (f"| `{one['name']}` | {one['value']} | {one['about']} |\n" for one in some)
-    return "| variable | for example | |\n|---|---|---|\n" + "".join(rows) + "\n"
+    rows = (f"| `{one['name']}` | {one['about']} {example_of(one['value'])} |\n" for one in some)
+    return "| variable | |\n|---|---|\n" + "".join(rows) + "\n"
+
+
+def example_of(value: str) -> str:
+    return f"({value[:1].upper()}{value[1:]}.)" if value.startswith("set by") else f"For example `{value}`."
