@@ -21,8 +21,10 @@ from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
 from mtd.cli import bars, forking, player
 from mtd.cli.chunks import grids
-from mtd.cli.lessons import picture
+from mtd.cli.lessons import one_model, picture
 from mtd.cli.parser import Parser
+from mtd.course.lesson import find as find_lesson
+from mtd.course.workspace import find
 from mtd.pages import whole_files
 from mtd.refusals import refusing
 from mtd.traces import read_chrome
@@ -54,6 +56,7 @@ def configure(parser: Parser) -> None:
         --html [FILE]                       write a page that opens from the disk (beside the journal)
         --svg [FILE]                        write an SVG (beside the journal)
         --moving                            an SVG of a lesson's ranks that fill, without a script
+        --model                             a small transformer that a lesson's code trains: time and memory of a step
         --trace [FILE]                      write a trace for ui.perfetto.dev (beside the journal)
         --beside OTHER.mtd                  another run, beside it on the page
         --ranks 0-7,9: numbers              only these ranks
@@ -66,6 +69,8 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.model:
+        return one_model.run(find_lesson(options.run_file, find().room))
     if picture.is_meant(options.run_file):
         return picture.run(options.run_file, options)
     with refusing():

@@ -10,6 +10,7 @@ lessons/13_ring/
   plot.py       what the notebook draws
   wire.py       what runs over real wires (see `real_wires`), where a lesson has it
   torch_bridge.py  the same in PyTorch (see `bridging`), from lesson 05 on
+  model.py      the course's small transformer, trained by this lesson (see `one_model`), where a lesson has it
   train.py      where `given` in lesson.toml names some: files for the learner's folder, as they are
 """
 
