@@ -1,4 +1,5 @@
 """Figures of the pages, made from real runs: `mtd dev build` writes them into docs/figures, and a test compares them.
+Schedules and lessons are shown by what each rank holds, step by step.
 
 grids       what ranks hold in a schedule, which fills step by step
 runs        the programs that are run for the others
