@@ -141,13 +141,14 @@ class _Plan:
             left = self.x(span.start)
             wide = max(self.x(span.end) - left, 0.8)
             if span.kind == OPERATION:
-                tall, paint = high, f'fill="{self.colour(span)}" fill-opacity=".45"'
+                tall, paint = (
+                    high,
+                    f'fill="{self.colour(span)}" fill-opacity=".45"' + ' class="failed"' * span.failed,
+                )
                 if span.is_beside:
                     paint += ' stroke="currentColor" stroke-opacity=".5" stroke-dasharray="3 2"'
             else:
                 tall, paint = high * 0.55, f'class="{span.kind} {"failed" * span.failed}"'
-            if span.failed and span.kind == OPERATION:
-                paint += ' class="failed"'
             y = self.y(span.lane) - tall / 2 + (high * 0.8 if span.is_beside else 0)
             parts.append(
                 f'<rect x="{left:.2f}" y="{y:.1f}" width="{wide:.2f}" height="{tall:.1f}" rx="1.5" '

@@ -1,9 +1,9 @@
 """Figures of the pages, made from real runs: `mtd dev build` writes them into docs/figures, and a test compares them.
-Schedules and lessons are shown by what each rank holds, step by step.
 
-grids       what ranks hold in a schedule, which fills step by step
-runs        the programs that are run for the others
-moving      a run whose time passes, memory over time, a circle of ranks that wait
+Schedules and lessons are shown by what each rank holds, step by step. The others are drawn from a journal:
+
+    runs        the programs that are run
+    moving      a run whose time passes, memory over time, a circle of ranks that wait
 """
 
 from __future__ import annotations
