@@ -99,7 +99,7 @@ def compare(
     if algorithm not in (None, "all"):
         found = [choice.choose(collective, size, nbytes, links, algorithm)]
     if not found or is_address(algorithm or ""):
-        every = choice.candidates(collective, nbytes, links or Links())
+        every = choice.candidates(collective, nbytes, links or Links(), with_gallery=True)
         found += [one for one in every if domain.may_run(one, size)]
     estimates = [estimate(schedule, size, nbytes, net, adding) for schedule in found]
     return sorted(estimates, key=lambda one: one.time)

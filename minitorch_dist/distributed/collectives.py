@@ -269,9 +269,9 @@ def prepare_all_to_all(
     said = Fingerprint(name, inputs[0].dtype)
 
     def vector(schedule: Schedule) -> Vector:
-        if schedule.name == "bruck" and len(set(sizes)) > 1:
+        if schedule.name in ("bruck", "rails") and len(set(sizes)) > 1:
             raise ValueError(
-                "the algorithm 'bruck' passes blocks on through other ranks, which must know "
+                f"the algorithm {schedule.name!r} passes blocks on through other ranks, which must know "
                 f"their size: all must be equal, but {sorted(set(sizes))} elements were given"
             )
         return Vector(sizes, itemsize, False)

@@ -26,7 +26,8 @@ A check, and what it measures with:
     post  single_faults  envelopes  letters between ranks, lost and doubled, and drawn
     all_reduces  properties  scoring      right ones and wrong ones, and how good a check of them is
     property_trial      a Hypothesis property of the learner's: it must accept what is right and reject what is wrong
-    whole_numbers  small_transformer  training_contents      layers whose sums are exact; a model to cut; grids of training
+    whole_numbers  training_contents      layers whose sums are exact; grids of training
+    small_transformer  one_model          a model to cut; the same one, trained by what each lesson built
     layers  training  pipelines  cluster  elastic  lossy_wires  far_store      what single lessons stand on
     worlds  timelines  certificate  finale      one script in seven worlds; a transformer on a mesh
 
@@ -34,7 +35,7 @@ The solutions of all lessons together:
 
     assembling  code_lines  stack_page  stack_proof   `mystack`, the solutions as one package that runs alone; the page that shows it
 
-Beside the lessons: `museum`, `contest`, `chapters/` (open chapters, with a contest each), `network_game` (with `levels/`), `rank_game`, `classroom/`.
+Beside the lessons: `figures/` (of the pages, from real runs), `museum`, `contest`, `chapters/` (open chapters, with a contest each), `network_game` (with `levels/`), `rank_game`, `classroom/`.
 
 A lesson's check imports `lamp` and `MeasuredCost` from here.
 """

@@ -6,6 +6,7 @@ notebooks/00_which_layout.ipynb   from a model to its fastest layout, from lesso
 notebooks/00_find_the_hang.ipynb  hangs of real PyTorch programs, from lessons/find_the_hang.py
 lessons/README.md           the lessons in a table
 docs/ring.svg               the picture of the front page: a ring that fills
+docs/figures                figures of the pages, from real runs (see `figures`)
 docs/museum.md              bugs that people had (see `museum`)
 docs/whole_stack.md         what our solutions assemble to (see `stack_page`)
 mystack/                    the same as a package that runs (see `assembling`), with a table of its files
@@ -20,7 +21,7 @@ from pathlib import Path
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.pictures import grid_svg
 from minitorch_dist.testing import contributions
-from mtd.course import assembling, museum, notebooks, outputs, stack_page, tracks
+from mtd.course import assembling, figures, museum, notebooks, outputs, stack_page, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.lesson import ROOM, Lesson, all_lessons
 from mtd.course.sizes import SIZES, lines_to_write
@@ -56,6 +57,7 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
         yield notebooks.FOLDER / "00_find_the_hang.ipynb", find_the_hang
         yield ROOM / "README.md", index
         yield ROOM.parent / "docs" / "ring.svg", ring_picture
+        yield from figures.figures().items()
         yield ROOM.parent / "docs" / "museum.md", museum_page
         yield ROOM.parent / "docs" / "whole_stack.md", stack_page.stack_page
         yield STACK / "README.md", stack_page.folder_page
@@ -162,12 +164,20 @@ def text_for(path: Path, make: Make) -> str:
     """Of a notebook with the outputs that stand there, if they are of the same cells."""
     text = make()
     is_stored = path.suffix == ".ipynb" and path.exists()
-    return outputs.kept(text, path.read_text("utf-8")) if is_stored else text
+    return outputs.kept(text, path.read_text("utf-8"), _solution(path)) if is_stored else text
 
 
-def build(path: Path, make: Make) -> bool:
-    """Write the file if it differs; says whether it did."""
+def _solution(path: Path) -> str:
+    """The notebook with our solution beside one with blanks."""
+    beside = path.parent / notebooks.SOLUTIONS / path.name
+    return beside.read_text("utf-8") if beside.exists() else outputs.NO_BOOK
+
+
+def build(path: Path, make: Make, runs: bool = False) -> bool:
+    """Write the file if it differs; says whether it did. A notebook without outputs runs, if it can; with `runs`, each."""
     text = text_for(path, make)
+    if path.suffix == ".ipynb" and (runs or not outputs.are_there(text)) and outputs.can_be_made():
+        text = outputs.made(text, _solution(path))
     if path.exists() and path.read_text("utf-8") == text:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -228,7 +228,7 @@ def _race(mine: Schedule, ranks: int, nbytes: int, net: Topology) -> list[tuple[
     """Of an algorithm with pieces the best number of them."""
     links = topology_links.links_of(net) or Links()
     best: dict[str, Leg] = {MINE: _leg(mine, ranks, nbytes, net)}
-    for schedule in choice.candidates(mine.collective, nbytes, links):
+    for schedule in choice.candidates(mine.collective, nbytes, links, with_gallery=True):
         if not domain.may_run(schedule, ranks):
             continue
         leg = _leg(schedule, ranks, nbytes, net)

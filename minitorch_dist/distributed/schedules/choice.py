@@ -37,6 +37,7 @@ from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
 from minitorch_dist.distributed.schedules.schedule import (
     BUILT_IN,
     COLLECTIVES,
+    GALLERY,
     REGISTERED,
     Schedule,
     ScheduleError,
@@ -51,14 +52,17 @@ from minitorch_dist.distributed.schedules.steps import Steps
 PIECES: Final = {"chain": (1, 4, 16, 64), "double_binary_tree": (1, 4, 16)}
 SHORTEST_PIECE: Final = 4096  # bytes; shorter ones are not worth their bill
 FEW: Final = 4  # ranks; with more of them a bill is drawn up faster than messages are played
-ONLY_IF_ASKED: Final = {("all_to_all", "bruck")}  # ranks whose blocks differ could not tell alike
-
+# Ranks whose blocks differ could not tell alike; of others the cost of a link says nothing (see `gallery`).
+ONLY_IF_ASKED: Final = {("all_to_all", "bruck"), ("all_to_all", "rails")}
+BY_NAME_ONLY: Final = ("bine", "pat", "recursive_multiplying", "swing")
 changes: Final[list[str]] = []  # every schedule that was registered or forgotten
 
 
 def known(collective: str) -> dict[str, Schedule]:
     """The schedules of a collective by name, one's own last."""
-    every = {**BUILT_IN, **REGISTERED}
+    import minitorch_dist.distributed.schedules.gallery  # noqa: F401 - it fills GALLERY
+
+    every = {**BUILT_IN, **GALLERY, **REGISTERED}
     return {name: found for (kind, name), found in every.items() if kind == collective}
 
 
@@ -170,18 +174,21 @@ def _from_environment(collective: str) -> str | None:
     if own:
         return own
     every = os.environ.get("MINITORCH_DIST_ALGORITHM")
-    if not every:
-        return None
+    return every if every and _is_for(every, collective) else None
+
+
+def _is_for(every: str, collective: str) -> bool:
+    """Whether an algorithm that was named for all collectives has this one."""
     if is_address(every):
-        return every if _files().find(collective, every) else None
-    return every if _checked_name(every) in known(collective) else None
+        return _files().find(collective, every) is not None
+    return _checked_name(every) in known(collective)
 
 
 def _checked_name(every: str) -> str:
     """The name of an algorithm for all collectives, which at least one of them must have."""
     name = every.partition(":")[0]
     if name != "auto" and not any(name in known(kind) for kind in COLLECTIVES):
-        names = sorted({name for _, name in [*BUILT_IN, *REGISTERED]})
+        names = sorted({name for kind in COLLECTIVES for name in known(kind)})
         raise ValueError(
             f"MINITORCH_DIST_ALGORITHM={every}: no collective has an algorithm {name!r}; there are "
             f"auto, {', '.join(names)}, and files of your own, such as mine.py"
@@ -195,7 +202,8 @@ def _cheapest(
     root: int | None = None,
 ) -> Schedule:  # fmt: skip
     every = list(candidates(collective, nbytes, links))
-    every = [one for one in every if domains.may_run(one, size, root)]
+    if REGISTERED:
+        every = [one for one in every if domains.may_run(one, size, root)]
     find = _least_bill if on_board else race
     best = find(every, size, nbytes, links)
     if best is None:
@@ -247,8 +255,9 @@ def race(schedules: Sequence[Schedule], size: int, nbytes: int, links: Links) ->
 
 def _runner(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:
     """The times to which a schedule comes, the last of which is when it is over."""
-    is_proved = (schedule.collective, schedule.name) in BUILT_IN
-    return (_played if size <= FEW and is_proved else latest)(schedule, size, nbytes, links)
+    return (_played if size <= FEW and domains.is_built_in(schedule) else latest)(
+        schedule, size, nbytes, links
+    )
 
 
 def _played(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:
@@ -257,10 +266,10 @@ def _played(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterato
     yield int(overtaking.play(schedule, sizes, links, free, free, free)[0].max())
 
 
-def candidates(collective: str, nbytes: int, links: Links) -> Iterable[Schedule]:
-    """The algorithms that `auto` compares, in the order that decides between equals."""
+def candidates(collective: str, nbytes: int, links: Links, with_gallery: bool = False) -> Iterable[Schedule]:
+    """The algorithms that `auto` compares, in the order that decides between equals; or those of the gallery as well."""
     for name, found in known(collective).items():
-        if (collective, name) in ONLY_IF_ASKED:
+        if not with_gallery and (name in BY_NAME_ONLY or (collective, name) in ONLY_IF_ASKED):
             continue
         if "per_node" in found.options:
             if isinstance(links, TwoLevelLinks):
@@ -293,7 +302,7 @@ def register_schedule(
         made = Schedule(
             collective, name, steps, chunks, MappingProxyType(options), domain=domains.among(domain)
         )
-        if name == "auto" or (collective, name) in BUILT_IN:
+        if name == "auto" or (name in known(collective) and (collective, name) not in REGISTERED):
             raise ValueError(f"{name!r} is the name of a built-in algorithm of {collective}")
         domains.register(made, sizes)
         if not is_loading.get():

@@ -25,6 +25,7 @@ import numpy as np
 from minitorch_dist.distributed.schedules import proof
 from minitorch_dist.distributed.schedules.schedule import (
     BUILT_IN,
+    GALLERY,
     ROOTED,
     Schedule,
     ScheduleError,
@@ -123,7 +124,8 @@ def _demand_served(schedule: Schedule, size: int) -> None:
 
 def is_built_in(schedule: Schedule) -> bool:
     """Whether it is one of ours, with options that it is right for."""
-    ours = BUILT_IN.get((schedule.collective, schedule.name))
+    key = schedule.collective, schedule.name
+    ours = BUILT_IN.get(key) or GALLERY.get(key)
     if ours is None or (ours.steps, ours.chunks, ours.layout, ours.domain) != (
         schedule.steps, schedule.chunks, schedule.layout, schedule.domain,
     ):  # fmt: skip

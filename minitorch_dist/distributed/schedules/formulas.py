@@ -18,6 +18,8 @@ Here p ranks hold n bytes, k = ⌊lg p⌋, and s is a chunk, n/p:
     reduce_scatter  ring, direct, …     p-1         (p-1) s        (p-1) s
                     recursive_halving   k           (p-1) s        (p-1) s
 
+`circulant` takes what rabenseifner, bruck and recursive_halving take, with ⌈lg p⌉ for k, and is exact where p divides n.
+
 For powers of two these are exact, to the picosecond. Otherwise ranks are folded and chunks are uneven: then a run takes this
 long or longer. `choice` begins with the algorithm whose formula is least. So it draws up few bills, or none.
 """
@@ -58,7 +60,7 @@ def least(schedule: Schedule, size: int, nbytes: int, links: Links) -> Least:
     if formula is None or size < 2 or type(links) is not Links:
         return Least()
     time = max(path.time(links) for path in formula(size, nbytes, **schedule.options))
-    is_even = size & (size - 1) == 0 and nbytes % size == 0
+    is_even = nbytes % size == 0 and (size & (size - 1) == 0 or schedule.name == "circulant")
     return Least(time, is_even and schedule.name != "double_binary_tree")
 
 
@@ -119,6 +121,20 @@ def doubles(p: int, n: int) -> list[Path]:
     return [Path(k, ((1 << k) - 1) * (n // p))]
 
 
+def halves_of_a_circle(p: int, n: int) -> list[Path]:
+    rounds, moved = (p - 1).bit_length(), (p - 1) * (n // p)
+    return [Path(rounds, moved, moved)]
+
+
+def doubles_of_a_circle(p: int, n: int) -> list[Path]:
+    return [Path((p - 1).bit_length(), (p - 1) * (n // p))]
+
+
+def halves_and_doubles_of_a_circle(p: int, n: int) -> list[Path]:
+    rounds, moved = (p - 1).bit_length(), (p - 1) * (n // p)
+    return [Path(2 * rounds, 2 * moved, moved)]
+
+
 def halves(p: int, n: int) -> list[Path]:
     k, _ = log2(p)
     return [Path(k, ((1 << k) - 1) * (n // p), ((1 << k) - 1) * (n // p))]
@@ -132,6 +148,9 @@ FORMULAS: Final[dict[tuple[str, str], Formula]] = {
     ("all_reduce", "recursive_doubling"): swaps_of_all,
     ("all_reduce", "ring"): round_and_back,
     ("all_reduce", "two_shot"): round_and_back,
+    ("all_reduce", "circulant"): halves_and_doubles_of_a_circle,
+    ("all_gather", "circulant"): doubles_of_a_circle,
+    ("reduce_scatter", "circulant"): halves_of_a_circle,
     ("all_gather", "direct"): one_by_one,
     ("all_gather", "pairwise"): one_by_one,
     ("all_gather", "ring"): one_by_one,

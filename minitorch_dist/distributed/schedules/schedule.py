@@ -152,6 +152,7 @@ class Schedule:
 
 
 BUILT_IN: dict[tuple[str, str], Schedule] = {}
+GALLERY: dict[tuple[str, str], Schedule] = {}  # of recent papers (see `gallery`)
 REGISTERED: dict[tuple[str, str], Schedule] = {}  # one's own (see `choice`)
 # Whether what is registered now belongs to a file (see `schedule_files`), and is known by its address only.
 is_loading: ContextVar[bool] = ContextVar("a file of schedules is loaded", default=False)
@@ -170,9 +171,10 @@ def schedule(
     """Turn a generator into a Schedule: its module names the algorithm, its own name the collective."""
 
     def known(steps: Callable[..., Steps]) -> Schedule:
-        name = steps.__module__.rpartition(".")[2]
+        room, _, name = steps.__module__.rpartition(".")
         made = Schedule(steps.__name__, name, steps, chunks, MappingProxyType(options), domain=domain)
-        BUILT_IN[made.collective, name] = made
+        kept = GALLERY if room.endswith("gallery") else BUILT_IN
+        kept[made.collective, name] = made
         return made
 
     return known
