@@ -30,6 +30,14 @@ class Columns(parallel.ParallelStyle):
         return module
 
 
+class Rows(parallel.ParallelStyle):
+    """Each rank has some of the inputs. Its outputs are summands, which somebody else adds up."""
+
+    def _apply(self, module: nn.Module, mesh: DeviceMesh) -> nn.Module:
+        self._cut(module, mesh, weight=Shard(1))
+        return module
+
+
 class Entered(parallel.ParallelStyle):
     """The first input is made whole, and its gradient is the sum over the ranks."""
 
@@ -65,6 +73,12 @@ def cut(part: TransformerPart, mesh: DeviceMesh, model: ModelSizes, sequence: bo
         if isinstance(layer.mlp, ExpertLayer):  # its matrices are parts already
             layer.mlp.cut_over = mesh.get_group(), between
             of_layer = {name: style for name, style in plan.items() if not name.startswith("mlp.")}
+            if layer.mlp.shared is not None:
+                of_layer |= {
+                    "mlp.shared.gate": Columns(),
+                    "mlp.shared.up": Columns(),
+                    "mlp.shared.down": Rows(),
+                }
         parallel.parallelize_module(layer, mesh, of_layer, src_data_rank=None)
     ends: dict[str, parallel.ParallelStyle] = {}
     if part.begin is not None:

@@ -30,14 +30,18 @@ from mtd.planning.model_files import ModelSizes
 
 
 class ExpertPlaces(NamedTuple):
-    """Where experts lie: the ranks that share them, and over how many their insides are cut."""
+    """Where experts lie: the ranks that share them, and those over which their insides are cut."""
 
     group: ProcessGroup | None = None
-    tensor: int = 1
+    cut: ProcessGroup | None = None
 
     @property
     def ranks(self) -> int:
         return 1 if self.group is None else self.group.size()
+
+    @property
+    def tensor(self) -> int:
+        return 1 if self.cut is None else self.cut.size()
 
 
 class Exchange(Function):
@@ -65,6 +69,7 @@ class ExpertMatrices(nn.Module):
 
     def __init__(self, model: ModelSizes, places: ExpertPlaces) -> None:
         super().__init__()
+        self.places = places
         self.count, inside = model.experts // places.ranks, model.expert_ffn // places.tensor
         self.width, self.inside, self.kind = model.width, inside, model.products
         self.gate, self.up, self.down = (
@@ -72,6 +77,18 @@ class ExpertMatrices(nn.Module):
             for rows, columns in ((model.width, inside), (model.width, inside), (inside, model.width))
         )
         self.gated = kernels.GATES[model.kernels]
+
+    def fill(self, seed: int) -> None:
+        """First values that follow from the seed and an expert's number, wherever it lies."""
+        group, cut, inside = self.places.group, self.places.cut, self.inside * self.places.tensor
+        first = 0 if group is None else self.count * group.rank()
+        start = 0 if cut is None else self.inside * cut.rank()
+        part = slice(start, start + self.inside)
+        for number, matrix in enumerate((self.gate, self.up, self.down)):
+            for own, rows in enumerate(np.split(matrix.array, self.count)):
+                draw = np.random.default_rng((seed, first + own, number))
+                whole = 0.02 * draw.standard_normal((inside, self.width))
+                rows[...] = whole[part] if matrix is self.down else whole[part].T
 
     def forward(self, x: Any) -> Any:
         """`x`: (experts, slots, width)."""

@@ -138,7 +138,10 @@ def built(
     """One stage, cut and sharded."""
     context = _context(layout) if layout.context > 1 else None
     where = _expert_mesh(layout) if model.experts else None
-    places = ExpertPlaces(where["ep"].get_group() if where and layout.experts > 1 else None, layout.tensor)
+    places = ExpertPlaces(
+        where["ep"].get_group() if where and layout.experts > 1 else None,
+        mesh["tp"].get_group() if layout.tensor > 1 else None,
+    )
     part = TransformerPart(
         model, layers_of(model, layout, stage), layout.checkpoint, context,
         (stage == 0, stage == layout.all_stages - 1), is_tied(model, layout), places,

@@ -102,7 +102,7 @@ def mlp_of(model: ModelSizes, number: int, places: ExpertPlaces) -> nn.Module:
     """The MLP of a layer, or its experts."""
     if not model.experts or number < model.dense_layers:
         return FeedForward(model)
-    inside = model.shared_experts * model.expert_ffn // places.tensor
+    inside = model.shared_experts * model.expert_ffn
     return ExpertLayer(model, FeedForward(model, inside) if inside else None, places)
 
 
@@ -189,6 +189,8 @@ class TransformerPart(nn.Module):
             layer.attention.context = context
         for number, layer in zip(layers, self.layers, strict=True):
             fill(layer, 1 + number)
+            if isinstance(layer.mlp, ExpertLayer) and has_numbers(layer.mlp.experts.gate.array):
+                layer.mlp.experts.fill(1 + number)
         for seed, module in ((0, self.begin), (1 + model.layers, self.logits)):
             if module is not None:
                 fill(module, seed)
