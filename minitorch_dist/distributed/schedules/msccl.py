@@ -439,7 +439,7 @@ class _Act:
 
 
 class _Writer:
-    """The acts of one rank. What belongs to one step waits for all of the step before."""
+    """The acts of one rank. Acts of one step wait for all of the step before."""
 
     def __init__(self, schedule: Schedule, rank: int, size: int) -> None:
         self.schedule, self.rank, self.size, self.total = schedule, rank, size, schedule.total(size)
