@@ -7,8 +7,8 @@
 
 The thread blocks of a GPU work at once, each on its steps in order. A step may wait for one of another block (`depid`, `deps`).
 `s` sends, `r` receives, `rrc` adds what comes, `rcs`, `rrs` and `rrcs` send it on; `cpy` and `re` copy and add at home.
-Reading plays all blocks of all GPUs, which brings the steps of each into one order. What was read is proved like any other
-schedule. Documents come from strangers: they are read without a DTD or entities, and what is wrong is told with its line.
+Reading plays all blocks of all GPUs, which brings the steps of each into one order. The schedule is
+proved like any other. Documents come from strangers: they are read without a DTD or entities, and what is wrong is told with its line.
 
 Source: M. Cowan et al., MSCCLang: Microsoft collective communication language, ASPLOS 2023, doi:10.1145/3575693.3575724;
 microsoft/msccl-tools, msccl/language/ir.py.
@@ -52,7 +52,7 @@ MOST_BYTES: Final = 64 << 20
 Place = tuple[str, int]  # a buffer's letter, and the number in it
 
 
-class Part(NamedTuple):
+class BlockPart(NamedTuple):
     """One act of a thread block: s, r (a: and add), c (e: and add)."""
 
     kind: str
@@ -68,7 +68,7 @@ class ThreadBlock:
     send: int
     recv: int
     channel: int
-    steps: list[tuple[list[Part], tuple[int, int]]] = field(
+    steps: list[tuple[list[BlockPart], tuple[int, int]]] = field(
         default_factory=list
     )  # parts, and whom it waits for
     at: int = 0
@@ -195,7 +195,7 @@ def _blocks(gpu: _Element, gpus: int) -> list[ThreadBlock]:
     return [found[number] for number in range(len(found))]
 
 
-def _step(step: _Element, block: ThreadBlock) -> tuple[list[Part], tuple[int, int]]:
+def _step(step: _Element, block: ThreadBlock) -> tuple[list[BlockPart], tuple[int, int]]:
     kind = PARTS[step.word("type", PARTS)]
     waits = step.number("depid", -1, 1 << 16, -1), step.number("deps", -1, 1 << 20, -1)
     if not kind:
@@ -214,7 +214,7 @@ def _step(step: _Element, block: ThreadBlock) -> tuple[list[Part], tuple[int, in
             first = (
                 here if kind == "s" or letter in "ce" else there
             )  # what came is sent on from where it was put
-            parts.append(Part(letter, first, there, block.send if letter == "s" else block.recv))
+            parts.append(BlockPart(letter, first, there, block.send if letter == "s" else block.recv))
     return parts, waits
 
 
@@ -296,7 +296,7 @@ class _Player:
             raise ScheduleError(f"it stands still: {stuck}")
         return self.events
 
-    def _head(self, gpu: int, block: ThreadBlock) -> Part | None:
+    def _head(self, gpu: int, block: ThreadBlock) -> BlockPart | None:
         """The next part, if its step waits for nobody."""
         while block.at < len(block.steps):
             parts, (other, step) = block.steps[block.at]
@@ -343,7 +343,7 @@ class _Player:
             block.done += 1
         return True
 
-    def _send(self, gpu: int, block: ThreadBlock, part: Part) -> None:
+    def _send(self, gpu: int, block: ThreadBlock, part: BlockPart) -> None:
         chunk = self._holds(gpu, part.source)
         self.under_way[gpu, part.peer, block.channel].append(chunk)
         self.events.append((gpu, Send(part.peer, self._number(gpu, self._place(gpu, part.source), chunk))))
@@ -371,7 +371,7 @@ class _Player:
             raise ScheduleError(f"GPU {gpu} takes from {place[0]}[{place[1]}], which was never filled")
         return found
 
-    def _filled(self, gpu: int, part: Part, chunk: int) -> int:
+    def _filled(self, gpu: int, part: BlockPart, chunk: int) -> int:
         """Our number of what is written; adding has to find the same chunk there."""
         place = self._place(gpu, part.into)
         if part.kind in "ae" and self.chunk[gpu].get(place) != chunk:
