@@ -74,10 +74,10 @@ def test_what_was_done_is_in_the_list(
 
 
 def keys_of(level: network_game.Level, moves: list[str]) -> list[str]:
-    """The keys for these moves, by the place at which each letter is shown."""
+    """The keys for these moves, by the place at which each message is shown."""
     keys = []
     for at, move in enumerate(moves):
-        flight = [letter.number for letter in network_game.play(level, moves[:at]).flight]
+        flight = [message.number for message in network_game.play(level, moves[:at]).flight]
         verb, _, number = move.partition(" ")
         if verb == "wait":
             keys.append("t")
