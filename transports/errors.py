@@ -128,6 +128,29 @@ class Overwritten(DistError):
         self.rank = rank
 
 
+class ReadTooEarly(DistError):
+    """A tensor was used while an operation wrote into it."""
+
+    def __init__(self, rank: int, verb: str, site: str, what: str) -> None:
+        super().__init__(
+            f"at {site} rank {rank} {verb} the tensor of its {what}, before that was over. Call wait() on "
+            "what the operation returned before its tensor is used"
+        )
+        self.rank = rank
+
+
+class ReceivedAtOnce(DistError):
+    """A tensor was read into which several operations had written at once."""
+
+    def __init__(self, rank: int, site: str, one: str, other: str) -> None:
+        super().__init__(
+            f"at {site} rank {rank} used a tensor into which two of its operations wrote at once: {one}, and "
+            f"{other}. Only what came last is left. Give each a tensor of its own, or wait() for the first "
+            "before the second begins"
+        )
+        self.rank = rank
+
+
 class Livelock(DistError):
     """More events happened in virtual time than the caller has allowed, and no end is in sight."""
 

@@ -87,7 +87,7 @@ class DeviceMesh:
         groups: list[Any] = []
         for axis, name in enumerate(self._names()):
             lines = np.moveaxis(self._ranks, axis, -1).reshape(-1, self._ranks.shape[axis])
-            if lines.tolist() == [list(range(world))]:
+            if lines.shape == (1, world) and np.array_equal(lines[0], np.arange(world)):
                 groups.append(distributed_c10d._get_default_group())
             else:
                 own, _ = distributed_c10d.new_subgroups_by_enumeration(

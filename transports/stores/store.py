@@ -214,6 +214,7 @@ class HashStore(Store):
                 else:
                     if operation not in READS:
                         self._wake(keys)
+                    self._clock.heard_store(operation, keys, answer)
                     return answer
             try:
                 waiter.wait(deadline)

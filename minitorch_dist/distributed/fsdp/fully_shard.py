@@ -14,12 +14,13 @@ FullyShardedDataParallel, with another layout of the shards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed import distributed_c10d, world
+from minitorch_dist.distributed.device_mesh import DeviceMesh, Ranks
 from minitorch_dist.distributed.fsdp import setup
 from minitorch_dist.distributed.fsdp.gathering import Settings
 from minitorch_dist.distributed.fsdp.options import (
@@ -270,8 +271,19 @@ def _whole_world(module: Module) -> DeviceMesh:
     device = setup.device_of(module, None)
     if not distributed_c10d.is_initialized():
         distributed_c10d.init_process_group()
-    kind = "cpu" if device is devices.META else device.type
-    return DeviceMesh(kind, np.arange(distributed_c10d.get_world_size()))
+    kind, meshes = "cpu" if device is devices.META else device.type, world.current().meshes
+    if kind not in meshes:
+        meshes[kind] = DeviceMesh(kind, _everybody(distributed_c10d.get_world_size()))
+    found: DeviceMesh = meshes[kind]
+    return found
+
+
+@cache
+def _everybody(size: int) -> Ranks:
+    """One array for all modules, and for all ranks of a simulation."""
+    found = np.arange(size, dtype=np.int32)
+    found.flags.writeable = False
+    return found
 
 
 def _at_rest(module: Any, *_: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import observers
 from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.core.graph import result
 from minitorch_dist.tensors.ops.elementwise.conversion import no_data
@@ -34,6 +35,8 @@ def item(input: TensorBase) -> Any:
         raise RuntimeError(f"a Tensor with {x.size} elements cannot be converted to Scalar")
     if input.storage.device is devices.META:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    if observers.operations:
+        observers.operated("item", (x,), ())
     value = x.item()
     return value if type(value) in (float, int, bool, complex) else float(value)  # bfloat16 has none
 
@@ -43,6 +46,8 @@ def tolist(input: TensorBase) -> Any:
     x = input.array
     if input.storage.device is devices.META:
         raise no_data()
+    if observers.operations:
+        observers.operated("tolist", (x,), ())
     return (x if x.dtype.kind in "fiubc" else x.astype("float32")).tolist()
 
 
