@@ -8,7 +8,7 @@ Lesson 05's `send` and `recv` work here as they are: to them this is a world who
 import struct
 from collections import deque
 
-from .. import messages, mailboxes
+from .. import mailboxes, messages
 from .contract import Clock
 from .errors import DistTimeout
 from .tensors import Tensor
