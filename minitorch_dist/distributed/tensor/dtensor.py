@@ -46,11 +46,11 @@ class DTensor(TensorPart):
     """This rank's part in `array`; shape and size speak of the whole."""
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Any:  # type: ignore[override]
         return sizes.Size(self._whole)
 
     @property
-    def ndim(self) -> int:
+    def ndim(self) -> int:  # type: ignore[override]
         return len(self._whole)
 
     def size(self, dim: int | None = None) -> Any:
