@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # The tests start hundreds of processes. Without compiled files each would compile some 600 modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test deep hostile check parity bench docs clean
+.PHONY: demo test deep hostile check parity bench notebooks-browser docs clean
 
 demo: $(VENV)/.installed       ## four ranks train with DDP, as threads and over TCP; ends with a picture
 	$(BIN)/mtd demo
@@ -24,6 +24,9 @@ deep: $(VENV)/.installed-test  ## half an hour: sweeps that repeat, and RPC on t
 
 hostile: $(VENV)/.installed-test ## ten minutes of hostile input and faults (HOSTILE="--seconds 60 --seed 2")
 	$(BIN)/python -m tests.hostile $(HOSTILE)
+
+notebooks-browser: $(VENV)/.installed-browser ## a learner in JupyterLab, in a headless browser; needs chromium
+	$(BIN)/python -m pytest tests/notebooks/test_browser.py
 
 check: $(VENV)/.installed-test ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
@@ -54,6 +57,10 @@ $(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml
 
 $(VENV)/.installed-test: $(BIN)/python setup.cfg pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(VENV)/.installed-browser: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --editable '.[browser]'
 	touch $@
 
 $(VENV)/.installed-parity: $(VENV)/.installed-test

@@ -19,8 +19,7 @@
 17  replicas.py        Data parallel
 18  buckets.py         Buckets, and pieces of a batch
 19  overlap.py         Overlap
-20  zero.py            Shard the optimizer
-21  sharded.py         FSDP
+21  sharded.py         Shard everything
 22  calls.py           Remote calls
 23  owners.py          Remote references
 24  across.py          Distributed autograd

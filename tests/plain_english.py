@@ -47,6 +47,9 @@ ANYWHERE = {
 CODE = re.compile(r"``.+?``|`[^`]+`", re.S)
 END = re.compile(r"(?<=[.!?])(?:[\"')*_]+)?\s+(?=[\"'(*_]*(?:[A-Z`0-9█]|torch|numpy|mtd))|\s·\s")
 ROW = re.compile(r"(?<=[^\s.!?]) {2,}(?=\S)")
+SECTION = re.compile(r"(?:Args|Returns|Raises|Example):$")
+GOOGLE = re.compile(rf"\s*(?:{SECTION.pattern}|\*{{0,2}}\w+(?:, \w+)*: )")
+"""The lines of a docstring that name a section, or a parameter or an error of it."""
 SHORT = re.compile(r"\b(?:e\.g|i\.e|et al|vs|cf|etc)\.")
 
 
@@ -95,7 +98,7 @@ def sentences(paragraph: str) -> list[str]:
 def paragraphs(text: str) -> Iterator[tuple[int, str]]:
     """Each paragraph, list item and table cell of a Markdown text or a docstring, with its line. Code and headings are left out."""
     held: list[str] = []
-    start, fenced, after_blank, in_list = 1, False, True, False
+    start, fenced, after_blank, in_list, in_doctest, in_sections = 1, False, True, False, False, False
     for number, line in enumerate([*text.splitlines(), ""], 1):
         if line.lstrip().startswith("```"):
             fenced = not fenced
@@ -103,7 +106,10 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
         is_code = (
             fenced or bare.startswith("```") or (line.startswith("    ") and after_blank and not in_list)
         )
-        item = re.match(r"\s*(?:[-*]|\d+\.) ", line)
+        in_sections = in_sections or bool(SECTION.match(bare))
+        item = re.match(r"\s*(?:[-*]|\d+\.) ", line) or (in_sections and GOOGLE.match(line))
+        in_doctest = bool(bare) and (in_doctest or bare.startswith(">>> "))
+        is_code = is_code or in_doctest
         cut = not bare or is_code or item or bare.startswith(("#", "|", "!["))
         if cut and held:
             yield start, " ".join(held)
@@ -123,6 +129,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
         elif bare and not bare.startswith(("#", "![")):
             start = start if held else number
             bare = re.sub(r"^(?:[-*]|\d+\.) |^> ?", "", bare)
+            bare = re.sub(r"^\*{0,2}\w+: ", "", bare) if in_sections else bare
             held.append(re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", bare))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import re
 import subprocess
 import sys
@@ -10,6 +12,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs" / "generator"))
+try:
+    import reference
+    from links import Places
+    from reference import all_names
+finally:
+    sys.path.pop(0)
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +47,35 @@ def test_every_link_of_the_site_leads_to_a_page(build: Path) -> None:
 
 
 def test_a_link_outside_code_is_rewritten_and_one_in_code_is_not() -> None:
-    sys.path.insert(0, str(ROOT / "docs" / "generator"))
-    try:
-        from links import Places
-    finally:
-        sys.path.pop(0)
     places = Places()
     places.page_of = {"docs/ddp.md": "ddp.md", "lessons/README.md": "lessons/index.md"}
     text = "[a](../docs/ddp.md#x) `[b](../docs/ddp.md)` [c](README.md) [d](https://e.org/f.md)"
     assert places.rewritten(text, "lessons/README.md", "lessons/index.md") == (
         "[a](../ddp.md#x) `[b](../docs/ddp.md)` [c](index.md) [d](https://e.org/f.md)"
     )
+
+
+@pytest.mark.parametrize("name", all_names())
+def test_every_parameter_is_described(name: str) -> None:
+    found = reference.find(name)
+    asked = {one.name for one in reference.parameters(found)}
+    assert reference.described(found) == asked
+    parts = reference.sections(found)
+    assert parts[""] and parts["Example"]
+    for words in reference.items(parts.get("Args", "")).values():
+        assert words.endswith((".", ".)")), words
+
+
+@pytest.mark.parametrize("name", all_names())
+def test_every_example_runs(name: str) -> None:
+    begin: dict[str, object] = {}
+    exec(re.search(r"```python\n(.*?)```", reference.TOP, re.S)[1] + "import warnings\n", begin)  # type: ignore[index]
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(reference.find(name)), begin, name, None, None)
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
+    assert test.examples and not report, "".join(report)
+
+
+def test_some_150_names_stand_in_the_reference_once() -> None:
+    assert len(all_names()) > 150
+    assert len(set(all_names())) == len(all_names())

@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any, ClassVar, Protocol
 
@@ -77,6 +77,9 @@ class Clock(ABC):
 
     def asks_store(self) -> None:  # noqa: B027 - most clocks do nothing
         """A thread is about to ask a store. In a simulation this may take time."""
+
+    def heard_store(self, operation: str, keys: Sequence[str], answer: Sequence[bytes]) -> None:  # noqa: B027
+        """A store has answered a thread. A simulation may note it."""
 
 
 class Deadline:

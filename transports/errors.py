@@ -101,7 +101,16 @@ class TransportClosed(DistError):
 
 
 class Deadlock(DistError):
-    """Everybody waits and nothing is under way; only virtual time can tell. Says which rank waits for which."""
+    """Everybody waits and nothing is under way; only virtual time can tell. Says which rank waits for which.
+
+    Example:
+        >>> def program():
+        ...     dist.recv(torch.empty(1), 1 - dist.get_rank())
+        >>> sim.run(program, 2)
+        Traceback (most recent call last):
+        ...
+        transports.errors.Deadlock: deadlock at 0 ps: ranks 0, 1 of 2 wait, ...
+    """
 
 
 class NeedsBuffering(Deadlock):
@@ -115,6 +124,29 @@ class Overwritten(DistError):
         super().__init__(
             f"rank {rank} wrote to the tensor of its {what} before that was over, and what was written "
             "was sent. Wait for an isend before its tensor is written to, or send a copy"
+        )
+        self.rank = rank
+
+
+class ReadTooEarly(DistError):
+    """A tensor was used while an operation wrote into it."""
+
+    def __init__(self, rank: int, verb: str, site: str, what: str) -> None:
+        super().__init__(
+            f"at {site} rank {rank} {verb} the tensor of its {what}, before that was over. Call wait() on "
+            "what the operation returned before its tensor is used"
+        )
+        self.rank = rank
+
+
+class ReceivedAtOnce(DistError):
+    """A tensor was read into which several operations had written at once."""
+
+    def __init__(self, rank: int, site: str, one: str, other: str) -> None:
+        super().__init__(
+            f"at {site} rank {rank} used a tensor into which two of its operations wrote at once: {one}, and "
+            f"{other}. Only what came last is left. Give each a tensor of its own, or wait() for the first "
+            "before the second begins"
         )
         self.rank = rank
 

@@ -2,6 +2,7 @@
 
 links       links of the repository become links of the site
 chapters    lessons, museum and stack by chapter; code that pages link to
+reference   names that people call, from their docstrings; `names.toml` lists them
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 
 import chapters
+import reference
 from chapters import Chapter
 from links import ROOT, Places, targets
 
@@ -33,8 +35,10 @@ PROJECT = {
 def main() -> None:
     lessons, museum, stack = list(chapters.lessons()), list(chapters.museum()), list(chapters.stack())
     heads = {"museum.md": museum, "whole_stack.md": stack}
-    pages = [*hand_written(heads), *project(), *lessons, *museum, *stack]
-    write(pages, {"@lessons": by_part(lessons), "@museum": entries(museum), "@stack": entries(stack)})
+    named = list(reference.pages())
+    pages = [*hand_written(heads), *project(), *lessons, *museum, *stack, *named]
+    lists = {"museum": museum, "stack": stack, "reference": named}
+    write(pages, {"lessons": by_part(lessons)} | {name: entries(some) for name, some in lists.items()})
 
 
 def hand_written(heads: dict[str, list[Chapter]]) -> list[Chapter]:
@@ -73,7 +77,7 @@ def entries(some: list[Chapter]) -> str:
 def filled(settings: str, made: dict[str, str]) -> str:
     """The settings with lists in the places of their names."""
     for name, lines in made.items():
-        place = re.search(rf'^( *)- "{name}"\n', settings, re.M)
+        place = re.search(rf'^( *)- "@{name}"\n', settings, re.M)
         assert place is not None, name
         settings = settings.replace(place[0], textwrap.indent(lines, place[1]))
     return settings

@@ -9,88 +9,36 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import cuda, nn, sim
 from minitorch_dist.nn.parallel import DistributedDataParallel
-from minitorch_dist.optim import Adam
-from minitorch_dist.testing import check_same_as_one_rank, exact
+from minitorch_dist.optim import SGD, Adam
+from minitorch_dist.testing import check_replicas_equal, check_same_as_one_rank, exact
 from mtd.course import MeasuredCost, lab, lamp, real_wires, training_contents
 from mtd.course.layers import SquareLayer
 
 BATCHES = (32, 16, 4, 32)
 RATE = 2.0**-4
+SIZES = (1, 2, 3, 5)
 
 
-@lamp("correct")
-def right():
-    """First each part alone; then 1 to 6 ranks, as one unit and as two, with Adam, end with the weights of one rank, bit for bit."""
-    lengths()
-    for size in (1, 2, 3, 5):
-        sim.run(gathers, size)
-        sim.run(averages, size)
-    for units in (1, 2):
-        try:
-            check_same_as_one_rank(train(units), batches=BATCHES, alone=alone)
-        except AssertionError as error:
-            raise AssertionError(f"{units} unit{'s' * (units > 1)}: {error}") from None
+def told(grad):
+    return None if grad is None else grad.tolist()
 
 
-def lengths():
-    for count, size, wanted in (
-        (12, 3, 4),
-        (10, 3, 4),
-        (10, 4, 3),
-        (2, 5, 1),
-        (6, 5, 2),
-        (7, 1, 7),
-    ):
-        found = sharded.shard_length(count, size)
-        assert found == wanted, (
-            f"{count} numbers on {size} ranks: shards of {found}, expected {wanted}"
-        )
+def shard_of(part, values):
+    """This rank's part of a vector like `whole`."""
+    length = len(part.shard)
+    padded = [*values] + [0.0] * (dist.get_world_size() * length)
+    return padded[dist.get_rank() * length :][:length]
 
 
-def gathers():
-    """After gather each rank has rank 0's first values, whatever it began with."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    module = nn.Linear(2, 3)
-    for first, p in ((1, module.weight), (7, module.bias)):
-        p.data.copy_(
-            torch.arange(float(first), float(first + p.numel())).view(p.shape) + 100 * rank
-        )
-    unit = sharded.FullyShardedDataParallel(module)
-    unit.gather()
-    found = [
-        value for window in (module.weight, module.bias) for value in window.flatten().tolist()
-    ]
-    assert found == [*range(1, 10)], (
-        f"{size} ranks: after gather rank {rank}'s parameters are {found}, and rank 0's were 1 to 9"
-    )
-    unit.free()
+def near(found, wanted):
+    if found is None or wanted is None:
+        return found is wanted
+    return all(abs(a - b) <= 1e-6 * max(abs(b), 1) for a, b in zip(found, wanted, strict=True))
 
 
-def averages():
-    """Rank r's gradients are P (r + 1), twice; after backward a rank has its shard, and its part of the average."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    unit = sharded.FullyShardedDataParallel(nn.Linear(2, 3))
-    for step in range(2):
-        unit.zero_grad()
-        x = torch.full((1, 2), rank + 1.0, requires_grad=True)
-        (size * unit(x).sum()).backward()
-        assert not x.grad.isnan().any(), (
-            f"{size} ranks: after backward {step + 1} the gradient of rank {rank}'s input is {x.grad.tolist()}: "
-            "it was computed with parameters whose memory had been given back"
-        )
-        length, wanted = len(unit.shard), size * (size + 1) / 2
-        expected = (
-            [wanted] * 6 + [1.0 * size] * 3 + [0.0] * size * length
-        )  # the weight, the bias, padding
-        expected = expected[rank * length : (rank + 1) * length]
-        found = None if unit.shard.grad is None else unit.shard.grad.tolist()
-        assert found == expected, (
-            f"{lab.ranks(size)} with gradients of {size} to {size * size} in the weight and {size} in the bias. After backward {step + 1} "
-            f"shard.grad of rank {rank} is {found}, and its part of the average is {expected}"
-        )
-
-
-# ------------------------------------------------------------- backwards that are not like all others
+def held(unit):
+    """Bytes of wholes."""
+    return sum(part.whole.untyped_storage().nbytes() for part in unit.parts)
 
 
 class Sums(nn.Module):
@@ -105,163 +53,121 @@ class Sums(nn.Module):
         return sum(self.weights[number] * x for number in self.uses)
 
 
-def shard_of(unit, values):
-    """This rank's part of a vector like `whole`."""
-    length = len(unit.shard)
-    padded = [*values] + [0.0] * (dist.get_world_size() * length)
-    return padded[dist.get_rank() * length :][:length]
+# --------------------------------------------------------------------------------------- the two halves
 
 
-def told(grad):
-    return None if grad is None else grad.tolist()
-
-
-def held(unit):
-    return unit.whole.untyped_storage().nbytes()
-
-
-@lamp("accumulates", star=2)
-def accumulates():
-    """Backwards add up until somebody clears the gradient, and a module may be used twice in one forward."""
-    for size in (1, 2, 3, 5):
-        sim.run(in_three_pieces, size)
-        sim.run(used_twice, size)
-
-
-def in_three_pieces():
-    """Gradients of 1, 10 and 100; then cleared to None, or to zeros, and once more."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    unit = sharded.FullyShardedDataParallel(Sums())
-    for to_none in (None, True, False):
-        if to_none is not None:
-            unit.zero_grad(set_to_none=to_none)
-        for tens in (1.0, 10.0, 100.0):
-            unit(torch.full((2,), tens * size * (rank + 1))).sum().backward()
-        found, wanted = told(unit.shard.grad), shard_of(unit, [111 * size * (size + 1) / 2] * 6)
+@lamp("shards")
+def shards():
+    """Equal, all numbers in them, and no longer than they must be."""
+    for shape, size, wanted in (
+        ((12,), 3, 4),
+        ((2, 5), 3, 4),
+        ((1, 10), 4, 3),
+        ((2,), 5, 1),
+        ((3, 2), 5, 2),
+        ((7, 1), 1, 7),
+        ((), 2, 1),
+    ):
+        found = sharded.shard_length(torch.Size(shape), size)
         assert found == wanted, (
-            f"{lab.ranks(size)}. The gradients of three backwards are 1, 10 and 100, times {size} (rank + 1). Here shard.grad of rank "
-            f"{rank} is {found}, and its part of the averages' sum is {wanted}"
+            f"a parameter of shape {shape} on {lab.ranks(size)}: shards of {found} numbers, expected {wanted}"
         )
 
 
-def used_twice():
-    """x goes through the same unit twice: the gradient of w is that of w·w·x."""
+@lamp("reduce")
+def reduce():
+    """Each rank has its part of the average, of one backward and of several."""
+    for size in SIZES:
+        sim.run(halves, size)
+
+
+def halves():
+    """Rank r's gradients are 1, 10 and 100 times P (r + 1)."""
     rank, size = dist.get_rank(), dist.get_world_size()
-    unit = sharded.FullyShardedDataParallel(Sums(1))
-    unit(unit(torch.full((2,), size * (rank + 1.0)))).sum().backward()
-    found, wanted = told(unit.shard.grad), shard_of(unit, [size * (size + 1.0)] * 2)
-    assert found == wanted and not held(unit), (
-        f"{lab.ranks(size)}, a unit that is used twice in one forward: shard.grad of rank {rank} is {found}, and its "
-        f"part of the average is {wanted}; {held(unit)} bytes are still whole"
+    part = sharded.ShardedParameter(nn.Parameter(torch.zeros(2, 3)))
+    so_far = 0
+    for tens in (1, 10, 100):
+        grad = torch.arange(1.0, 7.0).view(2, 3) * (tens * size * (rank + 1))
+        part.reduce(grad)
+        so_far += tens * size * (size + 1) / 2
+        wanted, found = shard_of(part, [so_far * n for n in range(1, 7)]), told(part.shard.grad)
+        assert found == wanted, (
+            f"{lab.ranks(size)} reduce gradients of {size} (rank + 1) times [[1, 2, 3], [4, 5, 6]]"
+            f"{', and then of ten and a hundred times as much' * (tens > 1)}. Then shard.grad of rank {rank} is {found}, and its "
+            f"part of the averages{' of all backwards' * (tens > 1)} is {wanted}"
+        )
+
+
+@lamp("gather")
+def gather():
+    """The whole is back, with what lies in the shards now."""
+    for size in SIZES:
+        sim.run(gathers, size)
+
+
+def gathers():
+    """A step has added 10 to each shard, and the whole was freed."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    part = sharded.ShardedParameter(nn.Parameter(torch.arange(1.0, 7.0).view(2, 3)))
+    part.free()
+    part.shard.detach().add_(10.0)
+    part.gather()
+    found = part.window.flatten().tolist()
+    assert found == [*range(11, 17)], (
+        f"{lab.ranks(size)}: after gather rank {rank}'s window has {found}, and the shards have 11 to 16"
     )
 
 
-@lamp("unused", star=2)
-def unused():
-    """A parameter that a step does not need has a gradient of 0, the rest is averaged, and nothing stays whole."""
-    for size in (1, 2, 3, 5):
-        for alike in (True, False):
-            sim.run(leaves_one_out, size, (alike,))
-        sim.run(evaluates, size)
+# ------------------------------------------------------------------------------------------------ ZeRO
 
 
-def leaves_one_out(alike):
-    """All ranks leave out weight 1; or each rank another one."""
+@lamp("ZeRO")
+def zero():
+    """The steps of one rank, bit for bit with Adam; of gradients that came in pieces; frozen parameters stay as they are."""
+    for size in SIZES:
+        sim.run(steps_between, size)
+    check_same_as_one_rank(train_zero, batches=BATCHES, alone=alone)
+
+
+def steps_between():
+    """Two steps of SGD by gradients of 1, 10 and 100 times P (rank + 1). Weight 0 is frozen in the first."""
     rank, size = dist.get_rank(), dist.get_world_size()
-    unit = sharded.FullyShardedDataParallel(Sums())
-    unused_by = [1 if alike else each % 3 for each in range(size)]
-    unit.module.uses = [number for number in range(3) if number != unused_by[rank]]
+    module = Sums()
+    frozen, *_ = module.weights
+    frozen.requires_grad_(False)
+    optimizer = sharded.ZeroRedundancyOptimizer(module.parameters(), SGD, lr=0.5)
+    expected = [1.0, 2.0, 3.0]
     for step in range(2):
-        unit.zero_grad()
-        unit(torch.ones(2) * 2).sum().backward()
-        shares = [2 * sum(out != number for out in unused_by) / size for number in range(3)]
-        wanted = shard_of(unit, [share for share in shares for _ in range(2)])
-        found = told(unit.shard.grad)
-        is_right = found is not None and all(abs(a - b) < 1e-6 for a, b in zip(found, wanted))
-        assert is_right and not held(unit), (
-            f"{lab.ranks(size)}, of a unit's three weights rank r does not use number {unused_by}. After backward "
-            f"{step + 1} shard.grad of rank {rank} is {found}, and its part of the average is {wanted}; "
-            f"{held(unit)} bytes are still whole, expected 0"
+        optimizer.zero_grad()
+        for tens in (1.0, 10.0, 100.0):
+            module(torch.full((2,), tens * size * (rank + 1))).sum().backward()
+        optimizer.step()
+        expected = [
+            value - 0.5 * 111 * size * (size + 1) / 2 * (step > 0 or number > 0)
+            for number, value in enumerate(expected)
+        ]
+        found = [weight.tolist() for weight in module.weights]
+        assert found == [[value] * 2 for value in expected], (
+            f"{lab.ranks(size)}, three backwards with gradients of 1, 10 and 100 times {size} (rank + 1), a step of 0.5; the first weight "
+            f"{'is frozen' if step == 0 else 'is trained again'}. After step {step + 1} rank {rank} has {found}, expected {expected}"
         )
+        check_replicas_equal(module)
+        frozen.requires_grad_(True)
 
 
-def evaluates():
-    """A forward without gradients, and one without a backward, leave nothing whole."""
-    unit = sharded.FullyShardedDataParallel(Sums())
-    for mode in (torch.no_grad(), torch.enable_grad()):
-        with mode:
-            found = unit(torch.ones(2)).tolist()
-        assert found == [6.0, 6.0] and not held(unit) and unit.shard.grad is None, (
-            f"an evaluation gives {found}, expected 6 and 6; afterwards {held(unit)} bytes are whole, and "
-            f"shard.grad is {told(unit.shard.grad)}, expected None"
-        )
+def train_zero(shares):
+    model = exact.Model(seed=1 + dist.get_rank())
+    optimizer = sharded.ZeroRedundancyOptimizer(model.parameters(), Adam, lr=RATE)
+    return trained(model, optimizer, shares)
 
 
-@lamp("frozen units", star=2)
-def frozen():
-    """A frozen unit gets no gradient and hands on that of its input; it may thaw between two steps."""
-    for size in (1, 2, 3, 5):
-        sim.run(thaws, size)
-
-
-def thaws():
-    """Three units of one weight; the middle one is frozen, then trained, then frozen again."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    layers = [Sums(1) for _ in range(3)]
-    for p in layers[1].parameters():
-        p.data *= 4
-        p.requires_grad_(False)
-    units = [sharded.FullyShardedDataParallel(layer) for layer in layers]
-    for is_frozen in (True, False, True):
-        units[1].shard.requires_grad_(not is_frozen)
-        for unit in units:
-            unit.zero_grad()
-        nn.Sequential(*units)(torch.full((2,), size * (rank + 1.0))).sum().backward()
-        for number, unit in enumerate(units):
-            value = size * (size + 1) / 2 * (1 if number == 1 else 4)
-            wanted = None if number == 1 and is_frozen else shard_of(unit, [value] * 2)
-            found = told(unit.shard.grad)
-            assert found == wanted and not held(unit), (
-                f"{lab.ranks(size)}, three units, and number 1 is {'frozen' if is_frozen else 'trained again'}: "
-                f"shard.grad of unit {number} is {found} on rank {rank}, expected {wanted}; {held(unit)} bytes are "
-                "still whole, expected 0"
-            )
-
-
-class Hidden(nn.Module):
-    def __init__(self, model):
-        super().__init__()
-        self.w, self.b = model.w1, model.b1
-
-    def forward(self, x):
-        return (x @ self.w + self.b).relu()
-
-
-class Output(nn.Module):
-    def __init__(self, model):
-        super().__init__()
-        self.w, self.b = model.w2, model.b2
-
-    def forward(self, hidden):
-        return hidden @ self.w + self.b
-
-
-def train(units):
-    def program(shares):
-        whole = exact.Model(seed=1 + dist.get_rank())
-        layers = [whole] if units == 1 else [Hidden(whole), Output(whole)]
-        model = nn.Sequential(*[sharded.FullyShardedDataParallel(layer) for layer in layers])
-        optimizer = Adam(model.parameters(), lr=RATE)
-        for share, total in zip(shares, BATCHES, strict=True):
-            optimizer.zero_grad()
-            loss(model(share.x), share.y, total).backward()
-            optimizer.step()
-            exact.snap(model.parameters())
-        for unit in model:
-            unit.gather()
-        return [window.detach() for unit in model for window in unit.windows]
-
-    return program
+def trained(model, optimizer, shares):
+    for share, total in zip(shares, BATCHES, strict=True):
+        optimizer.zero_grad()
+        loss(model(share.x), share.y, total).backward()
+        optimizer.step()
+        exact.snap(model.parameters())
+    return model
 
 
 def alone(batches):
@@ -272,35 +178,257 @@ def alone(batches):
     return model
 
 
+# ------------------------------------------------------------------------------------------------ FSDP
+
+
+class WithoutEnd(sharded.FullyShardedDataParallel):
+    """So that the steps before `backward_ends` can be judged alone."""
+
+    def backward_ends(self):
+        pass
+
+
+@lamp("forward")
+def forward():
+    """Every rank computes with rank 0's parameters, and nothing stays whole."""
+    for size in SIZES:
+        sim.run(evaluates, size)
+
+
+def evaluates():
+    layer = Sums()
+    for weight in layer.weights:
+        weight.data.mul_(dist.get_rank() + 1.0)
+    unit = sharded.FullyShardedDataParallel(layer)
+    for mode in (torch.no_grad(), torch.enable_grad()):
+        with mode:
+            found = unit(torch.ones(2)).tolist()
+        grads = [told(part.shard.grad) for part in unit.parts]
+        assert found == [6.0, 6.0] and not held(unit) and grads == [None] * 3, (
+            f"{lab.ranks(dist.get_world_size())}: an evaluation gives {found}, expected 6 and 6. Afterwards {held(unit)} bytes are "
+            f"whole, expected 0, and the shards' gradients are {grads}, expected None"
+        )
+
+
+@lamp("average")
+def average():
+    """Each shard has its part of the unit's gradients; the whole gradients and the parameters are gone."""
+    for size in SIZES:
+        sim.run(averages, size)
+
+
+def averages():
+    """The gradients are P (rank + 1); weight 1 is frozen."""
+    size = dist.get_world_size()
+    unit = sharded.FullyShardedDataParallel(Sums())
+    unit.parts[1].shard.requires_grad_(False)
+    unit.gather()
+    for number in (0, 2):
+        unit.parts[number].window.grad = torch.full((2,), size * (dist.get_rank() + 1.0))
+    unit.average()
+    says(unit, [size * (size + 1) / 2, None, size * (size + 1) / 2], "after average(),")
+
+
+def says(unit, values, when):
+    """A unit has these gradients of weights of two numbers, and nothing is whole."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for number, (part, value) in enumerate(zip(unit.parts, values, strict=True)):
+        wanted = None if value is None else shard_of(part, [value] * 2)
+        found = told(part.shard.grad)
+        assert near(found, wanted), (
+            f"{lab.ranks(size)}, {when} shard.grad of weight {number} is {found} on rank {rank}, and its part of the "
+            f"average is {wanted}"
+        )
+    whole = [told(part.window.grad) for part in unit.parts]
+    assert not held(unit), (
+        f"{lab.ranks(size)}, {when} {held(unit)} bytes are still whole, expected 0"
+    )
+    assert not any(whole), (
+        f"{lab.ranks(size)}, {when} whole gradients are left: {whole}, expected None"
+    )
+
+
+@lamp("backward")
+def backward():
+    """Computed with the parameters of forward; several backwards add up, and a unit may be used twice in one forward."""
+    for size in SIZES:
+        sim.run(goes_back, size)
+
+
+def goes_back():
+    """The gradients are 1, 10 and 100 times P (rank + 1); then one of w·w·x."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    unit = WithoutEnd(Sums())
+    for tens in (1.0, 10.0, 100.0):
+        x = torch.full((2,), tens * size * (rank + 1), requires_grad=True)
+        unit(x).sum().backward()
+        assert x.grad.tolist() == [6.0, 6.0], (
+            f"{lab.ranks(size)}: after backward the gradient of rank {rank}'s input is {x.grad.tolist()}, expected 6 and 6. "
+            "It was computed with memory that had been given back, or with other numbers than those of forward"
+        )
+        so_far = {1.0: 1, 10.0: 11, 100.0: 111}[tens] * size * (size + 1) / 2
+        says(
+            unit,
+            [so_far] * 3,
+            f"after backwards by 1, 10, 100 up to {tens:g}, times {size} (rank + 1),",
+        )
+    unit = WithoutEnd(Sums(1))
+    unit(unit(torch.full((2,), size * (rank + 1.0)))).sum().backward()
+    says(unit, [size * (size + 1.0)], "a unit that is used twice in one forward:")
+
+
+@lamp("unused", star=2)
+def unused():
+    """A parameter that a rank does not need counts as 0 there, the rest is averaged, and nothing stays whole."""
+    for size in SIZES:
+        for alike in (True, False):
+            sim.run(leaves_one_out, size, (alike,))
+
+
+def leaves_one_out(alike):
+    """All ranks leave out weight 1; or each rank another one."""
+    size = dist.get_world_size()
+    unit = sharded.FullyShardedDataParallel(Sums())
+    unused_by = [1 if alike else each % 3 for each in range(size)]
+    unit.module.uses = [number for number in range(3) if number != unused_by[dist.get_rank()]]
+    for _ in range(2):
+        unit.zero_grad()
+        unit(torch.ones(2) * 2).sum().backward()
+        shares = [2 * sum(out != number for out in unused_by) / size for number in range(3)]
+        says(unit, shares, f"where rank r does not use weight number {unused_by},")
+
+
+@lamp("frozen", star=2)
+def frozen():
+    """A frozen parameter gets no gradient and does not move, beside trained ones and in a unit of its own; it may thaw."""
+    for size in SIZES:
+        sim.run(thaws, size)
+
+
+def thaws():
+    """Three units of three weights. Of the first, weight 0 is frozen, of the second, all; they thaw, and are frozen again."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    layers = [Sums() for _ in range(3)]
+    for p in [layers[0].weights[0], *layers[1].weights]:
+        p.requires_grad_(False)
+    units = [sharded.FullyShardedDataParallel(layer) for layer in layers]
+    frozen = [units[0].parts[0], *units[1].parts]
+    for is_frozen in (True, False, True):
+        for part in frozen:
+            part.shard.requires_grad_(not is_frozen)
+        for unit in units:
+            unit.zero_grad()
+        nn.Sequential(*units)(torch.full((2,), size * (rank + 1.0))).sum().backward()
+        value = 36 * size * (size + 1) / 2
+        for number, unit in enumerate(units):
+            values = [None if is_frozen and part in frozen else value for part in unit.parts]
+            some = "weight 0 of unit 0 and all of unit 1 are"
+            says(
+                unit,
+                values,
+                f"{some} {'frozen' if is_frozen else 'trained again'}: of unit {number}",
+            )
+
+
+@lamp("norm", star=2)
+def norm():
+    """The norm of all gradients, and not of a rank's shards."""
+    for size in (*SIZES, 8):
+        sim.run(clips, size)
+
+
+def clips():
+    """A gradient of 3 and one of -4, each in a few places, beside a parameter without any."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    unit = sharded.FullyShardedDataParallel(Sums())
+    for part, value in zip(unit.parts, (3.0, -4.0)):
+        part.shard.grad = torch.tensor(shard_of(part, [value] * 2))
+    found = sharded.clip_grad_norm_(unit.parameters(), 1.0)
+    wanted = 50**0.5
+    assert abs(found - wanted) < 1e-6, (
+        f"{lab.ranks(size)} with shards of the gradients [3, 3] and [-4, -4]. Their norm is {found:g} by clip_grad_norm_ on rank "
+        f"{rank}, and that of all together is {wanted:g}"
+    )
+    for part, value in zip(unit.parts, (3.0, -4.0)):
+        clipped, due = told(part.shard.grad), shard_of(part, [value / wanted] * 2)
+        assert near(clipped, due), (
+            f"{lab.ranks(size)}, a norm of {wanted:g} clipped to 1: shard.grad of rank {rank} is {clipped}, expected {due}"
+        )
+
+
+class Part(nn.Module):
+    """A layer of the exact model."""
+
+    def __init__(self, w, b, is_last):
+        super().__init__()
+        self.w, self.b, self.is_last = w, b, is_last
+
+    def forward(self, x):
+        found = x @ self.w + self.b
+        return found if self.is_last else found.relu()
+
+
+@lamp("correct")
+def right():
+    """1 to 6 ranks, as one unit and as two, with Adam, end with the weights of one rank, bit for bit."""
+    for units in (1, 2):
+        try:
+            check_same_as_one_rank(train(units), batches=BATCHES, alone=alone)
+        except AssertionError as error:
+            raise AssertionError(f"{units} unit{'s' * (units > 1)}: {error}") from None
+
+
+def train(units):
+    def program(shares):
+        whole = exact.Model(seed=1 + dist.get_rank())
+        layers = [Part(whole.w1, whole.b1, False), Part(whole.w2, whole.b2, True)]
+        model = nn.Sequential(
+            *map(sharded.FullyShardedDataParallel, [whole] if units == 1 else layers)
+        )
+        trained(model, Adam(model.parameters(), lr=RATE), shares)
+        for unit in model:
+            unit.gather()
+        return [part.window.detach() for unit in model for part in unit.parts]
+
+    return program
+
+
 # ------------------------------------------------------------------------------------- what it costs
 
 LAYERS, SIDE = 8, 24
 LAYER = SIDE * SIDE * 8  # bytes
 
 
-def steps(count, wrap):
-    """Train a deep model on this rank's accelerator."""
-    layers = [
-        wrap(SquareLayer(SIDE).to("cuda")) for _ in range(LAYERS)
-    ]  # each is divided before the next is made
-    model = nn.Sequential(*layers)
-    optimizer = Adam(model.parameters(), lr=RATE)
-    x = torch.ones(1, SIDE, dtype=torch.float64, device="cuda")
-    for _ in range(count):
-        optimizer.zero_grad()
-        model(x).sum().backward()
-        optimizer.step()
+def built(way):
+    """Layers on this rank's accelerator, units of them, the model, and Adam."""
+    layers = [SquareLayer(SIDE).to("cuda") for _ in range(LAYERS)]
+    units = [*map(sharded.FullyShardedDataParallel, layers)] if way == "FSDP" else layers
+    model = nn.Sequential(*units)
+    if way == "DDP":
+        model = DistributedDataParallel(model, gradient_as_bucket_view=True)
+    if way == "ZeRO":
+        adam = sharded.ZeroRedundancyOptimizer(model.parameters(), Adam, lr=RATE)
+    else:
+        adam = Adam(model.parameters(), lr=RATE)
+    return layers, units, model, adam
 
 
-def with_ddp(count):
-    model = DistributedDataParallel(
-        nn.Sequential(*[SquareLayer(SIDE) for _ in range(LAYERS)]).to("cuda"),
-        gradient_as_bucket_view=True,
-    )
-    optimizer = Adam(model.parameters(), lr=RATE)
+def step(model, adam):
+    adam.zero_grad()
+    model(torch.ones(1, SIDE, dtype=torch.float64, device="cuda")).sum().backward()
+    adam.step()
+
+
+def steps(count, way):
+    _, _, model, adam = built(way)
     for _ in range(count):
-        model(torch.ones(1, SIDE, dtype=torch.float64, device="cuda")).sum().backward()
-        optimizer.step()
+        step(model, adam)
+    dist.barrier()  # what is still being sent is still held
+    return cuda.memory_allocated()
+
+
+def run(size, way, count=2, memory="1GB"):
+    return sim.run(steps, size, (count, way), memory=memory)
 
 
 def room(size):
@@ -311,19 +439,16 @@ def room(size):
 
 @lamp("memory")
 def memory():
-    """The peak of two steps: shards of everything, one layer whole, and its gradient; activations are small here."""
+    """After a step of ZeRO: parameters and gradients whole, Adam's two numbers in shards. At the peak of two steps of FSDP: shards
+    of everything, one layer whole, and its gradient."""
     found = []
     for size in (2, 4):
-        peak = max(
-            rank.peak_bytes
-            for rank in sim.run(
-                steps, size, (2, sharded.FullyShardedDataParallel), memory="1GB"
-            ).ranks
-        )
-        where = (
-            f"{size} ranks, {LAYERS} layers of {LAYER} bytes, at the peak of two steps with Adam"
-        )
-        found.append(MeasuredCost(peak, room(size), 1.03, unit=" bytes", where=where))
+        where = f"{size} ranks, {LAYERS} layers of {LAYER} bytes"
+        after, due = max(run(size, "ZeRO").results), (2 + 2 / size) * LAYERS * LAYER
+        found.append(MeasuredCost(after, due, 1.03, " bytes", f"{where}, after two steps of ZeRO"))
+        peak = max(rank.peak_bytes for rank in run(size, "FSDP").ranks)
+        where += ", at the peak of two steps of FSDP"
+        found.append(MeasuredCost(peak, room(size), 1.03, " bytes", where))
     return max(found, key=lambda cost: cost.ratio)
 
 
@@ -332,13 +457,13 @@ def fits():
     """It trains where the library's DDP runs out of memory."""
     cap = int(1.03 * room(4))
     try:
-        sim.run(with_ddp, 4, (2,), memory=cap)
+        run(4, "DDP", memory=cap)
     except cuda.OutOfMemoryError:
         pass
     else:
         raise ValueError("DDP fits as well: this check is wrong")
     try:
-        sim.run(steps, 4, (2, sharded.FullyShardedDataParallel), memory=cap)
+        run(4, "FSDP", memory=cap)
     except cuda.OutOfMemoryError as error:
         raise AssertionError(
             f"4 ranks with accelerators of {cap} bytes, where DDP does not fit: {in_short(error)}"
@@ -355,18 +480,20 @@ def in_short(error):
 
 @lamp("bytes")
 def bytes_of_a_step():
-    """Each rank sends 3 (P-1)/P of the model: gathered twice, and its gradients summed up once."""
-    return max(map(cost_of_a_step, (2, 4)), key=lambda cost: cost.ratio)
+    """Each rank sends 2 (P-1)/P of the model with ZeRO, as an all_reduce does; with FSDP 3 (P-1)/P: gathered twice."""
+    found = [cost_of_a_step(size, way) for size in (2, 4) for way in HALVES]
+    return max(found, key=lambda cost: cost.ratio)
 
 
-def cost_of_a_step(size):
-    one, two = (
-        sim.run(steps, size, (count, sharded.FullyShardedDataParallel), memory="1GB").ranks
-        for count in (1, 2)
-    )
+HALVES = {"ZeRO": 2, "FSDP": 3}
+
+
+def cost_of_a_step(size, way):
+    one, two = (run(size, way, count).ranks for count in (1, 2))
     sent = max(b.bytes_sent - a.bytes_sent for a, b in zip(one, two, strict=True))
-    where = f"{size} ranks, a step with {LAYERS * LAYER} bytes of parameters"
-    return MeasuredCost(sent, 3 * (size - 1) * LAYERS * LAYER / size, unit=" bytes", where=where)
+    where = f"{size} ranks, a step of {way} with {LAYERS * LAYER} bytes of parameters"
+    due = HALVES[way] * (size - 1) * LAYERS * LAYER / size
+    return MeasuredCost(sent, due, unit=" bytes", where=where)
 
 
 @lamp("real wire", star=3, processes=True)
@@ -375,17 +502,20 @@ def real_wire():
     real_wires.demand(__file__)
 
 
+def numbers_of_zero():
+    """For each parameter, on one of 4 ranks; to two digits."""
+    return round(max(run(4, "ZeRO").results) / (LAYERS * LAYER), 2)
+
+
 def percent_more_than_ddp():
-    return 100 * (cost_of_a_step(4).found / (2 * 3 / 4 * LAYERS * LAYER) - 1)
+    return 100 * (cost_of_a_step(4, "FSDP").found / (2 * 3 / 4 * LAYERS * LAYER) - 1)
 
 
 def layers_at_the_peak():
     """Of parameters alone, on each of 4 ranks: a forward without gradients."""
 
     def program():
-        model = nn.Sequential(
-            *[sharded.FullyShardedDataParallel(SquareLayer(SIDE).to("cuda")) for _ in range(LAYERS)]
-        )
+        _, _, model, _ = built("FSDP")
         dist.barrier()  # nothing of the first broadcasts is held any more
         cuda.reset_peak_memory_stats()
         with torch.no_grad():
@@ -397,11 +527,11 @@ def layers_at_the_peak():
     )  # the activation is a small part of a layer
 
 
-def held_during_a_step(whole, unit):
+def held_during_a_step(way):
     """Bytes on one of 4 ranks in a second step: before each layer and within it, in forward and in backward."""
 
     def program():
-        layers = [SquareLayer(SIDE).to("cuda") for _ in range(LAYERS)]
+        layers, units, model, adam = built(way)
         held = []
 
         def look(*_):
@@ -411,39 +541,31 @@ def held_during_a_step(whole, unit):
             output.register_hook(look)  # called as its turn comes, before the unit's own
             look()
 
-        for layer in layers:
+        for unit, layer in zip(units, layers, strict=True):
             layer.register_forward_hook(between)
-        units = [unit(layer) for layer in layers]
-        for each, layer in zip(units, layers, strict=True):
-            each.register_forward_pre_hook(look)
+            unit.register_forward_pre_hook(look)
             layer.weight.register_hook(look)
-        model = whole(nn.Sequential(*units))
-        optimizer = Adam(model.parameters(), lr=RATE)
         for _ in range(2):
             held.clear()
-            optimizer.zero_grad()
-            model(torch.ones(1, SIDE, dtype=torch.float64, device="cuda")).sum().backward()
-            optimizer.step()
+            step(model, adam)
         return list(held)
 
     return sim.run(program, 4, memory="1GB").results[0]
 
 
 def contents():
-    """Two units of three ranks: gathered, freed, gathered again, reduced. Two steps, where only the second goes wrong."""
-    grids = [
+    """ZeRO's step, where it is wrong; else two units of three ranks: gathered, freed, gathered again, averaged. Two steps, where
+    only the second goes wrong."""
+    grids = [training_contents.halves(sharded.ZeroRedundancyOptimizer)]
+    grids += [
         training_contents.shards(sharded.FullyShardedDataParallel, steps=steps) for steps in (1, 2)
     ]
-    return next((grid for grid in grids if grid.words()), grids[0])
+    return next((grid for grid in grids if grid.words()), grids[1])
 
 
 def picture():
     """The memory of a step: yours before the library's DDP, on one axis."""
-    ddp = held_during_a_step(
-        lambda model: DistributedDataParallel(model, gradient_as_bucket_view=True),
-        lambda layer: layer,
-    )
-    fsdp = held_during_a_step(lambda model: model, sharded.FullyShardedDataParallel)
+    ddp, fsdp = held_during_a_step("DDP"), held_during_a_step("FSDP")
     lines = [
         f"4 ranks, {LAYERS} layers, Adam: what one rank holds in a step, counted in layers",
         "",
@@ -462,10 +584,5 @@ def picture():
         f"b{number}" for number in reversed(range(LAYERS))
     ]
     lines.append("     " + "".join(f"{turn:4}" for turn in turns).rstrip())
-    return "\n".join(
-        [
-            *lines,
-            "",
-            "▓ your FSDP   ░ DDP   f: before a layer and in it, forward   b: backward",
-        ]
-    )
+    about = "▓ your FSDP   ░ DDP   f: before a layer and in it, forward   b: backward"
+    return "\n".join([*lines, "", about])

@@ -45,3 +45,16 @@ plt.xlabel("ranks")
 plt.ylabel("peak, in layers")
 plt.legend()
 plt.show()
+
+# %% Which model fits into 80 GB? 4 bytes a number, activations not counted
+ranks = [1, 2, 4, 8, 16, 32, 64]
+for name, numbers in {
+    "lesson 17": lambda p: 4,
+    "ZeRO": lambda p: 2 + 2 / p,
+    "FSDP": lambda p: 4 / p,
+}.items():
+    plt.loglog(ranks, [80 / 4 / numbers(p) for p in ranks], "o-", base=2, label=name)
+plt.xlabel("ranks")
+plt.ylabel("billions of parameters")
+plt.legend()
+plt.show()

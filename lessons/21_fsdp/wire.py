@@ -39,5 +39,5 @@ def program(wire):
             exact.snap(model.parameters())
     for unit in model:
         unit.gather()
-    whole = [window.detach().tolist() for unit in model for window in unit.windows]
+    whole = [part.window.detach().tolist() for unit in model for part in unit.parts]
     return [*whole, *(shard.tolist() for step in steps for shard in step)]

@@ -90,7 +90,7 @@ class Segments(nn.Module):
 
 class Mixed:
     """Trains a model in half precision. Parameter k belongs to rank k % P: only this rank has it
-    in float32, and the optimizer's state (lesson 20).
+    in float32, and the optimizer's state (lesson 21).
 
         (mixed.scale * loss).backward()
         mixed.step()

@@ -121,7 +121,13 @@ class Tensor(backwards.Tensor):
     def detach(self):
         return Tensor(self.array, self.storage.category, self.storage)
 
-    data = property(detach)
+    @property
+    def data(self):
+        return self.detach()
+
+    @data.setter
+    def data(self, other):
+        self.array, self.storage = other.array, other.storage
 
     def untyped_storage(self):
         return self.storage

@@ -1,8 +1,8 @@
 """Training the digits, on one rank or on many, whole or in parts; all ends with the same weights.
 
 train       DDP with buckets that overlap with backward (19; or 17, 18), and a checkpoint after each step (29)
-zero        each rank keeps a part of the optimizer's memory and of the gradients (20)
-fsdp        … and of the parameters (21)
+zero        each rank keeps a part of the optimizer's memory (21)
+fsdp        … of the gradients, and of the parameters (21)
 pipeline    … or some of the layers; micro-batches go through them in the order of lesson 27 (or 26)
 tensor      … or some columns and rows of each layer, and its rows of each batch between them (31)
 experts     another model: twelve small layers, of which each picture visits two; ranks share them out (32)
@@ -24,7 +24,6 @@ from .. import (
     replicas,
     sharded,
     stages,
-    zero,
 )
 from . import distributed as dist, exact, nn, orders, processes, tensors
 
@@ -98,11 +97,10 @@ def die(here, options, step):
 
 def train_zero(here, options):
     model, data = exact.Model(seed=1 + here.rank), exact.digits()
-    optimizer = zero.ZeroRedundancyOptimizer(
+    optimizer = sharded.ZeroRedundancyOptimizer(
         model.parameters(), golden.SGD, lr=exact.RATE, momentum=exact.MOMENTUM
     )
-    shared = zero.ShardedDataParallel(model, optimizer.owner)
-    for step in steps(here, options, data, shared, optimizer):
+    for step in steps(here, options, data, model, optimizer):
         told(here, options, step, model, data)
     return exact.finished(model, data)
 
@@ -118,8 +116,8 @@ def train_fsdp(here, options):
     parameters = iter(whole.parameters())
     for unit in units:
         unit.gather()
-        for window in unit.windows:
-            next(parameters).detach().copy_(window.detach())
+        for part in unit.parts:
+            next(parameters).detach().copy_(part.window.detach())
     return exact.finished(whole, data)
 
 

@@ -30,7 +30,20 @@ Ranks = np.ndarray[Any, np.dtype[np.int32]]
 
 @tells_what_is_gone
 class DeviceMesh:
-    """A grid of ranks, or (from `mesh[...]`) the part of one in which this rank is."""
+    """A grid of ranks, or (from `mesh[...]`) the part of one in which this rank is.
+
+    Args:
+        device_type: "cpu", or "cuda" for simulated devices.
+        mesh: The ranks, as nested lists or a tensor.
+        mesh_dim_names: A name for each axis.
+
+    Example:
+        >>> def program():
+        ...     mesh = dist.device_mesh.DeviceMesh("cpu", [[0, 1], [2, 3]], mesh_dim_names=("dp", "tp"))
+        ...     return mesh.get_coordinate(), mesh["tp"].size()
+        >>> sim.run(program, 4).results[2]
+        ((1, 0), 2)
+    """
 
     def __init__(
         self,
@@ -74,7 +87,7 @@ class DeviceMesh:
         groups: list[Any] = []
         for axis, name in enumerate(self._names()):
             lines = np.moveaxis(self._ranks, axis, -1).reshape(-1, self._ranks.shape[axis])
-            if lines.tolist() == [list(range(world))]:
+            if lines.shape == (1, world) and np.array_equal(lines[0], np.arange(world)):
                 groups.append(distributed_c10d._get_default_group())
             else:
                 own, _ = distributed_c10d.new_subgroups_by_enumeration(
@@ -258,7 +271,27 @@ def init_device_mesh(
     mesh_dim_names: tuple[str, ...] | None = None,
     backend_override: Any = None,
 ) -> DeviceMesh:
-    """All ranks in a grid, the last axis fastest. Joins the world first if that is still to do."""
+    """All ranks in a grid, the last axis fastest. Joins the world first if that is still to do.
+
+    Args:
+        device_type: "cpu", or "cuda" for simulated devices.
+        mesh_shape: The size of each axis; their product is the number of ranks.
+        mesh_dim_names: A name for each axis.
+        backend_override: Accepted as in torch; it changes nothing.
+
+    Returns:
+        The mesh; `mesh["name"]` is the part of it along one axis.
+
+    Raises:
+        RuntimeError: The sizes do not multiply to the number of ranks.
+
+    Example:
+        >>> def program():
+        ...     mesh = dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+        ...     return mesh.get_local_rank("dp"), mesh.get_local_rank("tp")
+        >>> sim.run(program, 4).results
+        [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
     if mesh_dim_names is not None:
         _check_names(tuple(mesh_dim_names), tuple(mesh_shape))
     if not device_type.isalpha():

@@ -63,11 +63,27 @@ def init_process_group(
     device_id: devices.device | int | None = None,
     _ranks: list[int] | None = None,
 ) -> None:
-    """Join the world: find the others, connect to all of them, and make the default group.
+    """Join the world: find the other ranks, connect to all of them, and make the default group.
 
-    `backend` is a transport (`tcp`, `file`, `mqtt`, …; `gloo` means `tcp`) or its address. The
-    others are found by `init_method` (see `rendezvous`; default `env://`) or a `store` that all
-    share. `timeout` is also that of every later operation (default: 30 minutes).
+    Args:
+        backend: A transport (`tcp`, `file`, `mqtt`, …) or its address. `gloo` means `tcp`.
+        init_method: The address of the meeting place (see `rendezvous`). The default is `env://`.
+        timeout: The time limit of this call and of every later operation, 30 minutes by default.
+        world_size: The number of ranks, if `init_method` does not say it.
+        rank: The number of this rank, if `init_method` does not say it.
+        store: A store that all ranks share, instead of `init_method`.
+        group_name: Accepted as in torch; it changes nothing.
+        pg_options: Options of the backend; the transports here have none.
+        device_id: The simulated device of this rank.
+
+    Raises:
+        DistTimeout: A rank did not come in time; the error names it.
+
+    Example:
+        >>> def program():
+        ...     return dist.is_initialized(), dist.get_world_size()
+        >>> sim.run(program, 2).results  # a simulated rank has its world already
+        [(True, 2), (True, 2)]
     """
     init_method = bootstrap.check_arguments(init_method, store, world_size, rank)
     device = _checked(device_id)
@@ -113,7 +129,18 @@ def _checked(device_id: devices.device | int | None) -> devices.device | None:
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """End a group; None (or the default group) ends the world and all groups."""
+    """End a group; None (or the default group) ends the world and all groups.
+
+    Args:
+        group: The group to end.
+
+    Example:
+        >>> def program():
+        ...     dist.destroy_process_group()
+        ...     return dist.is_initialized()
+        >>> sim.run(program, 2).results
+        [False, False]
+    """
     if not groups.is_member(group):
         return
     here = world.place().world

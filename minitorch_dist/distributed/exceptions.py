@@ -43,11 +43,33 @@ class DistBackendError(DistError):
 
 
 class DistTimeout(DistBackendError, TimeoutError):
-    """Somebody did not come in time; says who waited for whom, in what and where."""
+    """Somebody did not come in time; says who waited for whom, in what and where.
+
+    Example:
+        >>> def program():
+        ...     if dist.get_rank() == 1:
+        ...         return sim.compute(5.0)  # it is late
+        ...     try:
+        ...         dist.barrier()
+        ...     except dist.DistTimeout as error:
+        ...         return "rank 1" in str(error)
+        >>> sim.run(program, 2, timeout=1.0).results
+        [True, None]
+    """
 
 
 class DistMismatch(DistBackendError):
-    """Ranks that should do the same do different things; says what each does and where."""
+    """Ranks that should do the same do different things; says what each does and where.
+
+    Example:
+        >>> def program():
+        ...     try:
+        ...         dist.all_reduce(torch.zeros(2 + dist.get_rank()))
+        ...     except dist.DistMismatch as error:
+        ...         return "float32[3]" in str(error)
+        >>> sim.run(program, 2).results
+        [True, True]
+    """
 
 
 class PeerFailed(DistBackendError):
@@ -64,7 +86,24 @@ LEFT_STEP = (
 
 
 class PeerLost(errors.PeerLost, DistBackendError):
-    """A peer is gone, and what we were doing needed it."""
+    """A peer is gone, and what we were doing needed it.
+
+    Args:
+        rank: The peer.
+        reason: How it was lost, in words.
+        doing: The operation of this rank, in words.
+
+    Example:
+        >>> def program():
+        ...     if dist.get_rank() == 1:
+        ...         return "left"
+        ...     try:
+        ...         dist.recv(torch.empty(1), 1)
+        ...     except dist.PeerLost as error:
+        ...         return error.rank
+        >>> sim.run(program, 2).results
+        [1, 'left']
+    """
 
     def __init__(self, rank: int, reason: str, doing: str = "") -> None:
         super().__init__(rank, reason)

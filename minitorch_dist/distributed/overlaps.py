@@ -58,6 +58,10 @@ def overlaps_itself(array: Array) -> bool:
     return False
 
 
+def share_elements(one: Array, other: Array) -> bool:
+    return bool(np.may_share_memory(one, other)) and _share(one, other)
+
+
 def _touching(some: Sequence[Array], others: Sequence[Array]) -> Iterator[tuple[int, int]]:
     """The pairs of places in both lists whose arrays lie in a common part of memory, gaps included."""
     each = [*some] if others is some else [*some, *others]

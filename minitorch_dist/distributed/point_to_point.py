@@ -151,6 +151,8 @@ class PreparedSend:
             return group.world.trace.send(self, self._fingerprint, array)  # type: ignore[no-any-return]
         if group.is_closed or mailbox.recorder is not None or (group._sender and not group._sender.is_idle()):
             return self._run_in_turn(array)
+        if group.world.unfinished is not None:
+            group.world.unfinished.used((array,), "sent")
         site = callsite(2)
         if (header := self._headers.get(site)) is None:
             header = self._headers[site] = self._call(site).header()
@@ -177,6 +179,8 @@ class PreparedSend:
         if group.world.trace is not None:
             noted: Work = group.world.trace.send(self, self._fingerprint, array, output, True)
             return noted
+        if group.world.unfinished is not None:
+            group.world.unfinished.used((array,), "sent")
         if recorder is not None:
             recorder.issued(call)
         if group.world.transport.has_begin:
@@ -296,7 +300,10 @@ class PreparedReceive:
             )
             return begun
         receive, noted = self._post(array)
-        return Receiving(group.world, receive, group.timeout, output, group.ranks, arrived, noted)
+        work = Receiving(group.world, receive, group.timeout, output, group.ranks, arrived, noted)
+        if group.world.unfinished is not None:
+            group.world.unfinished.began(work)
+        return work
 
     def _post(self, array: Array | None) -> tuple[PostedReceive, Callable[[], None] | None]:
         """A receive, and what is to be called for the journal once it is over."""

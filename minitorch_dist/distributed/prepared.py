@@ -84,6 +84,8 @@ class PreparedCall:
         said, expects = self.fingerprint, self.expects
         with group.channel.begin(said, callsite(2), how.timeout, expects) as operation:
             self._carry_out(operation, arrays, own, first, last, how.written)
+        if group.world.unfinished is not None:
+            group.world.unfinished.heard()
         return None
 
     def _carry_out(
@@ -104,7 +106,10 @@ class PreparedCall:
             self._carry_out(operation, *given)
 
         beside = how.asynchronous
-        return self.group.run(self.fingerprint, body, beside, how.output, how.timeout, site)
+        work = self.group.run(self.fingerprint, body, beside, how.output, how.timeout, site)
+        if work is not None and how.written is not None and self.group.world.unfinished is not None:
+            self.group.world.unfinished.began(work)
+        return work
 
     def __repr__(self) -> str:
         return f"<PreparedCall {self.fingerprint} by {self.schedule} on {self.group!r}>"

@@ -32,7 +32,20 @@ _Kind = RedOpType
 
 
 class ReduceOp:
-    """`ReduceOp.SUM` and its siblings. An instance is one of them with its factor, if it has one."""
+    """`ReduceOp.SUM` and its siblings. An instance is one of them with its factor, if it has one.
+
+    Args:
+        op: The kind, such as `ReduceOp.SUM`.
+        factor: The factor of a `PREMUL_SUM`.
+
+    Example:
+        >>> def largest():
+        ...     x = torch.tensor([float(dist.get_rank())])
+        ...     dist.all_reduce(x, dist.ReduceOp.MAX)
+        ...     return x.item()
+        >>> sim.run(largest, 3).results
+        [2.0, 2.0, 2.0]
+    """
 
     RedOpType: ClassVar[type[_Kind]] = _Kind
     SUM: ClassVar[_Kind] = _Kind.SUM

@@ -34,7 +34,22 @@ def seconds_of(timeout: timedelta | float | None) -> float | None:
 
 
 class Work:
-    """Something that is done, or will be. This class is what is done already."""
+    """Something that is done, or will be. This class is what is done already.
+
+    Args:
+        world: The world that it belongs to; a program gets a Work from a call and makes none.
+        output: The tensors that it fills.
+
+    Example:
+        >>> def overlapped():
+        ...     x = torch.ones(4)
+        ...     work = dist.all_reduce(x, async_op=True)
+        ...     sim.compute("1ms")  # something else meanwhile
+        ...     work.wait()
+        ...     return work.is_completed(), x.sum().item()
+        >>> sim.run(overlapped, 2).results
+        [(True, 8.0), (True, 8.0)]
+    """
 
     def __init__(self, world: World, output: Any = None) -> None:
         self._world, self._output = world, output
@@ -50,7 +65,7 @@ class Work:
     def wait(self, timeout: timedelta | float | None = None) -> bool:
         """True once it is done; raises what went wrong, or DistTimeout."""
         self._finish(seconds_of(timeout))
-        self._is_known = True
+        self._hear()
         if self._error is not None:
             raise self._error
         return True
@@ -67,8 +82,14 @@ class Work:
         nobody can tell when it will be."""
         if not self._is_known:
             answers = self._world.answers
-            self._is_known = is_over() if answers is None else answers(is_over)
+            if is_over() if answers is None else answers(is_over):
+                self._hear()
         return self._is_known
+
+    def _hear(self) -> None:
+        self._is_known = True
+        if self._world.unfinished is not None:
+            self._world.unfinished.heard()
 
     def is_success(self) -> bool:
         """Whether it is over and nothing went wrong."""
@@ -122,6 +143,32 @@ class Work:
     def __repr__(self) -> str:
         return f"<minitorch_dist.distributed.distributed_c10d.Work, {self._state()}>"
 
+    # Read by `World.unfinished`, which looks on while exploring.
+
+    @property
+    def output(self) -> Any:
+        return self._output
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the caller has heard that it is over, or will hear it from a future."""
+        return self._is_known or self._future is not None
+
+    def is_done(self) -> bool:
+        """Whether it is over, without asking for it."""
+        return True
+
+    def is_written(self) -> bool:
+        """Whether its tensors have counted the write."""
+        return self.is_done()
+
+    def queue(self) -> Any:
+        """Operations with an equal one are carried out in the order in which they began."""
+        return self
+
+    def describe(self) -> str:
+        return repr(self)
+
     def _state(self) -> str:
         return "done" if self._error is None else f"failed: {self._error}"
 
@@ -170,6 +217,20 @@ class Receiving(Work):
             return False
         self._note()
         return True
+
+    def is_done(self) -> bool:
+        return self._receive.done
+
+    def is_written(self) -> bool:
+        return self._arrived is None
+
+    def queue(self) -> Any:
+        receive = self._receive
+        return self if receive.source is None else (receive.source, receive.match)
+
+    def describe(self) -> str:
+        source = self._receive.source
+        return f"i{self._receive.owner.describe()} from {'anybody' if source is None else f'rank {source}'}"
 
     @property
     def octets(self) -> memoryview:
@@ -237,6 +298,15 @@ class WorkerTask(Work):
             return self._wait_for_worker(None)
         finally:
             del traffic.awaited[me]
+
+    def is_done(self) -> bool:
+        return self._is_over
+
+    def queue(self) -> Any:
+        return self.group or self
+
+    def describe(self) -> str:
+        return self._doing.describe()
 
     @property
     def group(self) -> int:

@@ -46,8 +46,10 @@ class World:
         self.has_board_group = False  # one that uses the transport's board
         self.links: Links | None = None  # the costs of messages, if they were declared or measured
         self.engine: Any = None  # carries out collectives instead of the transport (see `prepared`)
+        self.meshes: dict[str, Any] = {}  # of all its ranks, by the kind of device
         self.groups_meet = True  # the ranks that make a group wait for each other
         self.extras: dict[str, Any] = {}
+        self.unfinished: Any = None  # looks after tensors of operations that are not over (`sim.unfinished`)
         self.trace: Any = None  # notes what this rank begins, instead of doing it (see `mtd.planning.fold`)
 
     def remember(self, channel: GroupChannel) -> None:

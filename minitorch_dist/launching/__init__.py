@@ -49,13 +49,30 @@ def launch(
 ) -> list[T]:
     """Run `fn(*args, **kwargs)` on each rank, and return the results by rank.
 
-    `transport` is the address of a transport: `queue://` makes threads, `tcp://`, `file://` and others make
-    processes. For processes `fn`, its arguments and results must be picklable (a function typed into a
-    notebook is sent as its source). `timeout` is that of every operation (30 minutes). `journal` names a
-    file in which to write down what the ranks do (see `distributed.journal`); by default the one that
-    MINITORCH_DIST_JOURNAL names, if it does. `limit` is for the whole run, in seconds: afterwards it is
-    ended with OutOfTime, which says where each rank stood. (In virtual time the clock has a limit of its
-    own; a thread that sleeps cannot be ended, and is left behind.)
+    For processes `fn`, its arguments and results must be picklable. A function typed into a notebook is sent as its
+    source. In virtual time the clock has a limit of its own; a thread that sleeps cannot be ended, and is left behind.
+
+    Args:
+        fn: The function; the world stands before it is called.
+        world_size: How many ranks there are.
+        transport: An address. `queue://` makes threads, `sim://` simulated ranks, `tcp://`, `file://` and others processes.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        timeout: The time limit of every operation, 30 minutes by default.
+        clock: The clock of ranks that are threads.
+        journal: A file in which to write down what the ranks do; by default the one that MINITORCH_DIST_JOURNAL names.
+        limit: The time limit of the whole run, in seconds.
+
+    Returns:
+        What the function returned, by rank.
+
+    Raises:
+        OutOfTime: The run took longer than `limit`; the error says where each rank stood.
+        Exception: The first error of a rank, with the traceback that it had there.
+
+    Example:
+        >>> torch.launch(dist.get_rank, 3)  # three threads
+        [0, 1, 2]
     """
     if world_size < 1:
         raise ValueError(f"a world has at least one rank, but world_size is {world_size}")

@@ -167,7 +167,27 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """`start_processes` with fresh interpreters (always the start method `spawn`)."""
+    """Call `fn(i, *args)` in `nprocs` fresh interpreters (always the start method `spawn`).
+
+    Args:
+        fn: The function; its first argument is the number of the process.
+        args: Its other arguments.
+        nprocs: How many processes there are.
+        join: Wait for all of them; else return at once.
+        daemon: End the processes with the one that started them.
+        start_method: Must be "spawn"; `start_processes` takes others.
+
+    Returns:
+        None, or with `join=False` a ProcessContext.
+
+    Raises:
+        ProcessRaisedException: A process raised; the text has its traceback.
+        ProcessExitedException: A process ended with another exit code than 0, or by a signal.
+
+    Example:
+        >>> import os
+        >>> torch.multiprocessing.spawn(os.strerror, nprocs=2)
+    """
     if start_method != "spawn":
         raise ValueError(f"spawn() has one start method; for {start_method!r} take start_processes()")
     return start_processes(fn, args, nprocs, join, daemon)

@@ -16,7 +16,15 @@ from minitorch_dist.tensors.tensor import Tensor
 class Parameter(Tensor):
     """A leaf that a module registers when it is assigned to one of its attributes.
 
-    It shares the memory of `data`. A result that is computed from it is an ordinary Tensor.
+    A result that is computed from it is an ordinary Tensor.
+
+    Args:
+        data: The tensor whose memory it shares.
+        requires_grad: Whether autograd records operations on it.
+
+    Example:
+        >>> nn.Parameter(torch.ones(2)).requires_grad
+        True
     """
 
     held_as = "parameter"

@@ -13,7 +13,20 @@ from minitorch_dist.tensors.ops.layers import softmaxes
 
 
 def softmax(input: T, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None) -> T:
-    """exp(input) / sum(exp(input)) along `dim`."""
+    """exp(input) / sum(exp(input)) along `dim`.
+
+    Args:
+        input: The logits.
+        dim: The dimension whose elements add up to 1.
+        dtype: Compute in this type.
+
+    Returns:
+        The probabilities.
+
+    Example:
+        >>> F.softmax(torch.zeros(4), dim=0).tolist()
+        [0.25, 0.25, 0.25, 0.25]
+    """
     return softmaxes.softmax(input, _chosen(input, dim, "softmax"), dtype)
 
 

@@ -71,6 +71,31 @@ def check(lr: Any, betas: tuple[float, float], eps: float, weight_decay: float) 
 
 
 class Adam(Elementwise):
+    """Steps by running means of gradients and of their squares (arXiv:1412.6980).
+
+    Args:
+        params: Parameters, pairs of names and parameters, or dictionaries of groups with options of their own.
+        lr: The learning rate.
+        betas: How much of the two means goes on.
+        eps: Added to the root.
+        weight_decay: The factor of the parameter that is added to its gradient.
+        amsgrad: Divide by the largest mean so far.
+        foreach: Accepted as in torch; it changes nothing.
+        maximize: Go up instead of down.
+        capturable: Accepted as in torch; it changes nothing.
+        differentiable: Must be False.
+        fused: Accepted as in torch; it changes nothing.
+        decoupled_weight_decay: Decay as AdamW does.
+
+    Example:
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = optim.Adam([x], lr=0.25)
+        >>> (3 * x).sum().backward()
+        >>> optimizer.step()
+        >>> round(x.item(), 4)
+        0.75
+    """
+
     def __init__(
         self,
         params: Params,
@@ -113,7 +138,29 @@ class Adam(Elementwise):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay: the decay does not pass through the running means."""
+    """Adam with decoupled weight decay: the decay does not pass through the running means.
+
+    Args:
+        params: Parameters, pairs of names and parameters, or dictionaries of groups with options of their own.
+        lr: The learning rate.
+        betas: How much of the two means goes on.
+        eps: Added to the root.
+        weight_decay: Each step takes `lr * weight_decay` of the parameter.
+        amsgrad: Divide by the largest mean so far.
+        maximize: Go up instead of down.
+        foreach: Accepted as in torch; it changes nothing.
+        capturable: Accepted as in torch; it changes nothing.
+        differentiable: Must be False.
+        fused: Accepted as in torch; it changes nothing.
+
+    Example:
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = optim.AdamW([x], lr=0.25, weight_decay=0.0)
+        >>> (3 * x).sum().backward()
+        >>> optimizer.step()
+        >>> round(x.item(), 4)
+        0.75
+    """
 
     def __init__(
         self,

@@ -39,6 +39,29 @@ def sgd(
 
 
 class SGD(Elementwise):
+    """Stochastic gradient descent, with momentum if you like.
+
+    Args:
+        params: Parameters, pairs of names and parameters, or dictionaries of groups with options of their own.
+        lr: The learning rate.
+        momentum: The share of the last step that goes on.
+        dampening: Takes from the gradient where there is momentum.
+        weight_decay: The factor of the parameter that is added to its gradient.
+        nesterov: Look ahead by the momentum.
+        maximize: Go up instead of down.
+        foreach: Accepted as in torch; it changes nothing.
+        differentiable: Must be False.
+        fused: Accepted as in torch; it changes nothing.
+
+    Example:
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = optim.SGD([x], lr=0.5)
+        >>> (x * x).sum().backward()
+        >>> optimizer.step()
+        >>> x.item()
+        0.0
+    """
+
     def __init__(
         self,
         params: Params,

@@ -55,11 +55,16 @@ function memory(lane, wide, y, high) {
   out.push(`<text class="soft" x="${LEFT + 2}" y="${y + 11}">most ${amount(most)}${lane.room ? " of " + amount(lane.room) : ""}</text><rect class="mem" x="${LEFT}" y="${y}" width="${wide - LEFT - RIGHT}" height="${high}" fill="transparent"/>`);
   return out.join("");
 }
+function marked(lane, wide, y) {
+  const shown = lane.marks.filter(m => m[0] >= view.from && m[0] <= view.to), s = scale(wide);
+  return shown.map(([at, name]) => { const x = LEFT + (at - view.from) * s; return `<line class="mark" x1="${x}" x2="${x}" y1="0" y2="${y}"/><text class="soft" x="${x + 3}" y="${y}">${esc(name)}</text>`; }).join("");
+}
 panel("chain", "", wide => ({ high: 46, lists: [data.chain], body: `<g data-list="0">${bars(data.chain, wide, 4, 18)}</g>${ticks(wide, 24)}` }));
 for (const lane of data.lanes) {
   panel("lanes", esc(lane.name), wide => {
     let y = 4, body = `<g data-list="0">${bars(lane.program, wide, y, 18)}</g>`;
     y += 22;
+    if (lane.marks.length) { body += marked(lane, wide, y + 10); y += 14; }
     if (lane.beside.length) { body += `<g data-list="1">${bars(lane.beside, wide, y, 12)}</g>`; y += 16; }
     if (lane.memory.length) { body += memory(lane, wide, y, 90); y += 92; }
     return { high: y + 22, lists: [lane.program, lane.beside], lane, body: body + ticks(wide, y) };

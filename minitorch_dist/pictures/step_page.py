@@ -43,13 +43,14 @@ class ChainPart(NamedTuple):
 
 @dataclass(frozen=True)
 class LaneOfRole:
-    """One rank that stands for others: its program, what moved beside it, and what it held by category."""
+    """One rank, whatever others do the same: its program, what moved beside it, and what it held by category."""
 
     name: str
     program: Sequence[StepSpan]
     beside: Sequence[StepSpan]
     memory: Sequence[tuple[int, dict[str, int]]] = ()
     room: int | None = None  # bytes of its device
+    marks: Sequence[tuple[int, str]] = ()  # instants that the program has named
 
 
 class PageTable(NamedTuple):
@@ -81,7 +82,7 @@ class StepPage:
                 {
                     "name": lane.name, "program": joined(lane.program, self.end),
                     "beside": joined(lane.beside, self.end), "room": lane.room,
-                    "memory": _memory(lane.memory, categories, self.end),
+                    "memory": _memory(lane.memory, categories, self.end), "marks": lane.marks,
                 }
                 for lane in self.lanes
             ],

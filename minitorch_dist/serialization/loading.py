@@ -43,9 +43,26 @@ def load(
 ) -> Any:
     """Read what `save` wrote, or a safetensors file of others (which is a dict of tensors).
 
-    `map_location` says on which device tensors go (see `locations.place`). `weights_only` and `mmap` change
-    nothing: a pickle is never read. Raises SerializationError for a file that is truncated, damaged or of another kind. Where there is no file to read, that
-    is a FileNotFoundError, IsADirectoryError or PermissionError at the same time, as in torch.
+    Args:
+        f: A path, or a file opened for reading bytes.
+        map_location: On which device tensors go (see `locations.place`).
+        weights_only: Accepted as in torch; a pickle is never read.
+        mmap: Accepted as in torch; it changes nothing.
+
+    Returns:
+        The object.
+
+    Raises:
+        SerializationError: The file is truncated, damaged or of another kind. Where there is none, that is a FileNotFoundError,
+            IsADirectoryError or PermissionError at the same time, as in torch.
+
+    Example:
+        >>> import io
+        >>> try:
+        ...     torch.load(io.BytesIO(b"no such file"))
+        ... except RuntimeError as error:
+        ...     type(error).__name__
+        'SerializationError'
     """
     if isinstance(f, (str, os.PathLike)):
         with _opened(f) as opened:

@@ -23,11 +23,24 @@ VERSION: Final = 1
 
 
 def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
-    """Write `obj`, made of tensors and plain values, to a path or to a file opened for writing.
+    """Write an object to a path or to a file opened for writing, without pickle.
 
     A path is written whole or not at all. Tensors that share memory share it again after loading.
-    Raises TypeError, before anything is written, for what is neither a value nor a container, and
-    says where in `obj` it is.
+
+    Args:
+        obj: Made of tensors, plain values and containers.
+        f: A path, or a file opened for writing bytes.
+
+    Raises:
+        TypeError: Something is neither a value nor a container, and where it is. Nothing has been written then.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.save({"w": torch.ones(2)}, file)
+        >>> _ = file.seek(0)
+        >>> torch.load(file)["w"].tolist()
+        [1.0, 1.0]
     """
     encoder = structure.Encoder()
     tree = encoder.encode(obj)

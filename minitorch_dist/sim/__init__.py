@@ -35,6 +35,7 @@ of the textbooks' formulas, in whole picoseconds.
     chaos  hardship      the faults, and the delays, that a seed stands for
     leaf_lots            which of several complete gradients is collected first
     exhausting  choices  every schedule of a small program
+    unfinished           tensors of operations that are not over, and who uses one too early
     arrival_order        the order of messages that explains a wrong value
     failure              what went wrong, in the fewest faults
     failure_identity     whether two failures are the same one
@@ -101,6 +102,8 @@ from transports.errors import (
     Livelock as Livelock,
     NeedsBuffering as NeedsBuffering,
     Overwritten as Overwritten,
+    ReadTooEarly as ReadTooEarly,
+    ReceivedAtOnce as ReceivedAtOnce,
 )
 from transports.faults.plans import (
     Fault as Fault,

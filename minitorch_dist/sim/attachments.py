@@ -118,7 +118,16 @@ def demand_one_of_each(attachments: Sequence[Attachment]) -> None:
 @dataclass(frozen=True)
 class OnDevice(OneOfItsKind):
     """Each operation on tensors takes the time that this device needs, and its memory is each rank's `cuda`.
-    `devices` is a device, a name, a list of one for each rank, or a function of the rank."""
+
+    Args:
+        devices: A device, a name, a list of one for each rank, or a function of the rank.
+
+    Example:
+        >>> def step():
+        ...     torch.ones(512, 512) @ torch.ones(512, 512)
+        >>> sim.run(step, 2, with_=[sim.devices("h100")]).time > 0
+        True
+    """
 
     kind = "device"
 
@@ -144,7 +153,17 @@ class DevicePart(RunPart):
 
 @dataclass(frozen=True)
 class WithMemory(OneOfItsKind):
-    """Each rank has an accelerator of its own, `cuda`, with so much ("80GB"). An array that does not fit is refused."""
+    """Each rank has an accelerator of its own, `cuda`, with so much. An array that does not fit is refused.
+
+    Args:
+        room: The size, such as "80GB", or bytes.
+
+    Example:
+        >>> def program():
+        ...     torch.ones(1 << 20, device="cuda")
+        >>> sim.run(program, 1, with_=[sim.memory("1GB")]).ranks[0].peak_bytes
+        4194304
+    """
 
     kind = "memory"
 
@@ -182,7 +201,18 @@ class RoomPart(RunPart):
 
 @dataclass(frozen=True)
 class WithJournal(OneOfItsKind):
-    """The ranks write down what they do, into this file (see `distributed.journal`)."""
+    """The ranks write down what they do.
+
+    Args:
+        path: The file (see `distributed.journal`).
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report = sim.run(dist.barrier, 2, with_=[sim.journal(pathlib.Path(folder) / "run.mtd")])
+        ...     len(report.journal.messages)
+        2
+    """
 
     kind = "journal"
 
@@ -197,7 +227,15 @@ class WithJournal(OneOfItsKind):
 
 @dataclass(frozen=True)
 class WithFaults(OneOfItsKind):
-    """Faults as `drop`, `delay`, `partition`, `crash` and others make them, or their texts, or a `Plan`."""
+    """Faults attach to a run.
+
+    Args:
+        planned: Those that `drop`, `delay`, `partition`, `crash` and others make, or their texts, or a `Plan`.
+
+    Example:
+        >>> sim.run(dist.barrier, 2, with_=[sim.faults(["delay=1ms,src=0"])]).time
+        1005000000
+    """
 
     kind = "faults"
 
@@ -215,8 +253,16 @@ class WithFaults(OneOfItsKind):
 
 @dataclass(frozen=True)
 class WithShapes(OneOfItsKind):
-    """All tensors that the program makes have a shape and no numbers, and messages a length and no bytes. Times,
-    bytes and peaks are the same."""
+    """All tensors that the program makes have a shape and no numbers, and messages a length and no bytes.
+
+    Times, bytes and peaks are the same.
+
+    Example:
+        >>> def program():
+        ...     return tuple(torch.ones(1 << 30, 1 << 10).shape)  # four TiB that take no memory
+        >>> sim.run(program, 2, with_=[sim.shapes()]).results[0]
+        (1073741824, 1024)
+    """
 
     kind = "shapes"
 

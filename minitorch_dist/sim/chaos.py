@@ -62,7 +62,20 @@ def _split(seed: int, n: int, world_size: int, at: int, end: int) -> Partition:
 def chaos(
     max_faults: int = 3, kinds: Sequence[str] = HARMLESS, crash: bool = False, restart: bool = True
 ) -> Chaos:
-    """The faults that `explore` makes of each seed. By default only what a correct program on a reliable
-    transport bears: partitions heal, clogs end. With `crash` ranks are killed, too (and started
-    again, unless `restart` is off), which only a program that expects it survives."""
+    """The faults that `explore` makes of each seed. By default only those that a correct program on a reliable
+    transport bears: partitions heal, clogs end.
+
+    Args:
+        max_faults: The most faults of a seed.
+        kinds: The names of faults to draw from.
+        crash: Kill ranks, too, which only a program that expects it survives.
+        restart: Start killed ranks again.
+
+    Returns:
+        The plan, for `faults=`.
+
+    Example:
+        >>> sim.explore(dist.barrier, 3, seeds=5, faults=sim.chaos(max_faults=1)) is None
+        True
+    """
     return Chaos(max_faults, (*kinds, "crash") if crash else tuple(kinds), restart)

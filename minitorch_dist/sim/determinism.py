@@ -88,9 +88,28 @@ def check_determinism(
     faults: Sequence[Fault | str] | Plan = (),
     hardships: str = "",
 ) -> None:
-    """Run `fn` twice here, and in two other processes; NotDeterministic shows the first event that
-    differs. An error that all runs raise in the same way is no difference, and not raised. A warning says
-    why, if `fn` cannot be sent to another process."""
+    """Run `fn` twice here, and in two other processes, and compare all events.
+
+    An error that all runs raise in the same way is no difference, and not raised. A warning says
+    why, if `fn` cannot be sent to another process.
+
+    Args:
+        fn: The function that every rank calls.
+        world_size: How many ranks there are.
+        seed: The seed of all runs.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        net: The network (see `run`).
+        timeout: The time limit of every operation.
+        faults: Faults of all runs.
+        hardships: Letters of `sim.hardship`.
+
+    Raises:
+        NotDeterministic: The first event that differs, with its lines.
+
+    Example:
+        >>> sim.check_determinism(dist.get_rank, 2)
+    """
     if other_processes.is_being_born():
         return  # another process reads the script that we were called from
     how = {

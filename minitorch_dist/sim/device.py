@@ -43,15 +43,26 @@ class Product(NamedTuple):
 
 @dataclass(frozen=True)
 class Device:
-    """A device on which a rank computes.
+    """A device on which a rank computes. Numbers may be given for texts: FLOP/s, bytes/s, bytes, and picoseconds.
 
-        Device("mine", peak={"float32": "20T", "bfloat16": "300T"}, bandwidth="2TB/s", memory="80GB")
+    Args:
+        name: Its name in reports.
+        peak: FLOP a second by dtype, such as `{"float32": "20T"}`.
+        bandwidth: That of its memory, such as "2TB/s".
+        memory: Its memory, such as "80GB".
+        launch: The time that each launch takes, like "4us".
+        top: The largest share of the peak that a product reaches.
+        half: The side of a product at which it reaches half of that.
+        contention: How many times longer an operation takes while a collective of the same rank is under way.
+        fitted: The published rows that `top` and `half` are fitted to.
+        sources: Where the numbers are from.
 
-    `peak`: FLOP a second by dtype; `bandwidth` of its memory; `launch`: the time that each launch takes, like
-    "4us". `top` and `half` are the efficiency's (see the module), `fitted` says from which rows they are.
-    `contention`: how many times longer an operation takes while a collective of the same rank is under way.
-    `sources` says where the numbers are from. Numbers may be given for texts: FLOP/s, bytes/s, bytes, and
-    picoseconds for `launch`.
+    Example:
+        >>> mine = sim.Device("mine", peak={"float32": "20T"}, bandwidth="2TB/s", memory="80GB")
+        >>> def product():
+        ...     torch.ones(1000, 1000) @ torch.ones(1000, 1000)
+        >>> sim.run(product, 1, device=mine).time  # 2e9 FLOP at 20 TFLOP/s
+        100000000
     """
 
     name: str
@@ -175,8 +186,17 @@ def gpu(name: str, *, tf32: bool = False, **changes: Any) -> Device:
     """A known device, such as "H100-SXM"; "h100" will do where only one name begins so. Or a file (`.toml`) that
     `mtd calibrate cpu` wrote.
 
-    `changes` are fields of `Device` that are to be others; `peak` adds to the known ones. With `tf32`, products
-    of float32 run at the peak of tf32, as with torch's `set_float32_matmul_precision("high")`.
+    Args:
+        name: The name, in any case, or the path.
+        tf32: Products of float32 run at the peak of tf32, as with torch's `set_float32_matmul_precision("high")`.
+        **changes: Fields of `Device` that are to be others; `peak` adds to the known ones.
+
+    Returns:
+        The Device.
+
+    Example:
+        >>> sim.gpu("h200").name
+        'H200-SXM'
     """
     if not isinstance(name, str | os.PathLike):
         raise TypeError(f'a device is named by a text, such as "H100-SXM", not by {name!r}')

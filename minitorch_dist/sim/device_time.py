@@ -225,7 +225,7 @@ class DeviceTime:
 
     def operated(self, name: str, reads: Sequence[Array], writes: Sequence[Array]) -> None:
         stream = self.stream()
-        if stream is None:
+        if stream is None or not writes:  # `item` makes no array
             return
         me = self.clock.me()
         # Recording while a gradient is computed: checkpointing computes a forward pass again.

@@ -145,10 +145,34 @@ def exhaust(
 ) -> Exhaustion:
     """Run `fn` under every schedule, at most `most` of them; of those that fail, the shortest.
 
-    The choices: which message a receive from anybody takes, and whether is_completed() says no (`denials`
-    times for each rank). Timeouts come last, after all that could happen before. Not chosen are the order
-    in which ranks reach the store, and what `explore` varies (times, faults). `prune=False` does without
-    sleep sets, and makes the same runs in all their orders.
+    The choices: which message a receive from anybody takes, and whether is_completed() says no. Timeouts come last,
+    after all that could happen before. Not chosen are the order in which ranks reach the store, and what `explore` varies.
+
+    Args:
+        fn: The function that every rank calls.
+        world_size: How many ranks there are.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        net: The network (see `run`).
+        faults: Faults of every run.
+        check: Called with each report; an error that it raises is a failure.
+        tolerate: Types of exceptions that are no failure.
+        most: The largest number of runs.
+        denials: How often is_completed() says no, for each rank.
+        events: After so many events a run is a Livelock.
+        prune: False does without sleep sets, and makes the same runs in all their orders.
+
+    Returns:
+        An Exhaustion: `runs`, and the shortest `failure` or None.
+
+    Example:
+        >>> def serve():
+        ...     if dist.get_rank() > 0:
+        ...         return dist.send(torch.ones(1), 0)
+        ...     return [dist.recv(torch.empty(1)) for _ in range(3)]
+        >>> found = sim.exhaust(serve, 4)
+        >>> found.runs, found.failure
+        (6, None)
     """
     allowed = tolerate if isinstance(tolerate, tuple) else (tolerate,)
     setting = ProgramSetup(fn, args, kwargs or {}, net, None, events, check, allowed)

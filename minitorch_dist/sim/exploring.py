@@ -76,18 +76,34 @@ def explore(
     faults: Chaos | Plan | Sequence[Fault | str] | None = None,
     **options: Any,
 ) -> Failure | None:
-    """Run `fn` under many seeds; the first failure, or None.
+    """Run `fn` under many seeds, each with other orders, delays and faults.
 
     An exception is a failure unless it is one that you `tolerate`; so is one that `check(report)`
-    raises, and a Livelock after so many `events`. `faults` is a `chaos` (by default `chaos()`), or a list whose chances depend on the seed.
-    Warns (NeverTrue) where what `sometimes` speaks of was never true, and (LeansOnBuffering) where the
-    program would hang if each send waited for its receive. That is no failure here, as our sends do
-    not; with `hardships=sim.STRICTLY` it is one.
+    raises, and a Livelock after so many `events`. Warns (NeverTrue) where what `sometimes` speaks of was never true, and
+    (LeansOnBuffering) where the program would hang if each send waited for its receive.
 
-    `options` are the other parameters of `survey`.
+    Some bugs need an odd number of ranks, or more of them: `world_sizes=sim.SIZES` tries those, too.
 
-    Some bugs need an odd number of ranks, or more of them: `world_sizes=sim.SIZES` tries those, too. Each
-    has a calm run first (if seed 0 is among the seeds); then the seeds take turns with the sizes.
+    Args:
+        fn: The function that every rank calls.
+        world_size: How many ranks there are.
+        seeds: How many seeds, or which.
+        faults: A `chaos` (by default `chaos()`), or a list whose chances depend on the seed.
+        **options: The other parameters of `survey`.
+
+    Returns:
+        The first Failure, or None.
+
+    Example:
+        >>> def first_come():
+        ...     if dist.get_rank() > 0:
+        ...         return dist.send(torch.ones(1) * dist.get_rank(), 0)
+        ...     one, other = torch.empty(1), torch.empty(1)
+        ...     dist.recv(one), dist.recv(other)
+        ...     assert one.item() < other.item()
+        >>> failure = sim.explore(first_come, 3, seeds=50)
+        >>> failure.replay_token.startswith("mtd1:seed=")
+        True
     """
     found = survey(fn, world_size, seeds, faults, **options)
     if found.failure is None and found.never():
@@ -124,7 +140,30 @@ def survey(
     tolerate: type[BaseException] | tuple[type[BaseException], ...] = (),
     world_sizes: Iterable[int] = (),
 ) -> Survey:
-    """As `explore`, with all that was counted."""
+    """As `explore`, with all that was counted.
+
+    Args:
+        fn: The function that every rank calls.
+        world_size: How many ranks there are.
+        seeds: How many seeds, or which.
+        faults: A `chaos` (by default `chaos()`), or a list whose chances depend on the seed.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        net: The network (see `run`).
+        timeout: The time limit of every operation.
+        hardships: The letters of `sim.hardship` that seeds draw from.
+        events: After so many events a run is a Livelock.
+        check: Called with each report; an error that it raises is a failure.
+        tolerate: Types of exceptions that are no failure.
+        world_sizes: Other numbers of ranks to try, too.
+
+    Returns:
+        A Survey: `failure`, `runs`, and how often `sometimes` was true.
+
+    Example:
+        >>> sim.survey(lambda: dist.barrier(), 2, seeds=5).failure is None
+        True
+    """
     allowed = tolerate if isinstance(tolerate, tuple) else (tolerate,)
     setting = ProgramSetup(fn, args, kwargs or {}, net, timeout, events, check, allowed)
     found = Survey(0, None, Counter(), Counter())
@@ -191,7 +230,34 @@ def replay(
     check: Callable[[Report[Any]], object] | None = None,
 ) -> Report[Any]:
     """Make the run of a token again: it raises what was raised then, at the same event. Where the
-    program has changed since, and fails elsewhere, a note says so."""
+    program has changed since, and fails elsewhere, a note says so.
+
+    Args:
+        token: "mtd1:…", as `Failure.replay_token` has it.
+        fn: The function that every rank calls.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        net: The network of then.
+        timeout: The time limit of then.
+        check: The check of then.
+
+    Returns:
+        The Report, if it does not fail any more.
+
+    Example:
+        >>> def first_come():
+        ...     if dist.get_rank() > 0:
+        ...         return dist.send(torch.ones(1) * dist.get_rank(), 0)
+        ...     one, other = torch.empty(1), torch.empty(1)
+        ...     dist.recv(one), dist.recv(other)
+        ...     assert one.item() < other.item()
+        >>> failure = sim.explore(first_come, 3, seeds=50)
+        >>> try:
+        ...     sim.replay(failure.replay_token, first_come)
+        ... except AssertionError:
+        ...     "it fails again"
+        'it fails again'
+    """
     case = replay_token.parse(token)
     events = EVENTS if case.limit is None else case.limit
     outcome = ProgramSetup(fn, args, kwargs or {}, net, timeout, events, check).play(case)

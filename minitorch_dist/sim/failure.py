@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from minitorch_dist.sim import runner, scene
+from minitorch_dist.sim import runner, scene, unfinished
+from minitorch_dist.sim.arrival_order import ArrivalNote, difference
 from minitorch_dist.sim.choices import Choices, Following
 from minitorch_dist.sim.failure_identity import identity
 from minitorch_dist.sim.hardship import NAMES
@@ -54,7 +55,7 @@ class ProgramSetup:
         try:
             report = runner.run(
                 self.fn, case.world_size, self.args, self.kwargs, net=self.net, seed=case.seed,
-                timeout=self.timeout, events=self.events, faults=case.plan(),
+                with_=[unfinished.watched], timeout=self.timeout, events=self.events, faults=case.plan(),
                 hardships=case.hardships, prepared=prepare,
             )  # fmt: skip
             if self.check is not None:
@@ -73,7 +74,7 @@ class ProgramSetup:
         words = "" if error is None else f"{stage.fall.scene if stage.fall else scene.describe(stage)}"
         return RunOutcome(
             case, report, error, stage.fall, hits, dict(stage.sometimes), words,
-            [] if choices is None else choices.story(),
+            [] if choices is None else choices.story(), stage.arrivals.first,
         )  # fmt: skip
 
 
@@ -89,6 +90,7 @@ class RunOutcome:
     sometimes: dict[str, bool]
     scene: str = ""
     schedule: Sequence[str] = ()  # what was chosen, in words
+    arrivals: Sequence[ArrivalNote] = ()  # where the program leaves them to times
 
     @property
     def event(self) -> int | None:
@@ -102,10 +104,26 @@ class RunOutcome:
 
 
 class Failure:
-    """A failing run. `tries` is how many runs it took to make it as small as it is."""
+    """A failing run. `tries` is how many runs it took to make it as small as it is.
 
-    def __init__(self, setting: ProgramSetup, outcome: RunOutcome, tries: int = 0) -> None:
+    Args:
+        setting: The program, and how it was run.
+        outcome: What happened.
+        tries: How many runs it took to find it as small as it is.
+
+    Example:
+        >>> def broken():
+        ...     raise ValueError("always")
+        >>> failure = sim.explore(broken, 2, seeds=1).minimise()
+        >>> "ValueError" in failure.explain(), failure.faults
+        (True, ())
+    """
+
+    def __init__(
+        self, setting: ProgramSetup, outcome: RunOutcome, tries: int = 0, passing: RunOutcome | None = None
+    ) -> None:  # fmt: skip
         assert outcome.error is not None
+        self.passing = passing
         self.setting, self.outcome, self.tries = setting, outcome, tries
         is_endless = isinstance(outcome.error, Livelock)
         limit = setting.events if is_endless and setting.events != EVENTS else None
@@ -140,6 +158,8 @@ class Failure:
             lines += [f"  {fault}" for fault in self.faults]
         if self.case.hardships:
             lines.append(f"hardships: {self.case.hardships} (see sim.hardship)")
+        if told := self._difference():
+            lines += ["what made the difference", *(f"  {line}" for line in told.splitlines())]
         if self.outcome.schedule:
             lines.append("what came first, where it was not given")
             lines += [f"  {n}. {line}" for n, line in enumerate(self.outcome.schedule, 1)]
@@ -151,7 +171,15 @@ class Failure:
         strikes and hardships, then simpler numbers in what is left. Without any one of its faults the
         run does not fail in this way, unless `most` was too few (see `tries`)."""
         search = _Search(self.setting, self.outcome, most)
-        return Failure(self.setting, search.smallest(), search.tries)
+        return Failure(self.setting, search.smallest(), search.tries, search.passing)
+
+    def _difference(self) -> str:
+        """Which order of arrival this run has and another one has not, which passes: the nearest that is known, or
+        the calm one."""
+        if not self.outcome.arrivals:
+            return ""
+        passing = self.passing or self.setting.play(FailureCase(0, self.case.world_size))
+        return "" if passing.error is not None else difference(self.outcome.arrivals, passing.arrivals)
 
     def _name(self) -> str:
         return getattr(self.setting.fn, "__name__", "fn")
@@ -179,6 +207,7 @@ class _Search:
         self._wanted = failing
         self._known: dict[tuple[Element, ...], RunOutcome | None] = {}
         self.tries = 0
+        self.passing: RunOutcome | None = None  # the last run without a failure: it lacks the least
 
     def smallest(self) -> RunOutcome:
         case = self._best.case
@@ -244,6 +273,8 @@ class _Search:
         letters = "".join(e for e in NAMES if e in elements)
         faults = tuple(e for e in elements if not isinstance(e, str))
         outcome = self._setting.play(replace(case, faults=faults, hardships=letters))
+        if outcome.error is None:
+            self.passing = outcome
         found = self._known[key] = outcome if outcome.fails_like(self._wanted) else None
         self._best = found or self._best
         return found is not None

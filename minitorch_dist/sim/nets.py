@@ -30,13 +30,39 @@ FORMAT = "minitorch_dist network 1"
 
 
 def Hockney(latency: str | int, rate: str | int | Fraction) -> Uniform:
-    """Equal links with α = `latency`, of full-duplex single-port ranks."""
+    """Equal links with α = `latency`, of full-duplex single-port ranks: m bytes take α + βm.
+
+    Args:
+        latency: α, such as "5us".
+        rate: 1/β, such as "100Gb/s".
+
+    Returns:
+        The network, for `net=`.
+
+    Example:
+        >>> sim.run(dist.barrier, 2, net=sim.Hockney("2us", "1GB/s")).time
+        2000000
+    """
     return topology.uniform(latency, rate)
 
 
 def LogGP(L: str | int, o: str | int, g: str | int, G: str | int | Fraction) -> Uniform:
     """The model of Alexandrov et al.: a message of m bytes alone takes L + 2o + Gm, and a rank sends
-    one each max(g, o) + Gm. (They count m-1 bytes: the first is in o.)"""
+    one each max(g, o) + Gm. (They count m-1 bytes: the first is in o.)
+
+    Args:
+        L: The latency of the wire.
+        o: The overhead of a send, and of a receive.
+        g: The gap between two messages.
+        G: Bytes in a second (1/G).
+
+    Returns:
+        The network, for `net=`.
+
+    Example:
+        >>> sim.run(dist.barrier, 2, net=sim.LogGP("1us", "1us", "2us", "1GB/s")).time
+        3000000
+    """
     port = max(span(g), span(o))
     wire = span(L) + 2 * span(o) - port
     if wire < 0:

@@ -19,8 +19,16 @@ from transports.virtual.clock import VirtualClock
 
 
 def compute(duration: str | float = 0.0, *, flops: float | None = None) -> None:
-    """Be busy for "3ms", for so many seconds of virtual time, or for so many operations. Where time
-    is real it passes by itself while one computes: there this does nothing."""
+    """Be busy in virtual time. Where time is real it passes by itself while one computes: there this does nothing.
+
+    Args:
+        duration: "3ms", or seconds.
+        flops: So many operations instead, at the rate that `run(flops=…)` or the device has.
+
+    Example:
+        >>> sim.run(lambda: sim.compute("3ms"), 2, speeds={1: 0.5}).time
+        6000000000
+    """
     place = world.place()
     clock, recorder = place.clock, None if place.world is None else place.world.mailbox.recorder
     since = 0 if recorder is None else recorder.now()
@@ -40,8 +48,19 @@ def compute(duration: str | float = 0.0, *, flops: float | None = None) -> None:
 
 
 def value(tensor: Any, default: Any) -> Any:
-    """The number of a tensor of one element, or the nested list of its numbers; `default` where it has none (see
-    `shapes` of `sim.run`)."""
+    """The number of a tensor of one element, or the nested list of its numbers, also where a run has shapes only.
+
+    Args:
+        tensor: The tensor.
+        default: The value where there are no numbers (see `shapes` of `sim.run`).
+
+    Returns:
+        The number, the list, or the default.
+
+    Example:
+        >>> sim.run(lambda: sim.value(torch.ones(1) * 5, 1.0), 1, shapes=True).results
+        [1.0]
+    """
     if not has_numbers(tensor.array):
         return default
     return tensor.item() if tensor.array.size == 1 else tensor.tolist()
@@ -66,7 +85,18 @@ def now() -> float:
 
 
 def mark(name: str) -> None:
-    """Note the instant at which this rank comes here: `report.ranks[3].marks`. In real time this does nothing."""
+    """Note the instant at which this rank comes here: `report.ranks[3].marks`. In real time this does nothing.
+
+    Args:
+        name: The name of the note.
+
+    Example:
+        >>> def program():
+        ...     sim.compute("1us")
+        ...     sim.mark("step 1")
+        >>> sim.run(program, 1).ranks[0].marks
+        (('step 1', 1000000),)
+    """
     here, place = stage.here(), world.place()
     if place.world is not None and place.world.trace is not None:
         place.world.trace.marks(name)
@@ -75,21 +105,56 @@ def mark(name: str) -> None:
 
 
 def start(function: Callable[[], None], name: str = "helper") -> Thread:
-    """Run a function beside the caller, as part of its rank; it is ended with it. In real time this
-    is a thread."""
+    """Run a function beside the caller, as part of its rank; it is ended with it. In real time this is a thread.
+
+    Args:
+        function: Called without arguments.
+        name: Its name in reports.
+
+    Returns:
+        The thread, which can be joined.
+
+    Example:
+        >>> def program():
+        ...     found = []
+        ...     helper = sim.start(lambda: found.append(dist.get_rank()))
+        ...     helper.join()
+        ...     return found
+        >>> sim.run(program, 2).results
+        [[0], [1]]
+    """
     return world.current().start(function, name)
 
 
 def restarts() -> int:
-    """How often this rank was killed and started again."""
+    """How often this rank was killed and started again.
+
+    Returns:
+        The number; 0 at first.
+
+    Example:
+        >>> sim.run(sim.restarts, 2).results
+        [0, 0]
+    """
     here = stage.here()
     return 0 if here is None else here.restarts.get(world.place().given["rank"], 0)
 
 
 def sometimes(name: str, condition: object) -> bool:
     """Say that this should be true at least once over all seeds: that a retry was needed, that a
-    buffer was full. `explore` warns where it never was, since then nothing was tested. Returns
-    whether it is true now."""
+    buffer was full. `explore` warns where it never was, since then nothing was tested.
+
+    Args:
+        name: The name of the claim.
+        condition: Whether it is true now.
+
+    Returns:
+        Whether it is true now.
+
+    Example:
+        >>> sim.sometimes("a message was late", 3 > 2)
+        True
+    """
     here = stage.here()
     if here is not None:
         here.sometimes[name] = bool(condition) or here.sometimes.get(name, False)
@@ -97,6 +162,17 @@ def sometimes(name: str, condition: object) -> bool:
 
 
 def always(name: str, condition: object) -> None:
-    """Say that this must be true whenever one comes here; AssertionError if it is not."""
+    """Say that this must be true whenever a rank comes here.
+
+    Args:
+        name: The name of the claim.
+        condition: Whether it is true now.
+
+    Raises:
+        AssertionError: It is not.
+
+    Example:
+        >>> sim.always("a rank has a number", sim.run(dist.get_rank, 1).results[0] >= 0)
+    """
     if not condition:
         raise AssertionError(f"always({name!r}) is not true at {callsite()}")

@@ -41,7 +41,24 @@ class RankReport:
 
 @dataclass(frozen=True)
 class Report(Generic[T]):
-    """`print(report)` shows a table of the ranks."""
+    """The result of a simulated run. `print(report)` shows a table of the ranks.
+
+    Args:
+        results: The value that each rank returned.
+        ranks: A RankReport for each: time, messages, bytes, idle and busy time, peak of memory.
+        digest: The same for two runs with the same events.
+        switches: How often another rank went on.
+        engine_used: How it was simulated.
+        crossings: How many times are only near (see `docs/simulator_engines.md`).
+        recorded: The journal's file, if there is one.
+        folded: Roles and classes, of a folded run.
+        timelines: Spans of each rank's work and waits, if they were asked for.
+
+    Example:
+        >>> report = sim.run(lambda: sim.compute("1ms"), 2)
+        >>> report.time, report.ranks[0].busy
+        (1000000000, 1000000000)
+    """
 
     results: list[T]
     ranks: list[RankReport]

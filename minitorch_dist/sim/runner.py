@@ -62,35 +62,50 @@ def run(
 ) -> Report[T]:
     """Call `fn(*args, **kwargs)` on every rank of a simulated world, and report.
 
-    `with_` lists what attaches to the run, such as `sim.gpu("H100-SXM")`, `sim.memory("80GB")`, `sim.timelines()`,
-    `sim.faults([…])`, `sim.journal(path)`, `sim.shapes()` and `sim.folded()` (see `attachments`). The keywords of the same
-    names below attach the same.
+    Args:
+        fn: The function that every rank calls.
+        world_size: How many ranks there are.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        with_: A list of parts that attach to the run, such as `sim.gpu("H100-SXM")`, `sim.timelines()`, `sim.faults([…])` (see `attachments`).
+            The keywords of the same names below attach the same.
+        net: A topology, a `Network` (which also says how sends behave), or an address such as "sim://?latency=2us&rate=100Gb/s".
+        seed: Shuffles the ranks that could run at the same instant; without it, the rank that came first goes first.
+        timeout: The time limit of every operation, 30 minutes of virtual time by default.
+        endless: If only timeouts of at least so many seconds are left, it is a deadlock; None lets them end.
+        limit: Ends a run that goes on for longer than so many seconds.
+        engine: `"threads"` or `"greenlet"` simulate message by message. `"lockstep"` does collectives for all ranks at once,
+            where that is exact. `"auto"` does so for groups of 64 ranks and more.
+        adding: A rate such as "8GB/s", at which reductions take time.
+        flops: The operations that a rank computes in a second, for `sim.compute(flops=…)`.
+        speeds: Factors of ranks that compute faster (2.0) or slower (0.5) than others.
+        journal: A file in which to write down what the ranks do (see `distributed.journal`).
+        faults: Those that `drop`, `delay`, `partition`, `crash` and others make, or their texts; a Plan may say that the transport is
+            unreliable. The result of a rank that was killed is None.
+        hardships: Letters of `sim.hardship`.
+        events: After so many events the run is a Livelock.
+        memory: Each rank has an accelerator of its own, `cuda`, with so much, such as "80GB".
+        shapes: Tensors have a shape and no numbers, and messages a length and no bytes. Times, bytes and peaks are the same.
+        device: A device, a name, a list, or a function of the rank: operations take the time that it needs (see `device_time`).
+        fold: One rank runs the program for all that do the same; it needs shapes.
+        timelines: The report has what each rank did and when (`Report.timelines`, `Report.save_page`).
+        prepared: Called with the stage before anything happens on it.
 
-    `net` is a topology, a `Network` (which also says how sends behave), or an address such as
-    "sim://?latency=2us&rate=100Gb/s". `seed` shuffles the order in which ranks run that could run
-    at the same instant; without it, the rank that came first goes first. `timeout` is that of every operation
-    (30 minutes of virtual time). If nothing can happen any more but that timeouts of at least
-    `endless` seconds end, it is a deadlock; None lets them end. `limit` ends a run that goes on for
-    longer than so many seconds. `adding`, a rate such as "8GB/s", lets reductions take time; `flops`
-    is what a rank computes in a second (for `sim.compute(flops=…)`), and `speeds` are factors of
-    ranks that compute faster (2.0) or slower (0.5) than others.
+    Returns:
+        A Report: results by rank, the time in picoseconds, messages, bytes, and each rank's use of its time.
 
-    `engine`: "threads", or "greenlet" (the same, faster), simulate message by message. "lockstep"
-    does collectives for all ranks at once where that is exact; "auto" does so for groups of 64 ranks
-    and more; PyTorch's ranks are always threads. `Report.engine_used` says what was done. `journal` names a file to write down what the
-    ranks do (see `distributed.journal`). The first error of any rank is raised here.
+    Raises:
+        Deadlock: All ranks wait, and nothing is under way; the text has the circle.
+        Livelock: There were more than `events` events.
+        Exception: The first error of any rank.
 
-    `faults` are what `drop`, `delay`, `partition`, `crash` and others make, or their texts; chances
-    depend on `seed` (0 without one). They befall packets below a reliable transport; a `plan` may
-    say that it is none (see `transports.virtual.fault_injector`). The result of a rank that was killed is None.
-    `hardships` are letters of `sim.hardship`; after so many `events` it is a Livelock. With `memory`
-    ("80GB") each rank has an accelerator of its own, `cuda`, with so much. An array that does not fit is
-    refused. The report has each rank's `peak_bytes`. With `device` (`sim.gpu("H100-SXM")`, a name, a list, or a
-    function of the rank) each operation on tensors takes the time that this device needs. Then `memory` is the
-    device's; see `device_time`. With `shapes` all tensors that the program makes have a shape and no numbers,
-    and messages have a length and no bytes. Times, bytes and peaks are the same. With `timelines` the report has
-    what each rank did and when (`Report.timelines`, `Report.save_page`). `prepared` is called with the stage before
-    anything happens on it.
+    Example:
+        >>> def program():
+        ...     sim.compute("3ms")
+        ...     dist.all_reduce(torch.ones(1000))
+        >>> report = sim.run(program, 4, net=sim.uniform("1us", "1GB/s"))
+        >>> report.time, report.messages
+        (3010000000, 16)
     """
     run_arguments.check(
         fn,

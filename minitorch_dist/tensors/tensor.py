@@ -291,7 +291,7 @@ class Tensor(TensorState):
     transpose = axes.transpose
     t = axes.t
     permute = axes.permute
-    T = property(axes.T_)
+    T: Tensor = property(axes.T_)  # type: ignore[assignment]
     mT = property(axes.mT)  # noqa: N815 - torch's name
 
     # pieces

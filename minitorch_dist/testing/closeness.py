@@ -80,10 +80,25 @@ def assert_close(
     check_stride: bool = False,
     msg: Message = None,
 ) -> None:
-    """Return if `actual` and `expected` are close, else raise an AssertionError that says where and by how much.
+    """Return if `actual` and `expected` are close, else raise.
 
-    `msg` is the error's text, or a function that makes it of the text that the error would have.
-    Every tensor here is strided, so `check_layout` has nothing to check.
+    Args:
+        actual: A tensor, a number, or nested lists and dictionaries of them.
+        expected: The same structure.
+        rtol: The relative tolerance; None is that of the dtype.
+        atol: The absolute tolerance; None is that of the dtype.
+        equal_nan: A nan equals a nan.
+        check_device: Devices must be the same.
+        check_dtype: Types must be the same.
+        check_layout: Accepted as in torch; every tensor here is strided.
+        check_stride: Strides must be the same.
+        msg: The error's text, or a function that makes it of the text that the error would have.
+
+    Raises:
+        AssertionError: The text says where they differ, and by how much.
+
+    Example:
+        >>> testing.assert_close(torch.ones(2), torch.ones(2) + 1e-7)
     """
     __tracebackhide__ = True  # pytest shows the caller's line
     actual, expected = _local_parts(actual, expected)

@@ -58,12 +58,29 @@ def check_collective(
     rounds_limit: float = 1.5,
     memory_limit: float = 2.0,
 ) -> Verdict:
-    """Everything this page says about `subject`; never raises because it is wrong (see `Verdict.demand`).
+    """Check a collective, or a schedule: correct, exactly once, never stuck, frozen; bytes, rounds and memory. It never raises
+    because the subject is wrong (see `Verdict.demand`).
 
     A function has torch's arguments without group: `all_reduce(tensor, op)`, `broadcast(tensor, src)`,
     `reduce(tensor, dst, op)`, `all_gather`, `reduce_scatter`, `all_to_all(output, input)`. One without
-    `op` is asked for sums only. It may return its result instead of writing it. It is dear if it sends
-    more than `bytes_limit` times the least *and* takes more than `rounds_limit` times the fewest rounds.
+    `op` is asked for sums only. It may return its result instead of writing it.
+
+    Args:
+        subject: The function or the schedule.
+        collective: The name of the collective that it should be.
+        sizes: The numbers of ranks to try.
+        bytes_limit: It is expensive if it sends more than so many times the least bytes, and exceeds `rounds_limit`, too.
+        rounds_limit: How many times the fewest rounds it may take.
+        memory_limit: How many times the least memory it may hold.
+
+    Returns:
+        A Verdict, which is true if nothing was wrong.
+
+    Example:
+        >>> def wrong(tensor):
+        ...     dist.broadcast(tensor, 0)
+        >>> bool(testing.check_collective(wrong, sizes=(1, 2)))
+        False
     """
     if isinstance(subject, Schedule):
         return of_schedule(subject, sizes, bytes_limit, rounds_limit)

@@ -19,11 +19,21 @@ def check_transport(
     only: Sequence[str] | None = None,
     patience: float = 30.0,
 ) -> None:
-    """Hold a transport against the contract (`transports.contract`); `NotConforming` lists what it breaks.
+    """Hold a transport against the contract (`transports.contract`).
 
-    `transport` is a function `(rank, world_size, folder) -> Transport`, where the folder is empty and
-    belongs to this world, or an address such as "tcp://" whose `{folder}` stands for that folder.
-    Ranks are threads, or `processes`, for which the function must be importable.
+    Args:
+        transport: A function `(rank, world_size, folder) -> Transport`, whose folder is empty and belongs to this world.
+            Or an address such as "tcp://", whose `{folder}` stands for that folder.
+        world_sizes: The numbers of ranks to try.
+        processes: Ranks are processes and not threads; then the function must be importable.
+        only: Names of checks, instead of all.
+        patience: Seconds of silence after which a check has failed.
+
+    Raises:
+        NotConforming: The text lists what it breaks.
+
+    Example:
+        >>> testing.check_transport("queue://", world_sizes=(2,), only=["sizes"])
     """
     make: Make = partial(_at, transport) if isinstance(transport, str) else transport
     launch: Launch = conformance.in_processes(make) if processes else conformance.in_threads(make)

@@ -32,10 +32,21 @@ Steps = list[list[Array]]  # for each step the weights, as `exact.watched` sees 
 
 
 def check_replicas_equal(model: Any, group: Any = None) -> None:
-    """Return if all ranks of the group hold the same parameters and buffers, else raise on all of them.
+    """Return if all ranks of the group hold the same parameters and buffers, else raise on all of them. Collective.
 
-    The AssertionError names the first one that differs, the ranks, and the element. A collective: every
-    rank calls it. `model` is a module, or a list of tensors.
+    Args:
+        model: A module, or a list of tensors.
+        group: The ranks; None means all.
+
+    Raises:
+        AssertionError: The first tensor that differs, the ranks, and the element.
+
+    Example:
+        >>> def program():
+        ...     torch.manual_seed(0)
+        ...     testing.check_replicas_equal(nn.Linear(2, 2))
+        >>> sim.run(program, 3).results
+        [None, None, None]
     """
     mine = _named(model)
     every: list[Any] = [None] * dist.get_world_size(group)
@@ -67,12 +78,31 @@ def check_same_as_one_rank(
 ) -> None:
     """Return if `train` takes the steps of one rank that was given all samples, bit for bit.
 
-    `train(batches)` runs on every rank with its share of each batch. It returns the model, or its weights
-    as a list of arrays or tensors in the order of `exact.Model().parameters()`. One rank does plain SGD at
-    `exact.RATE`, or what `alone(batches)` says, which returns a model or its weights, too; the samples are
-    those of `exact.data`. For processes (transport="tcp://") `train` must be importable.
-
     Compared are the weights at the end, and those of every step before `exact.step` or `exact.snap` rounded them.
+
+    Args:
+        train: Called on every rank with its share of each batch. It returns the model, or its weights as a list in the order of
+            `exact.Model().parameters()`. For processes it must be importable.
+        sizes: The numbers of ranks to try.
+        batches: The sizes of the batches.
+        transport: An address.
+        alone: The training of one rank; plain SGD at `exact.RATE` by default. The samples are those of `exact.data`.
+
+    Raises:
+        AssertionError: The first weight that differs.
+
+    Example:
+        >>> def alone_everywhere(batches):  # forgets to communicate
+        ...     model = testing.exact.Model()
+        ...     optimizer = optim.SGD(model.parameters(), lr=testing.exact.RATE)
+        ...     for batch in batches:
+        ...         testing.exact.step(model, optimizer, batch)
+        ...     return model
+        >>> try:
+        ...     testing.check_same_as_one_rank(alone_everywhere, sizes=(2,))
+        ... except AssertionError:
+        ...     "it differs from one rank"
+        'it differs from one rank'
     """
     whole = [exact.data(count, seed) for seed, count in enumerate(batches)]
     wanted, steps = _watched(alone or _alone, whole)

@@ -35,8 +35,21 @@ def checkpoint(
 ) -> Any:
     """`function(*args, **kwargs)`, computed again for the backward pass instead of remembered.
 
-    `preserve_rng_state=False` does without the same random numbers. `use_reentrant` changes nothing: torch's
-    older form, which runs a backward pass within another, gives the same gradients where it gives any.
+    Args:
+        function: The function.
+        *args: Its positional arguments.
+        use_reentrant: Accepted as in torch; it changes nothing.
+        preserve_rng_state: Draw the same random numbers again.
+        **kwargs: Its keyword arguments.
+
+    Returns:
+        What the function returned.
+
+    Example:
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> utils.checkpoint.checkpoint(torch.exp, x, use_reentrant=False).backward()
+        >>> round(x.grad.item(), 3)
+        20.086
     """
     if not grad_modes.is_grad_enabled():
         return function(*args, **kwargs)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
 from minitorch_dist.pictures import words
-from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, Scene
+from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, LaneSpan, Scene
 from minitorch_dist.pictures.spacetime import BESIDE, IDLE, MARKS, Picture
 
 LEVELS = " ▁▂▃▄▅▆▇█"
@@ -33,6 +36,8 @@ def gantt(scene: Scene, width: int = 80, ranks: int = 32) -> Picture:
                         row[column] = mark
                         what = span.name if kind == OPERATION else kind
                         paint.append((len(lines), margin + column, what))
+        for column, kind in crowded(own, start, length, columns).items():
+            row[column] = MARKS[kind]
         computes, waits = (covered(scene, lane, (kind,)) / length for kind in (COMPUTE, WAIT))
         busy = covered(scene, lane, (OPERATION, TRANSFER, WAIT)) / length
         shares = computes, max(0.0, busy - waits), waits
@@ -44,6 +49,26 @@ def gantt(scene: Scene, width: int = 80, ranks: int = 32) -> Picture:
     if shown < len(scene.lanes):
         lines.append(f"… and {len(scene.lanes) - shown} more lanes; choose with ranks")
     return Picture(lines, paint)
+
+
+def crowded(spans: Sequence[LaneSpan], start: int, length: int, columns: int) -> dict[int, str]:
+    """The columns in which several short spans of one kind lie, and what took most of the time of each.
+
+    There what is drawn later would hide all else. A single short span is shown, however short it is.
+    """
+    short, taken = Counter[tuple[int, str]](), defaultdict[int, Counter[str]](Counter)
+    for span in spans:
+        if (
+            span.is_beside or span.kind == OPERATION
+        ):  # what it waits for, and computes, are spans of their own
+            continue
+        first, last = ((at - start) * columns // length for at in (span.start, max(span.end - 1, span.start)))
+        short[first, span.kind] += first == last
+        for column in range(first, min(last, columns - 1) + 1):
+            begin, end = start + column * length // columns, start + (column + 1) * length // columns
+            taken[column][span.kind] += min(span.end, end) - max(span.start, begin)
+    full = {column for (column, _), count in short.items() if count > 1 and column in taken}
+    return {column: taken[column].most_common(1)[0][0] for column in full}
 
 
 def covered(scene: Scene, lane: int, kinds: tuple[str, ...]) -> int:

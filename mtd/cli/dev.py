@@ -9,7 +9,7 @@ from mtd.cli import budgets, code_lines
 from mtd.cli.census import command as census
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
-from mtd.course import building, judging, notebooks
+from mtd.course import building, judging, notebooks, outputs
 from mtd.course.lesson import Lesson, all_lessons, find
 
 
@@ -22,6 +22,10 @@ def configure(parser: Parser) -> None:
     for name, text in texts.items():
         task = tasks.add_parser(name, help=text, description=text)
         task.takes("--lesson N...  only this one (may be given again)")
+        if name == "build":
+            task.takes(
+                "--outputs  run all notebooks, and not only those whose code has changed (some 20 minutes)"
+            )
     count = "lines of code in each package, without blank lines, comments and docstrings"
     counting = tasks.add_parser("count", help=count, description=count)
     counting.takes("--budget  compare each room with its budget; 1 if one is over")
@@ -36,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     if options.task == "census":
         return census.run(options)
     lessons = [find(one) for one in options.lesson] if options.lesson else None
-    return build(lessons) if options.task == "build" else check(lessons)
+    return build(lessons, options.outputs) if options.task == "build" else check(lessons)
 
 
 def count() -> int:
@@ -59,11 +63,13 @@ def compare_with_budgets() -> int:
     return int(any(one.is_over for one in found))
 
 
-def build(lessons: list[Lesson] | None) -> int:
+def build(lessons: list[Lesson] | None, runs: bool) -> int:
     page = Page()
     written = 0
+    if not outputs.can_be_made():
+        page.say("New code cells get no outputs: that takes nbclient, ipykernel and matplotlib.")
     for path, make in building.generated(lessons):
-        if building.build(path, make):
+        if building.build(path, make, runs):
             written += 1
             page.say(f"wrote {_short(path)}")
     for path in building.stray() if lessons is None else ():

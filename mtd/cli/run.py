@@ -39,6 +39,7 @@ from mtd.refusals import CannotDo, refusing
 from transports import registry
 from transports.faults import plans
 
+PLAIN: Final = "sim://"
 OF_PROGRAMS: Final = (  # options that say nothing to a trace
     "ranks", "algorithm", "faults", "hard", "seeds", "sizes", "unreliable", "device", "shapes", "fold", "journal", "arguments",
 )  # fmt: skip
@@ -128,12 +129,23 @@ def _is_drawn(arguments: argparse.Namespace) -> bool:
 
 def _tell(arguments: argparse.Namespace, report: sim.Report[Any]) -> int:
     print(report)
+    if arguments.device is not None and arguments.net == PLAIN:
+        print(_plain(arguments.ranks))
     try:
         _write(arguments, report)
     except OSError as error:
         page.refuse("run", error)
         return 1
     return 0
+
+
+def _plain(ranks: int) -> str:
+    """The devices compute as the real ones do, and messages take the time of a network that they would not have."""
+    nodes, gpus = -(-ranks // 8), min(ranks, 8)
+    return (
+        f"The network is a plain one, {PLAIN}, since --net was not said. Nodes of 8 with NVLink between them are\n"
+        f"--net two_level:nodes={nodes},gpus={gpus},intra=2us/450GB/s,inter=5us/400Gb/s"
+    )
 
 
 def _write(arguments: argparse.Namespace, report: sim.Report[Any]) -> None:

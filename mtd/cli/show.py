@@ -21,8 +21,10 @@ from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
 from mtd.cli import bars, forking, player
 from mtd.cli.chunks import grids
-from mtd.cli.lessons import picture
+from mtd.cli.lessons import one_model, picture
 from mtd.cli.parser import Parser
+from mtd.course.lesson import find as find_lesson
+from mtd.course.workspace import find
 from mtd.pages import whole_files
 from mtd.refusals import CannotDo, refusing
 from mtd.traces import read_chrome
@@ -55,6 +57,7 @@ def configure(parser: Parser) -> None:
         --html [FILE]                       write a page that opens from the disk (beside the journal)
         --svg [FILE]                        write an SVG (beside the journal)
         --moving                            the SVG of a lesson fills by itself, without a script
+        --model                             a small transformer that a lesson's code trains: time and memory of a step
         --trace [FILE]                      write a trace for ui.perfetto.dev (beside the journal)
         --beside OTHER.mtd                  another run, beside it on the page
         --ranks 0-7,9: numbers              only these ranks
@@ -65,12 +68,22 @@ def configure(parser: Parser) -> None:
     """)
     parser.needs("--by", "--svg")
     parser.needs("--per-node", "--trace")
+    parser.excludes(
+        "--model",
+        "--step",
+        "--moving",
+        "--html",
+        "--svg",
+        *(f"--{word.replace('_', '-')}" for word in OF_JOURNALS),
+    )
     parser.excludes("--step", "--gantt", "--memory", "--chunks")
     parser.excludes("--chunks", "--beside", "--ranks", "--group")
     parser.set_defaults(run=run, epilog="mtd show run.mtd --step; mtd show 13")
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.model:
+        return one_model.run(find_lesson(options.run_file, find().room))
     if picture.is_meant(options.run_file):
         for word in OF_JOURNALS:
             if getattr(options, word) not in (None, False, []):

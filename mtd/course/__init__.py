@@ -26,7 +26,8 @@ A check, and what it measures with:
     post  single_faults  envelopes  letters between ranks, lost and doubled, and drawn
     all_reduces  properties  scoring      right ones and wrong ones, and how good a check of them is
     property_trial      a Hypothesis property of the learner's: it must accept what is right and reject what is wrong
-    whole_numbers  small_transformer  training_contents      layers whose sums are exact; a model to cut; grids of training
+    whole_numbers  training_contents      layers whose sums are exact; grids of training
+    small_transformer  one_model          a model to cut; the same one, trained by what each lesson built
     layers  training  pipelines  cluster  elastic  lossy_wires  far_store      what single lessons stand on
     worlds  timelines  certificate  finale      one script in seven worlds; a transformer on a mesh
 

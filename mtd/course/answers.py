@@ -39,7 +39,6 @@ class AnswerCell(NamedTuple):
     """A cell that was run, and its file."""
 
     text: str  # what stands in the file now
-    line: int  # where it begins there, from 0
     is_newer: bool = False  # it was changed in the file, and the cell was not
     copy: Path | None = None  # of the file as it was, if both were changed
 
@@ -104,7 +103,7 @@ class AnswerFile:
             with replacing(self.path) as file:
                 file.write("".join(now).encode())
         self.agree({number: now[number]})
-        return AnswerCell(_bare(now[number]), "".join(now[:number]).count("\n"), newer is not None, copy)
+        return AnswerCell(_bare(now[number]), newer is not None, copy)
 
 
 def _bare(text: str) -> str:
@@ -121,6 +120,7 @@ class NotebookAnswers:
     def __init__(self, workspace: Workspace, lesson: Lesson, shell: Any) -> None:
         self._workspace, self._lesson, self._shell = workspace, lesson, shell
         self._file = AnswerFile(workspace, lesson)
+        self._ran = set[int]()
 
     def __repr__(self) -> str:
         name = f"{self._lesson.folder.name}/{self._lesson.file}"
@@ -140,9 +140,24 @@ class NotebookAnswers:
             print(
                 f"{self._lesson.file} had another text here, too: it is kept in {found.copy.parent.name}/{found.copy.name}"
             )
+        try:
+            self._run(number)
+        except Exception:
+            if not found.is_newer:
+                raise
+            self._shell.showtraceback()  # and does not fail: a cell that fails does not get its new text
+
+    def _run(self, number: int) -> None:
+        """Run the piece as lines of the file, after those above it that have not run."""
+        __tracebackhide__ = True
         linecache.checkcache(str(self._file.path))
-        code = compile("\n" * found.line + found.text + "\n", str(self._file.path), "exec", dont_inherit=True)
-        exec(code, self._shell.user_ns)
+        line = 0
+        for place, piece in enumerate(self._file.now()[: number + 1]):
+            if place == number or (place and place not in self._ran):
+                code = compile("\n" * line + piece, str(self._file.path), "exec", dont_inherit=True)
+                exec(code, self._shell.user_ns)
+                self._ran.add(place)
+            line += piece.count("\n")
 
     def check(self) -> LampPage:
         """Judge the file as it stands, and draw what the ranks held. To interrupt it says where the code is."""

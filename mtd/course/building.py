@@ -162,12 +162,20 @@ def text_for(path: Path, make: Make) -> str:
     """Of a notebook with the outputs that stand there, if they are of the same cells."""
     text = make()
     is_stored = path.suffix == ".ipynb" and path.exists()
-    return outputs.kept(text, path.read_text("utf-8")) if is_stored else text
+    return outputs.kept(text, path.read_text("utf-8"), _solution(path)) if is_stored else text
 
 
-def build(path: Path, make: Make) -> bool:
-    """Write the file if it differs; says whether it did."""
+def _solution(path: Path) -> str:
+    """The notebook with our solution beside one with blanks."""
+    beside = path.parent / notebooks.SOLUTIONS / path.name
+    return beside.read_text("utf-8") if beside.exists() else outputs.NO_BOOK
+
+
+def build(path: Path, make: Make, runs: bool = False) -> bool:
+    """Write the file if it differs; says whether it did. A notebook without outputs runs, if it can; with `runs`, each."""
     text = text_for(path, make)
+    if path.suffix == ".ipynb" and (runs or not outputs.are_there(text)) and outputs.can_be_made():
+        text = outputs.made(text, _solution(path))
     if path.exists() and path.read_text("utf-8") == text:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any
 
 from minitorch_dist.pictures.scene import Scene
-from mtd.course import checking, real_wires
+from mtd.course import checking, one_model, real_wires
 from mtd.course.explain import in_words, is_blank
 from mtd.course.lesson import Lesson, number_of, read
 from mtd.course.path import folders, searched
@@ -43,7 +43,7 @@ Say = Callable[..., None]
 class CheckOrder:
     """One order to the process: the code, and what to do with it."""
 
-    task: str  # check, picture, truth, wire
+    task: str  # check, picture, truth, wire, model
     lesson: str  # its folder
     own: str  # the folder of the learner's file
     solved: dict[float, str]
@@ -98,6 +98,9 @@ def main(arguments: list[str]) -> int:
             with searched(folders(lesson, own, solved, room), room):
                 for run in real_wires.swap_wires(lesson, **order.wire or {}):
                     say("wire", run=asdict(run))
+        if order.task == "model":
+            with searched(folders(lesson, own, solved, room), room):
+                say("model", step=one_model.run(lesson).to_json(), alone=one_model.loss_of_one_rank())
         if order.task in ("picture", "check"):
             with suppress(Exception, SystemExit):  # what goes wrong is told otherwise
                 _fill(lesson, own, solved, room, say, verdict if order.task == "check" else None)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -63,6 +63,19 @@ class NotebookDrawing:
 
     def __init__(self, drawn: Scene | str, grid: Grid | None = None) -> None:
         self._drawn, self._grid = drawn, grid
+
+    def _ipython_display_(self) -> None:
+        """The grid, and below it the SVG as an image, which viewers show that take scripts and SVG out of HTML."""
+        from IPython.display import display
+
+        show: Callable[..., object] = display
+        drawn, letters = self._drawn, repr(NotebookDrawing(self._drawn))
+        if self._grid is not None:
+            show(self._grid)
+        if isinstance(drawn, Scene):
+            show({"image/svg+xml": svg.draw(drawn), "text/plain": letters}, raw=True)
+        elif drawn:
+            show({"text/html": preformatted(drawn), "text/plain": letters}, raw=True)
 
     def _repr_html_(self) -> str:
         drawn = ""

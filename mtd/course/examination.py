@@ -25,6 +25,7 @@ from typing import Any
 import minitorch_dist
 from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.pictures.scene import Scene
+from mtd.course import one_model
 from mtd.course.candidate import BY_YOU, STOPPED, CheckOrder
 from mtd.course.lesson import ROOM, Lesson, LessonError
 from mtd.course.progress import Progress
@@ -65,6 +66,8 @@ class Examination:
         self.where: list[str] = []
         self.printed = ""
         self.runs: list[WireRun] = []  # over the wires that were tried
+        self.step: one_model.ModelStep | None = None  # of the course's model
+        self.alone = 0.0  # the loss of this step on one rank
         self.remarks: list[str] = []  # what the library logged during the check
         self.is_over = False
         self._at_end = ExitStack()
@@ -161,6 +164,8 @@ class Examination:
                     self.runs.append(WireRun(**found["run"]))
                 case "scene":
                     self.scene, self.caption = Scene.from_json(found["scene"]), found["caption"]
+                case "model":
+                    self.step, self.alone = one_model.ModelStep.from_json(found["step"]), found["alone"]
                 case "grid":
                     self.grid = Grid.from_json(found["grid"])
                 case "text":

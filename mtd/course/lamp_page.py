@@ -10,6 +10,7 @@ from minitorch_dist.pictures.words import preformatted
 from mtd.course.cells import NotebookDrawing
 from mtd.course.examination import Examination
 from mtd.course.verdict import STARS, CheckVerdict
+from transports import plain_text
 
 SIGNS: Final = {True: ("✔", "#1a7f37"), False: ("✘", "#d32f2f"), None: ("–", "#808080")}
 PRINTED: Final = 12  # lines of what the code printed
@@ -20,7 +21,7 @@ class LampPage:
 
     def __init__(self, exam: Examination, verdict: CheckVerdict) -> None:
         self.verdict = verdict
-        self._printed = exam.printed.split("\n")[-PRINTED:] if exam.printed else []
+        self._printed = plain_text.clean(exam.printed).split("\n")[-PRINTED:] if exam.printed else []
         self._drawn = None
         if exam.grid is not None or exam.scene is not None or exam.text:
             scene = exam.scene or exam.text
@@ -64,7 +65,8 @@ class LampPage:
         )
 
     def _repr_html_(self) -> str:
-        parts = [f"<p>Still to be written: {escape(said)}</p>" for said in self.verdict.unwritten]
+        blank = "".join(f"<li>{escape(said)}</li>" for said in self.verdict.unwritten)
+        parts = [f"Still to be written:<ul>{blank}</ul>"] if blank else []
         lamps = [
             f'<b style="color:{colour};white-space:nowrap">{escape(said)}</b>'
             for said, colour in self.lamps()

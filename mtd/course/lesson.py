@@ -10,6 +10,7 @@ lessons/13_ring/
   plot.py       what the notebook draws
   wire.py       what runs over real wires (see `real_wires`), where a lesson has it
   torch_bridge.py  the same in PyTorch (see `bridging`), from lesson 05 on
+  model.py      the course's small transformer, trained by this lesson (see `one_model`), where a lesson has it
   train.py      where `given` in lesson.toml names some: files for the learner's folder, as they are
 """
 
@@ -36,7 +37,9 @@ ROOM = Path(
 )
 FOLDER = re.compile(r"(\d\d(?:\.5)?)_([a-z][a-z0-9_]*)")
 NEEDED = frozenset({"title", "question", "part", "file", "why", "seconds", "minutes"})
-MORE = frozenset({"requires", "exports", "whole", "given", "earlier", "predict", "bugs", "failure"})
+MORE = frozenset(
+    {"requires", "exports", "whole", "given", "earlier", "formerly", "predict", "bugs", "failure"}
+)
 HINTS = ("Nudge", "Plan", "Near code")
 
 
@@ -106,6 +109,18 @@ class Lesson(Titled):
         """
         given = self.fields.get("earlier")
         return str(given["say"]) if given and re.search(given["like"], text) else ""
+
+    @property
+    def formerly(self) -> list[str]:
+        """The folders of lessons that are a part of this one now. Their numbers and names lead here."""
+        return [str(name) for name in self.fields.get("formerly", [])]
+
+    def moved(self, wanted: object) -> str:
+        """Where the lesson is now that has this number or name, if it is a part of this one; else ""."""
+        numbers = [number_of(folder.split("_")[0]) for folder in self.formerly if is_called(wanted, folder)]
+        return "".join(
+            f"Lesson {number} is a part of lesson {self.number} now, {self.title}." for number in numbers[:1]
+        )
 
     @cached_property
     def source(self) -> Source:
@@ -183,16 +198,25 @@ def all_lessons(room: Path = ROOM) -> list[Lesson]:
 
 
 def find(wanted: str | float, room: Path = ROOM) -> Lesson:
-    """By number (13), name (ring) or both (13_ring)."""
+    """By number (13), name (ring) or both (13_ring). A lesson that has become a part of another leads to that one."""
     lessons = all_lessons(room)
     for lesson in lessons:
-        names = (lesson.name, lesson.folder.name, lesson.file)
-        if str(wanted).lstrip("0") == str(lesson.number) or wanted in names:
+        if wanted == lesson.file or is_called(wanted, lesson.folder.name):
+            return lesson
+    for lesson in lessons:
+        if lesson.moved(wanted):
             return lesson
     numbers = _in_words([lesson.number for lesson in lessons]) or "none"
     raise LessonError(
         f"there is no lesson {wanted!r}{_near(str(wanted), lessons)}; there are {numbers} (mtd list --all shows them)"
     )
+
+
+def is_called(wanted: object, folder: str) -> bool:
+    """Whether this is the number or the name of the lesson in a folder like 13_ring."""
+    label, _, name = folder.partition("_")
+    is_number = str(wanted).lstrip("0") == str(number_of(label))
+    return is_number or wanted in (name, folder, f"{name}.py")
 
 
 def number_of(said: object) -> float:

@@ -23,6 +23,7 @@ from mtd.course.lesson import ROOM, Lesson
 FOLDER = ROOM.parent / "notebooks"
 CELL = re.compile(r"^# %%(?P<kind> \[markdown\])?(?P<title>.*)$", re.MULTILINE)
 MAGIC: Final = "%%answer"
+SOLUTIONS: Final = "solutions"  # the folder of those
 BLANKS: Final = """\
 Shift+Enter runs a cell. One that begins with `%%answer` is a part of your file `{file}`: when you run it, it is written there. An
 editor's changes of the file come into the cell when you run it the next time. In the terminal `mtd check {number}` judges
@@ -46,7 +47,7 @@ def path_of(lesson: Lesson) -> Path:
 
 
 def solution_path_of(lesson: Lesson) -> Path:
-    return FOLDER / "solutions" / f"{lesson.folder.name}.ipynb"
+    return FOLDER / SOLUTIONS / f"{lesson.folder.name}.ipynb"
 
 
 def measured(lesson: Lesson) -> dict[str, float]:

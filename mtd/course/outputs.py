@@ -1,22 +1,27 @@
 """The outputs of a notebook's cells, which are stored so that a reader of the repository's page sees pictures.
 
-Outputs are kept as long as the code cells are the same. Else the notebook runs, in a kernel (which takes nbclient): that with
-the solution wholly; of the one with blanks what can run with blanks, and the rest shows what the solution's cells show.
+They are kept as long as the code cells are the same. Else the notebook runs in a kernel, which takes nbclient. In the one with
+blanks, cells that stand in the solution's, too, show what they show there: the pictures of what is to be written.
 """
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 from transports import keeper
 
 LIMIT: Final = 600  # seconds for a cell
+COLOURS: Final = 32
 ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
+NO_BOOK: Final = '{"cells": []}'
 Cell = dict[str, Any]
 
 
@@ -29,21 +34,36 @@ def are_there(text: str) -> bool:
     return all(cell["execution_count"] is not None for cell in code_cells(text))
 
 
-def kept(text: str, stored: str) -> str:
-    """The notebook with the outputs of the stored one, if their code cells are the same."""
-    old = code_cells(stored)
-    if [cell["source"] for cell in old] != [cell["source"] for cell in code_cells(text)]:
-        return text
-    return _with(text, old)
+def can_be_made() -> bool:
+    return all(map(find_spec, ("nbclient", "ipykernel", "matplotlib")))
 
 
-def made(text: str, solution: str | None = None) -> str:
-    """The notebook after its run. With a solution's: the cells that are there, too, show what they show there."""
-    shown = {"".join(cell["source"]): cell for cell in code_cells(solution or '{"cells": []}')}
-    cells = code_cells(text)
-    own = [cell for cell in cells if "".join(cell["source"]) not in shown]
-    ran = iter(_run(own))
-    return _with(text, [shown.get("".join(cell["source"])) or next(ran) for cell in cells])
+def kept(text: str, stored: str, solution: str = NO_BOOK) -> str:
+    """The notebook with the outputs of the stored one, if the code cells are the same, and with the solution's."""
+    shown, new, old = _shown(solution), _own(text, solution), _own(stored, solution)
+    are_same = [cell["source"] for cell in old] == [cell["source"] for cell in new]
+    own = iter(old if are_same else new)
+    return _with(text, [shown.get(_source(cell)) or next(own) for cell in code_cells(text)])
+
+
+def made(text: str, solution: str = NO_BOOK) -> str:
+    """The notebook after its run, and with the solution's outputs."""
+    shown, own = _shown(solution), iter(_run(_own(text, solution)))
+    return _with(text, [shown.get(_source(cell)) or next(own) for cell in code_cells(text)])
+
+
+def _source(cell: Cell) -> str:
+    return "".join(cell["source"])
+
+
+def _shown(solution: str) -> dict[str, Cell]:
+    return {_source(cell): cell for cell in code_cells(solution)}
+
+
+def _own(text: str, solution: str) -> list[Cell]:
+    """The code cells that are not the solution's."""
+    shown = _shown(solution)
+    return [cell for cell in code_cells(text) if _source(cell) not in shown]
 
 
 def _with(text: str, outputs: Sequence[Cell]) -> str:
@@ -65,7 +85,16 @@ def _run(cells: Sequence[Cell]) -> list[Cell]:
     import nbclient
     import nbformat
 
-    code = [{"cell_type": "code", "metadata": {}, "source": cell["source"]} for cell in cells]
+    code = [
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "source": cell["source"],
+            "execution_count": None,
+            "outputs": [],
+        }
+        for cell in cells
+    ]
     written = {"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     book = nbformat.reads(json.dumps(written), 4)  # type: ignore[no-untyped-call]
     with keeper.temporary_folder("mtd-") as folder:
@@ -87,8 +116,20 @@ def _plain(cell: Any, folder: Path) -> Cell:
         raise ValueError(f"a cell shows where it ran: {cell.source}")
     for output in written["outputs"]:
         for kind, data in output.get("data", {}).items():
-            is_text = isinstance(data, str) and not kind.startswith("image/png")
-            output["data"][kind] = data.splitlines(keepends=True) if is_text else data
+            if kind == "image/png":
+                output["data"][kind] = small(data)
+            elif isinstance(data, str):
+                output["data"][kind] = data.splitlines(keepends=True)
         if isinstance(output.get("text"), str):
             output["text"] = output["text"].splitlines(keepends=True)
     return {"execution_count": written["execution_count"], "outputs": written["outputs"]}
+
+
+def small(png: str) -> str:
+    """A plot in few colours takes a fourth of the bytes. (matplotlib brings PIL.)"""
+    from PIL import Image
+
+    found, made = Image.open(io.BytesIO(base64.b64decode(png))), io.BytesIO()
+    plain = found.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    plain.save(made, "PNG", optimize=True)
+    return base64.b64encode(made.getvalue()).decode()

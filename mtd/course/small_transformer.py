@@ -19,12 +19,12 @@ from minitorch_dist.distributed.tensor.parallel import ParallelStyle, paralleliz
 from minitorch_dist.nn.functional import cross_entropy, layer_norm
 from minitorch_dist.optim import Adam
 
-WORDS, WIDTH, HEADS, TOKENS, STEPS = 11, 12, 6, 12, 4
+WORDS, WIDTH, HEADS, BLOCKS, TOKENS, STEPS = 11, 12, 6, 2, 12, 4
 
 
 def causal(scores: Any) -> Any:
     """Weights of what came before, of one head or of several."""
-    later = torch.ones(*scores.shape[-2:], dtype=torch.float64).triu(1) * -1e9
+    later = torch.ones(*scores.shape[-2:], dtype=scores.dtype, device=scores.device).triu(1) * -1e9
     return (scores + later).softmax(-1)
 
 
@@ -33,35 +33,36 @@ def _linear(inputs: int, outputs: int) -> nn.Linear:
 
 
 class Attention(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.query, self.key, self.value, self.output = (_linear(WIDTH, WIDTH) for _ in range(4))
+        self.heads = heads
+        self.query, self.key, self.value, self.output = (_linear(width, width) for _ in range(4))
 
     def forward(self, x: Any) -> Any:
         layers = self.query, self.key, self.value
-        q, k, v = (layer(x).view(-1, HEADS, WIDTH // HEADS).transpose(0, 1) for layer in layers)
+        q, k, v = (layer(x).view(len(x), self.heads, -1).transpose(0, 1) for layer in layers)
         found = causal(q @ k.transpose(1, 2)) @ v
-        return self.output(found.transpose(0, 1).reshape(-1, WIDTH))
+        return self.output(found.transpose(0, 1).reshape(x.shape))
 
 
 class Block(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.attention = Attention()
-        self.mlp = nn.Sequential(_linear(WIDTH, 4 * WIDTH), nn.ReLU(), _linear(4 * WIDTH, WIDTH))
+        self.attention = Attention(width, heads)
+        self.mlp = nn.Sequential(_linear(width, 4 * width), nn.ReLU(), _linear(4 * width, width))
 
     def forward(self, x: Any) -> Any:
-        x = x + self.attention(layer_norm(x, (WIDTH,)))
-        return x + self.mlp(layer_norm(x, (WIDTH,)))
+        x = x + self.attention(layer_norm(x, x.shape[-1:]))
+        return x + self.mlp(layer_norm(x, x.shape[-1:]))
 
 
 class SmallTransformer(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, width: int = WIDTH, heads: int = HEADS, blocks: int = BLOCKS) -> None:
         super().__init__()
         torch.manual_seed(1)
-        self.words = nn.Embedding(WORDS, WIDTH, dtype=torch.float64)
-        self.blocks = nn.Sequential(Block(), Block())
-        self.head = _linear(WIDTH, WORDS)
+        self.words = nn.Embedding(WORDS, width, dtype=torch.float64)
+        self.blocks = nn.Sequential(*[Block(width, heads) for _ in range(blocks)])
+        self.head = _linear(width, WORDS)
 
     def forward(self, words: Any) -> Any:
         return self.head(self.blocks(self.words(words)))

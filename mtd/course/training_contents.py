@@ -2,7 +2,7 @@
 
 replicas(DistributedDataParallel)                whose weights, buffers and gradients the ranks have (17)
 gradients(DistributedDataParallel, step)         whose numbers are in each gradient, and when (18, 19)
-owned(ShardedDataParallel, optimizer)            where each gradient is averaged, and what steps with it (20)
+halves(ZeroRedundancyOptimizer)                  where each part of a gradient is averaged, and what steps with it (21)
 shards(FullyShardedDataParallel)                 whose shards of each unit a rank has (21)
 microbatches(Stage, gpipe, 3, 4)                 which micro-batches a stage has computed, and what is in its gradient (26, 27)
 
@@ -21,6 +21,7 @@ import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
 from minitorch_dist.autograd import Function
 from minitorch_dist.distributed.pipelining import orders
+from minitorch_dist.optim import SGD
 from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.testing.contributions import WatchedRun
 from minitorch_dist.testing.labels import UNREADABLE, AverageLabels, Holding, SumLabels
@@ -185,28 +186,41 @@ def replicas(wrap: Callable[[Any], Any], step: Callable[[Any, Any], None] = one_
     return run.play(title, ["w", "f", "b", "t", *run.names], program)
 
 
-def owned(wrap: Callable[[Any, Any], Any], optimizer: Callable[[Any], Any]) -> Grid:
-    """Gradients with one owner each, as `optimizer(parameters).owner` says, and the weights after its step."""
-    run = GradientRun(3, 3, first=3)
-    run.due = dues = [*run.due]
+def halves(zero: Callable[..., Any], size: int = 3) -> Grid:
+    """A step of ZeRO: whose gradients are in a rank's part of the average, and in each part of the weight after the step."""
+    labels = AverageLabels(size, size)
+    everyones = [everyone(size, part) for part in range(size)]
+    run = TrainingRun(labels, [[*everyones, ()] for _ in range(size)])
 
     def program() -> None:
         rank = dist.get_rank()
-        model = run.model(rank, ZERO)
-        optim = optimizer(model.parameters())
-        owners = [optim.owner[layer.weight] for layer in model]
-        mine = [one if owner == rank else () for one, owner in zip(run.averages, owners, strict=True)]
-        dues[rank] = [*run.averages, *mine]
-        run.show(rank, model, [()] * 3, lambda: [-layer.weight.item() for layer in model])
-        wrapped = wrap(model, optim.owner)
-        dist.barrier()
-        one_backward(wrapped, ZERO)
-        run.look(rank)
-        optim.step()
+        look = partial(run.look, rank)
+        own = torch.tensor([labels.of(rank, [at // 2])[0] for at in range(2 * size - 1)])
+        layer = LabelledLayer(own * 0, own, look)
+
+        class WatchedSGD(SGD):
+            def step(self, closure: Any = None) -> Any:
+                look()
+                sim.compute("1ms")
+                return super().step()
+
+        optimizer = zero(layer.parameters(), WatchedSGD, lr=1.0)
+
+        def window() -> list[Any]:
+            grad = optimizer.parts[0].shard.grad
+            weights = [(part, -layer.weight[2 * part].item()) for part in range(size)]
+            return [*weights, (size, 0.0 if grad is None else grad[0].item())]
+
+        run.begin(rank, [()] * (size + 1))
+        run.windows[rank] = window
+        one_backward(layer, ZERO)
+        optimizer.step()
         run.look(rank)
 
-    title = "3 ranks: whose numbers are in the weights (w) and in the gradients (g), averaged"
-    return run.play(title, [*(f"w{at}" for at in range(3)), *run.names], program)
+    title = (
+        f"{size} ranks: whose gradients are in the parts of a weight (w), and in its gradient (g), averaged"
+    )
+    return run.play(title, [*(f"w{part}" for part in range(size)), "g"], program)
 
 
 def shards(wrap: Callable[[Any], Any], units: int = 2, size: int = 3, steps: int = 1) -> Grid:
@@ -226,7 +240,7 @@ def shards(wrap: Callable[[Any], Any], units: int = 2, size: int = 3, steps: int
             wrapped.append(wrap(LabelledLayer(values * (rank == 0), own, partial(run.look, rank))))
 
         def window() -> list[Any]:
-            grads = [one.shard.grad for one in wrapped]
+            grads = [one.parts[0].shard.grad for one in wrapped]
             held = [(unit, held_of(one, labels)) for unit, one in enumerate(wrapped)]
             return held + [
                 (units + unit, 0.0 if grad is None else grad[0].item()) for unit, grad in enumerate(grads)
@@ -236,7 +250,7 @@ def shards(wrap: Callable[[Any], Any], units: int = 2, size: int = 3, steps: int
         run.windows[rank] = window
         for _ in range(steps):
             for one in wrapped:
-                one.shard.grad = None
+                one.parts[0].shard.grad = None
             one_backward(nn.Sequential(*wrapped), ZERO)
 
     title = f"{size} ranks: whose shards of each unit (u) a rank has, and gradients (g) of its own"
@@ -245,7 +259,8 @@ def shards(wrap: Callable[[Any], Any], units: int = 2, size: int = 3, steps: int
 
 def held_of(unit: Any, labels: SumLabels) -> Holding:
     """The shards of a unit that are in memory here, two numbers each, the last one padded with a zero."""
-    numbers = unit.whole.tolist() if unit.whole.untyped_storage().nbytes() else unit.shard.tolist()
+    part = unit.parts[0]
+    numbers = part.whole.tolist() if part.whole.untyped_storage().nbytes() else part.shard.tolist()
     found = dict.fromkeys(one for number in numbers for one in labels.read(number))
     return tuple(one for one in found if one[0] != UNREADABLE)  # memory that is not filled yet
 

@@ -237,7 +237,7 @@ class Workspace:
         if not lessons:
             raise WorkspaceError(f"there are no lessons in {self.room}: is the package installed whole?")
         for lesson in lessons:
-            if lesson.number == progress.present:
+            if lesson.number == progress.present or lesson.moved(progress.present):
                 return lesson
         track = tracks.chosen(progress, self.room)
         return next(iter(track.left(progress.done)), track.lessons[-1])

@@ -20,8 +20,10 @@ def page(
     lines: Timelines, title: str, said: Sequence[str] = (),
     room: Callable[[int], tuple[int | None, int | None]] = lambda rank: (None, None),
     tables: Sequence[step_page.PageTable] = (), notes: Sequence[str] = (),
+    marks: Callable[[int], Sequence[tuple[int, str]]] = lambda rank: (),
 ) -> step_page.StepPage:  # fmt: skip
-    """`room`: how many bytes a rank's device has, and how many were held at the peak."""
+    """`room`: how many bytes a rank's device has, and how many were held at the peak. `marks`: the instants that a
+    rank's program has named."""
     moving: dict[Key, int] = {}
     for line in lines.ranks:
         for key, span in line.collectives.items():
@@ -35,7 +37,7 @@ def page(
         lanes.append(
             step_page.LaneOfRole(
                 _name(role) + held, list(_program(line, by_rank, moving)),
-                list(_beside(line, moving)), line.memory, has,
+                list(_beside(line, moving)), line.memory, has, list(marks(line.rank)),
             )
         )  # fmt: skip
     path = lines.critical_path
@@ -50,7 +52,8 @@ def _name(role: Sequence[int]) -> str:
     if len(role) == 1:
         return f"rank {role[0]}"
     others = ", ".join(map(str, role[1:5])) + (" …" if len(role) > 5 else "")
-    return f"rank {role[0]}, which stands for {len(role)} ranks ({others} do the same)"
+    count = "1 rank that does" if len(role) == 2 else f"{len(role) - 1} ranks that do"
+    return f"rank {role[0]}, and {count} the same ({others})"
 
 
 def _program(

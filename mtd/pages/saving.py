@@ -39,8 +39,11 @@ def save_page(report: Report[Any], path: str | PathLike[str], title: str) -> Non
         found = report.ranks[rank]
         return (None if found.device is None else found.device.device.memory), found.peak_bytes
 
+    def marks(rank: int) -> list[tuple[int, str]]:
+        return [(at, name) for name, at in report.ranks[rank].marks]
+
     said = f"{title or 'A run'}: {len(report.ranks)} ranks, {in_words(report.time)}"
-    page = drawing.page(report.timelines, said, sentences(report), room)
+    page = drawing.page(report.timelines, said, sentences(report), room, marks=marks)
     whole_files.write(path, page.html())
 
 

@@ -17,7 +17,13 @@ from mtd.timelines.timeline import RankTimeline
 
 @dataclass(frozen=True)
 class WithTimelines(OneOfItsKind):
-    """The report has what each rank did and when (`Report.timelines`, `Report.save_page`)."""
+    """The report has what each rank did and when (`Report.timelines`, `Report.save_page`).
+
+    Example:
+        >>> report = sim.run(dist.barrier, 2, with_=[sim.timelines()])
+        >>> report.timelines is not None
+        True
+    """
 
     kind = "timelines"
 

@@ -28,7 +28,6 @@ from .. import (
     stream,
     tree,
     wires,
-    zero,
 )
 from . import distributed as dist, exact, nn, orders, remote, tensors
 from .tensors import Tensor
@@ -148,15 +147,10 @@ def of_choice():
     )
 
 
-def of_zero():
-    parts = zero.partition([nn.Parameter(np.zeros(n)) for n in (5, 3, 2)], 2)
-    assert [sum(p.numel() for p in part) for part in parts] == [5, 5], (
-        "5, 3 and 2 numbers for two ranks"
-    )
-
-
 def of_sharded():
-    assert [sharded.shard_length(7, size) for size in (1, 3, 8)] == [7, 3, 1], "shards of 7 numbers"
+    shape = tensors.Size((7, 1))
+    found = [sharded.shard_length(shape, size) for size in (1, 3, 8)]
+    assert found == [7, 3, 1], "shards of 7 numbers"
 
 
 def of_experts():
@@ -204,7 +198,6 @@ ALONE = {
     "tree": of_tree,
     "doubling": of_doubling,
     "choice": of_choice,
-    "zero": of_zero,
     "sharded": of_sharded,
     "owners": of_owners,
     "across": of_across,
@@ -296,7 +289,7 @@ def of_replicas(here, ddp):
 
 
 def same_as_one(here, how):
-    """A few steps of a program of lesson 20, 21, 26 or 27, and the same without ranks."""
+    """A few steps of a program of lesson 21, 26 or 27, and the same without ranks."""
     from .programs import TRAINED
 
     options = {"steps": 3, "every": 100, "kill": None, "schedule": "27" if how == "1f1b" else "26"}
@@ -397,8 +390,7 @@ TOGETHER = {
     "replicas": lambda here: of_replicas(here, "17"),
     "buckets": lambda here: of_replicas(here, "18"),
     "overlap": lambda here: of_replicas(here, "19"),
-    "zero": lambda here: same_as_one(here, "zero"),
-    "sharded": lambda here: same_as_one(here, "fsdp"),
+    "sharded": lambda here: (same_as_one(here, "zero"), same_as_one(here, "fsdp")),
     "calls": remote.sum_of_squares,
     "owners": remote.reference,
     "across": remote.gradient_across,

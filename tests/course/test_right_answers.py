@@ -184,6 +184,46 @@ ANSWERS: list[tuple[str, int, dict[str, str]]] = [
             )
         },
     ),
+    (
+        "gathers with the ring of lesson 13, and from the last parameter to the first",
+        21,
+        {
+            "from replicas import take_from_rank_0\n": "import ring\nfrom replicas import take_from_rank_0\n",
+            "        dist.all_gather_into_tensor(self.whole.data, self.shard.detach())\n": (
+                "        ring.all_gather(self.whole.data, self.shard.detach().clone())\n"
+            ),
+            """\
+        for p, part in zip(self.parameters, self.parts):
+            if p.requires_grad:
+                part.reduce(p.grad)
+        self.optim.step()
+""": """\
+        for p, part in reversed([*zip(self.parameters, self.parts)]):
+            if p.grad is not None:
+                part.reduce(p.grad)
+        self.optim.step()
+""",
+            """\
+        if self.is_due:
+            self.average()
+        self.free()
+""": """\
+        if not self.is_due:
+            self.free()
+        else:
+            self.average()
+""",
+            """\
+    total = torch.tensor([squares], dtype=torch.float64)
+    dist.all_reduce(total)
+    norm = total.item() ** 0.5
+""": """\
+    squares_of_all = [torch.zeros(1, dtype=torch.float64) for _ in range(dist.get_world_size())]
+    dist.all_gather(squares_of_all, torch.tensor([squares], dtype=torch.float64))
+    norm = torch.cat(squares_of_all).sum().item() ** 0.5
+""",
+        },
+    ),
     ("the ring of lesson 13", 31, CUT),
     ("heads in a view", 31, HEADS_IN_A_VIEW),
     ("pieces from chunk", 31, IN_CHUNKS),

@@ -44,13 +44,26 @@ class Sums(nn.Module):
         return sum(self.weights[number] * x for number in self.uses)
 
 
-def whole(shard: Any, count: int) -> list[float]:
-    """All ranks' shards of the gradient, without the padding; nan where there is none."""
-    mine = torch.full(shard.shape, float("nan")) if shard.grad is None else shard.grad
-    parts = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
-    dist.all_gather(parts, mine)
-    found: list[float] = torch.cat(parts)[:count].tolist()
+def whole(unit: Any) -> list[float]:
+    """All ranks' shards of the gradients, without the padding; nan where there is none. The plain unit has one shard, lesson
+    21's one for each parameter."""
+    shapes = [part.shape for part in unit.parts] if hasattr(unit, "shard_0") else [*unit.shapes]
+    counts = [shape.numel() for shape in shapes]
+    found: list[float] = []
+    for shard, count in zip(
+        unit.parameters(), counts if hasattr(unit, "shard_0") else [sum(counts)], strict=True
+    ):
+        mine = torch.full(shard.shape, float("nan")) if shard.grad is None else shard.grad
+        parts = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
+        dist.all_gather(parts, mine)
+        found += torch.cat(parts)[:count].tolist()
     return found
+
+
+def held(unit: Any) -> int:
+    """Bytes of what is whole."""
+    parts = unit.parts if hasattr(unit, "shard_0") else [unit]
+    return sum(part.whole.untyped_storage().nbytes() for part in parts)
 
 
 class Half(nn.Module):
@@ -101,8 +114,8 @@ def in_a_net(unit: Any, alike: bool) -> list[list[float]]:
         layers[2].uses = [0, 2]
     units = [unit(layer) for layer in layers]
     nn.Sequential(*units)(torch.ones(2)).sum().backward()
-    assert not any(each.whole.untyped_storage().nbytes() for each in units)
-    return [whole(each.shard, 6) for each in units]
+    assert not any(map(held, units))
+    return [whole(each) for each in units]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -126,11 +139,12 @@ def frozen(unit: Any) -> list[Any]:
     units = [unit(layer) for layer in layers]
     net, found = nn.Sequential(*units), []
     for is_frozen in (True, False, True):
-        units[1].shard.requires_grad_(not is_frozen)
+        for shard in units[1].parameters():
+            shard.requires_grad_(not is_frozen)
         net.zero_grad()
         net(torch.full((2,), dist.get_rank() + 1.0)).sum().backward()
-        assert not any(each.whole.untyped_storage().nbytes() for each in units)
-        found.append([each.shard.grad is None for each in units])
+        assert not any(map(held, units))
+        found.append([all(shard.grad is None for shard in each.parameters()) for each in units])
     return found
 
 
@@ -140,18 +154,29 @@ def test_a_frozen_unit_has_no_gradient_and_may_thaw(unit: Any, size: int) -> Non
     assert sim.run(frozen, size, (unit,)).results == [[*seen]] * size
 
 
-@pytest.mark.parametrize("kind", ["frozen", "dtype"])
-def test_a_unit_of_two_kinds_is_refused(unit: Any, kind: str) -> None:
-    def program() -> None:
-        module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-        if kind == "frozen":
-            module[0].requires_grad_(False)
-        else:
-            module[0].double()
-        unit(module)
+def two_kinds(unit: Any, kind: str) -> tuple[list[bool], list[float]]:
+    module = Sums()
+    if kind == "frozen":
+        module.weights[0].requires_grad_(False)
+    else:
+        module.weights[0].data = module.weights[0].data.double()
+    one = unit(module)
+    one(torch.ones(2) * (dist.get_rank() + 1)).sum().backward()
+    return [shard.grad is None for shard in one.parameters()], whole(one)
 
-    with pytest.raises(ValueError, match=r"2 kinds.*[Ww]rap layers"):
-        sim.run(program, 2)
+
+@pytest.mark.parametrize("kind", ["frozen", "dtype"])
+@pytest.mark.parametrize("size", SIZES)
+def test_a_unit_of_two_kinds(unit: Any, kind: str, size: int) -> None:
+    """One vector cannot hold both, so the plain unit refuses them. Shards of each parameter can."""
+    if unit is PlainUnit:
+        with pytest.raises(ValueError, match=r"2 kinds.*[Ww]rap layers"):
+            sim.run(two_kinds, size, (unit, kind))
+        return
+    for is_none, grads in sim.run(two_kinds, size, (unit, kind)).results:
+        assert is_none == [kind == "frozen", False, False]
+        assert grads[2:] == [(size + 1) / 2] * 4
+        assert kind == "frozen" or grads[:2] == [(size + 1) / 2] * 2
 
 
 def tied(unit: Any) -> list[float]:
@@ -160,7 +185,7 @@ def tied(unit: Any) -> list[float]:
     second.weight = first.weight
     one = unit(nn.Sequential(first, second))
     one(torch.ones(1, 2) * (dist.get_rank() + 1)).sum().backward()
-    return whole(one.shard, 4)
+    return whole(one)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -173,14 +198,14 @@ def twice(unit: Any) -> list[list[float]]:
     """Used twice in one forward; then each use takes another weight."""
     one = unit(Sums(2))
     one(one(torch.ones(2))).sum().backward()
-    found = [whole(one.shard, 4)]
+    found = [whole(one)]
     one.zero_grad()
     x = torch.ones(2)
     for one.module.uses in ([0], [1]):
         x = one(x)
     x.sum().backward()
-    assert not one.whole.untyped_storage().nbytes()
-    return [*found, whole(one.shard, 4)]
+    assert not held(one)
+    return [*found, whole(one)]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -189,16 +214,16 @@ def test_a_unit_that_is_used_twice(unit: Any, size: int) -> None:
         assert found == [[6.0] * 4, [2.0, 2.0, 1.0, 1.0]]
 
 
-def quiet(unit: Any) -> Any:
+def quiet(unit: Any) -> list[Any]:
     one = unit(Sums())
     for mode, training in itertools.product((torch.no_grad(), torch.enable_grad()), (True, False)):
         one.train(training)
         with mode:
             assert one(torch.ones(2)).tolist() == [6.0, 6.0]
-        assert not one.whole.untyped_storage().nbytes()
-    return one.shard.grad
+        assert not held(one)
+    return [shard.grad for shard in one.parameters() if shard.grad is not None]
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_an_evaluation_leaves_nothing(unit: Any, size: int) -> None:
-    assert sim.run(quiet, size, (unit,)).results == [None] * size
+    assert sim.run(quiet, size, (unit,)).results == [[]] * size

@@ -191,8 +191,51 @@ def test_a_lesson_between_two_others() -> None:
     for wanted in ("5.5", "05.5", 5.5, "properties", "05.5_properties", "matching.py"):
         assert lesson.find(wanted).number == 5.5
     assert lesson.find("5").number == 5
-    with pytest.raises(LessonError, match=r"there are 1 to 3\d, 2\.5, 5\.5 "):
+    with pytest.raises(LessonError, match=r"there are 1 to 19, 21 to 35, 2\.5, 5\.5 "):
         lesson.find("99")
+
+
+FORMER = [(one, folder) for one in lesson.all_lessons() for folder in one.formerly]
+
+
+@pytest.mark.parametrize(("one", "folder"), FORMER, ids=[folder for _, folder in FORMER])
+def test_a_lesson_that_is_a_part_of_another_leads_there(
+    one: lesson.Lesson,
+    folder: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """By its number and its names, in each command and its answer is kept."""
+    label, _, name = folder.partition("_")
+    number = lesson.number_of(label)
+    for wanted in (number, str(number), label, name, folder, f"{name}.py"):
+        assert lesson.find(wanted) == one and one.moved(wanted)
+    assert not one.moved(one.number) and not one.moved(None)
+    assert folder not in {each.folder.name for each in lesson.all_lessons()}
+    where, _ = make(tmp_path / "course")
+    (where.folder / folder).mkdir()
+    (where.folder / folder / f"{name}.py").write_text("kept = True\n")
+    with progresses.changing(where.folder) as progress:
+        progress.present = number
+        progress.passed[number] = progresses.Passed(3, "")
+    assert where.present(where.progress()) == one
+    monkeypatch.chdir(where.folder)
+    moved = f"Lesson {number} is a part of lesson {one.number} now, {one.title}. Your answer stays"
+    for words in (["text", label], ["check", name], ["hint", str(number)], ["use", "reference", folder]):
+        cli.main(words)
+        assert f"{moved} in {folder}." in " ".join(capsys.readouterr().out.split())
+    cli.main(["init"])
+    assert f"{folder}: {moved} there." in " ".join(capsys.readouterr().out.split())
+    assert (where.folder / folder / f"{name}.py").read_text() == "kept = True\n"
+    cli.main(["text", str(one.number)])
+    assert "is a part of" not in capsys.readouterr().out
+
+
+def test_an_answer_from_before_parameters_had_their_own_shards_is_told_so() -> None:
+    sharded = lesson.find(21)
+    old = sharded.source.solution().replace("    def in_shape(self, flat):", "    def parts(self, flat):")
+    assert "mtd reset 21" in sharded.earlier(old) and not sharded.earlier(sharded.source.solution())
 
 
 def test_progress_in_a_lesson_between_two_others(tmp_path: Path) -> None:

@@ -36,11 +36,8 @@ def main(path: str, note: str = "") -> None:
     book = json.loads(Path(path).read_text("utf-8"))
     manager, client = start_new_kernel(cwd=str(Path(path).parent))
     try:
-        shown = []
-        for cell in book["cells"]:
-            if cell["cell_type"] == "code":
-                shown.append(_run(manager, client, "".join(cell["source"]), note))
-        print(json.dumps(shown))
+        code = ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "code"]
+        print(json.dumps([_run(manager, client, text, note) for text in code]))
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
@@ -65,6 +62,8 @@ def _run(manager: Any, client: Any, code: str, note: str) -> list[dict[str, Any]
         if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
             break
     reply = client.get_shell_msg(timeout=LIMIT)
+    while reply["parent_header"].get("msg_id") != asked:  # to a question of the client's own
+        reply = client.get_shell_msg(timeout=LIMIT)
     return [*found, *reply["content"].get("payload", [])]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,7 @@ needs_kernel = pytest.mark.skipif(find_spec("ipykernel") is None, reason="needs 
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
     monkeypatch.delenv("LOCALAPPDATA", raising=False)
     return workspace.make(tmp_path / "course")[0]
 
@@ -83,7 +85,6 @@ def test_a_cell_is_written_into_the_file(course: Workspace) -> None:
     found = file.take(3, in_solution(RING, 3))
     assert found.text == in_solution(RING, 3) and not found.is_newer and found.copy is None
     assert course.text_of(RING) == before.replace(file.given()[3].strip("\n"), found.text)
-    assert course.text_of(RING).split("\n")[found.line] == found.text.split("\n")[0]
     assert file.take(3, "def all_reduce(:").copy is None  # it is written, too, as an editor would
     assert "def all_reduce(:" in course.text_of(RING)
     file.take(3, found.text)
@@ -143,6 +144,21 @@ def test_opened_again_it_takes_changes_of_the_file_and_leaves_drafts(course: Wor
     notebook_copies.to_work_on(course, RING)
     assert cells_of(path)[3] == "y = 1" and cells_of(path)[4] == "a draft that did not run"
     assert json.loads(path.read_text())["cells"][-1]["source"] == "1 + 1"
+
+
+@pytest.mark.skipif(find_spec("nbformat") is None, reason="needs nbformat")
+def test_a_new_notebook_is_trusted_and_one_that_was_there_is_not(course: Workspace) -> None:
+    from nbformat import read
+    from nbformat.sign import NotebookNotary
+
+    path = notebook_copies.to_work_on(course, RING)
+    with contextlib.closing(NotebookNotary()) as notary:
+        assert notary.check_signature(read(path, 4))
+        book = json.loads(path.read_text("utf-8"))
+        book["cells"][0]["source"] = "somebody else's"
+        path.write_text(json.dumps(book))
+        notebook_copies.to_work_on(course, RING)
+        assert not notary.check_signature(read(path, 4))
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"cells": 1}', b'{"cells": [1]}', b"\xff\xfe"])
@@ -219,11 +235,13 @@ def test_a_wrong_answer_shows_the_lamp_and_the_first_wrong_cell(course: Workspac
 def test_a_cell_that_is_older_than_the_file_gets_what_stands_there(course: Workspace) -> None:
     given = {number: text.strip("\n") for number, text in enumerate(AnswerFile(course, RING).given())}
     course.file(RING).write_text(RING.source.solution(marks=True))
-    found = kernel.outputs(kernel_book(course, {1: given[1], 2: given[2], 3: given[3]}, "%%answer 3\n1 / 0"))
-    (payload,) = [one for one in found[3] if one.get("source") == "set_next_input"]
+    found = kernel.outputs(kernel_book(course, {3: given[3]}, "%%answer 3\n1 / 0", "%%answer 3\n" + given[3], "lesson"))
+    (payload,) = [one for one in found[1] if one.get("source") == "set_next_input"]
     assert payload["replace"] and payload["text"] == f"%%answer 3\n{in_solution(RING, 3)}"
-    assert "changed beside the notebook" in kernel.words(found[3])
-    assert any("ring.py" in line for line in found[4][-1]["traceback"]) and found[4][-1]["ename"] == "ZeroDivisionError"
+    assert "changed beside the notebook" in kernel.words(found[1])
+    failed, again, _ = found[2:]
+    assert any("ring.py" in line for line in failed[-1]["traceback"]) and failed[-1]["ename"] == "ZeroDivisionError"
+    assert any(one.get("source") == "set_next_input" for one in again) and "ZeroDivisionError" in str(again)
 
 
 @needs_kernel

@@ -138,7 +138,8 @@ def test_one_runs_in_a_real_kernel() -> None:
     done = subprocess.run([sys.executable, "-c", RUN, str(path)], capture_output=True, text=True, check=True)
     outputs = json.loads(done.stdout)
     assert "★★★" in str(outputs)
-    assert any("<svg" in "".join(o.get("data", {}).get("text/html", "")) for o in sum(outputs, []))
+    assert any("image/svg+xml" in o.get("data", {}) for o in sum(outputs, []))
+    assert any('class="mtd-grid"' in "".join(o.get("data", {}).get("text/html", "")) for o in sum(outputs, []))
     assert any("image/png" in o.get("data", {}) for o in sum(outputs, []))
 
 

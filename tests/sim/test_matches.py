@@ -53,7 +53,7 @@ def test_exploring_and_replaying_tell_what_came_first(world_size: int) -> None:
     said = bug.minimise().explain()
     assert "what came first, where the program leaves it to times" in said
     assert f"test_matches.py:{LINE}" in said and "where it takes from anybody" in said
-    told = [line.split("from rank ")[1][0] for line in said.splitlines() if "received from" in line]
+    told = [line.split("from rank ")[1][0] for line in said.splitlines() if ". at " in line]
     assert sorted(told) == [str(rank) for rank in range(1, world_size)]
     assert f"told {float(told[-1])}" in said  # the last one that came is the value that is wrong
     with pytest.raises(AssertionError) as caught:

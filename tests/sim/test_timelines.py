@@ -207,8 +207,9 @@ def test_a_run_without_timelines_has_no_page(tmp_path: Path) -> None:
 
 SCRIPT = """
 import minitorch_dist as torch
-from minitorch_dist import distributed as dist
+from minitorch_dist import distributed as dist, sim
 x = torch.ones(512, 512, device="cuda")
+sim.mark("first step")
 dist.all_reduce(x @ x)
 """
 
@@ -220,7 +221,10 @@ def test_a_page_of_ones_own_script(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([*words, str(script)]) == 0
     said = capsys.readouterr().out
     assert "1 roles; 2 of 8 ranks" in said and "all_reduce" in said and "computing" in said
-    assert "all_reduce" in page.read_text(encoding="utf-8")
+    assert "The network is a plain one" in said and "two_level:nodes=1,gpus=8" in said
+    text = page.read_text(encoding="utf-8")
+    assert "all_reduce" in text and '[0,"first step"]' in text
+    assert "rank 0, and 7 ranks that do the same" in text and "stands for" not in text
 
 
 @pytest.mark.parametrize(

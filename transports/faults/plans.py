@@ -202,33 +202,110 @@ class Which(Where, total=False):
 
 
 def drop(p: float = 1.0, **which: Unpack[Which]) -> Strike:
-    """A message is lost. A reliable transport sends it again, and it comes late."""
+    """A message is lost. A reliable transport sends it again, and it comes late.
+
+    Args:
+        p: The chance of each message.
+        **which: `src` and `dst` (ranks), `number` (of the message between them), and the times `at` and `until`.
+
+    Returns:
+        The fault, for `faults=`.
+
+    Example:
+        >>> str(sim.drop(0.01, src=0))
+        'drop=0.01,src=0'
+    """
     return _strike("drop", p, 0, **which)
 
 
 def duplicate(p: float = 1.0, **which: Unpack[Which]) -> Strike:
-    """A message comes twice. A reliable transport forgets the second one."""
+    """A message comes twice. A reliable transport forgets the second one.
+
+    Args:
+        p: The chance of each message.
+        **which: `src` and `dst` (ranks), `number` (of the message between them), and the times `at` and `until`.
+
+    Returns:
+        The fault, for `faults=`.
+
+    Example:
+        >>> sim.run(dist.get_rank, 2, faults=[sim.duplicate()]).results
+        [0, 1]
+    """
     return _strike("duplicate", p, 0, **which)
 
 
 def delay(by: Span, p: float = 1.0, **which: Unpack[Which]) -> Strike:
-    """A message comes later, and those behind it wait for it."""
+    """A message comes later, and those behind it wait for it.
+
+    Args:
+        by: By how much, such as "1ms".
+        p: The chance of each message.
+        **which: `src` and `dst` (ranks), `number` (of the message between them), and the times `at` and `until`.
+
+    Returns:
+        The fault, for `faults=`.
+
+    Example:
+        >>> sim.run(dist.barrier, 2, faults=[sim.delay("1ms", src=0)]).time
+        1005000000
+    """
     return _strike("delay", p, by, **which)
 
 
 def reorder(p: float = 1.0, by: Span = LAG, **which: Unpack[Which]) -> Strike:
-    """A message comes later, and those behind it overtake it. A reliable transport puts them in
-    order again, so there they wait."""
+    """A message comes later, and those behind it overtake it. A reliable transport puts them in order again, so there they wait.
+
+    Args:
+        p: The chance of each message.
+        by: By how much it is late.
+        **which: `src` and `dst` (ranks), `number` (of the message between them), and the times `at` and `until`.
+
+    Returns:
+        The fault, for `faults=`.
+
+    Example:
+        >>> sim.run(dist.barrier, 2, faults=[sim.reorder(by="2ms")]).time
+        2005000000
+    """
     return _strike("reorder", p, by, **which)
 
 
 def jitter(most: Span, p: float = 1.0, **where: Unpack[Where]) -> Strike:
-    """A message comes later by something between nothing and `most`."""
+    """A message comes later by something between nothing and `most`.
+
+    Args:
+        most: The longest delay, such as "50us".
+        p: The chance of each message.
+        **where: `src` and `dst` (ranks), and the times `at` and `until`.
+
+    Returns:
+        The fault, for `faults=`.
+
+    Example:
+        >>> 5000000 <= sim.run(dist.barrier, 2, faults=[sim.jitter("1ms")]).time <= 1005000000
+        True
+    """
     return _strike("jitter", p, most, **where)
 
 
 def cut(p: float = 1.0, **which: Unpack[Which]) -> Strike:
-    """The connection breaks with this message: both sides lose each other."""
+    """The connection breaks with this message: both sides lose each other.
+
+    Args:
+        p: The chance of each message.
+        **which: `src` and `dst` (ranks), `number` (of the message between them), and the times `at` and `until`.
+
+    Returns:
+        The fault, for `faults=`.
+
+    Example:
+        >>> try:
+        ...     sim.run(dist.barrier, 2, faults=[sim.cut(src=0)])
+        ... except dist.PeerLost as error:
+        ...     error.rank in (0, 1)
+        True
+    """
     return _strike("cut", p, 0, **which)
 
 
@@ -248,18 +325,78 @@ def _strike(
 def partition(
     one: Collection[int], other: Collection[int], *, at: Span = 0, heal: Span | None = None
 ) -> Partition:
+    """Nothing gets from the ranks of one side to those of the other.
+
+    Args:
+        one: The ranks of one side.
+        other: Those of the other.
+        at: When it begins.
+        heal: When it ends; None is never.
+
+    Returns:
+        The fault, for `faults=`.
+
+    Example:
+        >>> sim.run(dist.barrier, 2, faults=[sim.partition({0}, {1}, heal="5ms")]).time > 5_000_000_000
+        True
+    """
     return Partition(frozenset(one), frozenset(other), instant(at), _end(heal))
 
 
 def clog(rank: int, way: str = "in", *, at: Span = 0, until: Span | None = None) -> Clog:
+    """Nothing gets into a rank, or out of it. Nothing is lost.
+
+    Args:
+        rank: The rank.
+        way: "in" or "out".
+        at: When it begins.
+        until: When it ends; None is never.
+
+    Returns:
+        The fault, for `faults=`.
+
+    Example:
+        >>> sim.run(dist.barrier, 2, faults=[sim.clog(1, until="3ms")]).time
+        3000000000
+    """
     return Clog(rank, way, instant(at), _end(until))
 
 
 def slow(rank: int, x: float, what: str = "compute", *, at: Span = 0, until: Span | None = None) -> Slow:
+    """A rank computes more slowly, or its ports are slower.
+
+    Args:
+        rank: The rank.
+        x: How many times as long it takes.
+        what: "compute", or "network" for its ports.
+        at: When it begins.
+        until: When it ends; None is never.
+
+    Returns:
+        The fault, for `faults=`.
+
+    Example:
+        >>> sim.run(lambda: sim.compute("2ms"), 2, faults=[sim.slow(1, x=2.5)]).time
+        5000000000
+    """
     return Slow(rank, x, what, instant(at), _end(until))
 
 
 def crash(rank: int, *, at: Span, restart: Span | None = None) -> Crash:
+    """A rank is killed where it stands, and may be started again.
+
+    Args:
+        rank: The rank.
+        at: When.
+        restart: When it is started again; None is never.
+
+    Returns:
+        The fault, for `faults=`.
+
+    Example:
+        >>> sim.run(lambda: sim.compute("5ms"), 2, faults=[sim.crash(1, at="1ms")]).results
+        [None, None]
+    """
     return Crash(rank, instant(at), _end(restart))
 
 

@@ -47,7 +47,25 @@ PAUSES = (0.0005, 0.02)  # seconds between two looks, at first and at last
 
 
 class FileStore(Store):
-    """`world_size`, if it is told, is how many have to come before the file can be deleted."""
+    """A key-value store in a file that all processes can reach.
+
+    Args:
+        file_name: The path; the file is new or empty, or a store's own.
+        world_size: How many processes have to come before the file can be deleted.
+        timeout: The time limit of each request, in seconds or as a timedelta.
+        clock: The clock that waits.
+        of: The job that the store belongs to.
+
+    Raises:
+        DistStoreError: The file is damaged, or is no store.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = dist.FileStore(pathlib.Path(folder) / "store", 1)
+        ...     store.add("visits", 1), store.add("visits", 2)
+        (1, 3)
+    """
 
     def __init__(
         self,

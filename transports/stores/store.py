@@ -171,8 +171,20 @@ class Store(ABC):
 
 
 class HashStore(Store):
-    """For threads of one process. The missing key wakes a waiting thread, not every change. A thousand ranks
+    """A key-value store for threads of one process.
+
+    The missing key wakes a waiting thread, not every change. A thousand ranks
     that wait for each other would wake each other a million times.
+
+    Args:
+        clock: The clock that waits.
+        timeout: The time limit of each request, in seconds or as a timedelta.
+
+    Example:
+        >>> store = dist.HashStore()
+        >>> store.set("key", "value")
+        >>> store.get("key"), store.num_keys()
+        (b'value', 1)
     """
 
     def __init__(self, clock: Clock = SYSTEM, timeout: float | timedelta = TIMEOUT) -> None:
@@ -202,6 +214,7 @@ class HashStore(Store):
                 else:
                     if operation not in READS:
                         self._wake(keys)
+                    self._clock.heard_store(operation, keys, answer)
                     return answer
             try:
                 waiter.wait(deadline)
@@ -245,7 +258,19 @@ class KeyWaiter:
 
 
 class PrefixStore(Store):
-    """A part of another store: its keys, each with `prefix/` before it."""
+    """A part of another store: its keys, each with `prefix/` before it.
+
+    Args:
+        prefix: The name of the part.
+        store: The whole store.
+
+    Example:
+        >>> whole = dist.HashStore()
+        >>> part = dist.PrefixStore("run1", whole)
+        >>> part.set("lr", "0.1")
+        >>> whole.get("run1/lr")
+        b'0.1'
+    """
 
     def __init__(self, prefix: str, store: Store) -> None:
         super().__init__(store._seconds)

@@ -37,11 +37,31 @@ _shared: dict[int, tuple[StoreServer, int]] = {}
 
 
 class TCPStore(Store):
-    """`is_master` serves on `port` (0: any, see `.port`); everybody else connects to it.
+    """A key-value store over TCP: one process serves, and all others connect to it.
 
-    With `wait_for_workers` and a `world_size` the master returns when so many have joined, itself
-    included. A master whose host is this one's loopback listens there only. `multi_tenant` masters of one process and port share one server. `of` is
-    the job that the store belongs to, this process's by default: members of another are refused, see `transports.job`.
+    A master whose host is this one's loopback listens there only.
+
+    Args:
+        host_name: The address of the master.
+        port: Its port; 0 takes any, see `.port`.
+        world_size: How many clients come, the master included.
+        is_master: Serve on the port, besides being a client.
+        timeout: The time limit of each request, in seconds or as a timedelta.
+        wait_for_workers: The master returns when `world_size` clients have joined.
+        multi_tenant: Masters of one process and one port share a server.
+        use_libuv: Accepted as in torch; it changes nothing.
+        clock: The clock that waits.
+        of: The job that the store belongs to; members of another job are refused (see `transports.job`).
+
+    Raises:
+        OtherJob: The server belongs to another job.
+
+    Example:
+        >>> store = dist.TCPStore("127.0.0.1", 0, is_master=True)
+        >>> store.set("a", "1")
+        >>> store.get("a")
+        b'1'
+        >>> store.close()
     """
 
     def __init__(

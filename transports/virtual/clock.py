@@ -18,7 +18,7 @@ The heap with its counter is simpy's idea, the jump when everybody waits trio's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -68,6 +68,7 @@ class VirtualClock(Scheduler, Clock):
         self.store_span: Callable[[int], int] | None = (
             None  # for how long a rank's next command is on its way
         )
+        self.store_answered: Callable[[int, str, Sequence[str], Sequence[bytes]], None] | None = None
         self.chance_seed = 0  # of the ranks' random numbers (`launching.chance`)
         self.worlds_left: dict[Any, Any] = {}  # groups of ranks that have left (`exit_check`)
 
@@ -118,6 +119,10 @@ class VirtualClock(Scheduler, Clock):
             return
         if span := self.store_span(me.rank):
             self.pause(span)
+
+    def heard_store(self, operation: str, keys: Sequence[str], answer: Sequence[bytes]) -> None:
+        if self.store_answered is not None and self._current is not None:
+            self.store_answered(self._current.rank, operation, keys, answer)
 
     @property
     def happened(self) -> int:

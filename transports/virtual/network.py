@@ -32,6 +32,23 @@ class Network:
     and those to oneself are not concerned.
 
     Messages that meet at a link pass it one after another (see `stations`).
+
+    Args:
+        topology: The links.
+        eager: Sends of more bytes wait until their receiver waits for something.
+        window: At most so many bytes of a rank are under way.
+        detection: Picoseconds after which the others know that a rank is dead.
+        rendezvous: Sends of so many bytes or more return when their own receive is posted and the transfer is over.
+
+    Example:
+        >>> def both_send_first():
+        ...     dist.send(torch.ones(1), 1 - dist.get_rank())
+        ...     dist.recv(torch.empty(1), 1 - dist.get_rank())
+        >>> try:
+        ...     sim.run(both_send_first, 2, net=sim.Network(sim.uniform("1us", "1GB/s"), rendezvous=0))
+        ... except sim.NeedsBuffering:
+        ...     "each send waits for its receive"
+        'each send waits for its receive'
     """
 
     topology: Topology = field(default_factory=lambda: topology.DEFAULT)

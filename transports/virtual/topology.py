@@ -69,7 +69,20 @@ class Link:
 
 
 def link(latency: str | int, rate: str | int | Fraction, wire: str | int = 0) -> Link:
-    """`link("2us", "100Gb/s")`. Whole numbers are picoseconds, and picoseconds per byte."""
+    """The properties of a link: `link("2us", "100Gb/s")`.
+
+    Args:
+        latency: The time that a port is held for each message; whole numbers are picoseconds.
+        rate: Bytes or bits in a second; whole numbers are picoseconds per byte.
+        wire: The time that a message is on its way besides.
+
+    Returns:
+        The Link.
+
+    Example:
+        >>> sim.link("2us", "1GB/s").latency
+        2000000
+    """
     return Link(span(latency), byte_time(rate), span(wire))
 
 
@@ -190,14 +203,58 @@ class Matrix:
 
 
 def uniform(latency: str | int, rate: str | int | Fraction, wire: str | int = 0) -> Uniform:
+    """A network of equal links, one in and one out of each rank.
+
+    Args:
+        latency: The time that a port is held for each message, such as "5us"; whole numbers are picoseconds.
+        rate: Bytes or bits in a second, such as "100Gb/s"; whole numbers are picoseconds per byte.
+        wire: The time that a message is on its way besides.
+
+    Returns:
+        The network, for `net=`.
+
+    Example:
+        >>> sim.run(dist.barrier, 2, net=sim.uniform("5us", "100Gb/s")).time
+        5000000
+    """
     return Uniform(link(latency, rate, wire))
 
 
 def two_level(nodes: int, gpus: int, intra: Link, inter: Link, nic: str = "per_gpu") -> TwoLevel:
+    """Nodes of several ranks, with fast links inside a node and slower ones between nodes.
+
+    Args:
+        nodes: How many nodes there are.
+        gpus: How many ranks each has.
+        intra: The link inside a node.
+        inter: The link between nodes.
+        nic: "per_gpu" gives each rank a network card, "per_node" one to a node, and "beside" one beside the ports in the node.
+
+    Returns:
+        The network, for `net=`.
+
+    Example:
+        >>> net = sim.two_level(2, 2, sim.link("1us", "100GB/s"), sim.link("5us", "100Gb/s"))
+        >>> sim.run(dist.get_world_size, 4, net=net).results[0]
+        4
+    """
     return TwoLevel(nodes, gpus, intra, inter, nic)
 
 
 def matrix(rows: Sequence[Sequence[Link]]) -> Matrix:
+    """Every pair of ranks as you say.
+
+    Args:
+        rows: `rows[src][dst]` is the link from src to dst.
+
+    Returns:
+        The network, for `net=`.
+
+    Example:
+        >>> fast, slow = sim.link("1us", "1GB/s"), sim.link("9us", "1GB/s")
+        >>> sim.run(dist.barrier, 2, net=sim.matrix([[fast, slow], [fast, fast]])).time
+        9000000
+    """
     return Matrix(rows)
 
 

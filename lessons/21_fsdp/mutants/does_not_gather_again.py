@@ -3,8 +3,8 @@
 In this lesson freed memory reads as nan, so you see it. On a GPU it reads as whatever is there now, which may be ordinary
 numbers.
 
-Caught by: correct
+Caught by: backward, correct
 """
 
-# BLANK 4: nothing
+# BLANK 7: nothing
 # END

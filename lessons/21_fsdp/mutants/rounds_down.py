@@ -1,12 +1,12 @@
 """The shards together are shorter than the parameters.
 
-`count // size` is right if the number of ranks divides the number of parameters, as it does in most examples.
+`count // size` is right if the number of ranks divides the number of elements, as it does in most examples.
 
-Caught by: correct
+Caught by: shards, correct
 Passes: memory, bytes, fits
 Seen: https://github.com/deepspeedai/DeepSpeed/pull/202
 """
 
 # BLANK 1: rounded down
-return count // size
+return shape.numel() // size
 # END

@@ -7,5 +7,5 @@ Caught by: unused
 Passes: correct, memory, bytes, fits
 """
 
-# BLANK 6: nothing is left to do, it seems
+# BLANK 8: nothing is left to do, it seems
 # END

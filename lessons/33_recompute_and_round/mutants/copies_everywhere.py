@@ -1,6 +1,6 @@
 """Every rank has all copies, and all of the optimizer's state.
 
-The steps are right. But P ranks hold each copy P times, and that is what lesson 20 has divided.
+The steps are right. But P ranks hold each copy P times, and that is what lesson 21 has divided.
 
 Caught by: small updates
 Passes: correct, together, scale, trains

@@ -73,10 +73,23 @@ class Joinable(ABC):
 
 
 class Join:
-    """The context manager. All `joinables` must belong to one process group.
+    """The context manager in which ranks may have different numbers of batches. All `joinables` belong to one process group.
 
-    With `throw_on_early_termination` nobody shadows: as soon as one rank has run out, all ranks
-    raise a RuntimeError, after the same number of steps.
+    Args:
+        joinables: Models and optimizers that communicate, such as a DDP module.
+        enable: False makes it a block without effect.
+        throw_on_early_termination: Nobody shadows. As soon as one rank has run out, all ranks raise a RuntimeError.
+        **kwargs: Options that are handed to all joinables.
+
+    Example:
+        >>> def train():
+        ...     model = nn.parallel.DistributedDataParallel(nn.Linear(1, 1))
+        ...     with dist.algorithms.join.Join([model]):
+        ...         for _ in range(1 + dist.get_rank()):
+        ...             model(torch.ones(1, 1)).sum().backward()
+        ...     return "done"
+        >>> sim.run(train, 2).results
+        ['done', 'done']
     """
 
     def __init__(

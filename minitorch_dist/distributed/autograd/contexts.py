@@ -170,7 +170,23 @@ def standing_in(id: int) -> Iterator[None]:
 
 @contextmanager
 def context() -> Iterator[int]:
-    """Remember the calls within the block for a backward pass. It yields the context's id."""
+    """Remember the calls within the block for a backward pass. It yields the context's id.
+
+    Example:
+        >>> import minitorch_dist.distributed.autograd as dist_autograd
+        >>> from minitorch_dist.distributed import rpc
+        >>> def program():
+        ...     rpc.init_rpc(f"worker{dist.get_rank()}")
+        ...     x = torch.ones(2, requires_grad=True)
+        ...     with dist_autograd.context() as number:
+        ...         y = rpc.rpc_sync(f"worker{1 - dist.get_rank()}", torch.mul, args=(x, 3.0))
+        ...         dist_autograd.backward(number, [y.sum()])
+        ...         found = dist_autograd.get_gradients(number)[x].tolist()
+        ...     rpc.shutdown()
+        ...     return found
+        >>> sim.run(program, 2).results
+        [[3.0, 3.0], [3.0, 3.0]]
+    """
     if context_id.get() is not None:
         raise RuntimeError(
             f"Already have an autograd context id for this thread. ({context_id.get()}; contexts do not "

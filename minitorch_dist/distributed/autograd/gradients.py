@@ -16,7 +16,29 @@ from minitorch_dist.tensors.core.graph import Edge, edge_of
 
 
 def backward(context_id: int, roots: Sequence[Any], retain_graph: bool = False) -> None:
-    """Run backward from scalar roots, over all workers that take part in the context."""
+    """Run backward from scalar roots, over all workers that take part in the context.
+
+    Gradients are kept in the context, and no `.grad` changes.
+
+    Args:
+        context_id: The id that the context yielded.
+        roots: Scalars, such as losses.
+        retain_graph: Keep what the pass needs, for another one.
+
+    Example:
+        >>> import minitorch_dist.distributed.autograd as dist_autograd
+        >>> from minitorch_dist.distributed import rpc
+        >>> def program():
+        ...     rpc.init_rpc("alone")
+        ...     x = torch.tensor(2.0, requires_grad=True)
+        ...     with dist_autograd.context() as number:
+        ...         dist_autograd.backward(number, [x * x])
+        ...         found = dist_autograd.get_gradients(number)[x].item(), x.grad
+        ...     rpc.shutdown()
+        ...     return found
+        >>> sim.run(program, 1).results
+        [(4.0, None)]
+    """
     agent = current()
     ours = contexts_of(agent)
     context = ours.find(context_id)
@@ -80,7 +102,26 @@ def _demand_all_used(agent: RpcAgent, context: Context, number: int, this: Distr
 
 
 def get_gradients(context_id: int) -> dict[Any, Any]:
-    """The gradients that this worker's tensors have in a context, by tensor."""
+    """The gradients that this worker's tensors have in a context.
+
+    Args:
+        context_id: The id that the context yielded.
+
+    Returns:
+        A dictionary from each tensor to its gradient.
+
+    Example:
+        >>> import minitorch_dist.distributed.autograd as dist_autograd
+        >>> from minitorch_dist.distributed import rpc
+        >>> def program():
+        ...     rpc.init_rpc("alone")
+        ...     with dist_autograd.context() as number:
+        ...         found = dist_autograd.get_gradients(number)
+        ...     rpc.shutdown()
+        ...     return found
+        >>> sim.run(program, 1).results
+        [{}]
+    """
     context = contexts_of(current()).find(context_id)
     context.check()
     with context.lock:

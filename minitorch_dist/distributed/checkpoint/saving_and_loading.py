@@ -68,7 +68,34 @@ def save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Any:
-    """Save the state of all ranks in one place. Collective; returns what is there when it is complete."""
+    """Save the state of all ranks in one place. Collective. A crash at any byte leaves the checkpoint of before.
+
+    Args:
+        state_dict: Tensors, DTensors and values by name; each rank names its own.
+        checkpoint_id: The folder.
+        storage_writer: A FileSystemWriter, instead of `checkpoint_id`.
+        planner: A DefaultSavePlanner.
+        process_group: The ranks; None means all.
+        no_dist: This rank saves alone.
+        use_collectives: Accepted as in torch; it changes nothing.
+
+    Returns:
+        The metadata of the checkpoint, when it is complete.
+
+    Raises:
+        CheckpointException: A rank failed; its reason is in the text, on all ranks.
+
+    Example:
+        >>> import tempfile
+        >>> def program(folder):
+        ...     dist.checkpoint.save({"step": 3, f"mine{dist.get_rank()}": torch.ones(2)}, checkpoint_id=folder)
+        ...     state = {"step": 0}
+        ...     dist.checkpoint.load(state, checkpoint_id=folder)
+        ...     return state["step"]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sim.run(program, 2, (folder,)).results
+        [3, 3]
+    """
     demand_usual(storage_writer, planner)
     plan, flat = _planned(state_dict, checkpoint_id, storage_writer, process_group, no_dist)
     _write(plan, flat)
@@ -84,8 +111,30 @@ def load(
     process_group: ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> None:
-    """Fill what is in `state_dict` from a checkpoint, in place. Collective, as in torch; a rank that loads alone says
-    `no_dist=True`. All ranks load one checkpoint, or none, also while another job saves there."""
+    """Fill what is in `state_dict` from a checkpoint, in place. Collective, as in torch.
+
+    All ranks load one checkpoint, or none, also while another job saves there.
+
+    Args:
+        state_dict: Tensors, DTensors and values by name, which are filled.
+        checkpoint_id: The folder.
+        storage_reader: A FileSystemReader, instead of `checkpoint_id`.
+        planner: A DefaultLoadPlanner, which may allow a partial load.
+        process_group: The ranks; None means all.
+        no_dist: This rank loads alone.
+
+    Raises:
+        CheckpointException: A key is missing, or a file is damaged; the text names it.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = dist.checkpoint.save({"w": torch.ones(2)}, checkpoint_id=folder, no_dist=True)
+        ...     state = {"w": torch.zeros(2)}
+        ...     dist.checkpoint.load(state, checkpoint_id=folder, no_dist=True)
+        ...     state["w"].tolist()
+        [1.0, 1.0]
+    """
     demand_usual(storage_reader, planner)
     place, group = _path(checkpoint_id, storage_reader), _group(process_group, no_dist)
     for _ in range(ATTEMPTS):

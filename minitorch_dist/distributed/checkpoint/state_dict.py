@@ -62,7 +62,19 @@ class StateDictOptions:
 
 
 def get_model_state_dict(model: Module, *, options: StateDictOptions | None = None) -> State:
-    """The model's state under the bare model's names. Collective where the model is sharded."""
+    """The model's state under the bare model's names. Collective where the model is sharded.
+
+    Args:
+        model: The model, under any wrapper.
+        options: A StateDictOptions.
+
+    Returns:
+        A dictionary of tensors or DTensors.
+
+    Example:
+        >>> sorted(dist.checkpoint.state_dict.get_model_state_dict(nn.Linear(1, 1)))
+        ['bias', 'weight']
+    """
     how = options or StateDictOptions()
     with grad_modes.no_grad(), _as_asked(model, how):
         state = {bare(model, name): value for name, value in model.state_dict().items()}
@@ -72,7 +84,23 @@ def get_model_state_dict(model: Module, *, options: StateDictOptions | None = No
 def set_model_state_dict(
     model: Module, model_state_dict: State, *, options: StateDictOptions | None = None
 ) -> _IncompatibleKeys:
-    """Fill the model from what `get_model_state_dict` gave, under any wrapper. Collective."""
+    """Fill the model from what `get_model_state_dict` gave, under any wrapper. Collective.
+
+    Args:
+        model: The model, under any wrapper.
+        model_state_dict: The values.
+        options: A StateDictOptions, such as `strict=False`.
+
+    Returns:
+        The keys that were missing or unexpected.
+
+    Example:
+        >>> from minitorch_dist.distributed.checkpoint.state_dict import set_model_state_dict
+        >>> model = nn.Linear(1, 1)
+        >>> _ = set_model_state_dict(model, {"weight": torch.ones(1, 1), "bias": torch.zeros(1)})
+        >>> model.weight.item()
+        1.0
+    """
     how = options or StateDictOptions()
     given = _told(model_state_dict, how)
     if not given:
@@ -186,7 +214,22 @@ def _parameter_names(model: Module) -> dict[int, list[str]]:
 def get_state_dict(
     model: Module, optimizers: Optimizers, *, options: StateDictOptions | None = None
 ) -> tuple[State, State]:
-    """The model's state and the optimizers'. Collective where they are sharded."""
+    """The model's state and the optimizers'. Collective where they are sharded.
+
+    Args:
+        model: The model, under any wrapper.
+        optimizers: One, or several.
+        options: A StateDictOptions, such as `full_state_dict=True`.
+
+    Returns:
+        Two dictionaries, under the bare model's names.
+
+    Example:
+        >>> model = nn.Linear(1, 1)
+        >>> found, _ = dist.checkpoint.state_dict.get_state_dict(model, optim.SGD(model.parameters()))
+        >>> sorted(found)
+        ['bias', 'weight']
+    """
     state = get_model_state_dict(model, options=options)
     return state, get_optimizer_state_dict(model, optimizers, options=options)
 
@@ -199,7 +242,26 @@ def set_state_dict(
     optim_state_dict: State,
     options: StateDictOptions | None = None,
 ) -> _IncompatibleKeys:
-    """Fill model and optimizers. Collective where they are sharded."""
+    """Fill model and optimizers. Collective where they are sharded.
+
+    Args:
+        model: The model, under any wrapper.
+        optimizers: One, or several.
+        model_state_dict: The first that `get_state_dict` gave.
+        optim_state_dict: The second.
+        options: A StateDictOptions.
+
+    Returns:
+        The keys that were missing or unexpected.
+
+    Example:
+        >>> from minitorch_dist.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+        >>> model = nn.Linear(1, 1)
+        >>> optimizer = optim.SGD(model.parameters())
+        >>> one, other = get_state_dict(model, optimizer)
+        >>> set_state_dict(model, optimizer, model_state_dict=one, optim_state_dict=other)
+        <All keys matched successfully>
+    """
     listed = _listed(optimizers)
     if listed:
         set_optimizer_state_dict(model, listed, optim_state_dict, options=options)

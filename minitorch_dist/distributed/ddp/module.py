@@ -34,13 +34,42 @@ from minitorch_dist.tensors.core.base import TensorBase
 class DistributedDataParallel(Module, Joinable):
     """Averages the gradients of `module` over the ranks of `process_group`.
 
-    `device_ids`: None, or the one simulated device that the module is on; inputs are moved there.
-    `bucket_cap_mb`: gradients are sent in pieces of so many MiB (25, and the first of 1 MiB).
-    `find_unused_parameters`: the loss may leave parameters out, other ones on each rank.
-    `static_graph`: the same here. (torch learns in the first pass which ones, and does not ask again.)
-    `gradient_as_bucket_view`: `.grad` looks into the bucket, which saves a copy of all gradients.
-    `forward_sync_buffers`: take rank 0's buffers before each forward (formerly `broadcast_buffers`).
-    `init_sync`: compare shapes and take rank 0's values now; without it, that is up to you.
+    Gradients travel in buckets while backward goes on. Rank 0's values count at the beginning.
+
+    Args:
+        module: The model of this rank; all ranks have the same one.
+        device_ids: None, or the one simulated device that the module is on; inputs are moved there.
+        output_device: The simulated device of the outputs; the module's by default.
+        dim: The dimension of the batch, as in torch.
+        broadcast_buffers: The former name of `forward_sync_buffers`.
+        init_sync: Compare shapes and take rank 0's values now; without it, that is up to you.
+        process_group: The ranks; None means all.
+        bucket_cap_mb: Gradients are sent in pieces of so many MiB (25, and the first of 1 MiB).
+        find_unused_parameters: The loss may leave parameters out, other ones on each rank.
+        check_reduction: Accepted as in torch; it changes nothing.
+        gradient_as_bucket_view: `.grad` looks into the bucket, which saves a copy of all gradients.
+        static_graph: The same as `find_unused_parameters` here. (torch learns it in the first pass.)
+        delay_all_reduce_named_params: Refused.
+        param_to_hook_all_reduce: Refused.
+        mixed_precision: Refused; use `autocast`.
+        device_mesh: A mesh of one dimension, instead of `process_group`.
+        skip_all_reduce_unused_params: Refused.
+        bucket_cap_mb_list: Refused.
+        batched_grad_copy: Accepted as in torch; it changes nothing.
+        forward_sync_buffers: Take rank 0's buffers before each forward (formerly `broadcast_buffers`).
+
+    Raises:
+        RuntimeError: No parameter requires a gradient, or a parameter was left out unexpectedly.
+        DistMismatch: The models of the ranks differ.
+
+    Example:
+        >>> def train():
+        ...     model = nn.parallel.DistributedDataParallel(nn.Linear(1, 1, bias=False))
+        ...     x = torch.tensor([[1.0 + dist.get_rank()]])
+        ...     model(x).sum().backward()
+        ...     return model.module.weight.grad.item()  # the mean of 1.0 and 2.0
+        >>> sim.run(train, 2).results
+        [1.5, 1.5]
     """
 
     def __init__(
@@ -155,7 +184,18 @@ class DistributedDataParallel(Module, Joinable):
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """Within this block gradients are added up on each rank; the first forward and backward
-        after it average all that was collected. Forward has to be in the block, too."""
+        after it average all that was collected. Forward has to be in the block, too.
+
+        Example:
+            >>> def train():
+            ...     model = nn.parallel.DistributedDataParallel(nn.Linear(1, 1, bias=False))
+            ...     with model.no_sync():
+            ...         model(torch.ones(1, 1)).sum().backward()
+            ...     model(torch.ones(1, 1) * dist.get_rank()).sum().backward()
+            ...     return model.module.weight.grad.item()
+            >>> sim.run(train, 2).results
+            [1.5, 1.5]
+        """
         before = self.require_backward_grad_sync
         self.require_backward_grad_sync = False
         try:
@@ -165,7 +205,24 @@ class DistributedDataParallel(Module, Joinable):
 
     def register_comm_hook(self, state: object, hook: Hook) -> None:
         """Let `hook(state, bucket)` reduce the buckets: it returns a Future of the flat result.
-        Buckets are not divided for it. Once, and before the first backward."""
+        Buckets are not divided for it. Once, and before the first backward.
+
+        Args:
+            state: Passed to the hook as its first argument.
+            hook: Called with the state and a bucket; it returns a Future of the bucket's new tensor.
+
+        Example:
+            >>> def averaged(state, bucket):
+            ...     work = dist.all_reduce(bucket.buffer(), async_op=True)
+            ...     return work.get_future().then(lambda future: future.value()[0] / 2)
+            >>> def train():
+            ...     model = nn.parallel.DistributedDataParallel(nn.Linear(1, 1, bias=False))
+            ...     model.register_comm_hook(None, averaged)
+            ...     model(torch.ones(1, 1) * dist.get_rank()).sum().backward()
+            ...     return model.module.weight.grad.item()
+            >>> sim.run(train, 2).results
+            [0.5, 0.5]
+        """
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
         if self.reducer.hook is not None:

@@ -14,12 +14,13 @@ FullyShardedDataParallel, with another layout of the shards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed import distributed_c10d, world
+from minitorch_dist.distributed.device_mesh import DeviceMesh, Ranks
 from minitorch_dist.distributed.fsdp import setup
 from minitorch_dist.distributed.fsdp.gathering import Settings
 from minitorch_dist.distributed.fsdp.options import (
@@ -175,11 +176,34 @@ def fully_shard(
     ignored_params: set[Any] | None = None,
     src_data_rank: int | None = 0,
 ) -> Any:
-    """Shard the parameters of `module` that no call before has sharded. Returns the module.
+    """Shard the parameters of `module` that no call before has sharded.
 
-    A mesh of two dimensions is (replicas, shards). As everywhere here, rank 0's values count; with
-    `src_data_rank=None` every rank's own do, and nothing is sent. A module on the device `meta` stays
-    there: `to_empty(device=…)` gives the shards memory, and the program fills it.
+    As everywhere here, rank 0's values count. A module on the device `meta` stays there: `to_empty(device=…)` gives
+    the shards memory, and the program fills it.
+
+    Args:
+        module: The module, changed in place; call it for inner modules first.
+        mesh: The ranks; a mesh of two dimensions is (replicas, shards). None means all ranks.
+        reshard_after_forward: Free the whole parameters after forward; None does so but for the root.
+        shard_placement_fn: Refused; parameters are cut along their first dimension.
+        mp_policy: The types in which is computed, reduced and returned.
+        offload_policy: A CPUOffloadPolicy keeps shards on the CPU.
+        ignored_params: Refused.
+        src_data_rank: 0 takes rank 0's values; None takes every rank's own, and nothing is sent.
+
+    Returns:
+        The module, which has the methods of FSDPModule now.
+
+    Raises:
+        ValueError: It was applied to this module before, or the mesh has more than two dimensions.
+
+    Example:
+        >>> def program():
+        ...     model = dist.fsdp.fully_shard(nn.Linear(4, 4, bias=False))
+        ...     rows = model.weight.to_local().shape[0]
+        ...     return tuple(model.weight.shape), rows
+        >>> sim.run(program, 2).results
+        [((4, 4), 2), ((4, 4), 2)]
     """
     if isinstance(module, FSDPModule):
         raise ValueError(f"fully_shard has already been applied to {type(module).__name__}")
@@ -247,8 +271,19 @@ def _whole_world(module: Module) -> DeviceMesh:
     device = setup.device_of(module, None)
     if not distributed_c10d.is_initialized():
         distributed_c10d.init_process_group()
-    kind = "cpu" if device is devices.META else device.type
-    return DeviceMesh(kind, np.arange(distributed_c10d.get_world_size()))
+    kind, meshes = "cpu" if device is devices.META else device.type, world.current().meshes
+    if kind not in meshes:
+        meshes[kind] = DeviceMesh(kind, _everybody(distributed_c10d.get_world_size()))
+    found: DeviceMesh = meshes[kind]
+    return found
+
+
+@cache
+def _everybody(size: int) -> Ranks:
+    """One array for all modules, and for all ranks of a simulation."""
+    found = np.arange(size, dtype=np.int32)
+    found.flags.writeable = False
+    return found
 
 
 def _at_rest(module: Any, *_: Any) -> None:

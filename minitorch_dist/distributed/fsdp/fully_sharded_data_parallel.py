@@ -51,9 +51,37 @@ from minitorch_dist.tensors.tensor import Tensor
 
 @tells_what_is_gone
 class FullyShardedDataParallel(FSDPModule):
-    """Wraps `module`; see torch's class for the arguments, and the text above for what differs.
+    """Wraps `module`, so that each rank keeps only a shard of its parameters; the text of the module says what differs from torch.
 
     The optimizer is given this rank's piece of each parameter, as with `use_orig_params=True` in torch.
+
+    Args:
+        module: The model, or a part of it.
+        process_group: The ranks among which it is sharded; None means all.
+        sharding_strategy: Of which things a rank keeps a part; `FULL_SHARD` by default.
+        cpu_offload: Whether shards live on the CPU.
+        auto_wrap_policy: Which children become units of their own.
+        backward_prefetch: When backward asks for the next unit's parameters.
+        mixed_precision: The types in which is computed and reduced.
+        ignored_modules: Refused; wrap the other modules instead.
+        param_init_fn: Refused; `fully_shard` takes modules on `meta`.
+        device_id: The simulated device to compute on.
+        sync_module_states: Take rank 0's values at the beginning.
+        forward_prefetch: Ask for the next unit's parameters in forward, too.
+        limit_all_gathers: Accepted as in torch; it changes nothing.
+        use_orig_params: Accepted as in torch; parameters keep their names in any case.
+        ignored_states: Refused.
+        device_mesh: A mesh instead of groups; of two dimensions with `HYBRID_SHARD`.
+
+    Example:
+        >>> def train():
+        ...     model = dist.fsdp.FullyShardedDataParallel(nn.Linear(2, 1, bias=False))
+        ...     optimizer = optim.SGD(model.parameters(), lr=0.1)
+        ...     model(torch.ones(1, 2)).sum().backward()
+        ...     optimizer.step()
+        ...     return sum(p.numel() for p in model.parameters())  # one of two elements
+        >>> sim.run(train, 2).results
+        [1, 1]
     """
 
     def __init__(
@@ -163,6 +191,16 @@ class FullyShardedDataParallel(FSDPModule):
         """Collect gradients whole and without messages; the next backward outside reduces them.
 
         It costs the memory of whole gradients on every rank.
+
+        Example:
+            >>> def program():
+            ...     model = dist.fsdp.FullyShardedDataParallel(nn.Linear(1, 1, bias=False))
+            ...     with model.no_sync():
+            ...         model(torch.ones(1, 1)).sum().backward()
+            ...     model(torch.ones(1, 1)).sum().backward()
+            ...     return [p.grad.sum().item() for p in model.parameters() if p.numel()]
+            >>> sim.run(program, 2).results
+            [[2.0], []]
         """
         self._check_root("no_sync")
         self.set_requires_gradient_sync(False)
@@ -172,7 +210,23 @@ class FullyShardedDataParallel(FSDPModule):
             self.set_requires_gradient_sync(True)
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
-        """Clip by the norm over all shards of all ranks. Collective; call it on the root."""
+        """Clip by the norm over all shards of all ranks. Collective; call it on the root.
+
+        Args:
+            max_norm: The norm that gradients have at most afterwards.
+            norm_type: The order of the norm; 2 is the usual one.
+
+        Returns:
+            The norm that they had.
+
+        Example:
+            >>> def program():
+            ...     model = dist.fsdp.FullyShardedDataParallel(nn.Linear(4, 1, bias=False))
+            ...     model(torch.ones(1, 4)).sum().backward()
+            ...     return model.clip_grad_norm_(1.0).item()
+            >>> sim.run(program, 2).results
+            [2.0, 2.0]
+        """
         self._check_root("clip_grad_norm_")
         return clipping.clip(self, self._units(True), float(max_norm), float(norm_type))
 
@@ -185,7 +239,23 @@ class FullyShardedDataParallel(FSDPModule):
         rank0_only: bool = False,
         offload_to_cpu: bool = False,
     ) -> Iterator[None]:
-        """Inside, the modules have their parameters whole, under their own names. Collective."""
+        """Inside, the modules have their parameters whole, under their own names. Collective.
+
+        Args:
+            module: An FSDP module, or one that has some below it.
+            recurse: Also the units below it.
+            writeback: Keep what is written to the parameters inside.
+            rank0_only: Only rank 0 has them whole.
+            offload_to_cpu: They are on the CPU.
+
+        Example:
+            >>> def program():
+            ...     model = dist.fsdp.FullyShardedDataParallel(nn.Linear(2, 2, bias=False))
+            ...     with dist.fsdp.FullyShardedDataParallel.summon_full_params(model):
+            ...         return [tuple(p.shape) for p in model.parameters()]
+            >>> sim.run(program, 2).results[1]
+            [(2, 2)]
+        """
         found = FullyShardedDataParallel.fsdp_modules(module)
         with ExitStack() as stack:
             for each in found if recurse else [m for m in found if m is module]:

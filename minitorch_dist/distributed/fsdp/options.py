@@ -18,6 +18,10 @@ class ShardingStrategy(Enum):
     NO_SHARD           nothing: as DDP              always whole
     HYBRID_SHARD       FULL_SHARD within a node     gradients also averaged across nodes
     ================== ============================ ======================================
+
+    Example:
+        >>> dist.fsdp.ShardingStrategy.SHARD_GRAD_OP.name
+        'SHARD_GRAD_OP'
     """
 
     FULL_SHARD = auto()
@@ -31,7 +35,12 @@ class ShardingStrategy(Enum):
 
 
 class BackwardPrefetch(Enum):
-    """When backward asks for the next unit's parameters: before or after computing this one's."""
+    """When backward asks for the next unit's parameters: before or after computing this one's.
+
+    Example:
+        >>> [one.name for one in dist.fsdp.BackwardPrefetch]
+        ['BACKWARD_PRE', 'BACKWARD_POST']
+    """
 
     BACKWARD_PRE = auto()
     BACKWARD_POST = auto()
@@ -39,7 +48,18 @@ class BackwardPrefetch(Enum):
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """The types in which `fully_shard` computes, reduces and returns. Shards keep their own."""
+    """The types in which `fully_shard` computes, reduces and returns. Shards keep their own.
+
+    Args:
+        param_dtype: The type of gathered parameters.
+        reduce_dtype: The type in which gradients are added up.
+        output_dtype: The type of the module's outputs.
+        cast_forward_inputs: Cast the inputs to `param_dtype`.
+
+    Example:
+        >>> dist.fsdp.MixedPrecisionPolicy(reduce_dtype=torch.float32).reduce_dtype
+        torch.float32
+    """
 
     param_dtype: dtypes.dtype | None = None
     reduce_dtype: dtypes.dtype | None = None
@@ -49,7 +69,19 @@ class MixedPrecisionPolicy:
 
 @dataclass
 class MixedPrecision:
-    """The types in which is computed, reduced, and kept in buffers. Shards keep their own type."""
+    """The types in which is computed, reduced, and kept in buffers. Shards keep their own type.
+
+    Args:
+        param_dtype: The type of gathered parameters.
+        reduce_dtype: The type in which gradients are added up.
+        buffer_dtype: The type of buffers.
+        cast_forward_inputs: Cast the inputs of each unit.
+        cast_root_forward_inputs: Cast the inputs of the outermost unit.
+
+    Example:
+        >>> dist.fsdp.MixedPrecision(param_dtype=torch.bfloat16).param_dtype
+        torch.bfloat16
+    """
 
     param_dtype: dtypes.dtype | None = None
     reduce_dtype: dtypes.dtype | None = None
@@ -60,7 +92,15 @@ class MixedPrecision:
 
 @dataclass
 class CPUOffload:
-    """Shards and their gradients live on the CPU; only what is computed with is on the device."""
+    """Shards and their gradients live on the CPU; only what is computed with is on the device.
+
+    Args:
+        offload_params: Whether they do.
+
+    Example:
+        >>> dist.fsdp.CPUOffload(offload_params=True).offload_params
+        True
+    """
 
     offload_params: bool = False
 

@@ -10,7 +10,7 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -125,13 +125,24 @@ class RowLayout(Layout):
         return out
 
     def joined(self, gathered: Array, whole: Array) -> None:
-        by_rank = gathered.reshape(self.ranks, self.shard)
-        for number in range(len(self.shapes)):
-            for rank in range(self.ranks):
-                piece, start = self.piece(number, rank), self.starts[number]
-                whole[start + piece.start : start + piece.stop] = by_rank[
-                    rank, piece.offset : piece.offset + piece.length
-                ]
+        for theirs, own in self._blocks(gathered, whole):
+            own[...] = theirs
 
     def divided(self, whole: Array) -> Array:
-        return np.concatenate([self.part(whole, rank) for rank in range(self.ranks)])
+        out = np.zeros(self.padded, whole.dtype, like=whole)
+        for theirs, own in self._blocks(out, whole):
+            theirs[...] = own
+        return out
+
+    def _blocks(self, gathered: Array, whole: Array) -> Iterator[tuple[Array, Array]]:
+        """The same elements in both vectors, as views. For each parameter these are the rows of all ranks
+        that have as many as the first, at once, and those of the one that has fewer."""
+        by_rank = gathered.reshape(self.ranks, self.shard)
+        for number, (start, count, at) in enumerate(zip(self.starts, self.counts, self.offsets, strict=True)):
+            size = self.rows[number] * self.widths[number]
+            full, rest = divmod(count, size) if size else (0, 0)
+            middle = start + full * size
+            if full:
+                yield by_rank[:full, at : at + size], whole[start:middle].reshape(full, size)
+            if rest:
+                yield by_rank[full, at : at + rest], whole[middle : middle + rest]

@@ -29,7 +29,22 @@ if TYPE_CHECKING:
 
 
 class Journal:
-    """The record of a run. `events` has each rank's in its own order."""
+    """The record of a run. `events` has each rank's in its own order.
+
+    Args:
+        ranks: One entry for each rank: its clock, and how it ended.
+        events: All events.
+        torn: How many lines at the ends of files were cut off.
+        name: Where it is from.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "run.mtd"
+        ...     run = sim.run(dist.barrier, 3, journal=path).journal
+        >>> run.world_size, run.transport, run.is_virtual
+        (3, 'sim', True)
+    """
 
     def __init__(
         self, ranks: Sequence[JournalRank], events: Sequence[Event], torn: int = 0, name: str = ""
@@ -127,7 +142,27 @@ class Journal:
 
 
 def read(path: str | os.PathLike[str]) -> Journal:
-    """The journal in this file (or in its pieces, `run.mtd.0` and so on, or in this folder)."""
+    """The journal in this file (or in its pieces, `run.mtd.0` and so on, or in this folder).
+
+    Args:
+        path: The file or the folder.
+
+    Returns:
+        The Journal.
+
+    Raises:
+        JournalError: It is no journal, or is damaged.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from minitorch_dist.distributed import journal
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "run.mtd"
+        ...     _ = torch.launch(dist.barrier, 2, journal=path)
+        ...     run = journal.read(path)
+        >>> len(run.operations), len(run.messages)
+        (2, 2)
+    """
     return Journal(*reading.read(path), name=os.fspath(path))
 
 
@@ -137,5 +172,24 @@ def from_lines(lines: Iterable[str | bytes]) -> Journal:
 
 
 def diff(a: Journal, b: Journal, operations_only: bool = False) -> Divergence | None:
-    """Where two runs first differ; None if they are equal as partial orders."""
+    """Where two runs first differ.
+
+    Args:
+        a: A journal.
+        b: Another one.
+        operations_only: Compare operations, and not the messages in them.
+
+    Returns:
+        A Divergence, whose text tells it; None if they are equal as partial orders.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from minitorch_dist.distributed import journal
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     paths = [pathlib.Path(folder) / name for name in ("a.mtd", "b.mtd")]
+        ...     for path in paths:
+        ...         _ = torch.launch(dist.barrier, 2, journal=path)
+        ...     journal.diff(journal.read(paths[0]), journal.read(paths[1])) is None
+        True
+    """
     return a.diff(b, operations_only)

@@ -60,7 +60,26 @@ rpc.functions.register(rpc.get_worker_info)
 class DistributedOptimizer:
     """A local optimizer of class `optimizer_class` on each owner of the parameters.
 
-    `params_rref` are references to parameters. The other arguments go to the local optimizers.
+    Args:
+        optimizer_class: The class of the local optimizers, such as `optim.SGD`.
+        params_rref: References to parameters.
+        *args: Go to the local optimizers.
+        **kwargs: Go to the local optimizers, such as `lr`.
+
+    Example:
+        >>> import minitorch_dist.distributed.autograd as dist_autograd
+        >>> from minitorch_dist.distributed import rpc
+        >>> def program():
+        ...     rpc.init_rpc("alone")
+        ...     x = torch.tensor([2.0], requires_grad=True)
+        ...     optimizer = dist.optim.DistributedOptimizer(optim.SGD, [rpc.RRef(x)], lr=0.5)
+        ...     with dist_autograd.context() as number:
+        ...         dist_autograd.backward(number, [x.sum()])
+        ...         optimizer.step(number)
+        ...     rpc.shutdown()
+        ...     return x.item()
+        >>> sim.run(program, 1).results
+        [1.5]
     """
 
     def __init__(self, optimizer_class: Any, params_rref: Any, *args: Any, **kwargs: Any) -> None:

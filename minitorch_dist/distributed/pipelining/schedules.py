@@ -189,10 +189,54 @@ class PipelineScheduleMulti(_PipelineSchedule):
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
+    """All micro-batches forward, then all backward; one stage on each rank (arXiv:1811.06965).
+
+    Args:
+        stage: The stage of this rank.
+        n_microbatches: Into how many parts a batch is cut.
+        *args: The loss function, as in torch.
+        **kwargs: `loss_fn`, and `scale_grads` (divide gradients by the number of micro-batches).
+
+    Example:
+        >>> from minitorch_dist.distributed.pipelining import PipelineStage, ScheduleGPipe
+        >>> def train():
+        ...     rank, layer = dist.get_rank(), nn.Linear(2, 2)
+        ...     pipeline = ScheduleGPipe(PipelineStage(layer, rank, 2, "cpu"), 4, nn.functional.mse_loss)
+        ...     batch = (torch.ones(8, 2),) if rank == 0 else ()
+        ...     target = torch.zeros(8, 2) if rank == 1 else None
+        ...     pipeline.step(*batch, target=target)
+        ...     return layer.weight.grad is not None
+        >>> sim.run(train, 2).results
+        [True, True]
+    """
+
     make = staticmethod(orders.gpipe)
 
 
 class Schedule1F1B(PipelineScheduleSingle):
+    """One forward, one backward, as soon as the pipeline is full; one stage on each rank (arXiv:1806.03377).
+
+    A rank keeps the activations of at most P micro-batches, and not of all, as with GPipe.
+
+    Args:
+        stage: The stage of this rank.
+        n_microbatches: Into how many parts a batch is cut.
+        *args: The loss function, as in torch.
+        **kwargs: `loss_fn`, and `scale_grads` (divide gradients by the number of micro-batches).
+
+    Example:
+        >>> from minitorch_dist.distributed.pipelining import PipelineStage, Schedule1F1B
+        >>> def train():
+        ...     rank, layer = dist.get_rank(), nn.Linear(2, 2)
+        ...     pipeline = Schedule1F1B(PipelineStage(layer, rank, 2, "cpu"), 4, nn.functional.mse_loss)
+        ...     batch = (torch.ones(8, 2),) if rank == 0 else ()
+        ...     target = torch.zeros(8, 2) if rank == 1 else None
+        ...     pipeline.step(*batch, target=target)
+        ...     return layer.weight.grad is not None
+        >>> sim.run(train, 2).results
+        [True, True]
+    """
+
     make = staticmethod(orders.one_forward_one_backward)
 
 
@@ -201,10 +245,52 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
 
 
 class ScheduleInterleaved1F1B(PipelineScheduleMulti):
+    """1F1B with several stages on each rank: s, s + P, s + 2P, …, which makes the bubble shorter (arXiv:2104.04473).
+
+    Args:
+        stages: The stages of this rank.
+        n_microbatches: Into how many parts a batch is cut.
+        loss_fn: The loss of an output and a target.
+        scale_grads: Divide gradients by the number of micro-batches.
+
+    Example:
+        >>> from minitorch_dist.distributed.pipelining import PipelineStage, ScheduleInterleaved1F1B
+        >>> def train():
+        ...     rank = dist.get_rank()
+        ...     stages = [PipelineStage(nn.Linear(2, 2), rank + 2 * i, 4, "cpu") for i in range(2)]
+        ...     pipeline = ScheduleInterleaved1F1B(stages, 4, nn.functional.mse_loss)
+        ...     batch = (torch.ones(8, 2),) if rank == 0 else ()
+        ...     pipeline.step(*batch, target=torch.zeros(8, 2) if rank == 1 else None)
+        ...     return "done"
+        >>> sim.run(train, 2).results
+        ['done', 'done']
+    """
+
     make = staticmethod(orders.interleaved)
 
 
 class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
+    """Interleaved 1F1B whose backward is cut in two, so that weights' gradients fill the bubble (arXiv:2401.10241).
+
+    Args:
+        stages: The stages of this rank.
+        n_microbatches: Into how many parts a batch is cut.
+        loss_fn: The loss of an output and a target.
+        scale_grads: Divide gradients by the number of micro-batches.
+
+    Example:
+        >>> from minitorch_dist.distributed.pipelining import PipelineStage, ScheduleInterleavedZeroBubble
+        >>> def train():
+        ...     rank = dist.get_rank()
+        ...     stages = [PipelineStage(nn.Linear(2, 2), rank + 2 * i, 4, "cpu") for i in range(2)]
+        ...     pipeline = ScheduleInterleavedZeroBubble(stages, 4, nn.functional.mse_loss)
+        ...     batch = (torch.ones(8, 2),) if rank == 0 else ()
+        ...     pipeline.step(*batch, target=torch.zeros(8, 2) if rank == 1 else None)
+        ...     return "done"
+        >>> sim.run(train, 2).results
+        ['done', 'done']
+    """
+
     make = staticmethod(orders.interleaved_zero_bubble)
 
 

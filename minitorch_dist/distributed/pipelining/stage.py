@@ -26,8 +26,27 @@ class SavedForward(NamedTuple):
 
 
 class PipelineStage:
-    """Stage `stage_index` of `num_stages`; stage s belongs to rank s % P of the group. `input_args` and `output_args` say
-    nothing here: shapes travel with the first micro-batches."""
+    """A stage of a pipeline on this rank; stage s belongs to rank s % P of the group.
+
+    Args:
+        submodule: The layers of this stage.
+        stage_index: The number of the stage, from 0.
+        num_stages: How many stages the pipeline has.
+        device: The simulated device, or "cpu".
+        input_args: Accepted as in torch; shapes travel with the first micro-batches.
+        output_args: The same.
+        output_grads: The same.
+        input_grads: The same.
+        group: The ranks of the pipeline; None means all.
+
+    Example:
+        >>> from minitorch_dist.distributed.pipelining import PipelineStage
+        >>> def program():
+        ...     stage = PipelineStage(nn.Linear(2, 2), dist.get_rank(), 2, "cpu")
+        ...     return stage.is_first, stage.is_last
+        >>> sim.run(program, 2).results
+        [(True, False), (False, True)]
+    """
 
     def __init__(
         self,

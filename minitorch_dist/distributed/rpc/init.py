@@ -32,8 +32,27 @@ def init_rpc(
 ) -> None:
     """Take part as worker `name`. It returns when all workers can be called.
 
-    The store is that of the options' init_method (`env://`). The transport is the one under which this
-    world was launched, else tcp.
+    The transport is the one under which this world was launched, else tcp.
+
+    Args:
+        name: The name of this worker, another one on each rank.
+        backend: Accepted as in torch; there is one.
+        rank: The number of this worker; -1 takes the launcher's.
+        world_size: The number of workers; None takes the launcher's.
+        rpc_backend_options: Timeout, threads, and the meeting place (`init_method`, by default `env://`).
+
+    Raises:
+        DistTimeout: A worker did not come in time; the error names it.
+
+    Example:
+        >>> from minitorch_dist.distributed import rpc
+        >>> def program():
+        ...     rpc.init_rpc(f"worker{dist.get_rank()}")
+        ...     answer = rpc.rpc_sync("worker0", max, args=(3, 5))
+        ...     rpc.shutdown()
+        ...     return answer
+        >>> sim.run(program, 2).results
+        [5, 5]
     """
     check_name(name)
     if not isinstance(backend, BackendType | None):

@@ -22,7 +22,24 @@ def is_available() -> bool:
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
-    """The worker with this name. Without a name it is this worker itself."""
+    """The worker with this name.
+
+    Args:
+        worker_name: The name; None means this worker itself.
+
+    Returns:
+        Its WorkerInfo, with `name` and `id`.
+
+    Example:
+        >>> from minitorch_dist.distributed import rpc
+        >>> def program():
+        ...     rpc.init_rpc(f"worker{dist.get_rank()}")
+        ...     number = rpc.get_worker_info("worker1").id
+        ...     rpc.shutdown()
+        ...     return number
+        >>> sim.run(program, 2).results
+        [1, 1]
+    """
     agent = current()
     return agent.me if worker_name is None else agent.workers.find(worker_name)
 
@@ -47,9 +64,30 @@ def rpc_async(
     kwargs: Mapping[str, Any] | None = None,
     timeout: float | timedelta = UNSET_RPC_TIMEOUT,
 ) -> RpcFuture[Any]:
-    """Call `func(*args, **kwargs)` on a worker. It returns the Future of the result at once.
+    """Call `func(*args, **kwargs)` on a worker, beside the caller.
 
     The arguments are read now: they may be written to when this returns.
+
+    Args:
+        to: The worker: its name, its number, or its WorkerInfo.
+        func: The function, which the worker can import.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        timeout: The time limit in seconds; -1 is that of `init_rpc`.
+
+    Returns:
+        The Future of the result, at once.
+
+    Example:
+        >>> from minitorch_dist.distributed import rpc
+        >>> def program():
+        ...     rpc.init_rpc(f"worker{dist.get_rank()}")
+        ...     answers = [rpc.rpc_async(f"worker{n}", pow, args=(2, n)) for n in range(2)]
+        ...     found = [answer.wait() for answer in answers]
+        ...     rpc.shutdown()
+        ...     return found
+        >>> sim.run(program, 2).results[0]
+        [1, 2]
     """
     return _call(to, func, args, kwargs, timeout)
 
@@ -61,7 +99,32 @@ def rpc_sync(
     kwargs: Mapping[str, Any] | None = None,
     timeout: float | timedelta = UNSET_RPC_TIMEOUT,
 ) -> Any:
-    """Call `func(*args, **kwargs)` on a worker, and return what it returns or raise what it raises."""
+    """Call `func(*args, **kwargs)` on a worker, and return what it returns or raise what it raises.
+
+    Args:
+        to: The worker: its name, its number, or its WorkerInfo.
+        func: The function, which the worker can import.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        timeout: The time limit in seconds; -1 is that of `init_rpc`.
+
+    Returns:
+        What the function returned there.
+
+    Raises:
+        RpcTimeout: The answer did not come in time.
+        WorkerLost: The worker is gone.
+
+    Example:
+        >>> from minitorch_dist.distributed import rpc
+        >>> def program():
+        ...     rpc.init_rpc(f"worker{dist.get_rank()}")
+        ...     total = rpc.rpc_sync("worker1", torch.add, args=(torch.ones(2), 1))
+        ...     rpc.shutdown()
+        ...     return total.tolist()
+        >>> sim.run(program, 2).results[0]
+        [2.0, 2.0]
+    """
     return _call(to, func, args, kwargs, timeout).wait()
 
 

@@ -39,7 +39,23 @@ OPERATORS: Final = (
 
 @tells_what_is_gone
 class RRef(Generic[T]):
-    """A reference to an object. `RRef(value)` refers to one of this worker, `rpc.remote` makes one elsewhere."""
+    """A reference to an object. `RRef(value)` refers to one of this worker, `rpc.remote` makes one elsewhere.
+
+    Args:
+        value: The object.
+        type_hint: Accepted as in torch; it changes nothing.
+
+    Example:
+        >>> from minitorch_dist.distributed import rpc
+        >>> def program():
+        ...     rpc.init_rpc(f"worker{dist.get_rank()}")
+        ...     mine = rpc.RRef([1, 2, 3])
+        ...     found = mine.is_owner(), mine.local_value()
+        ...     rpc.shutdown()
+        ...     return found
+        >>> sim.run(program, 2).results[1]
+        (True, [1, 2, 3])
+    """
 
     __slots__ = ("__weakref__", "_held")
     _held: OwnerRRef | UserRRef
@@ -72,6 +88,23 @@ class RRef(Generic[T]):
         return isinstance(self._held, OwnerRRef)
 
     def owner(self) -> WorkerInfo:
+        """The worker that has the object.
+
+        Returns:
+            Its WorkerInfo, with `name` and `id`.
+
+        Example:
+            >>> from minitorch_dist.distributed import rpc
+            >>> def program():
+            ...     rpc.init_rpc(f"worker{dist.get_rank()}")
+            ...     reference = rpc.remote("worker1", list)
+            ...     name = reference.owner().name
+            ...     reference.to_here()
+            ...     rpc.shutdown()
+            ...     return name
+            >>> sim.run(program, 2).results[0]
+            'worker1'
+        """
         held = self._held
         id = held.owner if isinstance(held, UserRRef) else held.context.me
         return held.context.agent.worker(id)
@@ -83,7 +116,21 @@ class RRef(Generic[T]):
         return self._held.confirmed if isinstance(self._held, UserRRef) else True
 
     def local_value(self) -> T:
-        """The object itself, on its owner."""
+        """The object itself, on its owner.
+
+        Raises:
+            RuntimeError: This worker is not its owner.
+
+        Example:
+            >>> from minitorch_dist.distributed import rpc
+            >>> def program():
+            ...     rpc.init_rpc(f"worker{dist.get_rank()}")
+            ...     found = rpc.RRef("mine").local_value()
+            ...     rpc.shutdown()
+            ...     return found
+            >>> sim.run(program, 2).results
+            ['mine', 'mine']
+        """
         if isinstance(self._held, UserRRef):
             raise RuntimeError(
                 f"For RRef {self!r}, can't call localValue() on user "
@@ -92,7 +139,27 @@ class RRef(Generic[T]):
         return cast("T", self._held.future.wait())
 
     def to_here(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> T:
-        """A copy of the object. On its owner it is the object itself."""
+        """A copy of the object. On its owner it is the object itself.
+
+        Args:
+            timeout: The time limit in seconds; -1 is that of `init_rpc`.
+
+        Returns:
+            The object.
+
+        Raises:
+            RpcTimeout: It did not come in time.
+
+        Example:
+            >>> from minitorch_dist.distributed import rpc
+            >>> def program():
+            ...     rpc.init_rpc(f"worker{dist.get_rank()}")
+            ...     found = rpc.remote("worker1", dict, kwargs={"a": 1}).to_here()
+            ...     rpc.shutdown()
+            ...     return found
+            >>> sim.run(program, 2).results[0]
+            {'a': 1}
+        """
         if isinstance(self._held, OwnerRRef):
             return self.local_value()
         return cast("T", self._ask(serve.FETCH, None, "to_here", timeout).wait())
@@ -177,7 +244,29 @@ def remote(
     kwargs: Mapping[str, Any] | None = None,
     timeout: Timeout = UNSET_RPC_TIMEOUT,
 ) -> RRef[Any]:
-    """Make an object on a worker, with a function or a class. It returns a reference at once."""
+    """Make an object on a worker, with a function or a class.
+
+    Args:
+        to: The worker: its name, its number, or its WorkerInfo.
+        func: The function or class, which the worker can import.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        timeout: The time limit in seconds; -1 is that of `init_rpc`.
+
+    Returns:
+        A reference to the object, at once.
+
+    Example:
+        >>> from minitorch_dist.distributed import rpc
+        >>> def program():
+        ...     rpc.init_rpc(f"worker{dist.get_rank()}")
+        ...     reference = rpc.remote("worker1", torch.full, args=((2,), 7.0))
+        ...     found = reference.to_here().tolist()
+        ...     rpc.shutdown()
+        ...     return found
+        >>> sim.run(program, 2).results[0]
+        [7.0, 7.0]
+    """
     worker = current().workers.find(to)
     return make(worker, serve.CALL, request(func, args, kwargs), func, timeout)
 

@@ -192,8 +192,19 @@ class Ending:
 def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -> None:
     """Leave. A graceful end waits until all workers have come and all work is done everywhere.
 
-    It waits for at most `timeout` seconds (0: however long it takes). Without `graceful` it ends at once, and
-    calls under way fail. Objects that nobody gave back are a warning.
+    Objects that nobody gave back are a warning.
+
+    Args:
+        graceful: False ends at once, and calls under way fail.
+        timeout: The most that it waits, in seconds; 0 is however long it takes.
+
+    Example:
+        >>> from minitorch_dist.distributed import rpc
+        >>> def program():
+        ...     rpc.init_rpc(f"worker{dist.get_rank()}")
+        ...     rpc.shutdown()
+        >>> sim.run(program, 2).results
+        [None, None]
     """
     agent = current()
     if isinstance(how_to_wait.get(), RoomForAnother):

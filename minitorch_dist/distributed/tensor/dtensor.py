@@ -43,7 +43,21 @@ from minitorch_dist.tensors.tensor import Tensor
 
 
 class DTensor(TensorPart):
-    """This rank's part in `array`; shape and size speak of the whole."""
+    """A tensor that is cut or copied over a mesh. This rank's part is in `array`; shape and size speak of the whole.
+
+    Args:
+        *args: Not for programs, which call `DTensor.from_local` or `distribute_tensor`.
+        **options: The same.
+
+    Example:
+        >>> from minitorch_dist.distributed.tensor import DTensor, Shard
+        >>> def program():
+        ...     mesh = dist.device_mesh.init_device_mesh("cpu", (2,))
+        ...     whole = DTensor.from_local(torch.ones(2) * dist.get_rank(), mesh, [Shard(0)])
+        ...     return tuple(whole.shape), whole.full_tensor().tolist()
+        >>> sim.run(program, 2).results[0]
+        ((4,), [0.0, 0.0, 1.0, 1.0])
+    """
 
     @property
     def shape(self) -> Any:  # type: ignore[override]
@@ -396,8 +410,25 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> DTensor:
-    """Cut or copy a whole tensor. The values of the rank first on each axis count, unless
-    `src_data_rank` is None (then every rank takes its own word for the whole)."""
+    """Cut or copy a whole tensor over a mesh.
+
+    Args:
+        tensor: The whole.
+        device_mesh: The ranks.
+        placements: One for each axis of the mesh; copies by default.
+        src_data_rank: The rank, first on each axis, whose values count. None takes every rank's own.
+
+    Returns:
+        The DTensor.
+
+    Example:
+        >>> from minitorch_dist.distributed.tensor import Shard, distribute_tensor
+        >>> def program():
+        ...     mesh = dist.device_mesh.init_device_mesh("cpu", (2,))
+        ...     return distribute_tensor(torch.arange(4), mesh, [Shard(0)]).to_local().tolist()
+        >>> sim.run(program, 2).results
+        [[0, 1], [2, 3]]
+    """
     chosen = checked(placements, device_mesh)
     array = tensor.array.copy(order="C")
     if src_data_rank is not None:

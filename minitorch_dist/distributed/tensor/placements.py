@@ -25,7 +25,15 @@ class Placement:
 
 
 class Shard(Placement):
-    """Cut along dimension `dim`."""
+    """Cut along dimension `dim`.
+
+    Args:
+        dim: The dimension of the tensor.
+
+    Example:
+        >>> dist.tensor.Shard(0).dim
+        0
+    """
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
@@ -56,7 +64,12 @@ class StridedShard(Shard):
 
 
 class Replicate(Placement):
-    """The whole on every rank."""
+    """The whole on every rank.
+
+    Example:
+        >>> dist.tensor.Replicate() == dist.tensor.Replicate()
+        True
+    """
 
     def is_replicate(self) -> bool:
         return True
@@ -72,7 +85,19 @@ class Replicate(Placement):
 
 
 class Partial(Placement):
-    """Every rank has a summand of the same shape."""
+    """Every rank has a summand of the same shape.
+
+    Args:
+        reduce_op: How they combine: "sum".
+
+    Example:
+        >>> from minitorch_dist.distributed.tensor import DTensor, Partial
+        >>> def program():
+        ...     mesh = dist.device_mesh.init_device_mesh("cpu", (2,))
+        ...     return DTensor.from_local(torch.ones(1), mesh, [Partial()]).full_tensor().item()
+        >>> sim.run(program, 2).results
+        [2.0, 2.0]
+    """
 
     def __init__(self, reduce_op: str = "sum") -> None:
         if reduce_op != "sum":

@@ -22,7 +22,15 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Whether this rank has a default group."""
+    """Whether this rank has a default group.
+
+    Returns:
+        True between `init_process_group` and `destroy_process_group`.
+
+    Example:
+        >>> dist.is_initialized()
+        False
+    """
     return world.is_here()
 
 
@@ -52,7 +60,18 @@ def _get_default_store() -> Store:
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """This rank in the group, or in the world; -1 if it is not in the group."""
+    """This rank in the group, or in the world.
+
+    Args:
+        group: The group; None is the world.
+
+    Returns:
+        The number of this rank, from 0; -1 if it is not in the group.
+
+    Example:
+        >>> sim.run(dist.get_rank, 3).results
+        [0, 1, 2]
+    """
     if not groups.is_member(group):
         return -1
     default = _get_default_group()
@@ -64,7 +83,18 @@ def get_rank(group: ProcessGroup | None = None) -> int:
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """How many ranks the group, or the world, has; -1 if this rank is not in the group."""
+    """The number of ranks of the group, or of the world.
+
+    Args:
+        group: The group; None is the world.
+
+    Returns:
+        How many ranks there are; -1 if this rank is not in the group.
+
+    Example:
+        >>> sim.run(dist.get_world_size, 3).results
+        [3, 3, 3]
+    """
     return or_default(group).size() if groups.is_member(group) else -1
 
 
@@ -94,7 +124,18 @@ def _known(group: Any) -> ProcessGroup:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """The name under which the group's backend was asked for."""
+    """The name under which the group's backend was asked for.
+
+    Args:
+        group: The group; None is the world.
+
+    Returns:
+        A name such as "tcp"; of simulated ranks "sim".
+
+    Example:
+        >>> sim.run(dist.get_backend, 1).results
+        ['sim']
+    """
     if not groups.is_member(group):
         raise ValueError("Invalid process group specified")
     which = or_default(group)

@@ -33,7 +33,28 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Send beside the caller, who does not write to the tensor until the Work is done."""
+    """Begin to send, beside the caller, who does not write to the tensor until the Work is done.
+
+    Args:
+        tensor: The numbers to send.
+        dst: The receiver's rank in the world.
+        group: The ranks that take part. None means all ranks.
+        tag: A number that a receive must name, too.
+        group_dst: The receiver's rank in the group, instead of `dst`.
+
+    Returns:
+        A Work; None if this rank is not in the group.
+
+    Example:
+        >>> def shift():
+        ...     rank, size, got = dist.get_rank(), dist.get_world_size(), torch.empty(1)
+        ...     work = dist.isend(torch.tensor([float(rank)]), (rank + 1) % size)
+        ...     dist.recv(got, (rank - 1) % size)
+        ...     work.wait()
+        ...     return got.item()
+        >>> sim.run(shift, 3).results
+        [2.0, 0.0, 1.0]
+    """
     if not groups.is_member(group):
         warn_not_in_group("isend")
         return None
@@ -50,7 +71,30 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work | None:
-    """Receive into the tensor, which holds the message once the Work is done."""
+    """Begin to receive into the tensor, which holds the message once the Work is done.
+
+    Args:
+        tensor: The place of what comes.
+        src: The sender's rank in the world. None takes the first message that is there.
+        group: The ranks that take part. None means all ranks.
+        tag: The number that the send named.
+        group_src: The sender's rank in the group, instead of `src`.
+
+    Returns:
+        A Work; None if this rank is not in the group.
+
+    Example:
+        >>> def program():
+        ...     x = torch.zeros(1)
+        ...     if dist.get_rank() == 0:
+        ...         work = dist.irecv(x, 1)
+        ...         work.wait()
+        ...     else:
+        ...         dist.send(torch.ones(1), 0)
+        ...     return x.item()
+        >>> sim.run(program, 2).results
+        [1.0, 0.0]
+    """
     check_tensor(tensor, "tensor")
     if not groups.is_member(group):
         warn_not_in_group("irecv")
@@ -68,7 +112,29 @@ def send(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> None:
-    """Send; the tensor may be written to when this returns, though it may not be received yet."""
+    """Send a tensor to a rank. The tensor may be written to when this returns, though it may not be received yet.
+
+    Args:
+        tensor: The numbers to send; they are read now.
+        dst: The receiver's rank in the world.
+        group: The ranks that take part. None means all ranks.
+        tag: A number that a receive must name, too.
+        group_dst: The receiver's rank in the group, instead of `dst`.
+
+    Raises:
+        PeerLost: A rank that is needed has failed or left.
+
+    Example:
+        >>> def program():
+        ...     x = torch.tensor([5.0])
+        ...     if dist.get_rank() == 0:
+        ...         dist.send(x * 2, 1)
+        ...     else:
+        ...         dist.recv(x, 0)
+        ...     return x.item()
+        >>> sim.run(program, 2).results
+        [5.0, 10.0]
+    """
     if not is_plain(tensor):
         return _send_copy(tensor, dst, group, tag, group_dst)
     array = tensor.array
@@ -103,7 +169,31 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Receive into the tensor from a rank, or from any; the sender's rank in the world."""
+    """Receive into the tensor from a rank, or from any.
+
+    Args:
+        tensor: The place of what comes; shape and dtype are the sender's.
+        src: The sender's rank in the world. None takes the first message that is there.
+        group: The ranks that take part. None means all ranks.
+        tag: The number that the send named.
+        group_src: The sender's rank in the group, instead of `src`.
+
+    Returns:
+        The sender's rank in the world.
+
+    Raises:
+        DistMismatch: The message has another shape or dtype.
+        PeerLost: A rank that is needed has failed or left.
+        DistTimeout: A rank did not come within the group's timeout.
+
+    Example:
+        >>> def program():
+        ...     if dist.get_rank() == 0:
+        ...         return dist.recv(torch.empty(2))  # from anybody
+        ...     dist.send(torch.ones(2), 0)
+        >>> sim.run(program, 2).results
+        [1, None]
+    """
     if src is not None and is_plain(tensor) and groups.is_member(group):
         array = tensor.array
         kind = _kind("recv", src, group_src, tag, array)
@@ -149,7 +239,27 @@ def send_object_list(
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
-    """Send a list of objects, all in one message (how they travel: see `objects`)."""
+    """Send a list of objects, all in one message (how they travel: see `objects`).
+
+    Args:
+        object_list: The objects.
+        dst: The receiver's rank in the world.
+        group: The ranks that take part. None means all ranks.
+        device: Accepted as in torch; it changes nothing.
+        group_dst: The receiver's rank in the group, instead of `dst`.
+        use_batch: Accepted as in torch; it changes nothing.
+
+    Example:
+        >>> def program():
+        ...     objects = ["hello", 3] if dist.get_rank() == 0 else [None, None]
+        ...     if dist.get_rank() == 0:
+        ...         dist.send_object_list(objects, 1)
+        ...     else:
+        ...         dist.recv_object_list(objects, 0)
+        ...     return objects
+        >>> sim.run(program, 2).results[1]
+        ['hello', 3]
+    """
     if not groups.is_member(group):
         warn_not_in_group("send_object_list")
         return
@@ -168,7 +278,27 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """Replace the objects in the list by those that a rank, or any, has sent; its rank."""
+    """Replace the objects in the list by those that a rank, or any, has sent.
+
+    Args:
+        object_list: A list as long as the sender's.
+        src: The sender's rank in the world. None takes the first message that is there.
+        group: The ranks that take part. None means all ranks.
+        device: Accepted as in torch; it changes nothing.
+        group_src: The sender's rank in the group, instead of `src`.
+        use_batch: Accepted as in torch; it changes nothing.
+
+    Returns:
+        The sender's rank in the world.
+
+    Example:
+        >>> def program():
+        ...     if dist.get_rank() == 1:
+        ...         return dist.recv_object_list([None])
+        ...     dist.send_object_list([{"step": 1}], 1)
+        >>> sim.run(program, 2).results
+        [None, 0]
+    """
     if not groups.is_member(group):
         warn_not_in_group("recv_object_list")
         return -1
@@ -189,7 +319,22 @@ def recv_object_list(
 
 
 class P2POp:
-    """One send or receive of a batch: `P2POp(isend, tensor, peer)`."""
+    """One send or receive of a batch: `P2POp(isend, tensor, peer)`.
+
+    Args:
+        op: `isend` or `irecv`.
+        tensor: The numbers to send, or the place of what comes.
+        peer: The other rank, as it is numbered in the world.
+        group: The ranks that take part. None means all ranks.
+        tag: A number that both sides name.
+        group_peer: The other rank in the group, instead of `peer`.
+
+    Example:
+        >>> def program():
+        ...     return dist.P2POp(dist.isend, torch.ones(2), 1).peer
+        >>> sim.run(program, 2).results
+        [1, 1]
+    """
 
     def __init__(
         self,
@@ -227,8 +372,28 @@ def _check_receives(ops: list[P2POp], receives: list[int], written: list[Array])
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Begin all of these; sends and receives may stand in any order. One Work for each. An empty list
-    is an IndexError, as in torch."""
+    """Begin all of these; sends and receives may stand in any order.
+
+    Args:
+        p2p_op_list: The operations, each a `P2POp`.
+
+    Returns:
+        One Work for each operation.
+
+    Raises:
+        IndexError: The list is empty, as in torch.
+
+    Example:
+        >>> def exchange():
+        ...     other, got = 1 - dist.get_rank(), torch.empty(1)
+        ...     mine = torch.tensor([float(dist.get_rank())])
+        ...     operations = [dist.P2POp(dist.irecv, got, other), dist.P2POp(dist.isend, mine, other)]
+        ...     for work in dist.batch_isend_irecv(operations):
+        ...         work.wait()
+        ...     return got.item()
+        >>> sim.run(exchange, 2).results
+        [1.0, 0.0]
+    """
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError(
             "Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``."

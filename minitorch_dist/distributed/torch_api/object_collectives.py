@@ -73,7 +73,24 @@ def _cut(message: memoryview | bytes) -> Iterator[memoryview]:
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
-    """Everybody's object into everybody's list, by rank."""
+    """Everybody's object into everybody's list, by rank.
+
+    Args:
+        object_list: A list with a place for each rank.
+        obj: The object of this rank: plain values, arrays and tensors travel without pickle.
+        group: The ranks that take part. None means all ranks.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     names = [None, None]
+        ...     dist.all_gather_object(names, f"rank {dist.get_rank()}")
+        ...     return names
+        >>> sim.run(program, 2).results[1]
+        ['rank 0', 'rank 1']
+    """
     if not groups.is_member(group):
         warn_not_in_group("all_gather_object")
         return
@@ -93,7 +110,26 @@ def gather_object(
     group: ProcessGroup | None = None,
     group_dst: int | None = None,
 ) -> None:
-    """Everybody's object into the root's list, by rank."""
+    """Everybody's object into the root's list, by rank.
+
+    Args:
+        obj: The object of this rank.
+        object_gather_list: On the root a list with a place for each rank; elsewhere None.
+        dst: The root's rank in the world, 0 by default.
+        group: The ranks that take part. None means all ranks.
+        group_dst: The root's rank in the group, instead of `dst`.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     found = [None, None] if dist.get_rank() == 0 else None
+        ...     dist.gather_object(dist.get_rank() ** 2, found, dst=0)
+        ...     return found
+        >>> sim.run(program, 2).results
+        [[0, 1], None]
+    """
     if not groups.is_member(group):
         warn_not_in_group("gather_object")
         return
@@ -121,7 +157,26 @@ def broadcast_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """The root's list into everybody's."""
+    """The root's list into everybody's.
+
+    Args:
+        object_list: On the root the objects, elsewhere a list of the same length.
+        src: The root's rank in the world, 0 by default.
+        group: The ranks that take part. None means all ranks.
+        device: Accepted as in torch; it changes nothing.
+        group_src: The root's rank in the group, instead of `src`.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     settings = [{"lr": 0.1}] if dist.get_rank() == 0 else [None]
+        ...     dist.broadcast_object_list(settings, src=0)
+        ...     return settings[0]["lr"]
+        >>> sim.run(program, 2).results
+        [0.1, 0.1]
+    """
     if not groups.is_member(group):
         warn_not_in_group("broadcast_object_list")
         return
@@ -148,7 +203,26 @@ def scatter_object_list(
     group: ProcessGroup | None = None,
     group_src: int | None = None,
 ) -> None:
-    """The r-th object of the root's list to rank r, as the first of its output list."""
+    """The r-th object of the root's list to rank r, as the first of its output list.
+
+    Args:
+        scatter_object_output_list: A list with at least one place.
+        scatter_object_input_list: On the root the objects, one for each rank; elsewhere None.
+        src: The root's rank in the world, 0 by default.
+        group: The ranks that take part. None means all ranks.
+        group_src: The root's rank in the group, instead of `src`.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     mine = [None]
+        ...     dist.scatter_object_list(mine, ["a", "b"] if dist.get_rank() == 0 else None, src=0)
+        ...     return mine[0]
+        >>> sim.run(program, 2).results
+        ['a', 'b']
+    """
     if not groups.is_member(group):
         warn_not_in_group("scatter_object_list")
         return
@@ -177,9 +251,33 @@ def monitored_barrier(
     timeout: timedelta | float | None = None,
     wait_all_ranks: bool = False,
 ) -> None:
-    """A barrier in which rank 0 of the group names the ranks that did not come within `timeout`: the first such
-    rank, or with `wait_all_ranks` all of them. Everybody raises; the others wait for that verdict
-    twice as long. A rank that is dead is not waited for: PeerLost, at once."""
+    """A barrier in which rank 0 of the group names the ranks that did not come in time.
+
+    All ranks raise; those that wait for rank 0's verdict wait twice as long. A rank that is dead is not waited for.
+
+    Args:
+        group: The ranks that take part. None means all ranks.
+        timeout: The time limit, as a timedelta or in seconds; None is the group's.
+        wait_all_ranks: Name all ranks that are missing, and not only the first.
+
+    Raises:
+        RuntimeError: A rank did not come; the text names it.
+        PeerLost: A rank is dead.
+
+    Example:
+        >>> def program():
+        ...     if dist.get_rank() != 1:
+        ...         try:
+        ...             dist.monitored_barrier(timeout=1.0)
+        ...         except RuntimeError as error:
+        ...             return "1" in str(error)
+        ...     else:
+        ...         sim.compute(5.0)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     sim.run(program, 3).results
+        [True, None, True]
+    """
     if not groups.is_member(group):
         warn_not_in_group("monitored_barrier")
         return

@@ -44,8 +44,30 @@ def new_group(
     """A group of these ranks. Every rank of the world calls this, in the same order, also those
     that are not in it: they get GroupMember.NON_GROUP_MEMBER.
 
-    It returns when all have called it; if they pass other ranks, all raise DistMismatch. Ranks are numbered in
-    ascending order, or as given with `sort_ranks=False`. A group uses the world's transport, with any `backend`.
+    It returns when all have called it. A group uses the world's transport, with any `backend`.
+
+    Args:
+        ranks: The world's ranks that belong to it; None means all.
+        timeout: The time limit of its operations; None is that of the world.
+        backend: Accepted as in torch; the world's transport is used.
+        pg_options: Options of the backend; the transports here have none.
+        use_local_synchronization: Must be False, because all ranks take part.
+        group_desc: A name for reports.
+        device_id: Accepted as in torch; it changes nothing.
+        sort_ranks: Number the ranks in ascending order; False keeps the order given.
+
+    Returns:
+        The group, for `group=` of other calls.
+
+    Raises:
+        DistMismatch: Ranks passed other lists.
+
+    Example:
+        >>> def program():
+        ...     even = dist.new_group([0, 2])
+        ...     return dist.get_rank(even)
+        >>> sim.run(program, 3).results
+        [0, -1, 1]
     """
     if use_local_synchronization:
         raise NotImplementedError(

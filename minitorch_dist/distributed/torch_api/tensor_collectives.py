@@ -67,7 +67,31 @@ def broadcast(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """The root's tensor to all."""
+    """The root's tensor to all ranks.
+
+    Args:
+        tensor: On the root the numbers, elsewhere their place.
+        src: The root's rank in the world.
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        group_src: The root's rank in the group, instead of `src`.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+        PeerLost: A rank that is needed has failed or left.
+
+    Example:
+        >>> def program():
+        ...     x = torch.tensor([float(dist.get_rank())])
+        ...     dist.broadcast(x, 2)
+        ...     return x.item()
+        >>> sim.run(program, 3).results
+        [2.0, 2.0, 2.0]
+    """
     if algorithm is None and not async_op and is_plain(tensor):
         array = tensor.array
         kind = "broadcast", src, group_src, array.dtype, array.shape
@@ -102,7 +126,31 @@ def all_reduce(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """All tensors reduced to one, which every rank then holds, equal bit for bit."""
+    """All tensors reduced to one, which every rank then holds, equal bit for bit.
+
+    Args:
+        tensor: The numbers of this rank, replaced by the result.
+        op: How they are combined: `ReduceOp.SUM`, `AVG`, `MAX`, `MIN`, `PRODUCT` and others.
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+        PeerLost: A rank that is needed has failed or left.
+        DistTimeout: A rank did not come within the group's timeout.
+
+    Example:
+        >>> def total():
+        ...     x = torch.tensor([dist.get_rank() + 1.0])
+        ...     dist.all_reduce(x)
+        ...     return x.item()
+        >>> sim.run(total, 3).results
+        [6.0, 6.0, 6.0]
+    """
     if algorithm is None and not async_op and is_plain(tensor) and _sums(op):
         array = tensor.array
         kind = "all_reduce", id(op), array.dtype, array.shape
@@ -139,7 +187,31 @@ def reduce(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """All tensors reduced to one, which the root then holds. The others stay as they are."""
+    """All tensors reduced to one, which the root then holds. The others stay as they are.
+
+    Args:
+        tensor: The numbers of this rank; on the root replaced by the result.
+        dst: The root's rank in the world.
+        op: How they are combined.
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        group_dst: The root's rank in the group, instead of `dst`.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     x = torch.tensor([1.0])
+        ...     dist.reduce(x, 0)
+        ...     return x.item()
+        >>> sim.run(program, 3).results
+        [3.0, 1.0, 1.0]
+    """
     if not groups.is_member(group):
         return warn_not_in_group("reduce")
     which = groups.resolve(group)
@@ -162,7 +234,29 @@ def all_gather(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """Everybody's tensor to everybody; `tensor_list[r]` is that of rank r. They may differ in size."""
+    """Everybody's tensor to everybody; `tensor_list[r]` is that of rank r. They may differ in size.
+
+    Args:
+        tensor_list: The places, one for each rank.
+        tensor: The numbers of this rank.
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     parts = [torch.empty(1) for _ in range(2)]
+        ...     dist.all_gather(parts, torch.tensor([float(dist.get_rank())]))
+        ...     return [part.item() for part in parts]
+        >>> sim.run(program, 2).results
+        [[0.0, 1.0], [0.0, 1.0]]
+    """
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
     check_same_dtype(*tensor_list, tensor)
@@ -184,7 +278,29 @@ def all_gather_single(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """Everybody's tensor in one, one after the other or stacked."""
+    """Everybody's tensor in one, one after the other or stacked.
+
+    Args:
+        output_tensor: The place of all parts; its first dimension is P times the input's, or P.
+        input_tensor: The numbers of this rank.
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     whole = torch.empty(4)
+        ...     dist.all_gather_into_tensor(whole, torch.ones(2) * dist.get_rank())
+        ...     return whole.tolist()
+        >>> sim.run(program, 2).results[0]
+        [0.0, 0.0, 1.0, 1.0]
+    """
     output, input = output_tensor, input_tensor
     if algorithm is None and is_plain(output) and is_plain(input):
         array, given = output.array, input.array
@@ -240,7 +356,31 @@ def gather(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """Everybody's tensor to the root's `gather_list`."""
+    """Everybody's tensor to the root's `gather_list`.
+
+    Args:
+        tensor: The numbers of this rank.
+        gather_list: On the root the places, one for each rank; elsewhere None.
+        dst: The root's rank in the world, 0 by default.
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        group_dst: The root's rank in the group, instead of `dst`.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     parts = [torch.empty(1) for _ in range(2)] if dist.get_rank() == 0 else None
+        ...     dist.gather(torch.tensor([float(dist.get_rank())]), parts, dst=0)
+        ...     return parts and [part.item() for part in parts]
+        >>> sim.run(program, 2).results
+        [[0.0, 1.0], None]
+    """
     check_tensor(tensor, "tensor")
     if gather_list:
         check_tensors(gather_list, "gather_list")
@@ -265,7 +405,32 @@ def scatter(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """The root's `scatter_list[r]` to rank r."""
+    """The root's `scatter_list[r]` to rank r.
+
+    Args:
+        tensor: The place of this rank's part.
+        scatter_list: On the root the parts, one for each rank; elsewhere None.
+        src: The root's rank in the world, 0 by default.
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        group_src: The root's rank in the group, instead of `src`.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     mine = torch.empty(1)
+        ...     parts = [torch.tensor([10.0]), torch.tensor([20.0])] if dist.get_rank() == 0 else None
+        ...     dist.scatter(mine, parts, src=0)
+        ...     return mine.item()
+        >>> sim.run(program, 2).results
+        [10.0, 20.0]
+    """
     check_tensor(tensor, "tensor")
     if scatter_list:
         check_tensors(scatter_list, "scatter_list")
@@ -290,7 +455,30 @@ def reduce_scatter(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """`input_list[r]` of all ranks reduced to one, for rank r."""
+    """`input_list[r]` of all ranks reduced to one, for rank r.
+
+    Args:
+        output: The place of this rank's result.
+        input_list: The numbers of this rank, one tensor for each rank.
+        op: How they are combined.
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     mine = torch.empty(1)
+        ...     dist.reduce_scatter(mine, [torch.tensor([1.0]), torch.tensor([10.0])])
+        ...     return mine.item()
+        >>> sim.run(program, 2).results
+        [2.0, 20.0]
+    """
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
     check_same_dtype(output, *input_list)
@@ -319,7 +507,30 @@ def reduce_scatter_single(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """The r-th part of all inputs reduced to one, for rank r."""
+    """The r-th part of all inputs reduced to one, for rank r.
+
+    Args:
+        output: The place of this rank's result.
+        input: The numbers of this rank: P parts, one after the other or stacked.
+        op: How they are combined.
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     mine = torch.empty(1)
+        ...     dist.reduce_scatter_tensor(mine, torch.tensor([1.0, 10.0]))
+        ...     return mine.item()
+        >>> sim.run(program, 2).results
+        [2.0, 20.0]
+    """
     if algorithm is None and not async_op and _are_apart(output, input) and _sums(op):
         array, given = output.array, input.array
         kind = "reduce_scatter", id(op), given.dtype, given.shape, array.dtype, array.shape
@@ -361,7 +572,29 @@ def all_to_all(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """`input_tensor_list[r]` to rank r, whose place in `output_tensor_list` is the sender's rank."""
+    """`input_tensor_list[r]` to rank r, whose place in `output_tensor_list` is the sender's rank.
+
+    Args:
+        output_tensor_list: The places, one for each sender.
+        input_tensor_list: The numbers of this rank, one tensor for each receiver.
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     rank, got = dist.get_rank(), [torch.empty(1), torch.empty(1)]
+        ...     dist.all_to_all(got, [torch.tensor([10.0 * rank]), torch.tensor([10.0 * rank + 1])])
+        ...     return [x.item() for x in got]
+        >>> sim.run(program, 2).results
+        [[0.0, 10.0], [1.0, 11.0]]
+    """
     if not groups.is_member(group):
         return warn_not_in_group("all_to_all")
     check_tensors(output_tensor_list, "output_tensor_list")
@@ -387,7 +620,31 @@ def all_to_all_single(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """Send the r-th part (by rows) of the input to rank r. The output has the parts in the order of the senders."""
+    """Send the r-th part (by rows) of the input to rank r. The output has the parts in the order of the senders.
+
+    Args:
+        output: The place of all parts.
+        input: The numbers of this rank.
+        output_split_sizes: Rows that come from each rank; None means equal parts.
+        input_split_sizes: Rows that go to each rank; None means equal parts.
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+
+    Example:
+        >>> def program():
+        ...     got = torch.empty(2)
+        ...     dist.all_to_all_single(got, torch.tensor([0.0, 1.0]) + 10 * dist.get_rank())
+        ...     return got.tolist()
+        >>> sim.run(program, 2).results
+        [[0.0, 10.0], [1.0, 11.0]]
+    """
     is_even = not output_split_sizes and not input_split_sizes
     if algorithm is None and not async_op and is_even and _are_apart(output, input):
         array, given = output.array, input.array
@@ -429,7 +686,29 @@ def barrier(
     *,
     algorithm: Algorithm = None,
 ) -> Work | None:
-    """Return when all ranks of the group have come here; after `timeout` (the group's) it is over."""
+    """Return when all ranks of the group have come here.
+
+    Args:
+        group: The ranks that take part. None means all ranks.
+        async_op: Return a Work at once instead of waiting here.
+        device_ids: Accepted as in torch; it changes nothing.
+        timeout: The time limit of this call; None is the group's.
+        algorithm: The name of a schedule, such as "ring". None chooses one by size.
+
+    Returns:
+        A Work with `async_op`, else None.
+
+    Raises:
+        DistMismatch: Another rank called something else, or with another shape or dtype.
+        DistTimeout: A rank did not come within the group's timeout.
+
+    Example:
+        >>> def program():
+        ...     sim.compute(f"{dist.get_rank()}ms")
+        ...     dist.barrier()
+        >>> sim.run(program, 3).time  # two milliseconds and the messages, in picoseconds
+        2010000000
+    """
     if algorithm is None and not async_op and device_ids is None and timeout is None:
         prepared = repeated(group, "barrier", collectives.prepare_barrier)
         return warn_not_in_group("barrier") if prepared is None else prepared.run({})

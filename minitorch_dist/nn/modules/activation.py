@@ -19,7 +19,15 @@ class _Inplace(Applied):
 
 
 class ReLU(_Inplace):
-    """max(x, 0)"""
+    """max(x, 0)
+
+    Args:
+        inplace: Write the result into the input.
+
+    Example:
+        >>> nn.ReLU()(torch.tensor([-1.0, 2.0])).tolist()
+        [0.0, 2.0]
+    """
 
     function = staticmethod(F.relu)
 

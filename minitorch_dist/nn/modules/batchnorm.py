@@ -112,6 +112,21 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Over (N, C, H, W)."""
+    """Mean 0 and variance 1 of each channel, over (N, C, H, W).
+
+    Args:
+        num_features: C.
+        eps: Added to the variance.
+        momentum: The weight of a new batch in the running statistics; None averages all.
+        affine: Multiply by a weight for each channel, and add a bias.
+        track_running_stats: Keep statistics for evaluation.
+        device: The simulated device of its parameters.
+        dtype: The type of its parameters.
+        bias: False leaves the bias out.
+
+    Example:
+        >>> nn.BatchNorm2d(3)(torch.randn(4, 3, 2, 2)).shape
+        torch.Size([4, 3, 2, 2])
+    """
 
     dims = (4,)

@@ -52,7 +52,12 @@ class _Numbered(Module):
 class Sequential(_Numbered):
     """Calls its children in order, each with the result of the one before.
 
-    `Sequential(a, b)`, or `Sequential(OrderedDict(first=a, second=b))` to name them.
+    Args:
+        *args: The children, or one OrderedDict that names them.
+
+    Example:
+        >>> nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))(torch.ones(2, 3)).shape
+        torch.Size([2, 1])
     """
 
     def __init__(self, *args: Any) -> None:

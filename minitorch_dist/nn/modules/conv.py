@@ -111,7 +111,26 @@ class Conv1d(_ConvNd):
 
 
 class Conv2d(_ConvNd):
-    """Over (N, C, H, W) or (C, H, W)."""
+    """Over (N, C, H, W) or (C, H, W).
+
+    Args:
+        in_channels: C of the input.
+        out_channels: C of the output.
+        kernel_size: The sides of the kernel: a number, or two.
+        stride: The distance of two places.
+        padding: Zeros around the input; also "same" or "valid".
+        dilation: The distance of two elements of the kernel.
+        groups: Into how many parts the channels are cut.
+        bias: Add a bias.
+        padding_mode: "zeros".
+        device: The simulated device of its parameters.
+        dtype: The type of its parameters.
+        output_padding: For transposed convolutions.
+
+    Example:
+        >>> nn.Conv2d(3, 8, 3, padding=1)(torch.ones(1, 3, 16, 16)).shape
+        torch.Size([1, 8, 16, 16])
+    """
 
     convolve, dims = staticmethod(F.conv2d), 2
 

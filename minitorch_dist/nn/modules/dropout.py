@@ -19,7 +19,16 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd):
-    """Each element is zero with probability p; the others grow by 1 / (1 - p)."""
+    """Each element is zero with probability p; the others grow by 1 / (1 - p).
+
+    Args:
+        p: The probability.
+        inplace: Write the result into the input.
+
+    Example:
+        >>> nn.Dropout(0.5).eval()(torch.ones(3)).tolist()
+        [1.0, 1.0, 1.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)

@@ -23,7 +23,19 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """x @ weight.T + bias, for inputs (*, in_features)."""
+    """x @ weight.T + bias, for inputs (*, in_features).
+
+    Args:
+        in_features: The size of the last dimension of the input.
+        out_features: That of the output.
+        bias: Add a bias.
+        device: The simulated device of its parameters.
+        dtype: The type of its parameters.
+
+    Example:
+        >>> nn.Linear(3, 2)(torch.ones(5, 3)).shape
+        torch.Size([5, 2])
+    """
 
     weight: Tensor
     bias: Tensor | None

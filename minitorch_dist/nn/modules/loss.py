@@ -37,7 +37,15 @@ class _WeightedLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """Mean of (input - target)²."""
+    """Mean of (input - target)².
+
+    Args:
+        reduction: "mean", "sum" or "none".
+
+    Example:
+        >>> nn.MSELoss()(torch.tensor([1.0, 3.0]), torch.zeros(2)).item()
+        5.0
+    """
 
     function = staticmethod(F.mse_loss)
 
@@ -117,7 +125,18 @@ class NLLLoss(_WeightedLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """Negative log likelihood of the right class, given logits."""
+    """Negative log likelihood of the right class, given logits.
+
+    Args:
+        weight: A factor for each class.
+        ignore_index: A class that counts nothing.
+        reduction: "mean", "sum" or "none".
+        label_smoothing: The share of the probability that is spread over all classes.
+
+    Example:
+        >>> round(nn.CrossEntropyLoss()(torch.zeros(1, 4), torch.tensor([2])).item(), 4)  # log 4
+        1.3863
+    """
 
     function = staticmethod(F.cross_entropy)
     options = ("weight", "ignore_index", "reduction", "label_smoothing")

@@ -38,7 +38,18 @@ Convert = Callable[[Any], Any]
 
 @tells_what_is_gone
 class Module(Hooked, StateDictModule):
-    """Base class for all layers and networks: override `__init__` and `forward`."""
+    """Base class for all layers and networks: override `__init__` and `forward`.
+
+    Example:
+        >>> class Twice(nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.layer = nn.Linear(2, 2)
+        ...     def forward(self, x):
+        ...         return self.layer(self.layer(x))
+        >>> [name for name, _ in Twice().named_parameters()]
+        ['layer.weight', 'layer.bias']
+    """
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(

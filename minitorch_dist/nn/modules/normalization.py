@@ -32,7 +32,20 @@ class Affine(Module):
 
 
 class LayerNorm(Affine):
-    """Mean 0 and variance 1 over the last dimensions, whose shape is given (arXiv:1607.06450)."""
+    """Mean 0 and variance 1 over the last dimensions (arXiv:1607.06450).
+
+    Args:
+        normalized_shape: The shape of these dimensions.
+        eps: Added to the variance.
+        elementwise_affine: Multiply by a weight for each element.
+        bias: Add a bias for each element.
+        device: The simulated device of its parameters.
+        dtype: The type of its parameters.
+
+    Example:
+        >>> nn.LayerNorm(4)(torch.randn(2, 4)).mean(1).abs().max().item() < 1e-6
+        True
+    """
 
     def __init__(
         self,

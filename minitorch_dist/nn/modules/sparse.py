@@ -13,7 +13,20 @@ from minitorch_dist.tensors.tensor import Tensor
 
 
 class Embedding(Module):
-    """Rows of a table by index, normal at first. The row `padding_idx` is zero, and never trained."""
+    """Rows of a table by index, normal at first.
+
+    Args:
+        num_embeddings: The number of rows.
+        embedding_dim: The length of a row.
+        padding_idx: A row that is zero, and never trained.
+        sparse: Must be False.
+        device: The simulated device of its parameters.
+        dtype: The type of its parameters.
+
+    Example:
+        >>> nn.Embedding(10, 4)(torch.tensor([1, 2, 2])).shape
+        torch.Size([3, 4])
+    """
 
     def __init__(
         self,

@@ -60,7 +60,27 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale all gradients so that their joint norm is at most `max_norm`; returns what it was."""
+    """Scale all gradients so that their joint norm is at most `max_norm`.
+
+    Args:
+        parameters: Tensors with gradients.
+        max_norm: The norm that they have at most afterwards.
+        norm_type: The order of the norm.
+        error_if_nonfinite: Raise if the norm is inf or nan.
+        foreach: Accepted as in torch; it changes nothing.
+
+    Returns:
+        The norm that they had.
+
+    Raises:
+        RuntimeError: With `error_if_nonfinite`.
+
+    Example:
+        >>> x = torch.ones(4, requires_grad=True)
+        >>> x.sum().backward()
+        >>> nn.utils.clip_grad_norm_([x], 1.0).item(), x.grad.norm().item() <= 1
+        (2.0, True)
+    """
     found = _listed(parameters)
     total = get_total_norm(_gradients(found), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(found, max_norm, total)

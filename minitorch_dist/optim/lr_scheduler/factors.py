@@ -101,7 +101,20 @@ class ExponentialLR(ChainableLR):
 
 
 class LambdaLR(LRScheduler):
-    """lr(t) = base_lr · lr_lambda(t), with one function for all groups or one for each."""
+    """lr(t) = base_lr · lr_lambda(t).
+
+    Args:
+        optimizer: Its learning rates are changed.
+        lr_lambda: One function for all groups, or one for each.
+        last_epoch: The epoch before the first; -1 begins.
+
+    Example:
+        >>> optimizer = optim.SGD([torch.ones(1, requires_grad=True)], lr=0.8)
+        >>> schedule = optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
+        >>> optimizer.step(); schedule.step()
+        >>> schedule.get_last_lr()
+        [0.4]
+    """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1) -> None:
         groups = len(optimizer.param_groups)

@@ -101,5 +101,22 @@ def dragonfly(
     local: Link | None = None,
     far: Link | None = None,
 ) -> Dragonfly:
-    """Between routers links like a rank's, unless `local` and `far` say other ones."""
+    """Groups of routers, any two of which are joined; messages take minimal ways.
+
+    Args:
+        groups: How many groups there are.
+        routers: How many routers each group has.
+        ranks: How many ranks each router has.
+        far_links: How many links to other groups each router has.
+        link: The link of a rank.
+        local: The link between routers of a group, like a rank's by default.
+        far: The link between groups, like a rank's by default.
+
+    Returns:
+        The network, for `net=`.
+
+    Example:
+        >>> sim.run(dist.get_rank, 12, net=sim.dragonfly(3, 2, 2, 1, sim.link("1us", "1GB/s"))).results[-1]
+        11
+    """
     return Dragonfly(groups, routers, ranks, far_links, link, local or link, far or link)

@@ -72,5 +72,20 @@ class FatTree:
 
 
 def fat_tree(leaves: int, ranks: int, spines: int, link: Link, up: Link | None = None) -> FatTree:
-    """Between leaf and spine a link like a rank's, unless `up` says another one."""
+    """Leaf switches, joined by spine switches.
+
+    Args:
+        leaves: How many leaf switches there are.
+        ranks: How many ranks each has.
+        spines: How many spine switches there are; few are oversubscribed.
+        link: The link of a rank.
+        up: The link between leaf and spine, like a rank's by default.
+
+    Returns:
+        The network, for `net=`.
+
+    Example:
+        >>> sim.run(dist.get_rank, 4, net=sim.fat_tree(2, 2, 1, sim.link("1us", "1GB/s"))).results[-1]
+        3
+    """
     return FatTree(leaves, ranks, spines, link, link if up is None else up)

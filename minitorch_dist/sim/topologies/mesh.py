@@ -95,9 +95,35 @@ class MeshNetwork:
 
 
 def mesh(shape: Sequence[int], link: Link, wraps: bool = False) -> MeshNetwork:
+    """A grid of ranks, in which far messages pass several links and hold each.
+
+    Args:
+        shape: The length of each side.
+        link: The link between neighbours.
+        wraps: Join the ends of each side, which makes it a torus.
+
+    Returns:
+        The network, for `net=`.
+
+    Example:
+        >>> sim.run(dist.get_rank, 6, net=sim.mesh((2, 3), sim.link("1us", "1GB/s"))).results[-1]
+        5
+    """
     return MeshNetwork(tuple(shape), link, wraps)
 
 
 def torus(shape: Sequence[int], link: Link) -> MeshNetwork:
-    """A torus that the world fills: its sides multiply to the number of ranks."""
+    """A torus that the world fills: its sides multiply to the number of ranks.
+
+    Args:
+        shape: The length of each side.
+        link: The link between neighbours.
+
+    Returns:
+        The network, for `net=`.
+
+    Example:
+        >>> sim.run(dist.get_rank, 8, net=sim.torus((2, 2, 2), sim.link("1us", "1GB/s"))).results[-1]
+        7
+    """
     return MeshNetwork(tuple(shape), link, wraps=True, is_whole=True)

@@ -109,4 +109,22 @@ class Rails:
 
 
 def rails(nodes: int, gpus: int, nvlink: Link, rail: Link, spines: int = 0, up: Link | None = None) -> Rails:
+    """NVLink inside a node, and one network port for each GPU; equal GPUs of all nodes share a rail.
+
+    Args:
+        nodes: How many nodes there are.
+        gpus: How many ranks each has.
+        nvlink: The link inside a node.
+        rail: The link to the rail's switch.
+        spines: How many spine switches join the rails; without them a message goes over NVLink first.
+        up: The link between rail and spine.
+
+    Returns:
+        The network, for `net=`.
+
+    Example:
+        >>> net = sim.rails(2, 2, sim.link("1us", "400GB/s"), sim.link("5us", "400Gb/s"))
+        >>> sim.run(dist.get_rank, 4, net=net).results[-1]
+        3
+    """
     return Rails(nodes, gpus, nvlink, rail, spines, up)

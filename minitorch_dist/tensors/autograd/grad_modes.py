@@ -109,7 +109,17 @@ class _Fixed(_Mode[Any]):
 
 
 class no_grad(_Fixed):
-    """Operations inside are not recorded. Results do not require grad."""
+    """Operations inside are not recorded. Results do not require grad.
+
+    Args:
+        function: As a decorator: the function whose operations are not recorded.
+
+    Example:
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> with torch.no_grad():
+        ...     (x * 2).requires_grad
+        False
+    """
 
     fixed = OFF
 

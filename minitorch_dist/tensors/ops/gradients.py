@@ -30,7 +30,23 @@ def backward_from(
     create_graph: bool = False,
     inputs: TensorBase | Sequence[TensorBase] | None = None,
 ) -> None:
-    """Add the gradient of `self` to `.grad` of every leaf it was computed from."""
+    """Add the gradient of `self` to `.grad` of every leaf it was computed from.
+
+    Args:
+        gradient: The gradient of the result with respect to `self`; not needed for a scalar.
+        retain_graph: Keep what the pass needs, for another one.
+        create_graph: Must be False, because derivatives of derivatives are not here.
+        inputs: Only these leaves.
+
+    Raises:
+        RuntimeError: It was not computed from a leaf that requires grad, or the pass was made before.
+
+    Example:
+        >>> x = torch.tensor([2.0, 3.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [4.0, 6.0]
+    """
     if gradient is None and inputs is None and not create_graph:
         engine.run([_root(self)], bool(retain_graph))
     else:
@@ -99,8 +115,27 @@ def grad(
 ) -> tuple[T, ...]:
     """The gradients of the sum of `outputs` with respect to `inputs`; no `.grad` changes.
 
-    An input that the outputs do not depend on is an error, unless `allow_unused` (its gradient is
-    None) or `materialize_grads` (zeros).
+    Args:
+        outputs: A tensor, or several.
+        inputs: Tensors that they were computed from.
+        grad_outputs: A gradient for each output; not needed for scalars.
+        retain_graph: Keep what the pass needs, for another one.
+        create_graph: Must be False.
+        only_inputs: Must be True.
+        allow_unused: The gradient of an input that the outputs do not depend on is None, and not an error.
+        is_grads_batched: Must be False.
+        materialize_grads: It is zeros instead of None.
+
+    Returns:
+        A gradient for each input.
+
+    Raises:
+        RuntimeError: The outputs do not depend on an input.
+
+    Example:
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> torch.autograd.grad(x * x, x)[0].item()
+        6.0
     """
     if is_grads_batched:
         raise RuntimeError("is_grads_batched is not offered: call grad once per row")

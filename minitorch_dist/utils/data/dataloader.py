@@ -33,11 +33,31 @@ class Endless(Sampler[None]):
 
 
 class DataLoader(Generic[T_co]):
-    """Iterate over it once per epoch.
+    """Batches of a dataset. Iterate over it once per epoch.
 
-    `batch_size=None` switches batching off. `num_workers` processes fetch `prefetch_factor`
-    batches each ahead of time, and end with the epoch. Their exceptions are raised here, and their
-    death is. `pin_memory` and `persistent_workers` have no effect.
+    Worker processes end with the epoch. Their exceptions are raised here, and their death is.
+
+    Args:
+        dataset: Samples by number, or an iterable.
+        batch_size: Samples in a batch; None switches batching off.
+        shuffle: A random order each epoch.
+        sampler: An order of numbers of your own.
+        batch_sampler: An order of lists of numbers.
+        num_workers: How many processes fetch batches; 0 is none.
+        collate_fn: Makes a batch of a list of samples.
+        pin_memory: Accepted as in torch; it changes nothing.
+        drop_last: Leave out a last batch that is smaller.
+        timeout: Seconds to wait for a worker; 0 is for ever.
+        worker_init_fn: Called in each worker with its number.
+        multiprocessing_context: How workers are started, such as "spawn".
+        generator: Where the random order comes from.
+        prefetch_factor: Batches that each worker fetches ahead of time.
+        persistent_workers: Accepted as in torch; it changes nothing.
+
+    Example:
+        >>> data = utils.data.TensorDataset(torch.arange(5))
+        >>> [batch[0].tolist() for batch in utils.data.DataLoader(data, batch_size=2)]
+        [[0, 1], [2, 3], [4]]
     """
 
     def __init__(

@@ -49,7 +49,15 @@ def size(dataset: Any) -> int:
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Sample i is the tuple of row i of every tensor."""
+    """Sample i is the tuple of row i of every tensor.
+
+    Args:
+        *tensors: Tensors with as many rows.
+
+    Example:
+        >>> utils.data.TensorDataset(torch.arange(3), torch.ones(3))[2]
+        (tensor(2), tensor(1.))
+    """
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(len(t.array) != len(tensors[0].array) for t in tensors):

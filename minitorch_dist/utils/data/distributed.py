@@ -19,11 +19,23 @@ from minitorch_dist.utils.data.sampler import Sampler
 
 
 class DistributedSampler(Sampler[int]):
-    """The numbers that one of `num_replicas` ranks visits (by default this rank of the process group).
-    All ranks must be given the same seed.
+    """The numbers that one of `num_replicas` ranks visits. All ranks must be given the same seed.
 
     Each epoch has the same order until `set_epoch` is called. Forgetting that call is silent in
     torch; here the second pass over an unchanged epoch warns.
+
+    Args:
+        dataset: Its length counts.
+        num_replicas: How many ranks there are, by default those of the process group.
+        rank: The number of this rank, by default that in the process group.
+        shuffle: A random order each epoch.
+        seed: The seed of that order.
+        drop_last: Leave samples out, instead of visiting some twice, so that all ranks have as many.
+
+    Example:
+        >>> sampler = utils.data.DistributedSampler(range(6), num_replicas=2, rank=1, shuffle=False)
+        >>> list(sampler)
+        [1, 3, 5]
     """
 
     def __init__(

@@ -10,4 +10,5 @@ notebook    the lesson in JupyterLab, with your file in its cells
 assemble    `mystack`, the learner's solutions as a package that runs alone
 report      a verdict as a learner reads it
 picture     what a lesson draws of a learner's code
+one_model   the small transformer that lessons train, by a learner's code
 """

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from mtd.cli.lessons import report
+from mtd.cli.lessons.commands import say_moved
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import bridging, real_bridge
@@ -41,6 +42,7 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     page = Page()
     lesson = _lesson(options.lesson)
+    say_moved(page, lesson, options.lesson)
     if options.real:
         return trained_for_real(page, lesson)
     text = bridging.text_of(lesson)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mtd.cli.page import Page
+from mtd.cli.page import Page, listed
 from mtd.cli.parser import Parser
 from mtd.course import lesson as lessons
 from mtd.course.lesson import Lesson, LessonError
@@ -42,9 +42,19 @@ def about(act: Act) -> Callable[[argparse.Namespace], int]:
         page = Page()
         with in_a_folder():
             workspace, progress = opened(page)
-            return act(page, workspace, chosen(workspace, progress, options.lesson), options)
+            lesson = chosen(workspace, progress, options.lesson)
+            say_moved(page, lesson, options.lesson, workspace)
+            return act(page, workspace, lesson, options)
 
     return run
+
+
+def say_moved(page: Page, lesson: Lesson, wanted: str | None, workspace: Workspace | None = None) -> None:
+    """Say where the lesson is now that was asked for, if it is a part of this one, and where the learner's answer lies."""
+    moved = lesson.moved(wanted)
+    if moved:
+        kept = [name for name in lesson.formerly if workspace and (workspace.folder / name).is_dir()]
+        page.say(f"{moved}{f' Your answer stays in {listed(kept)}.' if kept else ''}", "yellow")
 
 
 @contextmanager

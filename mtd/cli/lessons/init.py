@@ -59,6 +59,10 @@ def tell(page: Page, workspace: Workspace, made: Made) -> None:
         page.say(f"Ours have changed, yours are as they were: {listed(made.changed)}")
         page.say("mtd reset N brings the new one, and keeps a copy of yours.", indent=2)
     for lesson in lessons:
+        for name in lesson.formerly:
+            if (workspace.folder / name).is_dir():
+                page.say()
+                page.tell((f"{name}: ", "bold"), f"{lesson.moved(name)} Your answer stays there.")
         said = lesson.earlier(workspace.text_of(lesson))
         if said:
             page.say()

@@ -14,7 +14,7 @@ from minitorch_dist.pictures.grid_cells import WRONG
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd.cli.page import Page, listed
-from mtd.course import source, tracks
+from mtd.course import one_model, source, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson
@@ -311,6 +311,8 @@ def next_steps(page: Page, workspace: Workspace, lesson: Lesson, found: CheckVer
     if chapter is not None:
         command = (f"mtd contest {number}", "bold")
         page.tell("An open chapter: ", chapter.title, f"  {chapter.question}  ", command)
+    if (lesson.folder / one_model.FILE).is_file():
+        page.tell("A small transformer, trained by your code: ", (f"mtd show {number} --model", "bold"))
     following, progress = workspace.following(lesson), workspace.progress()
     for track in tracks.all_tracks(workspace.room):
         if lesson.number in track.numbers and track.then and not track.left(progress.done):

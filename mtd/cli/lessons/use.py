@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mtd.cli.lessons.commands import opened
+from mtd.cli.lessons.commands import opened, say_moved
 from mtd.cli.page import Page, listed
 from mtd.cli.parser import Parser
 from mtd.course import progress as progresses
@@ -23,6 +23,8 @@ def run(options: argparse.Namespace) -> int:
     page = Page()
     workspace, _ = opened(page)
     lessons = [find(wanted, workspace.room) for wanted in options.lesson]
+    for wanted, lesson in zip(options.lesson, lessons, strict=True):
+        say_moved(page, lesson, wanted, workspace)
     numbers = {lesson.number for lesson in lessons}
     with progresses.changing(workspace.folder) as progress:
         if options.whose == "reference":

@@ -234,7 +234,10 @@ class WatchScreen:
         if key == "enter":
             wanted, self.number = self.number, ""
             try:
-                self.enter(find(wanted, self.workspace.room))
+                found = find(wanted, self.workspace.room)
+                self.enter(found)
+                if found.moved(wanted):
+                    self.say((found.moved(wanted), "yellow"))
             except LessonError as error:
                 self.say((str(error), "yellow"))
         else:

@@ -1,6 +1,6 @@
 """The road of a call: every function of ours that it enters, in the order of first entry.
 
-A function counts once and whole: from its first line (`def`, or its decorator) to its last. Functions of
+A function counts once: from its first line (`def`, or its decorator) to its last, without its docstring. Functions of
 other packages are not counted. Functions that run in another thread are not on the caller's road.
 """
 
@@ -45,7 +45,7 @@ class Road(NamedTuple):
     def lines(self) -> int:
         """Lines a reader would read: a function inside another one is read with it."""
         spans = ((path, range(first, last + 1)) for path, _, first, last in self.functions)
-        return len({(path, line) for path, lines in spans for line in lines})
+        return len({(path, line) for path, lines in spans for line in lines if line not in docstrings(path)})
 
     def functions_of(self, path: str) -> list[EnteredFunction]:
         return [function for function in self.functions if function.path == path]
@@ -72,6 +72,18 @@ def about(path: str) -> str:
     text = ast.get_docstring(ast.parse((HOUSE / path).read_text("utf-8"))) or ""
     first = " ".join(text.partition("\n\n")[0].split())
     return first.partition(". ")[0].rstrip(".:")
+
+
+@functools.cache
+def docstrings(path: str) -> frozenset[int]:
+    """The lines of a file's docstrings."""
+    tree = ast.parse((HOUSE / path).read_text("utf-8"))
+    return frozenset(
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None
+        for line in range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+    )
 
 
 def _is_ours(code: CodeType) -> bool:

@@ -21,8 +21,8 @@ Read the few sentences above a table first: they say what happens, and why. Word
 in two files. `mtd road NAME --functions` gives the line of each function.
 
 This page is made by running the calls: `mtd road --write`. A test compares it with a new run. `mtd road NAME`
-prints one of the tables. The lines count each function from its first line to its last, docstring and comments
-included. The goals stand in `mtd/cli/road/trips.py`.
+prints one of the tables. The lines count each function from its first line to its last, with comments and without its
+docstring. The goals stand in `mtd/cli/road/trips.py`.
 """
 
 

@@ -24,7 +24,18 @@ FOLDS: Final = (
 @dataclass(frozen=True)
 class WithFolding(attachments.WayToRun):
     """One rank runs the program for all that do the same. It needs shapes, and it takes devices, memory and timelines
-    beside itself."""
+    beside itself.
+
+    Args:
+        by: True finds roles; a function of the rank, or an earlier report's `folded`, says them.
+
+    Example:
+        >>> def program():
+        ...     dist.all_reduce(torch.ones(100))
+        >>> report = sim.run(program, 64, with_=[sim.shapes(), sim.folded()])
+        >>> len(report.ranks)
+        64
+    """
 
     kind = "folding"
     by: Fold = True

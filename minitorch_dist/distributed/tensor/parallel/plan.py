@@ -20,7 +20,26 @@ def parallelize_module(
 ) -> Module:
     """Apply a style to `module`, or the styles of a plan to the modules below it, in place.
 
-    Names in a plan are dotted, and each part may be a pattern: `"layers.*.w1"`.
+    Args:
+        module: The module.
+        device_mesh: A mesh of one dimension.
+        parallelize_plan: A style, or styles by dotted names; each part may be a pattern: `"layers.*.w1"`.
+        src_data_rank: The rank whose values count; None takes every rank's own.
+
+    Returns:
+        The module.
+
+    Example:
+        >>> from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+        >>> def program():
+        ...     mesh = dist.device_mesh.init_device_mesh("cpu", (2,))
+        ...     torch.manual_seed(0)
+        ...     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))
+        ...     alone = model(torch.ones(1, 4)).detach()
+        ...     parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+        ...     return torch.allclose(model(torch.ones(1, 4)), alone, atol=1e-6)
+        >>> sim.run(program, 2).results
+        [True, True]
     """
     if device_mesh is None:
         raise ValueError("parallelize_module needs the device_mesh whose ranks share the layers")

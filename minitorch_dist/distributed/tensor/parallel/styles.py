@@ -83,7 +83,22 @@ class CutStyle(ParallelStyle):
 
 
 class ColwiseParallel(CutStyle):
-    """Each rank has some of the outputs (of an Embedding: some of the features)."""
+    """Each rank has some of the outputs (of an Embedding: some of the features).
+
+    Args:
+        input_layouts: How the input lies; whole on every rank by default.
+        output_layouts: How the output shall lie; cut along the last dimension by default.
+        use_local_output: Give the local tensor and not a DTensor.
+
+    Example:
+        >>> from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+        >>> def program():
+        ...     mesh = dist.device_mesh.init_device_mesh("cpu", (2,))
+        ...     layer = parallelize_module(nn.Linear(4, 8), mesh, ColwiseParallel())
+        ...     return tuple(layer(torch.ones(1, 4)).shape)
+        >>> sim.run(program, 2).results
+        [(1, 4), (1, 4)]
+    """
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
         group, given = mesh.get_group(), self.input_layouts or Replicate()
@@ -112,6 +127,20 @@ class RowwiseParallel(CutStyle):
     """Each rank has some of the inputs (of an Embedding: some of the rows), and computes a summand of all outputs.
 
     The bias is added once, to the sum.
+
+    Args:
+        input_layouts: How the input lies; cut along the last dimension by default.
+        output_layouts: How the output shall lie; whole on every rank by default.
+        use_local_output: Give the local tensor and not a DTensor.
+
+    Example:
+        >>> from minitorch_dist.distributed.tensor.parallel import RowwiseParallel, parallelize_module
+        >>> def program():
+        ...     mesh = dist.device_mesh.init_device_mesh("cpu", (2,))
+        ...     layer = parallelize_module(nn.Linear(4, 8), mesh, RowwiseParallel())
+        ...     return tuple(layer(torch.ones(1, 2)).shape)  # each rank has half of the inputs
+        >>> sim.run(program, 2).results
+        [(1, 8), (1, 8)]
     """
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
@@ -176,6 +205,19 @@ class SequenceParallel(ParallelStyle):
     """A layer without cut parameters (LayerNorm, Dropout) on a part of the sequence each.
 
     Its parameters' gradients are summed over the ranks, since each has seen a part.
+
+    Args:
+        sequence_dim: The dimension of the sequence.
+        use_local_output: Give the local tensor and not a DTensor.
+
+    Example:
+        >>> from minitorch_dist.distributed.tensor.parallel import SequenceParallel, parallelize_module
+        >>> def program():
+        ...     mesh = dist.device_mesh.init_device_mesh("cpu", (2,))
+        ...     layer = parallelize_module(nn.LayerNorm(4), mesh, SequenceParallel(use_local_output=True))
+        ...     return tuple(layer(torch.ones(1, 3, 4)).shape)  # three of six positions
+        >>> sim.run(program, 2).results
+        [(1, 3, 4), (1, 3, 4)]
     """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:

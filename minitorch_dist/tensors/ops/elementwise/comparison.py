@@ -7,6 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
+from minitorch_dist.tensors.core import observers
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import common_device, record, result
 from minitorch_dist.tensors.core.operations import compute, sum_to
@@ -133,6 +134,8 @@ def equal(input: T, other: T) -> bool:
         raise not_a_tensor(other)
     on_result_device(input, other)
     x, y = input.array, other.array
+    if observers.operations:
+        observers.operated("equal", (x, y), ())
     return x.shape == y.shape and _holds(np.asanyarray(x == y), "equal()")
 
 
@@ -144,7 +147,20 @@ def where(condition: T) -> tuple[T, ...]: ...
 @overload
 def where(condition: T, input: T | Number, other: T | Number) -> T: ...
 def where(condition: T, input: T | Number | None = None, other: T | Number | None = None) -> Any:
-    """`input` where the condition holds, `other` elsewhere; alone: the indices where it holds"""
+    """`input` where the condition holds, `other` elsewhere; alone: the indices where it holds
+
+    Args:
+        condition: A tensor of bools.
+        input: The elements where it holds.
+        other: The elements where it does not.
+
+    Returns:
+        The tensor, or a tuple of indices.
+
+    Example:
+        >>> torch.where(torch.tensor([True, False]), torch.ones(2), torch.zeros(2)).tolist()
+        [1.0, 0.0]
+    """
     if input is None and other is None:
         found = np.nonzero(np.atleast_1d(condition.array))
         return tuple(result(condition, index) for index in found)

@@ -20,9 +20,19 @@ Device: TypeAlias = "devices.device | str | int | None"
 
 
 def to(input: T, *args: Any, **kwargs: Any) -> T:
-    """`input` as another dtype, on another device, or as another tensor; `input` if nothing changes.
+    """The tensor as another dtype, on another device, or as another tensor; the same one if nothing changes.
 
-    to(dtype), to(device), to(device, dtype), to(other), each with non_blocking and copy.
+    Args:
+        input: The tensor itself.
+        *args: A dtype, a device, both, or another tensor.
+        **kwargs: `dtype`, `device`, `non_blocking` and `copy`.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.ones(1).to(torch.float64).dtype
+        torch.float64
     """
     dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
     other = None

@@ -42,7 +42,18 @@ def contiguous(input: T, memory_format: Any = None) -> T:
 
 
 def detach(input: T) -> T:
-    """The same memory, outside of the graph. Writing to it counts as writing to `input`."""
+    """The same memory, outside of the graph. Writing to it counts as writing to `input`.
+
+    Args:
+        input: The tensor itself.
+
+    Returns:
+        A tensor that does not require grad.
+
+    Example:
+        >>> torch.ones(1, requires_grad=True).detach().requires_grad
+        False
+    """
     out: T = bare(input.plain, input.array, input.storage)
     out._inference = input._inference
     return out

@@ -36,11 +36,24 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> T:
-    """Attention of `query` (…, L, E) to `key` (…, S, E) and `value` (…, S, V).
+    """Attention of `query` (…, L, E) to `key` (…, S, E) and `value` (…, S, V). A query that may see nothing gets zeros.
 
-    `attn_mask` (broadcast to (…, L, S)) is True where a position may be seen, or a number to add to
-    the score; a query that may see nothing gets zeros. `is_causal` lets position i see only positions
-    up to i. `enable_gqa` lets several query heads (dimension -3) share one head of key and value.
+    Args:
+        query: Vectors that ask.
+        key: Vectors that are compared with it.
+        value: Vectors that are averaged.
+        attn_mask: Broadcast to (…, L, S): True where a position may be seen, or a number to add to the score.
+        dropout_p: The probability with which a weight is dropped.
+        is_causal: Position i sees only positions up to i.
+        scale: The factor of scores; 1/√E by default.
+        enable_gqa: Several query heads (dimension -3) share one head of key and value.
+
+    Returns:
+        (…, L, V).
+
+    Example:
+        >>> F.scaled_dot_product_attention(torch.ones(1, 2, 4), torch.ones(1, 3, 4), torch.ones(1, 3, 5)).shape
+        torch.Size([1, 2, 5])
     """
     _check(query, key, value, attn_mask, dropout_p, is_causal)
     q, k, v = query.array, key.array, value.array

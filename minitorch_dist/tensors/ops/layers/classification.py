@@ -60,7 +60,23 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> T:
-    """nll_loss of log_softmax; `target` holds class indices, or a probability for every class."""
+    """nll_loss of log_softmax.
+
+    Args:
+        input: Logits, (N, C) or (N, C, …).
+        target: Class indices, or a probability for every class.
+        weight: A factor for each class.
+        ignore_index: A class that counts nothing.
+        reduction: "mean", "sum" or "none".
+        label_smoothing: The share of the probability that is spread over all classes.
+
+    Returns:
+        The loss.
+
+    Example:
+        >>> round(F.cross_entropy(torch.zeros(1, 4), torch.tensor([2])).item(), 4)
+        1.3863
+    """
     check_reduction(reduction)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")

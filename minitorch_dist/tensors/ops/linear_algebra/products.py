@@ -85,7 +85,22 @@ def misfit(x: tuple[int, ...], y: tuple[int, ...]) -> RuntimeError:
 
 @autocasting.lower
 def matmul(input: T, other: T) -> T:
-    """The product of vectors, matrices, or batches of matrices (which broadcast)."""
+    """The product of vectors, matrices, or batches of matrices (which broadcast).
+
+    Args:
+        input: The left factor.
+        other: The right factor.
+
+    Returns:
+        The product.
+
+    Raises:
+        RuntimeError: The shapes do not fit.
+
+    Example:
+        >>> torch.matmul(torch.ones(2, 3), torch.ones(3)).tolist()
+        [3.0, 3.0]
+    """
     return _matmul(input, other)
 
 

@@ -58,7 +58,21 @@ def sizes(name: str, given: tuple[Any, ...], size: Any = None) -> tuple[int, ...
 
 
 def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
-    """A new leaf with a copy of `data`: numbers, nested lists, numpy arrays."""
+    """A new leaf with a copy of `data`.
+
+    Args:
+        data: Numbers, nested lists, or numpy arrays.
+        dtype: The type of its elements; None takes that of the data.
+        device: The simulated device that holds the result, the CPU by default.
+        requires_grad: Whether autograd records operations on it.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.tensor([[1, 2], [3, 4]]).shape
+        torch.Size([2, 2])
+    """
     if isinstance(data, TensorBase):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use "
@@ -90,6 +104,24 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Tensor:
 # ------------------------------------------------------------------------------------------ filled
 
 
+MAKING = """{words}
+
+Args:
+    *args: The shape, as numbers or as one sequence.
+    size: The shape, by name.
+    dtype: The type of its elements.
+    device: The simulated device that holds it, the CPU by default.
+    requires_grad: Whether autograd records operations on it.
+
+Returns:
+    The tensor.
+
+Example:
+    >>> torch.{name}(2, 3).shape
+    torch.Size([2, 3])
+"""
+
+
 def _maker(make: Any, name: str, words: str) -> Callable[..., Tensor]:
     """A function that makes tensors of a given size."""
 
@@ -103,7 +135,7 @@ def _maker(make: Any, name: str, words: str) -> Callable[..., Tensor]:
         shape = sizes(name, args, size)
         return made(make(shape, numpy_dtype(dtype), like=like(device)), device, requires_grad)
 
-    return named(maker, name, words)
+    return named(maker, name, MAKING.format(words=words, name=name))
 
 
 zeros = _maker(np.zeros, "zeros", "All zeros.")
@@ -119,7 +151,22 @@ def full(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """All `fill_value`; its type decides the dtype, if none is given."""
+    """All `fill_value`; its type decides the dtype, if none is given.
+
+    Args:
+        size: The shape.
+        fill_value: The number.
+        dtype: The type of its elements.
+        device: The simulated device that holds the result, the CPU by default.
+        requires_grad: Whether autograd records operations on it.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.full((2,), 7).tolist()
+        [7, 7]
+    """
     return made(_filled(size, fill_value, dtype, device), device, requires_grad)
 
 
@@ -169,7 +216,7 @@ def _maker_like(value: int | None, name: str, words: str) -> Callable[..., Tenso
             array.fill(value)
         return _lying_as(input, made(array, place, requires_grad))
 
-    return named(maker, name, words)
+    return named(maker, name, MAKING.format(words=words, name=name))
 
 
 def _lying_as(input: TensorBase, out: Any) -> Any:

@@ -20,7 +20,22 @@ if TYPE_CHECKING:
 
 
 def numpy(input: TensorBase, *, force: bool = False) -> Array:
-    """The tensor's memory as a numpy array. With `force`, a copy where sharing is not possible."""
+    """The tensor's memory as a numpy array.
+
+    Args:
+        input: The tensor itself.
+        force: Give a copy where sharing is not possible.
+
+    Returns:
+        The array.
+
+    Raises:
+        RuntimeError: It requires grad.
+
+    Example:
+        >>> torch.ones(2).numpy().sum().item()
+        2.0
+    """
     x = input.array
     if force and input.storage.device is devices.META:
         raise no_data()

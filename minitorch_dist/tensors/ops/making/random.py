@@ -53,6 +53,25 @@ def check_floating(array_dtype: np.dtype[Any], name: str) -> None:
 # ------------------------------------------------------------------------------- uniform and normal
 
 
+DRAWING = """{words}
+
+Args:
+    *args: The shape, as numbers or as one sequence.
+    size: The shape, by name.
+    generator: Where the numbers come from; by default the one that `manual_seed` seeds.
+    dtype: The type of its elements.
+    device: The simulated device that holds it, the CPU by default.
+    requires_grad: Whether autograd records operations on it.
+
+Returns:
+    The tensor.
+
+Example:
+    >>> torch.{name}(2, 3).shape
+    torch.Size([2, 3])
+"""
+
+
 def _drawer(of: Any, kernel: str, name: str, words: str) -> Callable[..., Tensor]:
     """A function that draws tensors of a given size. `of`: what makes numbers of this type from random words."""
 
@@ -70,7 +89,7 @@ def _drawer(of: Any, kernel: str, name: str, words: str) -> Callable[..., Tensor
         array = distributions.draw(shape, kind, where, of(kind), like(device))
         return made(array, device, requires_grad)
 
-    return named(drawer, name, words)
+    return named(drawer, name, DRAWING.format(words=words, name=name))
 
 
 def _drawer_like(drawer: Any, in_place: str, name: str, words: str) -> Callable[..., Tensor]:

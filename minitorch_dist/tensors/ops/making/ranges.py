@@ -39,7 +39,24 @@ def arange(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """start, start + step, … below end. Whole numbers give int64, others the default dtype."""
+    """start, start + step, … below end. Whole numbers give int64, others the default dtype.
+
+    Args:
+        *bounds: end, or start and end, or start, end and step.
+        start: The first number, by name.
+        end: The bound, which is left out.
+        step: The distance of two numbers.
+        dtype: The type of its elements.
+        device: The simulated device that holds the result, the CPU by default.
+        requires_grad: Whether autograd records operations on it.
+
+    Returns:
+        The tensor, of one dimension.
+
+    Example:
+        >>> torch.arange(1, 7, 2).tolist()
+        [1, 3, 5]
+    """
     names = [("end",), ("start", "end"), ("start", "end", "step")]
     if len(bounds) == 1 and end is not None:
         start = bounds[0]

@@ -37,7 +37,20 @@ def _together(tensors: Sequence[TensorBase]) -> list[Array]:
 
 
 def cat(tensors: Sequence[T], dim: int = 0, *, axis: int | None = None) -> T:
-    """The tensors one after the other along `dim`. Empty 1-dim tensors are passed over."""
+    """The tensors one after the other along `dim`. Empty 1-dim tensors are passed over.
+
+    Args:
+        tensors: Tensors whose other dimensions are equal.
+        dim: The dimension along which they follow each other.
+        axis: The same, by numpy's name.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.cat([torch.zeros(1), torch.ones(2)]).tolist()
+        [0.0, 1.0, 1.0]
+    """
     given: list[T] = _checked(tensors, "cat")
     arrays = _together(given)
     place = _place(given, dim if axis is None else axis)
@@ -85,7 +98,19 @@ concat = cat
 
 
 def stack(tensors: Sequence[T], dim: int = 0) -> T:
-    """Tensors of one shape side by side along a new dimension."""
+    """Tensors of one shape side by side along a new dimension.
+
+    Args:
+        tensors: Tensors of one shape.
+        dim: The place of the new dimension.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.stack([torch.zeros(2), torch.ones(2)]).shape
+        torch.Size([2, 2])
+    """
     given: list[T] = _checked(tensors, "stack")
     first = given[0].array.shape
     for number, tensor in enumerate(given):

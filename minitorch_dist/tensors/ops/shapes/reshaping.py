@@ -68,7 +68,24 @@ def quick(x: Array, shape: tuple[Any, ...]) -> Array | None:
 
 
 def view(input: T, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = None) -> T:
-    """The same memory in another shape (or read as another dtype); refuses to copy."""
+    """The same memory in another shape (or read as another dtype).
+
+    Args:
+        input: The tensor itself.
+        *shape: The new shape, in which one -1 is computed; or a dtype.
+        size: The new shape, by name.
+        dtype: The new dtype, by name.
+
+    Returns:
+        A tensor that shares the memory.
+
+    Raises:
+        RuntimeError: The shape does not fit, or would need a copy.
+
+    Example:
+        >>> torch.arange(6).view(2, -1).tolist()
+        [[0, 1, 2], [3, 4, 5]]
+    """
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
         return _reinterpret(input, dtype or shape[0])
     x = input.array

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core import observers
 from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.core.graph import result
 from minitorch_dist.tensors.ops.elementwise.conversion import no_data
@@ -14,12 +15,28 @@ from minitorch_dist.tensors.ops.shapes.pieces import unbind
 
 
 def item(input: TensorBase) -> Any:
-    """The one element, as a Python number."""
+    """The one element, as a Python number.
+
+    Args:
+        input: The tensor itself.
+
+    Returns:
+        A float, int, bool or complex.
+
+    Raises:
+        RuntimeError: It has another number of elements.
+
+    Example:
+        >>> torch.tensor([2.5]).item()
+        2.5
+    """
     x = input.array
     if x.size != 1:
         raise RuntimeError(f"a Tensor with {x.size} elements cannot be converted to Scalar")
     if input.storage.device is devices.META:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    if observers.operations:
+        observers.operated("item", (x,), ())
     value = x.item()
     return value if type(value) in (float, int, bool, complex) else float(value)  # bfloat16 has none
 
@@ -29,6 +46,8 @@ def tolist(input: TensorBase) -> Any:
     x = input.array
     if input.storage.device is devices.META:
         raise no_data()
+    if observers.operations:
+        observers.operated("tolist", (x,), ())
     return (x if x.dtype.kind in "fiubc" else x.astype("float32")).tolist()
 
 
