@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -112,7 +112,7 @@ def is_pinned(input: TensorBase, device: Device = None) -> bool:
     return False
 
 
-def _as(dtype: dtypes.dtype, name: str) -> Callable[Concatenate[T, ...], T]:
+def _as(dtype: dtypes.dtype, name: str) -> Callable[[T], T]:
     """The short form that converts to one dtype: `x.float()`."""
 
     def short_form(input: T, memory_format: Any = None) -> T:
