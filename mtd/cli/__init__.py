@@ -55,6 +55,7 @@ GROUPS = {
     },
     "Simulate and plan": {
         "simulate": "how long a collective takes on a described network",
+        "lab": "a schedule of your own: proved, drawn, costed and ranked",
         "plan": "which layout trains a model fastest on these GPUs",
         "papers": "tables of papers, reproduced by our own code",
         "calibrate": "measure latency and bandwidth of a transport, for a simulation",
