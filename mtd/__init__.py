@@ -8,6 +8,7 @@
     calibration          latency and bandwidth of a real transport, for a simulation
     device_calibration   a device's speed, for a simulation
     traces               execution traces of other tools, read and written
+    laboratory           a schedule beside all others, and beside what its paper says
     estimates            what a collective takes by the formulas
     two_level_bounds     lower bounds where links between nodes are slower
     timelines            the acts of each rank with their times, and the chain that a run's time is

@@ -9,6 +9,10 @@ from contextlib import contextmanager
 class CannotDo(ValueError):
     """It cannot be done as it was asked for: why, and what to do instead."""
 
+    def _render_traceback_(self) -> list[str]:
+        """In a notebook, too, the text alone."""
+        return [str(self)]
+
 
 @contextmanager
 def refusing() -> Iterator[None]:

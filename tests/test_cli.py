@@ -97,8 +97,8 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize("value", ["0", "-3", "many"])
 def test_the_demo_refuses_sizes_that_make_no_sense(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["demo", "--size", value])
-    assert "--size" in capsys.readouterr().err
+        main(["demo", "--digits", value])
+    assert "--digits" in capsys.readouterr().err
 
 
 def test_the_demo_names_a_command_that_a_shell_finds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_the_demo_names_a_command_that_a_shell_finds(monkeypatch: pytest.MonkeyP
     assert demo._ourselves() == "mtd"
 
 
-DEMO = ["demo", "--size", "192", "--test-size", "100", "--no-open"]
+DEMO = ["demo", "--digits", "192", "--test-size", "100", "--no-open"]
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def test_the_demo_trains_on_two_wires_and_draws_a_page(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     page = tmp_path / "demo.html"
-    assert main([*DEMO, "--ranks", ranks, "--picture", str(page)]) == 0
+    assert main([*DEMO, "--ranks", ranks, "--out", str(page)]) == 0
     out = capsys.readouterr().out
     assert "weights are the same in both, bit for bit" in out
     assert "loss of rank 0, step by step" in out and "of 100 unseen digits read rightly" in out
@@ -134,14 +134,14 @@ def test_the_demo_trains_on_two_wires_and_draws_a_page(
 def test_the_same_seed_shows_the_same_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pages = []
     for _ in range(2):
-        main([*DEMO, "--seed", "3", "--ranks", "2", "--picture", str(tmp_path / "demo.html")])
+        main([*DEMO, "--seed", "3", "--ranks", "2", "--out", str(tmp_path / "demo.html")])
         pages.append(capsys.readouterr().out.partition("loss of rank 0")[2])
     assert pages[0] == pages[1] and pages[0]
 
 
 @pytest.mark.slow
 def test_the_benchmark_prints_a_row_and_what_it_compares_with() -> None:
-    code = "from mtd.cli import main; main(['bench', 'nn', '--only', 'toy', '--pairs', '1', '--no-memory'])"
+    code = "from mtd.cli import main; main(['bench', 'nn', '--only', 'toy', '--rounds', '1', '--no-memory'])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True,
         cwd=Path(__file__).parents[1],
@@ -180,9 +180,9 @@ def test_a_curve_has_its_scale_and_fits() -> None:
 @pytest.mark.slow
 def test_collectives_are_timed_in_worlds_that_take_turns() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mtd", "bench", "comm", "--pairs", "1", "--ranks",
-         "2,3", "--sizes", "8B,64KB", "--only", "all_reduce", "--only", "barrier",
-         "--transports", "file,queue"],
+        [sys.executable, "-m", "mtd", "bench", "comm", "--rounds", "1", "--ranks",
+         "2,3", "--size", "8B,64KB", "--only", "all_reduce", "--only", "barrier",
+         "--net", "file,queue"],
         capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
         env={**os.environ, "COLUMNS": "80"},
     )  # fmt: skip
@@ -229,8 +229,8 @@ def test_a_broker_of_ones_own_is_measured(
         monkeypatch.setenv(keys.VARIABLE, KEY)
         monkeypatch.setattr(
             "sys.argv",
-            ["comm", "--transports", broker.address, "--against", "none", "--pairs", "1",
-             "--only", "send_recv", "--sizes", "1KB"],
+            ["comm", "--net", broker.address, "--against", "none", "--rounds", "1",
+             "--only", "send_recv", "--size", "1KB"],
         )  # fmt: skip
         assert comm.main() == 0
     finally:
@@ -293,11 +293,11 @@ def test_a_broker_that_cannot_listen_says_why(capsys: pytest.CaptureFixture[str]
 def test_comm_before_wants_a_checkout_and_one_transport(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for given in (["--before", str(tmp_path)], ["--before", ".", "--transports", "tcp,file"]):
+    for given in (["--before", str(tmp_path)], ["--before", ".", "--net", "tcp,file"]):
         monkeypatch.setattr(sys, "argv", ["comm", *given])
         with pytest.raises(SystemExit):
             comm.main()
-        assert "the folder of a checkout, beside one of --transports" in capsys.readouterr().err
+        assert "the folder of a checkout, beside one of --net" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -307,7 +307,7 @@ def test_comm_lets_another_checkout_take_turns(
     here = Path(comm.__file__).parents[3]
     monkeypatch.setattr(
         sys, "argv",
-        ["comm", "--before", str(here), "--transports", "file", "--only", "barrier", "--pairs", "1",
+        ["comm", "--before", str(here), "--net", "file", "--only", "barrier", "--rounds", "1",
          "--against", "none"],
     )  # fmt: skip
     assert comm.main() == 0

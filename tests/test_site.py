@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
 import re
@@ -14,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "generator"))
 try:
+    import commands
     import reference
     from links import Places
     from reference import all_names
@@ -79,3 +81,49 @@ def test_every_example_runs(name: str) -> None:
 def test_some_150_names_stand_in_the_reference_once() -> None:
     assert len(all_names()) > 150
     assert len(set(all_names())) == len(all_names())
+
+
+def test_every_option_of_every_command_has_a_help_text() -> None:
+    seen = 0
+    for name, parser in [*commands.parsers(), ("mtdrun", commands.get_args_parser())]:
+        for action in commands.actions(parser):
+            assert action.help, (name, action.dest)
+            seen += 1
+    assert seen > 100
+
+
+NOT_OURS = {  # of the system, the terminal and Python
+    "DISPLAY", "WAYLAND_DISPLAY", "TERM", "PATH", "PYTHONPATH", "PYTHONHASHSEED", "PYTHONFAULTHANDLER", "LOCALAPPDATA",
+}  # fmt: skip
+
+
+def variables_in(path: Path) -> set[str]:
+    """The environment variables that a module names. Of a name with a part that is computed, an asterisk stands for the part."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(one.value if isinstance(one, ast.Constant) else "*" for one in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        else:
+            continue
+        if re.fullmatch(r"(?:MINITORCH_DIST|MTD|TORCH[A-Z]*|PET)_[A-Z_*]+", text):
+            found.add(text + "*" if text.endswith("_") else text)
+    for called in re.findall(
+        r"""(?:environ\.(?:get|pop)|getenv|environ)[\[(]f?["']([A-Z_]+)["']""", path.read_text("utf-8")
+    ):
+        found.add(called)
+    return found
+
+
+def test_every_environment_variable_is_in_the_table() -> None:
+    listed = {one["name"] for group in commands.VARIABLES for one in group["variable"]}
+    files = [
+        path for folder in ("minitorch_dist", "transports", "mtd") for path in (ROOT / folder).rglob("*.py")
+    ]
+    read = set().union(*map(variables_in, [*files, ROOT / "mtd_backend.py", ROOT / "mtd_fixtures.py"]))
+    assert read - NOT_OURS - listed == set()
+    assert (
+        listed - read - {"GROUP_WORLD_SIZE", "OMP_NUM_THREADS", "RANK", "WORLD_SIZE", "XDG_STATE_HOME"}
+        == set()
+    )

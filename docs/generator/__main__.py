@@ -2,6 +2,7 @@
 
 links       links of the repository become links of the site
 chapters    lessons, museum and stack by chapter; code that pages link to
+commands    commands, their options, and environment variables
 reference   names that people call, from their docstrings; `names.toml` lists them
 """
 
@@ -16,6 +17,7 @@ from itertools import groupby
 from pathlib import Path
 
 import chapters
+import commands
 import reference
 from chapters import Chapter
 from links import ROOT, Places, targets
@@ -35,7 +37,7 @@ PROJECT = {
 def main() -> None:
     lessons, museum, stack = list(chapters.lessons()), list(chapters.museum()), list(chapters.stack())
     heads = {"museum.md": museum, "whole_stack.md": stack}
-    named = list(reference.pages())
+    named = [*reference.pages(), *commands.pages()]
     pages = [*hand_written(heads), *project(), *lessons, *museum, *stack, *named]
     lists = {"museum": museum, "stack": stack, "reference": named}
     write(pages, {"lessons": by_part(lessons)} | {name: entries(some) for name, some in lists.items()})

@@ -52,7 +52,8 @@ def lesson_page(lesson: Lesson, title: str) -> str:
     )
     return (
         f"# {title}\n\n*{lesson.question}* About {lesson.minutes} minutes. `mtd text {lesson.number}` shows it in the terminal, and\n"
-        f"[the notebook](../../notebooks/{name}.ipynb) has it with its solution.\n\n{shown}{lesson.text}"
+        f"`mtd notebook {lesson.number}` opens it as [a notebook](../../notebooks/{name}.ipynb). "
+        f"[Another one](../../notebooks/solutions/{name}.ipynb) has our solution.\n\n{shown}{lesson.text}"
     )
 
 

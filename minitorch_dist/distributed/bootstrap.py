@@ -149,7 +149,7 @@ def _join(
     place = world.place()
     if not 0 <= rank < size:
         raise RuntimeError(f"rank < size. {rank} vs {size}" if rank >= size else f"rank {rank} < 0")
-    given = place.given.get("address", "")  # by launch; or by torchrun's --transport
+    given = place.given.get("address", "")  # by launch; or by mtdrun's --net
     wish = given or os.environ.get("MINITORCH_DIST_TRANSPORT", "")
     transport_kind, address = backends.transport_for(name, wish or "tcp")
     if not given and wish and name in (Backend.GLOO, Backend.NCCL):  # names that only mean "any"

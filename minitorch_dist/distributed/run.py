@@ -4,7 +4,7 @@
     mtdrun --nnodes 1:4 --rdzv-backend c10d --rdzv-endpoint host:29400 --max-restarts 3 train.py
 
 The options are torchrun's: with dashes or underscores, shortened as long as they are unambiguous, and
-from the environment as PET_<NAME>. `--transport` and `--algorithm` are ours. Exit code 1 where a worker failed.
+from the environment as PET_<NAME>. `--net` and `--algorithm` are ours. Exit code 1 where a worker failed.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ OPTIONS: list[tuple[str, str, type, Any, str]] = [
         "",
         "how collectives are carried out: ring, chain:pieces=4, or a file of yours, mine.py",
     ),
-    ("transport", "", str, "", "what `gloo`, `nccl` or no backend at all means: tcp, file, mqtt://…"),
+    ("net", "", str, "", "what `gloo`, `nccl` or no backend at all means: tcp, file, mqtt://…"),
 ]
+FORMER = {"net": ("--transport",)}  # names of before, which are still taken
 CHOICES = {"redirects": range(4), "tee": range(4)}
 
 
@@ -77,15 +78,16 @@ def get_args_parser(prog: str | None = None) -> argparse.ArgumentParser:
         spellings = dict.fromkeys([f"--{name}", f"--{name.replace('-', '_')}"])
         names = [*([f"-{short}"] if short else []), *spellings]
         variable = f"PET_{name.replace('-', '_').upper()}"
-        given = os.environ.get(variable)
+        given = os.environ.get(variable, os.environ.get("PET_TRANSPORT") if name == "net" else None)
         if kind is bool:
             is_on = given is not None and given.strip() not in ("", "0", "false", "False")
             parser.add_argument(*names, action="store_true", default=is_on, help=text)
         else:
-            parser.add_argument(
+            action = parser.add_argument(
                 *names, type=kind, default=default if given is None else given, help=text,
                 choices=CHOICES.get(name), metavar=name.rpartition("-")[2].upper(),
             )  # fmt: skip
+            parser._option_string_actions |= dict.fromkeys(FORMER.get(name, ()), action)
     parser.add_argument("training_script", help="the script, module or program")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
     return parser
@@ -209,8 +211,8 @@ def job_of(args: argparse.Namespace) -> Job:
     grace = args.shutdown_timeout
     if grace is None:
         grace = int(os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30"))
-    if args.transport:
-        registry.find(args.transport)  # or ValueError
+    if args.net:
+        registry.find(args.net)  # or ValueError
     if args.algorithm:
         choice.prefer(args.algorithm)
     if most == 1:
@@ -227,7 +229,7 @@ def job_of(args: argparse.Namespace) -> Job:
         monitor_interval=max(0.001, args.monitor_interval),
         wishes=Wishes(args.log_dir, args.redirects, args.tee),
         shutdown_timeout=grace,
-        transport=args.transport,
+        transport=args.net,
     )
 
 

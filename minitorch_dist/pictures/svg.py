@@ -31,8 +31,9 @@ font:12px system-ui,sans-serif;background:var(--back);color:var(--ink)}
 """
 
 
-def draw(scene: Scene, width: int = 900, by: str = "operation", ranks: int = 64) -> str:
-    """A complete SVG element. `by`: what colours tell apart, "operation" or "group"."""
+def draw(scene: Scene, width: int = 900, by: str = "operation", ranks: int = 64, seconds: float = 0) -> str:
+    """A complete SVG element. `by`: what colours tell apart, "operation" or "group". With `seconds` the run's time
+    passes in so many, without a script; a reader without animations sees all of it."""
     shown = min(len(scene.lanes), ranks)
     pitch = 52 if shown <= 8 else 36 if shown <= 16 else 22
     names = scene.names if by == "operation" else scene.groups
@@ -50,7 +51,8 @@ def draw(scene: Scene, width: int = 900, by: str = "operation", ranks: int = 64)
         f'width="100%" style="max-width:{width}px" role="img" aria-label="{escape(scene.title)}">',
         f"<style>{STYLE}</style>",
         f'<text x="8" y="20" font-weight="600">{escape(scene.title)}</text>',
-        legend, *plan.lanes(), *plan.spans(), *plan.arrows(), *plan.ruler(),
+        legend, *plan.lanes(), *passing([*plan.spans(), *plan.arrows()], plan.x(scene.start), plan.x(scene.end), height, seconds),
+        *plan.ruler(),
         *(
             f'<text class="soft" x="8" y="{height + 16 * line}">{escape(note)}</text>'
             for line, note in enumerate(notes)
@@ -58,6 +60,21 @@ def draw(scene: Scene, width: int = 900, by: str = "operation", ranks: int = 64)
         "</svg>",
     ]  # fmt: skip
     return "\n".join(part for part in parts if part)
+
+
+def passing(shapes: list[str], first: float, last: float, height: float, seconds: float) -> list[str]:
+    """The shapes between two instants, of which only those are seen that have happened by now. A line marks it."""
+    if not seconds:
+        return shapes
+    left, wide = first - 8, last - first + 24
+    times = f'keyTimes="0;.8;1" dur="{seconds:g}s" repeatCount="indefinite"'
+    return [
+        f'<clipPath id="past"><rect x="{left:.1f}" y="0" width="{wide:.1f}" height="{height}">'
+        f'<animate attributeName="width" values="8;{wide:.1f};{wide:.1f}" {times}/></rect></clipPath>',
+        '<g clip-path="url(#past)">', *shapes, "</g>",
+        f'<line class="rule" x1="{left + wide:.1f}" x2="{left + wide:.1f}" y1="{TOP}" y2="{height - BOTTOM}">'
+        f'<animateTransform attributeName="transform" type="translate" values="{8 - wide:.1f} 0;0 0;0 0" {times}/></line>',
+    ]  # fmt: skip
 
 
 def thickness(nbytes: int) -> float:
@@ -124,13 +141,14 @@ class _Plan:
             left = self.x(span.start)
             wide = max(self.x(span.end) - left, 0.8)
             if span.kind == OPERATION:
-                tall, paint = high, f'fill="{self.colour(span)}" fill-opacity=".45"'
+                tall, paint = (
+                    high,
+                    f'fill="{self.colour(span)}" fill-opacity=".45"' + ' class="failed"' * span.failed,
+                )
                 if span.is_beside:
                     paint += ' stroke="currentColor" stroke-opacity=".5" stroke-dasharray="3 2"'
             else:
-                tall, paint = high * 0.55, f'class="{span.kind}"'
-            if span.failed:
-                paint += ' class="failed"'
+                tall, paint = high * 0.55, f'class="{span.kind} {"failed" * span.failed}"'
             y = self.y(span.lane) - tall / 2 + (high * 0.8 if span.is_beside else 0)
             parts.append(
                 f'<rect x="{left:.2f}" y="{y:.1f}" width="{wide:.2f}" height="{tall:.1f}" rx="1.5" '

@@ -14,23 +14,27 @@ from mtd.refusals import refusing
 from transports.quantities import in_words
 from transports.registry import scheme_of
 
+ROUNDS = 50
+
 
 def configure(parser: Parser) -> None:
-    parser.takes("""
+    parser.takes(f"""
         address                  tcp://, file://, queue://, mqtt://BROKER …; or cpu
         --out OUT                the file to write (links-SCHEME.json, device-cpu.toml)
-        --trips TRIPS: int = 50  of each size (%(default)s)
+        --rounds|--trips N: int = {ROUNDS}  round trips of each size (%(default)s)
     """)
     parser.set_defaults(run=run, epilog="mtd calibrate tcp://")
 
 
 def run(options: argparse.Namespace) -> int:
     with refusing():
-        if options.trips < 1:
-            raise ValueError(f"at least one trip is needed, not {options.trips}")
+        if options.rounds < 1:
+            raise ValueError(f"at least one round is needed, not {options.rounds}")
+        if options.address == "cpu" and options.rounds != ROUNDS:
+            raise ValueError("--rounds is about a transport, and cpu is none")
         if options.address == "cpu":
             return _device(options.out or "device-cpu.toml")
-        found = calibration.measure(options.address, options.trips)
+        found = calibration.measure(options.address, options.rounds)
     path = options.out or f"links-{scheme_of(options.address)}.json"
     calibration.save_network(
         path, found.latency, found.per_byte, {"measured": options.address, **found.about()}

@@ -31,10 +31,15 @@ def configure(parser: Parser) -> None:
         --text              of an open chapter: read it
         --why               of an open chapter: its bound, proved
         --ranks RANKS: int  how many (8; of a pipeline 4)
-        --network NET...    ethernet, cluster, nodes, or as mtd simulate --net takes it (may be given again)
+        --net|--network NET...    ethernet, cluster, nodes, or as mtd simulate --net takes it (may be given again)
         --size BYTES...     of the vector (1KB and 16MB; may be given again)
     """)
-    parser.set_defaults(run=run, epilog="mtd contest mine.py --ranks 12 --network nodes --size 64KB")
+    for option in ("--text", "--why", "--begin"):
+        parser.needs(option, "file")
+        parser.excludes(option, "--ranks", "--net", "--size")
+    parser.excludes("--text", "--why", "--begin")
+    parser.excludes("--why", "--begin")
+    parser.set_defaults(run=run, epilog="mtd contest mine.py --ranks 12 --net nodes --size 64KB")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -55,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
             entered = contest.read(file)
             is_schedule = isinstance(entered, Schedule)
             ranks = options.ranks or (8 if is_schedule else 4)
-            found = contest.held(entered, ranks, options.network, options.size or contest.SIZES)
+            found = contest.held(entered, ranks, options.net, options.size or contest.SIZES)
     except KeyboardInterrupt as stopped:
         return interrupted(file, stopped)
     proved = "Proved: each contribution once, and nobody waits for ever."
@@ -80,7 +85,7 @@ def about(page: Page) -> int:
     page.say()
     page.tell("A file to begin with:  ", ("mtd contest mine.py --begin", "bold"))
     page.tell("Let it race:           ", ("mtd contest mine.py", "bold"))
-    page.tell("One race only:         ", ("mtd contest mine.py --network nodes --size 1KB", "bold"))
+    page.tell("One race only:         ", ("mtd contest mine.py --net nodes --size 1KB", "bold"))
     page.say()
     open_chapter.about(page)
     return 0

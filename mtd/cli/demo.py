@@ -38,13 +38,13 @@ NET = "sim://?latency=20us&rate=10Gb/s"
 def configure(parser: Parser) -> None:
     parser.takes("""
         --ranks RANKS: positive = 4              how many share the work (%(default)s)
-        --size SIZE: positive = 6000             digits to learn from (%(default)s)
+        --digits|--size N: positive = 6000             digits to learn from (%(default)s)
         --test-size TEST_SIZE: positive = 2000   digits to be examined on (%(default)s)
         --epochs EPOCHS: positive = 1            times through the data (%(default)s)
         --batch-size BATCH_SIZE: positive = 32   digits per step, of all ranks (%(default)s)
         --lr LR: float = 1.0                     Adadelta's learning rate (%(default)s)
         --seed SEED: int = 0                     one seed is one run (%(default)s)
-        --picture PICTURE: path = mtd-demo.html  where the page goes (%(default)s)
+        --out|--picture PAGE: path = mtd-demo.html  where the page goes (%(default)s)
         --no-open                                do not open the page in a browser
     """)
     parser.set_defaults(run=run)
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
     test = demo_training.digits(False, options.test_size, options.seed)
     console.print(
-        f"{options.ranks} ranks learn to read {options.size:,} digits with a ConvNet. Each "
+        f"{options.ranks} ranks learn to read {options.digits:,} digits with a ConvNet. Each "
         "takes its share of every batch; DistributedDataParallel averages their gradients.\n"
     )
     found = {address: _train(options, address) for address in WORLDS}
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace, address: str) -> tuple[DemoResult, float]:
     name, size = f"{WORLDS[address]:<16}", options.batch_size
-    plan = DemoPlan(options.size, options.epochs, size, options.lr, options.seed, name)
+    plan = DemoPlan(options.digits, options.epochs, size, options.lr, options.seed, name)
     begun = perf_counter()
     trained = launch(demo_training.train, options.ranks, address, args=(plan,))[0]
     assert trained is not None, "rank 0 returns something"
@@ -107,8 +107,8 @@ def _draw(console: Console, options: argparse.Namespace) -> None:
             "\nThe last average of gradients on a simulated network (20 µs, 10 Gb/s), in virtual time:\n"
         )
         console.print(painted(_last_average(scene, min(console.width, 80)), scene, console))
-        whole_files.write(options.picture, pages.draw(report.journal.scene()))
-    path = options.picture.resolve()
+        whole_files.write(options.out, pages.draw(report.journal.scene()))
+    path = options.out.resolve()
     is_shown = not options.no_open and sys.stdout.isatty() and _has_display()
     if is_shown and webbrowser.open(path.as_uri()):
         console.print(f"\nThe same as a page you can step through is open in your browser: {path}")

@@ -42,5 +42,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _plans(options: argparse.Namespace) -> int:
     with refusing():
+        if options.operations:
+            raise ValueError("--operations is about journals, and these are plans")
         before, after = saved_plans.read(options.a), saved_plans.read(options.b)
     return int(plan_difference.show(page.Page(), before, after))

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import textwrap
 
 from mtd.cli.page import Page
-from mtd.cli.parser import Parser
+from mtd.cli.parser import Parser, near
 from mtd.refusals import CannotDo
 
-FIRST = """\
-minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and
-numpy. Without a command, mtd opens the course where you left it.
-
-The course
-  mtd init course       a folder of your own with a skeleton for each lesson
-  mtd list              the lessons, and how far you are
-  mtd text 13           read a lesson
-  mtd check 13          is what you wrote right, and as cheap as can be?
-  mtd hint 13           one more hint, up to three
-  mtd solution 13       ours, once yours passes
-  mtd assemble          what you wrote as one package that trains over wires
-Without the course
-  mtd demo              four ranks learn to read digits, and a picture of it
-  mtd plan llama3-8b    which layout trains a model fastest on these GPUs
-  mtd run train.py      a script on every rank of a world, real or simulated
-  mtd doctor            what this machine has and lacks
-
-"""
-SHOWN = {"init", "list", "text", "check", "hint", "solution", "assemble", "demo", "plan", "run", "doctor"}
+TOP = """\
+minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and \
+numpy. Without a command, mtd opens the course where you left it."""
+SHOWN = {  # of each group some, with what they can be given
+    "text": "text 13", "check": "check 13", "hint": "hint 13", "run": "run train.py", "zoo": "zoo",
+    "show": "show run.mtd", "simulate": "simulate all_reduce", "plan": "plan llama3-8b", "bench": "bench nn",
+}  # fmt: skip
 LAST = "mtd help NAME says more about a command, mtd help all about each of them."
-WIDTH = 79
+WIDEST = 79
 
 
 def configure(parser: Parser) -> None:
@@ -40,22 +28,33 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from mtd.cli import COMMANDS, main
+    from mtd.cli import COMMANDS, GROUPS, main
 
     page = Page()
     if options.about is None:
-        sys.stdout.write(first_screen(COMMANDS))
+        sys.stdout.write(first_screen(GROUPS))
     elif options.about == "all":
-        for name, said in COMMANDS.items():
-            page.say(f"{name:<10} {said}")
+        for title, group in GROUPS.items():
+            page.tell((title, "bold"))
+            for name, said in group.items():
+                page.say(f"{name:<10} {said}", indent=2)
     elif options.about in COMMANDS:
         return main([options.about, "--help"])
     else:
-        raise CannotDo(f"there is no command {options.about!r}: mtd help all")
+        raise CannotDo(f"there is no command {options.about!r}{near(options.about, COMMANDS)}: mtd help all")
     return 0
 
 
-def first_screen(names: dict[str, str]) -> str:
-    """At most 24 lines of 79 columns."""
-    rest = f"also: {', '.join(sorted(names.keys() - SHOWN))}"
-    return FIRST + "\n".join([*textwrap.wrap(rest, WIDTH, subsequent_indent=6 * " "), LAST]) + "\n"
+def first_screen(groups: dict[str, dict[str, str]]) -> str:
+    """At most 24 lines of 79 columns; more lines where the terminal has fewer columns."""
+    width = min(shutil.get_terminal_size().columns - 1, WIDEST)
+    lines = textwrap.wrap(TOP, width)
+    for title, group in groups.items():
+        lines += ["", title] if title == next(iter(groups)) else [title]
+        for name in [name for name in group if name in SHOWN]:
+            lines += textwrap.wrap(
+                f"{f'  mtd {SHOWN[name]}':<25}  {group[name]}", width, subsequent_indent=27 * " "
+            )
+        rest = f"also: {', '.join(sorted(group.keys() - SHOWN))}"
+        lines += textwrap.wrap(rest, width, initial_indent="  ", subsequent_indent=8 * " ")
+    return "\n".join([*lines, *textwrap.wrap(LAST, width)]) + "\n"

@@ -20,6 +20,7 @@ def configure(parser: Parser) -> None:
         module MODULE?  one module, in full: distributed.rpc, nn, Tensor
         --markdown      the table of docs/to_pytorch.md
     """)
+    parser.excludes("--markdown", "module")
     parser.set_defaults(run=run)
 
 

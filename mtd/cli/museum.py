@@ -33,6 +33,9 @@ def configure(parser: Parser) -> None:
         --property FILE: path  try your check: how many wrong all_reduces does it find, and does it spare the right ones?
         --begin                write that file, to begin with
     """)
+    parser.needs("--seed", "--find")
+    parser.needs("--begin", "--property")
+    parser.excludes("--property", "name", "--find")
     parser.set_defaults(run=run, epilog="mtd museum --find")
 
 
@@ -40,8 +43,6 @@ def run(options: argparse.Namespace) -> int:
     page = Page()
     if options.property is not None:
         return property_of(page, options.property, options.begin)
-    if options.begin:
-        raise NoExhibit("--begin writes the file of --property FILE")
     if options.find:
         seed = int.from_bytes(os.urandom(2)) if options.seed is None else options.seed
         everything = museum.exhibits()

@@ -44,6 +44,8 @@ def _nearer(file: Path) -> Path:
 
 def run(page: Page, chapter: Chapter, file: Path, options: argparse.Namespace) -> int:
     number = chapter.lesson.number
+    if options.ranks or options.size:
+        raise NotAdmitted("an open chapter has ranks and sizes of its own: leave --ranks and --size out")
     if options.why:
         page.say(f"Nothing takes less than the bound. {' '.join(chapter.judge.PROOF.split())}")
         return 0
@@ -65,7 +67,7 @@ def run(page: Page, chapter: Chapter, file: Path, options: argparse.Namespace) -
         raise NotAdmitted(f"{file} is not UTF-8 ({error})") from error
     workspace = found_or_none()
     solved = {} if workspace is None else workspace.solved(workspace.progress())
-    found = judging.held(chapter, text, file.name, solved, options.network)
+    found = judging.held(chapter, text, file.name, solved, options.net)
     said = f"place {found.place} of {len(found.entries)} ({found.mine.score:.2f} × the bound)"
     achievements.enter("contest", chapter.module, -found.mine.score, said)
     options.show(page, found, f"{chapter.title}: {found.about}.", _legs)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.box import SIMPLE
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.markdown import Markdown
 from rich.measure import Measurement
@@ -101,6 +102,9 @@ def table(*headings: str, left: Sequence[str] = ("",), title: str | None = None)
 def fitting(table: Table, console: Console) -> RenderableType:
     """A table; or a paragraph for each of its rows, where the terminal is too narrow to show all of them."""
     wide = console.options.update(max_width=WHOLE)
+    for column in table.columns:
+        if column.no_wrap:  # rich would cut its cells
+            column.min_width = max(cell_len(str(cell)) for cell in (column.header, *column.cells))
     if Measurement.get(console, wide, table).minimum <= console.width:
         return table
     _, *heads = [str(column.header) for column in table.columns]

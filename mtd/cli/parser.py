@@ -18,7 +18,7 @@ from rich.console import Console
 from mtd.cli.page import Page
 
 LINE = re.compile(
-    r"(?P<names>(?:\S+, )*[\w-]+)(?: (?P<value>[^\s:=]\S*?))?(?P<many>[?*+!]|\.\.\.)?(?:: (?P<kind>\w+))?"
+    r"(?P<names>(?:\S+, )*[\w-]+(?:\|[\w-]+)*)(?: (?P<value>[^\s:=]\S*?))?(?P<many>[?*+!]|\.\.\.)?(?:: (?P<kind>\w+))?"
     r"(?: = (?P<default>\S*))? {2,}(?P<about>.+)"
 )
 MISSING = "the following arguments are required: "
@@ -46,7 +46,7 @@ def numbers(text: str) -> list[int]:
 
 KINDS = {each.__name__.lower(): each for each in (int, float, Path, positive, numbers)}
 OF_OPTIONS: dict[str, dict[str, Any]] = {
-    "...": {"action": "append", "default": []}, "!": {"required": True},
+    "...": {"action": "append", "default": []}, "+": {"nargs": "+"}, "!": {"required": True},
 }  # fmt: skip
 
 
@@ -83,6 +83,10 @@ def near(word: str, known: Iterable[str]) -> str:
 class Parser(argparse.ArgumentParser):
     """For `mtd` and each of its commands."""
 
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self._rules: list[tuple[bool, str, tuple[str, ...]]] = []
+
     def takes(self, usage: str) -> None:
         """The words and options of a command, a line each, as its help shows them.
 
@@ -90,7 +94,8 @@ class Parser(argparse.ArgumentParser):
         names PAPER*               the help calls it PAPER
         --json                     an option that is said, or not
         --ranks RANKS: int = 3     one with a value: of this type, and this one if nothing is said
-        --network NET...           it may be given again
+        --net|--network NET...     it may be given again; `--network` is what it was called, which is still taken
+        --size BYTES+              it has one value or several
         --gpus GPUS!               it has to be given
         --html [FILE]              its value may be left out, and is then empty
         --by {group,operation}     one of these
@@ -98,7 +103,36 @@ class Parser(argparse.ArgumentParser):
         for line in filter(None, map(str.strip, usage.split("\n"))):
             found = LINE.fullmatch(line)
             assert found is not None, f"no line of a usage: {line}"
-            self.add_argument(*found["names"].split(", "), **_taken(found))
+            names, *former = found["names"].split("|")
+            action = self.add_argument(*names.split(", "), **_taken(found))
+            self._option_string_actions |= dict.fromkeys(former, action)
+
+    def needs(self, option: str, *others: str) -> None:
+        """The option says nothing without one of the others, so it is refused without them."""
+        self._rules.append((True, option, others))
+
+    def excludes(self, option: str, *others: str) -> None:
+        """The option does not go with any of the others."""
+        self._rules.append((False, option, others))
+
+    def _keep_rules(self, found: argparse.Namespace) -> None:
+        for is_need, option, others in self._rules:
+            given = [other for other in others if self._is_given(other, found)]
+            if not self._is_given(option, found) or is_need == bool(given):
+                continue
+            if is_need:
+                self._refuse(f"{option} says nothing without {' or '.join(others)}")
+            self._refuse(f"{option} and {given[0]} do not go together: say one of them")
+
+    def _is_given(self, name: str, found: argparse.Namespace) -> bool:
+        (action,) = (one for one in self._actions if name in (*one.option_strings, one.dest))
+        value = getattr(found, action.dest)
+        return bool(value != action.default) and value != []
+
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        """The options that a shortened one may mean, by their names of today."""
+        found = super()._get_option_tuples(option_string)
+        return [one for one in found if one[1] in one[0].option_strings]
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
@@ -114,8 +148,10 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         found, rest = self.parse_known_args(args, namespace)
+        asked = self._asked(found)
         if rest:
-            self._unknown(rest[0], found)
+            asked._unknown(rest[0])
+        asked._keep_rules(found)
         return found
 
     def error(self, message: str) -> NoReturn:
@@ -130,18 +166,22 @@ class Parser(argparse.ArgumentParser):
 
     # ------------------------------------------------------------------------- in words
 
-    def _unknown(self, word: str, found: argparse.Namespace) -> NoReturn:
-        """An option that nobody has, or a word too many; of the command that was given."""
+    def _asked(self, found: argparse.Namespace) -> Parser:
+        """The parser of the command that was given."""
         parser: Parser = self
         while (tasks := parser._tasks()) is not None and getattr(found, tasks.dest, None):
             parser = tasks.choices[getattr(found, tasks.dest)]
+        return parser
+
+    def _unknown(self, word: str) -> NoReturn:
+        """An option that nobody has, or a word too many."""
         if word.startswith("-"):
-            options = [name for action in parser._actions for name in action.option_strings]
+            options = [name for action in self._actions for name in action.option_strings]
             name = word.partition("=")[0]
-            parser._refuse(
-                f"there is no option {name}{near(name, options)}; {parser.prog} --help lists what there is"
+            self._refuse(
+                f"there is no option {name}{near(name, options)}; {self.prog} --help lists what there is"
             )
-        parser._refuse(f"{word!r} is one word too many; {parser.prog} --help says what it takes")
+        self._refuse(f"{word!r} is one word too many; {self.prog} --help says what it takes")
 
     def _tasks(self) -> Any:
         return next((one for one in self._actions if isinstance(one, NOT_A_VALUE)), None)

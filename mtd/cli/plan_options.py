@@ -41,6 +41,9 @@ def add(parser: Parser) -> None:
         --cache CACHE = {CACHE}                where simulated layouts are kept (%(default)s)
         --jobs N: int = {os.cpu_count() or 1}  so many layouts at once (%(default)s: one for each core)
     """)
+    parser.needs("--saving", "--mtbf")
+    parser.needs("--restart", "--mtbf")
+    parser.excludes("--json", "--against")
     parser.set_defaults(epilog="mtd plan llama3-70b --gpus 256 --device h100 --net nvlink8+400G")
 
 

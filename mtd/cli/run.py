@@ -65,6 +65,9 @@ def configure(parser: Parser) -> None:
         --timeout TIMEOUT: float  seconds that the run may take; virtual ones where it is simulated
     """)
     scripts.add_script(parser)
+    parser.needs("--sizes", "--seeds")
+    parser.needs("--unreliable", "--faults")
+    parser.excludes("--seeds", "--seed", "--hard", "--journal")
     parser.set_defaults(run=run, epilog="mtd run train.py --ranks 4 --net sim")
 
 
@@ -99,6 +102,9 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
             raise CannotDo(
                 f"faults happen on simulated networks only; say --net sim in place of {arguments.net}"
             )
+        for word in ("seed", "hard", "seeds"):
+            if getattr(arguments, word):
+                raise CannotDo(f"--{word} is simulated, but --net {arguments.net} is real")
         return _run_for_real(arguments)
     plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)
     if arguments.seeds is not None:

@@ -26,9 +26,10 @@ from mtd.cli.parser import Parser
 from mtd.course.lesson import find as find_lesson
 from mtd.course.workspace import find
 from mtd.pages import whole_files
-from mtd.refusals import refusing
+from mtd.refusals import CannotDo, refusing
 from mtd.traces import read_chrome
 
+OF_JOURNALS = ("gantt", "memory", "chunks", "trace", "beside", "ranks", "group", "by", "per_node", "width")
 MOST_LINES = 60  # of the chunks of an operation
 
 
@@ -55,16 +56,28 @@ def configure(parser: Parser) -> None:
         --chunks                            which rank held which chunk after each round
         --html [FILE]                       write a page that opens from the disk (beside the journal)
         --svg [FILE]                        write an SVG (beside the journal)
-        --moving                            an SVG of a lesson's ranks that fill, without a script
+        --moving                            the SVG of a lesson fills by itself, without a script
         --model                             a small transformer that a lesson's code trains: time and memory of a step
         --trace [FILE]                      write a trace for ui.perfetto.dev (beside the journal)
         --beside OTHER.mtd                  another run, beside it on the page
         --ranks 0-7,9: numbers              only these ranks
         --group GROUP...                    only this group (may be given again)
-        --by {operation,group} = operation  what colours tell apart in an SVG (%(default)s)
+        --by {operation,group}              what colours tell apart in an SVG (operation)
         --per-node N: int                   ranks per node, in a trace
         --width WIDTH: int                  columns, or pixels of an SVG
     """)
+    parser.needs("--by", "--svg")
+    parser.needs("--per-node", "--trace")
+    parser.excludes(
+        "--model",
+        "--step",
+        "--moving",
+        "--html",
+        "--svg",
+        *(f"--{word.replace('_', '-')}" for word in OF_JOURNALS),
+    )
+    parser.excludes("--step", "--gantt", "--memory", "--chunks")
+    parser.excludes("--chunks", "--beside", "--ranks", "--group")
     parser.set_defaults(run=run, epilog="mtd show run.mtd --step; mtd show 13")
 
 
@@ -72,6 +85,11 @@ def run(options: argparse.Namespace) -> int:
     if options.model:
         return one_model.run(find_lesson(options.run_file, find().room))
     if picture.is_meant(options.run_file):
+        for word in OF_JOURNALS:
+            if getattr(options, word) not in (None, False, []):
+                raise CannotDo(
+                    f"--{word.replace('_', '-')} needs a journal, and {options.run_file} is a lesson"
+                )
         return picture.run(options.run_file, options)
     with refusing():
         if options.moving:
@@ -93,29 +111,33 @@ def _show_chrome(options: argparse.Namespace) -> int:
     if options.html is not None:
         _write(options, options.html, ".html", page_drawn.draw(scene))
     if options.svg is not None:
-        _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by))
-    if options.html is None and options.svg is None:
+        _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by or "operation"))
+    if options.gantt or (options.html is None and options.svg is None):
         console.print(painted(bars.gantt(scene, console.width), scene, console))
     return 0
 
 
 def _show(found: Journal, options: argparse.Namespace) -> int:
-    if options.chunks and options.html is not None:
-        _write(options, options.html, ".html", grid_page.draw(*grids(found)))
-        return 0
     scene = found.scene().only(options.ranks, options.group or None)
     other = None if options.beside is None else journal.read(options.beside)
     if options.html is not None or other is not None:
-        _write(options, options.html or "", ".html", page_of(scene, found, other))
+        text = grid_page.draw(*grids(found)) if options.chunks else page_of(scene, found, other)
+        _write(options, options.html or "", ".html", text)
     if options.svg is not None:
-        _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by))
+        _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by or "operation"))
     if options.trace is not None:
         _write(options, options.trace, ".trace.json", trace.draw(scene, options.per_node))
     if options.step:
         player.play(scene, partial(_what_if, found), Console(highlight=False, width=options.width))
-    elif other is None and {options.html, options.svg, options.trace} == {None}:
+    elif _is_printed(options):
         _print(found, scene, options)
     return 0
+
+
+def _is_printed(options: argparse.Namespace) -> bool:
+    """A picture that is asked for by name is printed, although a file is written, too; a grid is on its page."""
+    is_written = any(getattr(options, word) is not None for word in ("html", "svg", "trace", "beside"))
+    return options.gantt or options.memory or (options.chunks and options.html is None) or not is_written
 
 
 def _print(found: Journal, scene: Scene, options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""`mtd simulate all_reduce --ranks 64 --bytes 100MB`: every algorithm on a described network, in no time.
+"""`mtd simulate all_reduce --ranks 64 --size 100MB`: every algorithm on a described network, in no time.
 
 `mtd run --sim` tells the time of a whole script on it.
 """
@@ -27,7 +27,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument("collective", choices=COLLECTIVES, metavar="COLLECTIVE", help=", ".join(COLLECTIVES))
     parser.takes("""
         --ranks RANKS: int = 8       how many (%(default)s)
-        --bytes BYTES = 1MB          of the whole vector, like 64KB (%(default)s)
+        --size|--bytes BYTES = 1MB  of the whole vector, like 64KB (%(default)s)
         --net NET = sim://           sim://?latency=5us&rate=100Gb/s, two_level:nodes=…,gpus=…,intra=2us/150GB/s,inter=5us/100Gb/s, \
                                      torus:shape=4x4,link=1us/100Gb/s (so are mesh, fat_tree, rails and dragonfly), \
                                      or a file of mtd calibrate (%(default)s)
@@ -35,7 +35,7 @@ def configure(parser: Parser) -> None:
         --algorithm ALGORITHM = all  one of them, or auto; or a file with one of your own, mine.py, which stands beside all (all)
         --adding ADDING              the rate of additions, like 8GB/s (they are free)
     """)
-    parser.set_defaults(run=run, epilog="mtd simulate all_reduce --ranks 64 --bytes 100MB")
+    parser.set_defaults(run=run, epilog="mtd simulate all_reduce --ranks 64 --size 100MB")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,17 +50,17 @@ def run(options: argparse.Namespace) -> int:
                 f"no algorithm {options.algorithm!r}{said} for {options.collective}; there are "
                 f"{', '.join(algorithms)}, and files of your own, such as mine.py"
             )
-        net, nbytes = nets.read(options.net), amount(options.bytes)
+        net, nbytes = nets.read(options.net), amount(options.size)
         gamma = math.ceil(byte_time(options.adding)) if options.adding else 0
         topologies.check(net.topology, options.ranks)
         found = estimates.compare(options.collective, options.ranks, nbytes, net, options.algorithm, gamma)
-    table = Table(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("algorithm", "rounds", "messages", "most sent", "time", "bound"):
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for name in ("algorithm", "rounds", "messages", "most bytes", "time", "bound"):
         table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)
     for one in found:
         ratio = f"{one.time / one.bound:.2f}×" if one.bound else "–"
         table.add_row(
-            one.schedule.algorithm, f"{one.rounds:,}", f"{one.messages:,}", f"{one.max_sent:,} B",
+            one.schedule.algorithm, f"{one.rounds:,}", f"{one.messages:,}", f"{one.max_sent:,}",
             in_words(one.time), ratio,
             style="bold" if one.schedule.steps.__module__.startswith(schedule_files.PREFIX) else "",
         )  # fmt: skip

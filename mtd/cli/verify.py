@@ -12,6 +12,8 @@ from mtd.refusals import refusing
 from transports.quantities import amount, in_words
 from transports.virtual.network import Network
 
+SIZES = ("1KB", "64KB", "1MB")
+
 
 def configure(parser: Parser) -> None:
     parser.takes("""
@@ -19,18 +21,20 @@ def configure(parser: Parser) -> None:
         --net NET               a file of mtd calibrate (it is measured now)
         --ranks RANKS: int = 2  how many (%(default)s)
     """)
-    parser.add_argument("--bytes", nargs="+", default=["1KB", "64KB", "1MB"], help="of the vector")
-    parser.takes("--turns TURNS: int = 10  calls of each kind (%(default)s)")
+    parser.takes("""
+        --size|--bytes BYTES+         of the vector, one or several (1KB 64KB 1MB)
+        --rounds|--turns N: int = 10   calls of each kind (%(default)s)
+    """)
     parser.set_defaults(run=run, epilog="mtd verify tcp:// --ranks 4")
 
 
 def run(options: argparse.Namespace) -> int:
     with refusing():
-        sizes = [amount(text) for text in options.bytes]
-        if options.ranks < 2 or options.turns < 1 or min(sizes) < 4:
+        sizes = [amount(text) for text in options.size or SIZES]
+        if options.ranks < 2 or options.rounds < 1 or min(sizes) < 4:
             raise ValueError("it takes 2 ranks, 1 turn and 4 bytes at least")
         known = _known(options.net, options.address)
-        found = calibration.verify(options.address, known, options.ranks, sizes, options.turns)
+        found = calibration.verify(options.address, known, options.ranks, sizes, options.rounds)
     print(
         f"{'all_reduce':<16} {'bytes':>10} {'predicted':>12} {'from':>12} {'to':>12} {'measured':>12} "
         f"{'ratio':>7}"

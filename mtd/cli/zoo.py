@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import inspect
+import shutil
 import textwrap
 
 from minitorch_dist import sim
@@ -19,14 +20,16 @@ def configure(parser: Parser) -> None:
         name {{{",".join(zoo.NAMES)}}}?  one of them; else all are listed
         --real  as a program of real PyTorch, on simulated ranks
     """)
+    parser.needs("--real", "name")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.name is None:
+        width = min(shutil.get_terminal_size().columns, 80)
         for name in zoo.NAMES:
             first = (zoo.exhibit(name).__doc__ or "").partition("\n")[0]
-            print(textwrap.fill(f"{name:<22} {first}", 80, subsequent_indent=" " * 23))
+            print(textwrap.fill(f"{name:<22} {first}", width, subsequent_indent=" " * 23))
         return 0
     exhibit = zoo.exhibit(arguments.name)
     text, hang = inspect.getsource(exhibit), exhibit.hang  # type: ignore[arg-type]

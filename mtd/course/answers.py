@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from minitorch_dist.serialization.files import replacing
-from mtd.course import cells, pieces, workspace as workspaces
+from mtd.course import cells, pieces, source, workspace as workspaces
 from mtd.course.candidate import BY_YOU
 from mtd.course.cells import NotebookDrawing
 from mtd.course.examination import Examination
@@ -61,7 +61,7 @@ class AnswerFile:
     def agreed(self) -> list[str]:
         """Those upon which cells and file last agreed; at first the skeleton's, and again when the blanks have another size."""
         given = self.given()
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, RecursionError):
             found = json.loads(self._memory.read_text("utf-8"))
             if (
                 isinstance(found, list)
@@ -171,10 +171,13 @@ class NotebookAnswers:
             raise LessonError(f"the check did not begin: {exam.printed or exam.stopped}")
         if exam.stopped != BY_YOU:
             self._workspace.keep(self._lesson, text, exam.verdict)
-        return LampPage(exam, exam.verdict)
+        return LampPage(exam, exam.verdict, self._workspace.following(self._lesson))
 
     def picture(self) -> NotebookDrawing:
         """The picture of what stands in the file."""
+        blank = source.unwritten(self._workspace.text_of(self._lesson), self._lesson.number)
+        if blank:
+            raise LessonError(f"{blank[0]} is still to be written; then there is something to draw")
         return _drawn(Examination.of(self._workspace, self._lesson, "picture"))
 
 

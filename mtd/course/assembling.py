@@ -101,7 +101,7 @@ def assemble(folder: Path, workspace: Workspace | None, room: Path = ROOM) -> As
     folder = folder.expanduser().resolve()
     if not folder.name.isidentifier():
         raise AssembleError(
-            f"Python imports the folder by its name, and {folder.name!r} is no name; for example: mtd assemble --into mystack"
+            f"Python imports the folder by its name, and {folder.name!r} is no name; for example: mtd assemble --out mystack"
         )
     _refuse(folder)
     parts = modules_of(workspace, room)
@@ -167,10 +167,10 @@ def _whose(parts: Iterable[StackModule]) -> dict[str, dict[str, object]]:
 
 def _refuse(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise AssembleError(f"{folder} is a file; choose another name: mtd assemble --into mystack")
+        raise AssembleError(f"{folder} is a file; choose another name: mtd assemble --out mystack")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MADE).is_file():
         raise AssembleError(
-            f"{folder} has other things in it, and nothing is overwritten; choose a new folder: mtd assemble --into mystack"
+            f"{folder} has other things in it, and nothing is overwritten; choose a new folder: mtd assemble --out mystack"
         )
 
 

@@ -6,6 +6,7 @@ notebooks/00_which_layout.ipynb   from a model to its fastest layout, from lesso
 notebooks/00_find_the_hang.ipynb  hangs of real PyTorch programs, from lessons/find_the_hang.py
 lessons/README.md           the lessons in a table
 docs/ring.svg               the picture of the front page: a ring that fills
+docs/figures                figures of the pages, from real runs (see `figures`)
 docs/museum.md              bugs that people had (see `museum`)
 docs/whole_stack.md         what our solutions assemble to (see `stack_page`)
 mystack/                    the same as a package that runs (see `assembling`), with a table of its files
@@ -20,7 +21,7 @@ from pathlib import Path
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.pictures import grid_svg
 from minitorch_dist.testing import contributions
-from mtd.course import assembling, museum, notebooks, outputs, stack_page, tracks
+from mtd.course import assembling, figures, museum, notebooks, outputs, stack_page, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.lesson import ROOM, Lesson, all_lessons
 from mtd.course.sizes import SIZES, lines_to_write
@@ -56,6 +57,7 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
         yield notebooks.FOLDER / "00_find_the_hang.ipynb", find_the_hang
         yield ROOM / "README.md", index
         yield ROOM.parent / "docs" / "ring.svg", ring_picture
+        yield from figures.figures().items()
         yield ROOM.parent / "docs" / "museum.md", museum_page
         yield ROOM.parent / "docs" / "whole_stack.md", stack_page.stack_page
         yield STACK / "README.md", stack_page.folder_page

@@ -9,6 +9,7 @@ from typing import Final
 from minitorch_dist.pictures.words import preformatted
 from mtd.course.cells import NotebookDrawing
 from mtd.course.examination import Examination
+from mtd.course.lesson import Lesson
 from mtd.course.verdict import STARS, CheckVerdict
 from transports import plain_text
 
@@ -19,8 +20,8 @@ PRINTED: Final = 12  # lines of what the code printed
 class LampPage:
     """A verdict that shows itself: HTML in a notebook, letters elsewhere."""
 
-    def __init__(self, exam: Examination, verdict: CheckVerdict) -> None:
-        self.verdict = verdict
+    def __init__(self, exam: Examination, verdict: CheckVerdict, following: Lesson | None = None) -> None:
+        self.verdict, self._following = verdict, following
         self._printed = plain_text.clean(exam.printed).split("\n")[-PRINTED:] if exam.printed else []
         self._drawn = None
         if exam.grid is not None or exam.scene is not None or exam.text:
@@ -51,7 +52,15 @@ class LampPage:
             return "A cell is written into the file when you run it."
         if not self.verdict.is_passed:
             return "Change the cell, run it, and check again."
-        return f"Passed. Ours: mtd notebook {self.verdict.lesson.number} --solution"
+        more = f" Next: mtd notebook {self._following.number}" if self._following else ""
+        return f"Passed. Ours: mtd notebook {self.verdict.lesson.number} --solution.{more}"
+
+    @property
+    def used(self) -> str:
+        """Whose functions of earlier lessons it stood on."""
+        owners = {True: "yours", False: "ours"}
+        said = [f"lesson {number} is {owners[is_own]}" for number, is_own in self.verdict.used.items()]
+        return f"({', '.join(said)})" if said else ""
 
     def __repr__(self) -> str:
         lines = [f"Still to be written: {said}" for said in self.verdict.unwritten]
@@ -60,6 +69,7 @@ class LampPage:
             f"✘ {line}" if not place else f"    {line.strip()}" for place, line in enumerate(self.complaint)
         ]
         lines += [f"your code printed: {line}" for line in self._printed]
+        lines += [self.used]
         return "\n".join(
             [*filter(None, lines), *([f"{self._drawn!r}"] if self._drawn else []), self.next_step]
         )
@@ -78,5 +88,6 @@ class LampPage:
         parts += (
             ["<p>your code printed:</p>" + preformatted("\n".join(self._printed))] if self._printed else []
         )
+        parts += [f'<p style="opacity:.7">{self.used}</p>'] if self.used else []
         drawn = self._drawn._repr_html_() if self._drawn else ""
         return f'<div class="mtd-check">{"".join(parts)}{drawn}<p>{escape(self.next_step)}</p></div>'

@@ -54,7 +54,7 @@ def test_what_was_done_is_in_the_list(
     assert "Beside the lessons" in said and "mtd contest" in said and "mtd capstone" in said
 
     (course / "mine.py").write_text(contest.TEMPLATE.format(name="mine.py"))
-    assert cli.main(["contest", "mine.py", "--network", "cluster", "--size", "1KB"]) == 0
+    assert cli.main(["contest", "mine.py", "--net", "cluster", "--size", "1KB"]) == 0
     level = network_game.load("first_come")
     moves = network_game.search(level).moves or []
     keys = keys_of(level, moves)

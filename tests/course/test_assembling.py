@@ -350,7 +350,7 @@ def test_the_command_says_what_it_took_and_what_it_cannot_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     course(tmp_path / "course", 13)
-    into = ["assemble", "--into", str(tmp_path / "mystack")]
+    into = ["assemble", "--out", str(tmp_path / "mystack")]
     assert main([*into, "--from", str(tmp_path / "course")]) == 0
     said = capsys.readouterr().out
     assert "yours: lesson 13," in said and "29 of these lines you wrote yourself (gap size)" in said

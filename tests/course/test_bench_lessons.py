@@ -26,7 +26,7 @@ def test_a_check_is_judged_by_its_share_of_the_plan(
 
     monkeypatch.setattr(lessons, "yardstick", lambda: lessons.YARDSTICK * slowness)
     monkeypatch.setattr(lessons.checking, "check", check)
-    assert lessons.main(["--lesson", "13", "--times", "3"]) == status
+    assert lessons.main(["--lesson", "13", "--rounds", "3"]) == status
     said = capsys.readouterr().out
     assert next(begun) == 3 and f"{plans:.2f}" in said
     assert ("more than their plan: 13_ring" in said) == bool(status)

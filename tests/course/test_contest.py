@@ -120,13 +120,13 @@ def spares(size: int) -> list[object]:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "mine.py"
     file.write_text(RING)
-    given = ["contest", str(file), "--ranks", "8", "--network", "nodes", "--size", "64KB"]
+    given = ["contest", str(file), "--ranks", "8", "--net", "nodes", "--size", "64KB"]
     assert cli.main(given) == 0
     said = capsys.readouterr().out
     assert "hierarchical" in said and "A  nodes 64KB: yours takes" in said and "Place " in said
     assert max(map(len, said.split("\n"))) <= 80
     assert cli.main(["contest", str(tmp_path / "none.py")]) == 2
-    assert cli.main(["contest", str(file), "--network", "nowhere"]) == 2
+    assert cli.main(["contest", str(file), "--net", "nowhere"]) == 2
     assert "no network is called 'nowhere'" in capsys.readouterr().err
 
 
@@ -138,7 +138,7 @@ def test_without_a_file_it_says_what_it_is_and_writes_one(
     assert "all_gather" in said and "ethernet" in said and "mtd contest mine.py --begin" in said
     file = str(tmp_path / "mine.py")
     assert cli.main(["contest", file, "--begin"]) == 0
-    assert cli.main(["contest", file, "--network", "cluster", "--size", "1KB"]) == 0
+    assert cli.main(["contest", file, "--net", "cluster", "--size", "1KB"]) == 0
     assert "yours" in capsys.readouterr().out
     assert cli.main(["contest", file, "--begin"]) == 2
     assert "it stays as it is" in capsys.readouterr().err

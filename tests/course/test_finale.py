@@ -99,7 +99,7 @@ def test_the_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert cli.main(["capstone", "--finale", "--ranks", "4", "--worlds", "alone,simulator"]) == 0
+    assert cli.main(["capstone", "--finale", "--ranks", "4", "--net", "alone,simulator"]) == 0
     said = " ".join(capsys.readouterr().out.split())  # lines are folded
     assert "sum over the replicas" in said and "ours (lesson 13, ring.py)" in said
     assert "one rank alone runs out of memory" in said and "the library's" in said
@@ -119,11 +119,11 @@ def test_a_learner_changes_the_script_and_runs_it(
     assert own == made.folder / "30_capstone" / "finale.py" and own.is_file()
     text = own.read_text("utf-8")
     own.write_text(text.replace("BATCH = 16, 2, 4, 8, 6", "BATCH = 8, 2, 2, 4, 4"), "utf-8")
-    assert cli.main(["capstone", "--finale", "--ranks", "4", "--worlds", "alone,simulator"]) == 0
+    assert cli.main(["capstone", "--finale", "--ranks", "4", "--net", "alone,simulator"]) == 0
     said = capsys.readouterr().out
     assert "yours (lesson 30, finale.py)" in said
     assert "one rank alone would fit, too" in " ".join(said.split())
     assert all(len(line) <= 80 for line in said.splitlines())
     own.write_text(text.replace("PARTS = {", "OTHERS = {"), "utf-8")
-    assert cli.main(["capstone", "--finale", "--ranks", "4", "--worlds", "alone"]) == 1
+    assert cli.main(["capstone", "--finale", "--ranks", "4", "--net", "alone"]) == 1
     assert "finale.py has no line PARTS = " in capsys.readouterr().err

@@ -175,9 +175,7 @@ def test_the_command_refuses_in_words(course: Path, capsys: pytest.CaptureFixtur
     solved(lesson.find(13), course)
     assert "--ranks is 0; it goes from 1 to 12" in said(capsys, "13", "--ranks", "0", status=2)
     assert "--net:" in said(capsys, "13", "--net", "nowhere.json", status=2)
-    with pytest.raises(SystemExit):
-        cli.main(["wire", "13", "--over", "pigeon"])
-    assert "pigeon" in capsys.readouterr().err
+    assert "no network is called 'pigeon'" in said(capsys, "13", "--net", "pigeon", status=2)
 
 
 def solved(one: Lesson, course: Path) -> None:
@@ -187,7 +185,7 @@ def solved(one: Lesson, course: Path) -> None:
 @pytest.mark.slow
 def test_the_screen(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     solved(lesson.find(13), course)
-    shown = said(capsys, "13", "--over", "tcp", status=0)
+    shown = said(capsys, "13", "--net", "tcp", status=0)
     assert "wire result virtual measured" in shown and "All results are equal, bit for bit." in shown
     assert re.search(r"tcp ✔ ([0-9a-f]{8}) [\d.]+ µs [\d.]+ m?s", shown)
     assert "Virtual time counts messages" in shown and "mtdrun --nnodes 2" in shown
@@ -208,7 +206,7 @@ def test_ctrl_c_ends_all_processes(course: Path, tmp_path: Path) -> None:
     (course / "13_ring" / "ring.py").write_text(text, encoding="utf-8")
     root = str(Path(__file__).parents[2])
     with subprocess.Popen(
-        [sys.executable, "-m", "mtd", "wire", "13", "--over", "tcp"], cwd=course, text=True,
+        [sys.executable, "-m", "mtd", "wire", "13", "--net", "tcp"], cwd=course, text=True,
         env=os.environ | {"PYTHONPATH": root}, stdout=subprocess.PIPE, start_new_session=True,
     ) as process:  # fmt: skip
         until(lambda: len(list(tmp_path.glob("pid*"))) >= 4 or process.poll() is not None)

@@ -156,12 +156,12 @@ def test_timelines_in_the_terminal(setting: TrainingSetup) -> None:
 
 def test_the_command(setting: TrainingSetup, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
-    words = ["capstone", "--worlds", "alone,simulator,faults", "--ranks", "2", "--out", str(page)]
+    words = ["capstone", "--net", "alone,simulator,faults", "--ranks", "2", "--out", str(page)]
     assert cli.main([*words, str(TRAIN), "--steps", "8"]) == 0
     said = capsys.readouterr().out
     assert "✔ simulator 2 ranks  weights" in said and f"wrote {page}" in said.replace("\n", "")
     assert page.read_text("utf-8").startswith("<!doctype html>")
-    assert cli.main(["capstone", "--worlds", "moon"]) == 2
+    assert cli.main(["capstone", "--net", "moon"]) == 2
     assert "there is no world 'moon'; there are alone, simulator" in capsys.readouterr().err
     assert cli.main(["capstone", str(tmp_path / "none.py")]) == 1
     assert cli.main(["capstone", "--out", str(tmp_path / "no" / "page.html")]) == 2

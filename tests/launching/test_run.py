@@ -114,7 +114,7 @@ def test_node_0_is_told_when_its_stores_address_is_another_machines(
         (["--nnodes", "2", "--node-rank", "2"], "0 to 1"),
         (["--rdzv-conf", "join_timeut=3"], "does not know join_timeut"),
         (["--rdzv-backend", "etcd"], "etcd is not offered"),
-        (["--transport", "pigeon"], "no transport for 'pigeon'"),
+        (["--net", "pigeon"], "no transport for 'pigeon'"),
         (["--no-python", "-m"], "at the same time"),
     ],
 )
@@ -402,7 +402,7 @@ def test_a_hard_coded_loopback_on_several_nodes_is_told_at_once(
 @pytest.mark.parametrize("transport, scheme", [("tcp", "tcp"), ("file", "file"), ("mqtt://", "mqtt")])
 def test_the_transport_of_an_unchanged_script(transport: str, scheme: str, tmp_path: Path) -> None:
     script = written(tmp_path, "plain.py", PLAIN)
-    done = run("--standalone", "--nproc-per-node", 2, "--transport", transport, script)
+    done = run("--standalone", "--nproc-per-node", 2, "--net", transport, script)
     assert done.stdout == f"2.0 {scheme}\n" * 2, done.stderr
 
 

@@ -41,7 +41,7 @@ def test_what_was_said_last_arrives(address: str, tmp_path: Path) -> None:
         "minitorch_dist.run",
         "--nproc-per-node",
         "2",
-        "--transport",
+        "--net",
         where,
     ]
     done = subprocess.run(

@@ -7,18 +7,23 @@ import contextlib
 import json
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, strategies as st
 
 from mtd import cli
-from mtd.course import lesson as lessons, notebook_copies, pieces, workspace
+from mtd.cli.lessons import notebook
+from mtd.course import lesson as lessons, notebook_copies, notebooks, outputs, pieces, workspace
 from mtd.course.answers import AnswerFile
+from mtd.course.lamp_page import LampPage
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.sizes import FILE, SIZES
+from mtd.course.verdict import CheckVerdict
 from mtd.course.workspace import Workspace
 from tests.notebooks import kernel
 
+KEYS = st.sampled_from(["cells", "cell_type", "code", "source", "outputs"])
 RING = lessons.find(13)
 needs_kernel = pytest.mark.skipif(find_spec("ipykernel") is None, reason="needs a kernel")
 
@@ -117,7 +122,19 @@ def test_a_cell_that_is_no_piece(course: Workspace, number: int) -> None:
     assert "6 cells" in repr(AnswerFile(course, RING))
 
 
-@pytest.mark.parametrize("damage", ["", "[", "{}", "[1, 2]", '["x"]', "\0"])
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.just("%%answer 1\nx")
+JSON = st.recursive(LEAVES, lambda one: st.lists(one, max_size=4) | st.dictionaries(KEYS, one, max_size=4), max_leaves=12)
+
+
+@given(JSON)
+def test_any_json_is_a_notebook_or_none(tmp_path_factory: pytest.TempPathFactory, found: object) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.ipynb"
+    path.write_text(json.dumps(found))
+    book = notebook_copies._read(path)
+    assert book is None or all(isinstance(number, int) for number in notebook_copies._answers(book))
+
+
+@pytest.mark.parametrize("damage", ["[" * 100_000, "", "[" "{}", "[1, 2]", '["x"]', "\0"])
 def test_a_damaged_memory_means_the_skeleton(course: Workspace, damage: str) -> None:
     file = AnswerFile(course, RING)
     (course.place(RING) / ".cells.json").write_text(damage)
@@ -161,7 +178,7 @@ def test_a_new_notebook_is_trusted_and_one_that_was_there_is_not(course: Workspa
         assert not notary.check_signature(read(path, 4))
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"cells": 1}', b'{"cells": [1]}', b"\xff\xfe"])
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"cells": 1}', b'{"cells": [1]}', b"\xff\xfe", b"[" * 99_999])
 def test_a_damaged_notebook_is_kept_and_made_anew(course: Workspace, damage: bytes) -> None:
     path = course.place(RING) / "13_ring.ipynb"
     path.write_bytes(damage)
@@ -175,6 +192,18 @@ def test_another_size_has_other_cells(course: Workspace) -> None:
     course.resize(RING, FILE)
     notebook_copies.to_work_on(course, RING)
     assert [*cells_of(path)] == [1] and "all_reduce" in cells_of(path)[1]
+
+
+def test_an_installed_package_has_no_stored_notebooks_and_makes_them(
+    course: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = lessons.find(1)
+    stored = [cells_of(notebook_copies.to_work_on(course, first)), notebook_copies.solution(course, first).read_text("utf-8")]
+    for path in course.place(first).glob("*.ipynb"):
+        path.unlink()
+    monkeypatch.setattr(notebooks, "FOLDER", tmp_path / "none")
+    made = [cells_of(notebook_copies.to_work_on(course, first)), notebook_copies.solution(course, first).read_text("utf-8")]
+    assert made[0] == stored[0] and outputs.kept(made[1], stored[1]) == outputs.kept(stored[1], stored[1])
 
 
 def test_the_command(course: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,6 +271,50 @@ def test_a_cell_that_is_older_than_the_file_gets_what_stands_there(course: Works
     failed, again, _ = found[2:]
     assert any("ring.py" in line for line in failed[-1]["traceback"]) and failed[-1]["ename"] == "ZeroDivisionError"
     assert any(one.get("source") == "set_next_input" for one in again) and "ZeroDivisionError" in str(again)
+
+
+@needs_kernel
+@pytest.mark.slow
+def test_what_cannot_be_done_is_said_in_a_line(course: Workspace) -> None:
+    _, picture, word, far = kernel.outputs(kernel_book(course, {}, "lesson.picture()", "%%answer two\nx", "%%answer 77\nx"))
+    assert picture[0]["traceback"] == [
+        "blank 1: the first half. Which chunk goes to the right, which one comes from the left? (about 2 lines) is still to be "
+        "written; then there is something to draw"
+    ]
+    assert word[0]["traceback"] == ["the first line of the cell is like `%%answer 2`, this is `%%answer two`"]
+    assert far[0]["traceback"] == ["lesson 13 has the cells 1 to 6, and this is %%answer 77"]
+
+
+def test_a_verdict_shows_itself_in_html_and_in_letters() -> None:
+    verdict = CheckVerdict(RING, {"correct": False, "bytes": None, "<b>": False}, worth={"correct": 1, "bytes": 3, "<b>": 2})
+    verdict.said = {"bytes": "not the first that is out", "correct": "1 < 2\n  at ring.py:3", "<b>": "silent"}
+    verdict.used = {5: True, 12: False}
+    exam = SimpleNamespace(grid=None, scene=None, text="<i>drawn</i>", printed="\x1b[2J<script>")
+    page = LampPage(exam, verdict)  # type: ignore[arg-type]
+    html, letters = page._repr_html_(), repr(page)
+    assert "<script" not in html and "<i>" not in html and "\x1b" not in html + letters
+    assert "✘ correct: 1 &lt; 2" in html and "✘ correct: 1 < 2\n    at ring.py:3" in letters
+    assert "silent" not in html + letters and "not the first" not in html + letters
+    for said in ("☆☆☆", "(lesson 5 is yours, lesson 12 is ours)", "Change the cell, run it, and check again."):
+        assert said in html and said in letters
+
+
+def test_a_verdict_says_what_comes_next() -> None:
+    nothing = SimpleNamespace(grid=None, scene=None, text="", printed="")
+    passed = CheckVerdict(RING, {"correct": True}, worth={"correct": 1})
+    assert "Passed. Ours: mtd notebook 13 --solution. Next: mtd notebook 17" in repr(LampPage(nothing, passed, lessons.find(17)))  # type: ignore[arg-type]
+    blank = CheckVerdict(RING, unwritten=["blank 1: a < b"])
+    assert "<li>blank 1: a &lt; b</li>" in LampPage(nothing, blank)._repr_html_()  # type: ignore[arg-type]
+
+
+def test_without_jupyterlab_the_command_says_what_to_do(
+    course: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(course.folder)
+    monkeypatch.setattr(notebook, "find_spec", lambda name: None)
+    assert cli.main(["notebook", "13"]) == 2
+    assert "JupyterLab is not installed: pip install" in capsys.readouterr().err.replace("\n", " ")
+    assert (course.place(RING) / "13_ring.ipynb").exists()
 
 
 @needs_kernel

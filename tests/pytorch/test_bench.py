@@ -46,7 +46,7 @@ def test_each_row_gives_gloos_numbers_to_the_last_digit(rows: list[str]) -> None
 def test_a_small_run_prints_ratios_and_goals_and_keeps_all_measurements(tmp_path: Path) -> None:
     out = tmp_path / "found.json"
     done = subprocess.run(
-        [sys.executable, "-m", "mtd", "bench", "pytorch", "--turns", "2", "--transport", "file", "--rows",
+        [sys.executable, "-m", "mtd", "bench", "pytorch", "--rounds", "2", "--net", "file", "--rows",
          "all_reduce-4KB,fsdp-mlp", "--out", f"{out}"],
         capture_output=True, text=True, cwd=HOUSE, env={**os.environ, "COLUMNS": "80"}, check=True,
     )  # fmt: skip

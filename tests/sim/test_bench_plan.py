@@ -110,7 +110,7 @@ def test_a_prediction_of_twice_the_time_is_off_by_all_of_it() -> None:
     assert cell._replace(predicted=0.75).off == -0.25
 
 
-@pytest.mark.parametrize("word", ["--turns", "--ranks"])
+@pytest.mark.parametrize("word", ["--rounds", "--ranks"])
 def test_a_wrong_number_is_refused_at_once(
     word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

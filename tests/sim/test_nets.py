@@ -133,20 +133,20 @@ def test_a_fit_finds_the_line() -> None:
 
 def test_calibrating_and_verifying_a_transport(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "links.json")
-    assert main(["calibrate", "queue://", "--trips", "3", "--out", path]) == 0
+    assert main(["calibrate", "queue://", "--rounds", "3", "--out", path]) == 0
     assert "GB/s: written to" in capsys.readouterr().out
-    given = ["verify", "queue://", "--net", path, "--ranks", "3", "--bytes", "1KB", "--turns", "2"]
+    given = ["verify", "queue://", "--net", path, "--ranks", "3", "--size", "1KB", "--rounds", "2"]
     assert main(given) == 0
     *said, last = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in said] == ["all_reduce", "ring", "binomial", "rabenseifner"]
     assert re.fullmatch(r"[0-3] of 3 measured values fell inside their 90% intervals", last)
-    assert main(["verify", "queue://", "--net", "sim://?latency=9us", "--bytes", "1KB", "--turns", "1"]) == 0
+    assert main(["verify", "queue://", "--net", "sim://?latency=9us", "--size", "1KB", "--rounds", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("no intervals")
     assert main(["calibrate", "warp://"]) == 2 and main(["verify", "queue://", "--ranks", "1"]) == 2
 
 
 def test_simulating_a_collective(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", "all_reduce", "--ranks", "64", "--bytes", "10MB"]) == 0
+    assert main(["simulate", "all_reduce", "--ranks", "64", "--size", "10MB"]) == 0
     said = capsys.readouterr().out
     assert "rabenseifner" in said and "1.635 ms" in said
     assert main(["simulate", "barrier", "--ranks", "5", "--adding", "8GB/s"]) == 0

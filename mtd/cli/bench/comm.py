@@ -141,27 +141,27 @@ def main() -> int:
     parser = Parser(prog="mtd bench comm", description=__doc__.partition("\n")[0])
     parser.takes(f"""
         --only OPERATION...                    only this one (repeatable): {", ".join(OPERATIONS)}
-        --pairs PAIRS: int = 9                 turns of each world per cell (9)
+        --rounds|--pairs N: int = 9                 turns of each world per cell (9)
         --ranks RANKS = 2                      numbers of ranks, as in 2,4 (2)
-        --sizes SIZES = {",".join(SIZES)}      of {",".join(SIZES)}
-        --transports TRANSPORTS = tcp,file     of {",".join(TRANSPORTS)}; mqtt: over our own broker, mqtt://host:port: over the one there
+        --size|--sizes SIZES = {",".join(SIZES)}      of {",".join(SIZES)}
+        --net|--transports NET = tcp,file     of {",".join(TRANSPORTS)}; mqtt: over our own broker, mqtt://host:port: over the one there
         --against AGAINST = {",".join(PEERS)}  of {",".join(PEERS)}, or none
         --before CHECKOUT: path                another checkout of this library, which takes turns with this one; with one transport
     """)
     options = parser.parse_args()
     if options.before is not None and (
-        "," in options.transports or not (options.before / "minitorch_dist").is_dir()
+        "," in options.net or not (options.before / "minitorch_dist").is_dir()
     ):
-        parser.error("--before: the folder of a checkout, beside one of --transports")
+        parser.error("--before: the folder of a checkout, beside one of --net")
     chosen = {
         "--only": (options.only or list(OPERATIONS), OPERATIONS),
-        "--sizes": (options.sizes.split(","), SIZES),
-        "--transports": (options.transports.split(","), TRANSPORTS),
+        "--size": (options.size.split(","), SIZES),
+        "--net": (options.net.split(","), TRANSPORTS),
         "--against": ([p for p in options.against.split(",") if p not in ("", "none")], PEERS),
     }
     for said, (given, known) in chosen.items():
         for word in given:
-            if word not in known and not (said == "--transports" and comm_brokers.is_broker(word)):
+            if word not in known and not (said == "--net" and comm_brokers.is_broker(word)):
                 parser.error(f"{said}: there is no {word!r}; there are {', '.join(known)}")
     if not all(word.isdigit() and int(word) > 1 for word in options.ranks.split(",")):
         parser.error(f"--ranks: numbers from 2 on, as in 2,4; got {options.ranks!r}")
@@ -169,7 +169,7 @@ def main() -> int:
     try:
         names = {word: comm_brokers.title(word) if "mqtt" in word else word for word in words}
     except (ValueError, ConnectionError) as error:
-        parser.error(f"--transports: {error}")
+        parser.error(f"--net: {error}")
     console = Console(highlight=False)
     for peer in [peer for peer in wanted if missing(peer)]:
         wanted.remove(peer)
@@ -177,7 +177,7 @@ def main() -> int:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan
     console.print(f"{os.cpu_count()} cores, load {load:.1f} before we began")
     for ranks in map(int, options.ranks.split(",")):
-        report(console, ranks, names, wanted, operations, sizes, options.pairs,
+        report(console, ranks, names, wanted, operations, sizes, options.rounds,
                options.before and options.before.resolve())  # fmt: skip
     return 0
 

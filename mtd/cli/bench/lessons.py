@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = Parser("mtd bench lessons", description=__doc__)
     parser.takes("""
         --lesson N...           only this one; may be repeated
-        --times TIMES: int = 3  checks of each; the median counts
+        --rounds|--times N: int = 3  checks of each; the median counts
     """)
     options = parser.parse_args(arguments)
     try:
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     yardstick()  # the first one imports
     late = []
     for one in chosen:
-        seconds, ratio = measured(one, max(options.times, 1))
+        seconds, ratio = measured(one, max(options.rounds, 1))
         share = ratio * YARDSTICK / one.seconds
         late += [one.folder.name] * (share > 1)
         table.add_row(one.folder.name, f"{seconds:.2f}", f"{ratio:.1f}", f"{one.seconds:g}", f"{share:.2f}")

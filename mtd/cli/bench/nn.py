@@ -113,7 +113,7 @@ def main() -> int:
     parser = Parser(prog="mtd bench nn")
     parser.takes("""
         --only STEP...           only this step (may be given again)
-        --pairs PAIRS: int = 15  turns of both (%(default)s)
+        --rounds|--pairs N: int = 15  turns of both (%(default)s)
         --no-memory              without what it takes to import, and to hold ResNet50
     """)
     parser.add_argument("--measure", nargs=2, metavar=("LIBRARY", "STEP"), help=argparse.SUPPRESS)
@@ -131,14 +131,14 @@ def main() -> int:
         console.print(
             "torch is not installed, so there is nothing to compare with: pip install torch==2.13.0"
         )
-    title = f"milliseconds per step, one thread each, medians of {options.pairs} pairs"
+    title = f"milliseconds per step, one thread each, medians of {options.rounds} pairs"
     table = Table(title=title, box=SIMPLE)
     table.add_column("training step", no_wrap=True)
     for heading in ("here", "torch", "ratio", "middle half", "reach"):
         table.add_column(heading, justify="right")
     for name in options.only or STEPS:
         build, limit, title = STEPS[name]
-        pairs = options.pairs if name != "resnet50" else max(3, options.pairs // 2)
+        pairs = options.rounds if name != "resnet50" else max(3, options.rounds // 2)
         *theirs, mine = alternate([build(t) for t in (torch, ours) if t is not None], pairs)
         row = [title, milliseconds(mine)]
         if theirs:

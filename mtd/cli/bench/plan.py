@@ -64,7 +64,7 @@ def main() -> int:
     parser.takes(f"""
         --ranks RANKS: positive = 2        how many (%(default)s)
         --only {{{",".join(BATCHES)}}}...  only this model (repeatable); mlp and wide by default
-        --turns TURNS: positive = 7        of each measurement (7)
+        --rounds|--turns N: positive = 7        of each measurement (7)
     """)
     options = parser.parse_args()
     console = Console(highlight=False, soft_wrap=True)
@@ -78,7 +78,7 @@ def main() -> int:
             f"each of {options.ranks} ranks: {rates}, memory {device.bandwidth / 1e9:.3g} GB/s, "
             f"{duration(device.launch / PICO)} an operation alone"
         )
-        machine = PlanMachine(device, options.ranks, options.turns, Path(folder), console)
+        machine = PlanMachine(device, options.ranks, options.rounds, Path(folder), console)
         models = options.only or [*MODELS]
         cells = [cell for wire in WIRES for cell in machine.cells(wire, models)]
     console.print(page.fitting(table(cells), console))

@@ -113,9 +113,9 @@ def chosen(given: str) -> list[str]:
 def main() -> int:
     parser = Parser(prog="mtd bench pytorch", description=__doc__.partition("\n")[0])
     parser.takes(f"""
-        --transport {{tcp,file}}...          over this wire only (repeatable)
+        --net|--transport {{tcp,file}}...          over this wire only (repeatable)
         --rows ROWS = collectives,training   of collectives, training, single rows (like {next(iter(COLLECTIVES))},ddp-mlp), and {" and ".join(simulated.ROWS)}
-        --turns N: positive = 9              of each world in each row (%(default)s)
+        --rounds|--turns N: positive = 9              of each world in each row (%(default)s)
         --out OUT: path                      write all measurements there, as JSON
     """)
     options = parser.parse_args()
@@ -125,14 +125,14 @@ def main() -> int:
         rows = chosen(options.rows)
     except ValueError as error:
         parser.error(f"--rows: {error}")
-    console, wires = Console(highlight=False), list(dict.fromkeys(options.transport or ["tcp", "file"]))
+    console, wires = Console(highlight=False), list(dict.fromkeys(options.net or ["tcp", "file"]))
     beside_gloo = [row for row in rows if row not in simulated.ROWS]
     cells: list[TorchCell] = []
     with keeper.temporary_folder("mtd-") as folder:
         if beside_gloo:
             with opened(BenchWorld(name, RANKS, folder, WORKER) for name in [PEER, *wires]) as worlds:
-                cells = [measure(worlds, row, options.turns) for row in beside_gloo]
-            show(console, cells, wires, options.turns)
+                cells = [measure(worlds, row, options.rounds) for row in beside_gloo]
+            show(console, cells, wires, options.rounds)
         for row in rows:
             if row in simulated.ROWS:
                 console.print(simulated.ROWS[row](folder))

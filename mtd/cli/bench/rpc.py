@@ -45,7 +45,7 @@ def main() -> int:
     parser = Parser(prog="mtd bench rpc")
     parser.takes(f"""
         --only {{{",".join(GOALS)}}}...  only this call (may be given again)
-        --pairs PAIRS: int = 9           turns of each call (%(default)s)
+        --rounds|--pairs N: int = 9           turns of each call (%(default)s)
     """)
     parser.add_argument(
         "--long", type=int, nargs="?", const=2, default=0, metavar="RUNS",
@@ -55,7 +55,7 @@ def main() -> int:
     has_torch = importlib.util.find_spec("torch") is not None
     ratios: list[float] = []
     headings = ["call", "time", *(["torch", "ratio", "goal"] if has_torch else [])]
-    title = f"tcp, 2 processes, medians of {options.pairs} turns"
+    title = f"tcp, 2 processes, medians of {options.rounds} turns"
     if options.long:
         title = f"tcp, 3 processes, 3 batches of 24 pictures, medians of {options.long} runs"
     table = page.table(*headings, left=["call"], title=title)
@@ -65,7 +65,7 @@ def main() -> int:
         opened(BenchWorld(name, 2, folder, WORKER) for name in names) as worlds,
     ):
         for what in () if options.long else options.only or GOALS:
-            times = measure(worlds, what, options.pairs)
+            times = measure(worlds, what, options.rounds)
             row = [WORDS[what], duration(statistics.median(times[0]))]
             if has_torch:
                 ratios.append(ratio(*times))

@@ -30,26 +30,26 @@ def main() -> int:
     parser.takes(f"""
         --only {{{",".join([*BATCHES, "overhead"])}}}...  only this model, or what DDP costs on one rank (repeatable)
         --ways WAYS = ddp,fsdp,rows                       of ddp, fsdp, rows (fully_shard); all by default
-        --pairs PAIRS: int = 9                            turns of each world (%(default)s)
+        --rounds|--pairs N: int = 9                            turns of each world (%(default)s)
         --ranks RANKS: int = 2                            how many (%(default)s)
-        --transports TRANSPORTS = tcp,file                over which wires (%(default)s)
+        --net|--transports NET = tcp,file                over which wires (%(default)s)
     """)
     options = parser.parse_args()
     chosen = options.only or ["mlp", "convnet", "wide", "overhead"]
     console = Console(highlight=False)
-    names = options.transports.split(",")
+    names = options.net.split(",")
     has_torch = importlib.util.find_spec("torch") is not None
     with keeper.temporary_folder("mtd-") as folder:
         together = [m for m in chosen if m != "overhead"]
         among = [*names, *([PEER] if has_torch else [])] if together else []
         with opened(BenchWorld(name, options.ranks, folder, WORKER) for name in among) as worlds:
             for way in options.ways.split(",") if together else ():
-                beside_torch(console, worlds, together, options.pairs, way)
+                beside_torch(console, worlds, together, options.rounds, way)
             if "wide" in together and "ddp" in options.ways:
-                overlap(console, worlds, options.pairs)
+                overlap(console, worlds, options.rounds)
         if "overhead" in chosen:
             with opened([BenchWorld("tcp", 1, folder, WORKER)]) as alone:
-                overhead(console, alone, options.pairs)
+                overhead(console, alone, options.rounds)
     return 0
 
 

@@ -31,6 +31,8 @@ def configure(parser: Parser) -> None:
         --names                                list public names that nobody uses
         --used USED: path                      with --names: a file of names that others use
     """)
+    parser.needs("--used", "--names")
+    parser.excludes("--names", "--walk", "--out")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -50,7 +50,7 @@ def wires(house: Path) -> list[Command]:
     """A training over each wire, and the contract of those that need no server."""
     nets = ("queue", "sim", "tcp", "file", "mqtt")
     trained = [[*MTD, "run", "--ranks", "3", "--net", net, "programs/ddp_basic.py"] for net in nets]
-    measured = [[*MTD, "verify", f"{net}://", "--turns", "3"] for net in ("queue", "tcp")]
+    measured = [[*MTD, "verify", f"{net}://", "--rounds", "3"] for net in ("queue", "tcp")]
     return [*trained, *measured, [*PYTHON, "-m", conforms.__name__]]
 
 
@@ -61,7 +61,7 @@ def launchers(house: Path) -> list[Command]:
         [*LAUNCHER, "--nproc-per-node", "2", "--max-restarts", "2", "programs/ddp_elastic.py",
          "--die-at", "6", "--steps", "9", "--checkpoint", "CENSUS/checkpoint"],
         [*LAUNCHER, "--nproc-per-node", "2", "programs/rpc_intro.py"],
-        [*MTD, "demo", "--no-open", "--picture", "CENSUS/demo.html"],
+        [*MTD, "demo", "--no-open", "--out", "CENSUS/demo.html"],
     ]  # fmt: skip
 
 

@@ -14,16 +14,17 @@ from mtd.course.workspace import Workspace, around, is_one, last_used
 
 
 def configure(parser: Parser) -> None:
-    parser.takes("--into FOLDER: path = mystack  a new folder (%(default)s)")
+    parser.takes("--out|--into FOLDER: path = mystack  a new folder (%(default)s)")
     words = "your lessons (the course where you are)"
     parser.add_argument("--from", dest="source", type=Path, metavar="COURSE", help=words)
     parser.takes("--reference  all modules are ours")
-    parser.set_defaults(run=run, epilog="mtd assemble --into mystack")
+    parser.excludes("--reference", "--from")
+    parser.set_defaults(run=run, epilog="mtd assemble --out mystack")
 
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    _report(page, assemble(options.into, _workspace(page, options)))
+    _report(page, assemble(options.out, _workspace(page, options)))
     return 0
 
 

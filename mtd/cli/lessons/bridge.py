@@ -35,6 +35,7 @@ def configure(parser: Parser) -> None:
         action="store_true",
         help="train real PyTorch with your functions of this lesson: of 11, 13, 14 and 21",
     )
+    parser.excludes("--real", "--run")
     parser.set_defaults(run=run, epilog="mtd bridge 13 --real")
 
 

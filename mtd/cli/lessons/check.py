@@ -35,6 +35,8 @@ def configure(parser: Parser) -> None:
         --only LAMP     only what decides about this lamp
         --replay TOKEN  only the run of this token (mtc1:…)
     """)
+    parser.excludes("--all", "lesson", "--watch", "--quiet", "--only", "--replay")
+    parser.excludes("--replay", "--only")
     parser.set_defaults(run=run, epilog="mtd check 13")
 
 

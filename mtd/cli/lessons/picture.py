@@ -36,24 +36,22 @@ def run(wanted: str, options: argparse.Namespace) -> int:
     screen, workspace = Page(), find()
     lesson = find_lesson(wanted, workspace.room)
     exam = drawn(workspace, lesson)
-    if options.moving:
-        if exam.grid is None:
-            raise LessonError(f"lesson {lesson.number} has no grid that could fill: mtd show {lesson.number}")
-        _write(screen, workspace, lesson, exam, options.svg or "", "svg", grid_svg.moving)
-        return 0
-    if options.step:
-        if exam.scene is None:
-            raise LessonError(f"the picture of lesson {lesson.number} has no steps: mtd show {lesson.number}")
-        player.play(exam.scene, console=screen.console)
-        return 0
+    if options.moving and exam.grid is None:
+        raise LessonError(f"lesson {lesson.number} has no grid that could fill: mtd show {lesson.number}")
+    if options.step and exam.scene is None:
+        raise LessonError(f"the picture of lesson {lesson.number} has no steps: mtd show {lesson.number}")
     draws: dict[str, Draw] = {"html": pages.draw, "svg": svg.draw}
     if exam.grid is not None:
-        draws = {"html": grid_page.draw, "svg": grid_svg.draw}
+        draws = {"html": grid_page.draw, "svg": grid_svg.moving if options.moving else grid_svg.draw}
+    if options.moving and options.svg is None:
+        options.svg = ""
     for name, draw in draws.items():
         given = getattr(options, name)
         if given is not None:
             _write(screen, workspace, lesson, exam, given, name, draw)
-    if options.html is None and options.svg is None:
+    if options.step and exam.scene is not None:
+        player.play(exam.scene, console=screen.console)
+    elif options.html is None and options.svg is None:
         report.heading(screen, lesson)
         screen.say()
         report.picture(screen, exam)

@@ -6,7 +6,7 @@ Nothing of the file changes but the address of its world. One screen has the res
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.text import Text
@@ -37,16 +37,15 @@ WHERE = {
 def configure(parser: Parser) -> None:
     parser.takes(f"""
         lesson?                                       13, ring or 13_ring (the one where you are)
-        --over {{{",".join([*WIRES, ALL])}}} = {ALL}  one wire, or all (%(default)s)
         --ranks RANKS: int = {RANKS}                  how many (%(default)s)
-        --net NET = {NET}                             the simulator's network, or a file of mtd calibrate (%(default)s)
+        --net|--over NET...                           one of {", ".join(WIRES)} (all); or the simulator's network: an address, or a file of mtd calibrate ({NET})
     """)
     parser.set_defaults(run=about(run), epilog="mtd wire 13")
 
 
 def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
-    wires = WIRES if options.over == ALL else tuple(dict.fromkeys([SIM, options.over]))
-    order = {"wires": wires, "ranks": _ranks(options.ranks), "net": _net(options.net)}
+    wires, net = _wires(options.net)
+    order = {"wires": wires, "ranks": _ranks(options.ranks), "net": _net(net)}
     _refuse(workspace, lesson)
     report.heading(page, lesson)
     page.say()
@@ -66,13 +65,23 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
             page.say("You stopped it. All its processes have ended.")
             return 130
         page.say()
-        return _end(page, exam, lesson, wires, options.net)
+        return _end(page, exam, lesson, wires, net)
 
 
 def _ranks(count: int) -> int:
     if not 1 <= count <= MOST:
         raise LessonError(f"--ranks is {count}; it goes from 1 to {MOST}")
     return count
+
+
+def _wires(given: Sequence[str]) -> tuple[Sequence[str], str]:
+    """The wires that are wanted, and the network of the simulator, which always takes part."""
+    named = [word for word in given if word in WIRES]
+    networks = [word for word in given if word not in (*WIRES, ALL)]
+    if len(networks) > 1:
+        raise LessonError(f"--net: the simulator has one network, not {' and '.join(networks)}")
+    wires = WIRES if ALL in given or not named else tuple(dict.fromkeys([SIM, *named]))
+    return wires, networks[0] if networks else NET
 
 
 def _net(given: str) -> str:

@@ -19,6 +19,7 @@ def configure(parser: Parser) -> None:
         --functions  list the functions of each file, with their lines
         --write      write docs/one_call.md anew
     """)
+    parser.excludes("--write", "names", "--functions")
     parser.set_defaults(run=run, epilog="mtd road all_reduce")
 
 

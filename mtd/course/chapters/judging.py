@@ -46,7 +46,7 @@ def held(
 def _on(networks: Sequence[str], chapter: Chapter) -> Sequence[Setting]:
     on: Callable[[str], Setting] | None = getattr(chapter.judge, "race_on", None)
     if on is None:
-        raise NotAdmitted(f"the races of {chapter} have networks of their own: leave --network out")
+        raise NotAdmitted(f"the races of {chapter} have networks of their own: leave --net out")
     return [on(network) for network in networks]
 
 

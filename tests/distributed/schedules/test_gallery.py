@@ -9,7 +9,7 @@ from minitorch_dist.distributed.schedules import ScheduleError, choice, domain, 
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
 from minitorch_dist.distributed.schedules.replay import Replay
-from minitorch_dist.distributed.schedules.schedule import GALLERY, ROOTED, Schedule
+from minitorch_dist.distributed.schedules.schedule import BUILT_IN, GALLERY, ROOTED, Schedule
 
 SIZES = [*range(1, 18), 32, 64]
 ALL = [
@@ -64,3 +64,24 @@ def test_its_bill_is_that_of_its_messages(schedule: Schedule) -> None:
             replay = Replay(schedule, size, n, links=links, root=root).run()
             assert fast.finish.tolist() == finish.tolist()
             assert fast.sent.tolist() == replay.sent and fast.messages == replay.messages
+
+
+def test_bine_trees_and_swing_are_nearer_than_halving() -> None:
+    """The papers' claim: the way of a message on a ring of ranks is a third shorter."""
+
+    def way(schedule: Schedule, size: int) -> int:
+        found = 0
+        for rank in range(size):
+            for step in schedule.of(rank, size, 0):
+                to = getattr(step, "to", rank)
+                found += min((to - rank) % size, (rank - to) % size)
+        return found
+
+    for size in (16, 64, 256):
+        assert way(gallery.bine.broadcast, size) <= 0.75 * way(BUILT_IN["broadcast", "binomial"], size)
+        assert way(gallery.swing.all_reduce, size) <= 0.75 * way(BUILT_IN["all_reduce", "rabenseifner"], size)
+
+
+def test_pat_sends_little_far_and_much_near() -> None:
+    (far, *_, near) = list(gallery.pat.all_gather.of(0, 16))
+    assert (far.to, len(far.send)) == (8, 1) and (near.to, len(near.send)) == (1, 8)

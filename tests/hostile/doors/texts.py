@@ -122,7 +122,7 @@ OPTIONS = (
     ["--nnodes=2", "--node-rank=1", "--master-addr=localhost", "--master-port=29500", "-m", "package.module"],
     ["--redirects", "1", "--tee", "3", "--log-dir", "logs", "t.py"],
     ["--rdzv-conf", "join_timeout=600,last_call_timeout=30", "--monitor-interval", "0.5", "t.py"],
-    ["--shutdown-timeout", "5", "--transport", "tcp", "t.py"],
+    ["--shutdown-timeout", "5", "--net", "tcp", "t.py"],
 )  # fmt: skip
 
 

@@ -1,0 +1,166 @@
+"""`mtd lab mine.py`: a schedule of your own is proved, drawn, costed, and ranked beside all that there are.
+
+mtd lab mine.py                                all that its file has
+mtd lab mine.py:swing --ranks 16,64 --network torus
+mtd lab swing --paper claims.csv               one that is built in, beside what a paper says of it
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from minitorch_dist.distributed.schedules.cost import cost
+from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.testing import contributions
+from mtd.cli.page import Page, fitting
+from mtd.cli.parser import Parser
+from mtd.laboratory import claims, racing
+from mtd.laboratory.cases import Case, cases
+from mtd.laboratory.racing import LabResults, RaceEntry
+from mtd.refusals import refusing
+from transports.quantities import in_words
+
+CACHE = ".mtd-lab.json"
+Found = list[tuple[Case, list[RaceEntry]]]
+
+
+def configure(parser: Parser) -> None:
+    parser.takes(f"""
+        algorithm ALGORITHM         a file with one of your own, mine.py or mine.py:swing, or the name of one that is built in, like swing
+        --collective COLLECTIVE     only this one, where there are several
+        --ranks RANKS: numbers      how many, like 8,16,64 (8, 12, 16 and 64, as far as it is made for them)
+        --size BYTES...             of the vector (1KB, 64KB, 1MB and 16MB; may be given again)
+        --network NET...            ethernet, cluster, nodes, torus, or as mtd simulate --net takes it (may be given again)
+        --paper FILE                a table of what a paper says, in CSV: algorithm, ranks, rounds, sent, …
+        --draw RANKS: int           draw it for so many ranks (3 or 4)
+        --json                      for programs
+        --cache CACHE = {CACHE}     where what is done is kept (%(default)s)
+    """)
+    parser.set_defaults(run=run, epilog="mtd lab mine.py --ranks 16,64 --network torus --size 64KB")
+
+
+def run(options: argparse.Namespace) -> int:
+    page = Page()
+    with refusing():
+        entered = racing.entered(options.algorithm, options.collective)
+        table = claims.read(claims.OF_THE_GALLERY if options.paper is None else Path(options.paper))
+        asked = [cases(one, options.ranks or (), options.size, options.network) for one in entered]
+        results = [LabResults(Path(options.cache), one) for one in entered]
+    try:
+        for schedule, every, kept in zip(entered, asked, results, strict=True):
+            with refusing():
+                _one(page, schedule, every, kept, table, options)
+    except KeyboardInterrupt:
+        _tell(f"mtd lab: interrupted; what is done is in {options.cache}, and the same command goes on")
+        return 130
+    return 0
+
+
+def _one(
+    page: Page, schedule: Schedule, every: list[Case], kept: LabResults, table: list[claims.PaperClaim],
+    options: argparse.Namespace,
+) -> None:  # fmt: skip
+    ranks = sorted({case.ranks for case in every})
+    proved = []
+    for size in racing.proofs(schedule, ranks):
+        proved.append(size)
+        _progress(f"{schedule}: proved for {size} ranks")
+    found: Found = []
+    for number, case in enumerate(every, 1):
+        _progress(f"{schedule}: {case.name}, {case.ranks} ranks, {case.size} ({number} of {len(every)})")
+        found.append((case, kept.get(case, lambda case=case: racing.race(schedule, case))))  # type: ignore[misc]
+    _progress("")
+    said = [*claims.compare(table, schedule, [size for size in proved if size > 1])]
+    if options.json:
+        rows = [{**asdict(case), "algorithms": [asdict(one) for one in entries]} for case, entries in found]
+        print(json.dumps({"schedule": str(schedule), "proved": proved, "cases": rows}, indent=1))
+        return
+    page.tell((f"{schedule}", "bold"), f": made for {schedule.domain_in_words}")
+    page.say(f"Proved for {_numbers(proved)} ranks: each contribution once, and nobody waits for ever.")
+    other = racing.other_bits(schedule)
+    if other:
+        page.say(
+            f"With {other} ranks some add in another order than others, so the last bits of their sums differ."
+        )
+    _draw(page, schedule, options.draw or next((one for one in (3, 4) if schedule.serves(one)), proved[-1]))
+    _costs(page, schedule, ranks)
+    _ranking(page, schedule, found)
+    _paper(page, said)
+
+
+def _draw(page: Page, schedule: Schedule, ranks: int) -> None:
+    if ranks <= 16:
+        page.as_it_is(str(contributions.of_schedule(schedule, ranks)))
+
+
+def _costs(page: Page, schedule: Schedule, ranks: list[int]) -> None:
+    """Its own rounds, messages and bytes, of a vector of n bytes."""
+    for size in ranks:
+        n = 4 * math.lcm(size, max(schedule.total(size), 1))
+        bill = cost(schedule, size, n)
+        page.say(
+            f"{size} ranks: {schedule.total(size)} chunks, {bill.rounds} rounds, {bill.messages:,} messages, "
+            f"a rank sends at most {bill.max_sent / n:.4g} n",
+        )
+
+
+def _ranking(page: Page, schedule: Schedule, found: Found) -> None:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("network", "ranks", "bytes", "time", "bound", "place", "best of the others", ""):
+        text = name in ("network", "best of the others")
+        table.add_column(name, justify="left" if text else "right", no_wrap=True)
+    places: Counter[bool] = Counter()
+    for case, entries in found:
+        mine = next(one for one in entries if one.algorithm == schedule.algorithm)
+        best = next((one for one in entries if one is not mine), mine)
+        place = 1 + sum(one.time < mine.time for one in entries)
+        places[place == 1] += 1
+        bound = f"{mine.time / mine.bound:.2f}×" if mine.bound else "–"
+        table.add_row(
+            case.name, f"{case.ranks}", case.size, in_words(mine.time), bound,
+            f"{place}/{len(entries)}", best.algorithm.partition(":")[0], f"{best.time / mine.time:.2f}", style="bold" if place == 1 else "",
+        )  # fmt: skip
+    page.say(fitting(table, page.console))
+    page.say(
+        f"First in {places[True]} of {len(found)} cases. The last column is the time of the best of the others ÷ its own."
+    )
+
+
+def _paper(page: Page, said: list[claims.Comparison]) -> None:
+    if not said:
+        return
+    wrong = [one for one in said if not one.agrees]
+    page.say()
+    page.say(f"{said[0].claim.cells.get('source') or said[0].claim.place}")
+    page.say(
+        f"{len(said) - len(wrong)} of {len(said)} numbers of the paper are what we count: rounds, messages, bytes."
+    )
+    for one in wrong[:10]:
+        page.say(
+            f"{one.claim.place}: {one.what} with {one.ranks} ranks is {float(one.said):g} there, and {one.counted:,} here",
+            indent=2,
+        )
+
+
+def _numbers(sizes: list[int]) -> str:
+    return f"{', '.join(map(str, sizes[:-1]))} and {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
+
+
+def _progress(text: str) -> None:
+    """On one line of a terminal; elsewhere nothing, since it would fill a file."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text[:78]}", end="", file=sys.stderr, flush=True)
+
+
+def _tell(text: Any) -> None:
+    print(f"\n{text}", file=sys.stderr, flush=True)

@@ -1,0 +1,152 @@
+"""A schedule beside all others and the bound, in each case. Each case that is done is kept, so the same command goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from minitorch_dist.distributed.schedules import choice, domain, schedule_files
+from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.distributed.schedules.replay import Replay
+from minitorch_dist.distributed.schedules.schedule import (
+    COLLECTIVES,
+    ROOTED,
+    Schedule,
+    ScheduleError,
+    is_address,
+)
+from minitorch_dist.distributed.schedules.values import Values
+from minitorch_dist.sim import nets, topology_links
+from minitorch_dist.version import __version__
+from mtd import estimates
+from mtd.laboratory.cases import Case
+from mtd.pages import whole_files
+from mtd.refusals import CannotDo
+
+PROVED: Final = (*range(1, 18), 32, 64)
+FORMAT: Final = f"minitorch_dist lab 1, {__version__}"
+BEGIN: Final = b'{"format": "minitorch_dist lab'
+
+
+@dataclass(frozen=True)
+class RaceEntry:
+    """One algorithm in one case. Times in picoseconds."""
+
+    algorithm: str
+    rounds: int
+    messages: int
+    sent: int
+    time: int
+    bound: int
+
+
+def entered(address: str, collective: str | None = None) -> list[Schedule]:
+    """The schedules of a file, or those of this name."""
+    if is_address(address):
+        path, name, _ = schedule_files.split(address)
+        every = schedule_files.in_file(path)
+        kinds = dict.fromkeys(
+            one.collective for one in every if not name or name in (one.name, one.steps.__name__)
+        )
+        found = [choice.named(kind, address) for kind in kinds]
+    else:
+        kinds = dict.fromkeys(kind for kind in COLLECTIVES if address.partition(":")[0] in choice.known(kind))
+        found = [choice.named(kind, address) for kind in kinds]
+    found = [one for one in found if collective in (None, one.collective)]
+    if not found:
+        raise CannotDo(
+            f"{address} is no algorithm{f' of {collective}' if collective else ''}, and no file of one"
+        )
+    return found
+
+
+def proofs(schedule: Schedule, ranks: Sequence[int]) -> Iterator[int]:
+    """Prove it for all sizes of its domain up to 17, for 32, 64 and `ranks`, with every root; gives each that is done."""
+    for size in sorted(
+        {*filter(schedule.serves, PROVED), *(one for one in ranks if one <= domain.ON_DEMAND)}
+    ):
+        for root in range(size) if schedule.collective in ROOTED and size <= 17 else (None,):
+            try:
+                domain.prove(schedule, size, root)
+            except Exception as error:
+                said = str(error).replace(f"{schedule} with {size} ranks: ", "")
+                kind = "" if isinstance(error, ScheduleError) else f"{type(error).__name__}: "
+                many = f"{size} rank{'s' * (size != 1)}{'' if root is None else f' and root {root}'}"
+                raise CannotDo(f"{schedule} is wrong with {many}: {kind}{said}") from error
+        yield size
+
+
+def other_bits(schedule: Schedule) -> int | None:
+    """The first number of ranks of which some add in another order than others, so that their last bits differ."""
+    if schedule.collective != "all_reduce":
+        return None
+    generator = np.random.default_rng(0)
+    for size in filter(schedule.serves, range(2, 18)):
+        vectors = [generator.random(4 * max(size, schedule.total(size))) for _ in range(size)]
+        values = Values(schedule, vectors)
+        Replay(schedule, size, vectors[0].nbytes, itemsize=8, contents=values).run()
+        if any((values.result(rank) != values.result(0)).any() for rank in range(1, size)):
+            return size
+    return None
+
+
+def race(mine: Schedule, case: Case) -> list[RaceEntry]:
+    """All algorithms in one case, the fastest first. Of one with pieces the best number of them."""
+    net = nets.read(case.words).topology
+    links = topology_links.links_of(net) or Links()
+    best = {mine.algorithm: _entry(mine, case, net)}
+    for schedule in choice.candidates(mine.collective, case.nbytes, links, with_gallery=True):
+        if schedule.algorithm == mine.algorithm or not domain.may_run(schedule, case.ranks):
+            continue
+        entry = _entry(schedule, case, net)
+        if schedule.name not in best or entry.time < best[schedule.name].time:
+            best[schedule.name] = entry
+    return sorted(best.values(), key=lambda one: one.time)
+
+
+def _entry(schedule: Schedule, case: Case, net: Any) -> RaceEntry:
+    found = estimates.estimate(schedule, case.ranks, case.nbytes, net)
+    return RaceEntry(
+        schedule.algorithm, found.rounds, found.messages, found.max_sent, found.time, found.bound
+    )
+
+
+class LabResults:
+    """The results so far, in a file, by the text of the schedule and the case. ValueError for a file that is none."""
+
+    def __init__(self, path: Path, schedule: Schedule) -> None:
+        whole_files.check(path, BEGIN, "file of mtd lab")
+        self.path = path
+        self.kept = self._read()
+        self.mine = f"{schedule} {digest(schedule)}"
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            kept = json.loads(self.path.read_text("utf-8")) if self.path.is_file() else {}
+            return dict(kept["rows"]) if kept.get("format") == FORMAT else {}
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{self.path} is damaged: delete it, or name another file with --cache"
+            ) from error
+
+    def get(self, case: Case, make: Callable[[], list[RaceEntry]]) -> list[RaceEntry]:
+        """The entries that are kept for this case, or those that `make` finds."""
+        key = json.dumps([self.mine, case.words, case.ranks, case.size])
+        if key not in self.kept:
+            self.kept[key] = [asdict(one) for one in make()]
+            whole_files.write(
+                self.path, json.dumps({"format": FORMAT, "rows": {**self._read(), **self.kept}})
+            )
+        return [RaceEntry(**one) for one in self.kept[key]]
+
+
+def digest(schedule: Schedule) -> str:
+    """Of the file that a schedule stands in."""
+    file = schedule.steps.__code__.co_filename
+    return sha256(Path(file).read_bytes()).hexdigest() if Path(file).is_file() else ""
