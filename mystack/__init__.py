@@ -2,7 +2,6 @@
 
 01  neighbour.py       First picture
 02  books.py           A tensor that keeps the books
-02.5  broadcasting.py    Broadcasting
 03  backwards.py       Backwards, in the right order
 04  golden.py          The golden run
 05  mailboxes.py       Ranks and mailboxes
