@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from links import ROOT
 
+from mtd.course import tracks
 from mtd.course.chapters.chapter import of_lesson
-from mtd.course.lesson import Lesson, all_lessons
+from mtd.course.lesson import Lesson
 
 HIDDEN = "---\nsearch:\n  exclude: true\n---\n\n"
 LANGUAGES = {".py": "python", ".toml": "toml", ".cfg": "ini", ".css": "css", ".js": "javascript"}
@@ -28,7 +29,7 @@ class Chapter:
 
 def lessons() -> Iterator[Chapter]:
     """A page for each lesson, and one for each open chapter."""
-    for lesson in all_lessons():
+    for lesson in tracks.in_order():
         name = lesson.folder.name
         origin = f"lessons/{name}/text.md"
         title = f"{lesson.number}. {lesson.title}"

@@ -24,3 +24,14 @@ plt.xlabel("operations")
 plt.ylabel("bytes live")
 plt.legend()
 plt.show()
+
+# %% How many numbers an expanded row shows, and how many there are in memory
+row = Tensor(np.ones((1, 100)))
+times = [2**n for n in range(11)]
+views = [expand(row, n, 100) for n in times]
+plt.loglog(times, [view.array.size for view in views], "o-", label="numbers that the view shows")
+plt.loglog(times, [view.storage.nbytes // 8 for view in views], "o-", label="numbers in memory")
+plt.xlabel("rows of the larger shape")
+plt.ylabel("numbers")
+plt.legend()
+plt.show()

@@ -9,7 +9,7 @@ a ◀━━━━ AddBackward0 ◀━━━━ AddBackward0  backward: gradients
 
 import books
 import numpy as np
-from broadcasting import sum_to
+from books import sum_to
 
 
 class Node:

@@ -13,13 +13,12 @@ from .. import (
     across,
     backwards,
     books,
-    broadcasting,
     choice,
     cut,
     doubling,
     experts,
     golden,
-    letters,
+    messages,
     one_f_one_b,
     owners,
     sharded,
@@ -47,22 +46,23 @@ def of_books():
     x = books.Tensor(np.arange(6.0).reshape(2, 3))
     assert x.T.storage is x.storage, "a view has not the storage of its tensor"
     equal([x.T[1:].place(i, 1) for i in range(2)], [4, 5], "the places of x.T[1:, 1]")
+    of_broadcasting()
 
 
 def of_broadcasting():
-    equal(broadcasting.broadcast_shapes((4, 2, 3), (2, 1)), [4, 2, 3], "the shape of a sum")
+    equal(books.broadcast_shapes((4, 2, 3), (2, 1)), [4, 2, 3], "the shape of a sum")
     equal(
-        broadcasting.expanded_strides((2, 1), (8, 8), (4, 2, 3)),
+        books.expanded_strides((2, 1), (8, 8), (4, 2, 3)),
         [0, 8, 0],
         "how far it is to the next number where a column is stretched",
     )
     equal(
-        broadcasting.sum_to(np.ones((2, 3)), (3,)),
+        books.sum_to(np.ones((2, 3)), (3,)),
         [2, 2, 2],
         "the gradient of a row that was broadcast",
     )
     equal(
-        broadcasting.sum_to(np.ones((2, 3)), (2, 1)),
+        books.sum_to(np.ones((2, 3)), (2, 1)),
         [[3], [3]],
         "the gradient of a column that was broadcast",
     )
@@ -84,7 +84,7 @@ def of_golden():
     equal(p.array, [-0.25, -4.5], "a parameter after two steps with momentum")
 
 
-def of_letters():
+def of_messages():
     for array in (
         np.arange(6.0).reshape(2, 3).T,
         np.float64(7),
@@ -92,7 +92,7 @@ def of_letters():
         np.arange(3, dtype=">i4"),
     ):
         array = np.asarray(array)
-        equal(letters.decode(*letters.encode(array)), array, "an array that went as a letter")
+        equal(messages.decode(*messages.encode(array)), array, "an array that went as a message")
 
 
 def of_stream():
@@ -116,7 +116,7 @@ def of_wires():
         assert found == [b"one", b"", b"three"], f"a log of three records is read as {found}"
     once = wires.Once()
     found = [once.take(number, number) for number in (1, 0, 1, 2)]
-    assert found == [[], [0, 1], [], [2]], f"letters 1, 0, 1, 2 are read as {found}"
+    assert found == [[], [0, 1], [], [2]], f"messages 1, 0, 1, 2 are read as {found}"
 
 
 def of_tree():
@@ -190,10 +190,9 @@ def of_pipeline(schedule):
 
 ALONE = {
     "books": of_books,
-    "broadcasting": of_broadcasting,
     "backwards": of_backwards,
     "golden": of_golden,
-    "letters": of_letters,
+    "messages": of_messages,
     "stream": of_stream,
     "tree": of_tree,
     "doubling": of_doubling,

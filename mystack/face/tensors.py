@@ -1,4 +1,4 @@
-"""Tensors: those of lessons 02, 2.5 and 03, and what other lessons ask of a tensor besides, under torch's names.
+"""Tensors: those of lessons 02 and 03, and what other lessons ask of a tensor besides, under torch's names.
 
 All numbers are float64. A view shares memory with what it shows; `detach` shares it and forgets the graph.
 """
@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from .. import backwards, books
-from ..broadcasting import sum_to
+from ..books import sum_to
 
 float64, int64 = np.dtype(np.float64), np.dtype(np.int64)  # numbers that count are float64, too
 recording = True  # whether operations leave nodes

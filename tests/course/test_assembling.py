@@ -297,7 +297,7 @@ def test_properties_are_left_out_written_or_not(number: int) -> None:
     ("number", "right", "wrong", "how"),
     [
         (13, "(rank - step - 1) % size", "(rank - step) % size", ["--all-reduce", "ring"]),
-        (2.5, "stretched, keepdims=True)", "stretched, keepdims=True) / 2", []),
+        (2, "stretched, keepdims=True)", "stretched, keepdims=True) / 2", []),
         (3, "grads[following] + part if", "part if", []),
         (
             8,

@@ -317,6 +317,26 @@ def test_without_jupyterlab_the_command_says_what_to_do(
     assert (course.place(RING) / "13_ring.ipynb").exists()
 
 
+def test_an_interrupt_is_for_jupyterlab_which_asks_and_ends(course: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command waits for it, whatever the answer is."""
+    said = iter([KeyboardInterrupt, KeyboardInterrupt, 0])
+
+    class Lab(contextlib.nullcontext["Lab"]):
+        def __enter__(self) -> Lab:
+            return self
+
+        def wait(self) -> int:
+            one = next(said)
+            if one is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            return 0
+
+    monkeypatch.chdir(course.folder)
+    monkeypatch.setattr(notebook, "find_spec", lambda name: name)
+    monkeypatch.setattr(notebook.subprocess, "Popen", lambda command: Lab())
+    assert cli.main(["notebook", "13"]) == 0 and [*said] == []
+
+
 @needs_kernel
 @pytest.mark.slow
 def test_the_first_notebook_of_all_makes_a_course_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -561,7 +561,7 @@ def test_arrays_are_only_asked_for_shapes_and_dtypes() -> None:
 
 
 def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = Path(__file__).parents[2] / "docs" / "simulator.md"
+    page = Path(__file__).parents[2] / "docs" / "simulator_devices.md"
     part = page.read_text("utf-8").partition("## A device that takes time")[2]
     code = part.partition("```python\n")[2].partition("```")[0]
     found: dict[str, Any] = {}

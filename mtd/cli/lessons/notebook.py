@@ -41,4 +41,9 @@ def _open(path: Path) -> int:
         raise LessonError(
             "JupyterLab is not installed: pip install jupyterlab matplotlib. An editor that shows notebooks opens the file, too"
         )
-    return subprocess.call([sys.executable, "-m", "jupyterlab", str(path)])
+    with subprocess.Popen([sys.executable, "-m", "jupyterlab", str(path)]) as lab:
+        while True:
+            try:
+                return lab.wait()
+            except KeyboardInterrupt:  # JupyterLab has it, too: it asks, and ends its kernels
+                continue

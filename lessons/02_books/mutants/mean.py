@@ -2,11 +2,11 @@
 
 All shapes are right, but a number that was used n times learns n times too slowly.
 
-Caught by: correct, plugged in
+Caught by: sum_to, plugged in
 Seen: https://github.com/kvfrans/notes/issues/5
 """
 
-# BLANK 3: averaged
+# BLANK 6: averaged
 extra = grad.ndim - len(shape)
 grad = grad.mean(tuple(range(extra)))
 stretched = tuple(axis for axis, n in enumerate(shape) if n == 1)

@@ -1,7 +1,7 @@
 """The numbers are repeated in new memory. All values are right, and the row takes a thousand times its bytes.
 
-Caught by: memory
-Passes: shapes, strides, correct, plugged in
+Caught by: no copy
+Passes: shapes, strides, sum_to, plugged in
 """
 
 import numpy as np

@@ -2,12 +2,12 @@
 
 Where nothing is put in front it is right.
 
-Caught by: correct
+Caught by: sum_to
 Passes: plugged in
 Seen: https://github.com/Theano/Theano/pull/2844
 """
 
-# BLANK 3: stretched axes counted in the small shape, summed in the large one
+# BLANK 6: stretched axes counted in the small shape, summed in the large one
 extra = grad.ndim - len(shape)
 stretched = tuple(axis for axis, n in enumerate(shape) if n == 1)
 grad = grad.sum(stretched, keepdims=True)

@@ -3,12 +3,12 @@
 Where both shapes have as many axes, it is right.
 
 Caught by: strides
-Passes: shapes, correct, plugged in
+Passes: shapes, sum_to, plugged in
 Seen: https://github.com/jax-ml/jax/issues/39998
 Seen: https://github.com/dlsyscourse/hw1/pull/9
 """
 
-# BLANK 2: the missing axes are put behind
+# BLANK 5: the missing axes are put behind
 missing = len(larger) - len(shape)
 sizes = tuple(shape) + (1,) * missing
 kept = tuple(strides) + (0,) * missing

@@ -3,9 +3,9 @@
 The mistake shows later, far from the line that made it, or never.
 
 Caught by: shapes
-Passes: correct, plugged in
+Passes: sum_to, plugged in
 """
 
-# BLANK 1: no ValueError
+# BLANK 4: no ValueError
 sizes.append(m if n == 1 else n)
 # END
