@@ -142,7 +142,9 @@ def train(rank, world_size, options):
         "cpu", (options.pipeline, data, options.context, options.tensor),
         mesh_dim_names=("pipeline", "data", "context", "tensor"),
     )  # fmt: skip
-    stage, row, column, head = mesh.get_coordinate()
+    here = mesh.get_coordinate()
+    assert here is not None
+    stage, row, column, head = here
     is_last = stage == options.pipeline - 1
     part = stage_of(mesh, options)
     pipe = PipelineStage(part, stage, options.pipeline, torch.device("cpu"), group=mesh.get_group("pipeline"))

@@ -152,7 +152,7 @@ def pictures(images) -> list[str]:
     """The lines of a picture of grey images (count, 28, 28), from 0 to 1, side by side."""
     from mtd.cli import plots
 
-    return plots.side_by_side([plots.image(np.uint8(255 * image)) for image in images])
+    return plots.side_by_side([plots.image(np.asarray(255 * image, np.uint8)) for image in images])
 
 
 def compute(seconds: float) -> None:

@@ -73,7 +73,7 @@ class BasicBlock(Module):
         out = self.relu(self.bn1(self.conv1(x)))
         out = self.bn2(self.conv2(out))
         out += x if self.downsample is None else self.downsample(x)
-        return self.relu(out)  # type: ignore[no-any-return]
+        return self.relu(out)
 
 
 class Bottleneck(Module):
@@ -110,7 +110,7 @@ class Bottleneck(Module):
         out = self.relu(self.bn2(self.conv2(out)))
         out = self.bn3(self.conv3(out))
         out += x if self.downsample is None else self.downsample(x)
-        return self.relu(out)  # type: ignore[no-any-return]
+        return self.relu(out)
 
 
 class ResNet(Module):
@@ -188,7 +188,7 @@ class ResNet(Module):
     def forward(self, x: Tensor) -> Tensor:
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
-        return self.fc(self.avgpool(x).flatten(1))  # type: ignore[no-any-return]
+        return self.fc(self.avgpool(x).flatten(1))
 
 
 def resnet18(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:

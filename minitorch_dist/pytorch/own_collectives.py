@@ -59,7 +59,8 @@ def _begin(
     own: Callable[..., Any], collective: str, address: str, group: OurGroup, arrays: list[Array], op: Any,
     src: int | None, how: How = NOW,
 ) -> Work | None:  # fmt: skip
-    arguments, kind = [from_numpy(array) for array in arrays], "none"
+    arguments: list[Any] = [from_numpy(array) for array in arrays]
+    kind = "none"
     if op is not None:
         kind = op.op.name
         arguments.append(_op(kind, address))

@@ -50,6 +50,7 @@ from minitorch_dist.tensors.ops.shapes import (
     scalars,
 )
 from minitorch_dist.tensors.ops.statistics import counting
+from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.state import TensorState
 
 
@@ -223,8 +224,14 @@ class Tensor(TensorState):
     __ror__ = operations.reflected(logic.bitwise_or)
     __xor__ = operations.binary(logic.bitwise_xor)
     __rxor__ = operations.reflected(logic.bitwise_xor)
-    __eq__ = operations.binary(comparison.eq)
-    __ne__ = operations.binary(comparison.ne)
+    if TYPE_CHECKING:  # an object's own would be bool
+
+        def __eq__(self, other: Any) -> Self: ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> Self: ...  # type: ignore[override]
+
+    else:
+        __eq__ = operations.binary(comparison.eq)
+        __ne__ = operations.binary(comparison.ne)
     __lt__ = operations.binary(comparison.lt)
     __le__ = operations.binary(comparison.le)
     __gt__ = operations.binary(comparison.gt)
@@ -245,8 +252,8 @@ class Tensor(TensorState):
     __invert__ = operators.invert
 
     # layout
-    shape = property(layout.shape)
-    ndim = property(layout.ndim)
+    shape: Size = property(layout.shape)  # type: ignore[assignment]
+    ndim: int = property(layout.ndim)  # type: ignore[assignment]
     dim = layout.dim
     size = layout.size
     numel = nelement = layout.elements
@@ -284,7 +291,7 @@ class Tensor(TensorState):
     transpose = axes.transpose
     t = axes.t
     permute = axes.permute
-    T = property(axes.T_)
+    T: Tensor = property(axes.T_)  # type: ignore[assignment]
     mT = property(axes.mT)  # noqa: N815 - torch's name
 
     # pieces

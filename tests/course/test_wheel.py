@@ -21,7 +21,7 @@ BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_w
 def test_the_course_begins_from_a_wheel(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(HERE / name, source)
     for name in ("minitorch_dist", "transports", "mtd", "lessons"):
         shutil.copytree(

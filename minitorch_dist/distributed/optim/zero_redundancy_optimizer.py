@@ -156,7 +156,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             for p, window in _windows(arrays[self.rank], rows[self.rank]):
                 window[...] = p.array
             outputs = [base.new(Tensor, array) for array in arrays]
-            all_gather(outputs, outputs[self.rank], group=self.process_group)  # type: ignore[arg-type]
+            all_gather(outputs, outputs[self.rank], group=self.process_group)
             for rank, (array, members) in enumerate(zip(arrays, rows, strict=True)):
                 for p, window in _windows(array, members) if rank != self.rank else ():
                     p.array[...] = window

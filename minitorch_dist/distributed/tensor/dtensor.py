@@ -60,11 +60,11 @@ class DTensor(TensorPart):
     """
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Any:  # type: ignore[override]
         return sizes.Size(self._whole)
 
     @property
-    def ndim(self) -> int:
+    def ndim(self) -> int:  # type: ignore[override]
         return len(self._whole)
 
     def size(self, dim: int | None = None) -> Any:

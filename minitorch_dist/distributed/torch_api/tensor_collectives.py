@@ -12,7 +12,7 @@ for each kind of call, and the like of it is then only run (`prepared.repeated`)
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypeAlias
 
@@ -227,7 +227,7 @@ def reduce(
 
 
 def all_gather(
-    tensor_list: list[TensorBase],
+    tensor_list: Sequence[TensorBase],
     tensor: TensorBase,
     group: ProcessGroup | None = None,
     async_op: bool = False,
@@ -348,7 +348,7 @@ def prepare_all_gather(array: Array, given: Array, which: ProcessGroup) -> None:
 
 def gather(
     tensor: TensorBase,
-    gather_list: list[TensorBase] | None = None,
+    gather_list: Sequence[TensorBase] | None = None,
     dst: int | None = None,
     group: ProcessGroup | None = None,
     async_op: bool = False,
@@ -397,7 +397,7 @@ def gather(
 
 def scatter(
     tensor: TensorBase,
-    scatter_list: list[TensorBase] | None = None,
+    scatter_list: Sequence[TensorBase] | None = None,
     src: int | None = None,
     group: ProcessGroup | None = None,
     async_op: bool = False,
@@ -448,7 +448,7 @@ def scatter(
 
 def reduce_scatter(
     output: TensorBase,
-    input_list: list[TensorBase],
+    input_list: Sequence[TensorBase],
     op: Op = SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,
@@ -565,8 +565,8 @@ def _are_apart(output: TensorBase, input: TensorBase) -> bool:
 
 
 def all_to_all(
-    output_tensor_list: list[TensorBase],
-    input_tensor_list: list[TensorBase],
+    output_tensor_list: Sequence[TensorBase],
+    input_tensor_list: Sequence[TensorBase],
     group: ProcessGroup | None = None,
     async_op: bool = False,
     *,

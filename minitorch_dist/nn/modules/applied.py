@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from minitorch_dist.nn.modules.module import Module
+from minitorch_dist.tensors.tensor import Tensor
 
 
 class Applied(Module):
@@ -13,8 +14,11 @@ class Applied(Module):
     function: ClassVar[Any]  # a staticmethod
     options: ClassVar[tuple[str, ...]] = ()
 
-    def forward(self, *inputs: Any, **named: Any) -> Any:
-        return self.function(*inputs, **named, **{name: getattr(self, name) for name in self.options})
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
+        found: Tensor = self.function(
+            *inputs, **named, **{name: getattr(self, name) for name in self.options}
+        )
+        return found
 
     def extra_repr(self) -> str:
         shown = [name for name in self.options if name != "inplace" or getattr(self, name)]

@@ -8,6 +8,7 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
 from typing import Any, Self
 
 from minitorch_dist.nn.modules.module import Module, indented
+from minitorch_dist.tensors.tensor import Tensor
 
 
 class _Numbered(Module):
@@ -68,10 +69,10 @@ class Sequential(_Numbered):
             for number, module in enumerate(args):
                 self.add_module(str(number), module)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Any) -> Tensor:
         for module in self._modules.values():
             input = module(input)
-        return input
+        return input  # type: ignore[no-any-return]
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):

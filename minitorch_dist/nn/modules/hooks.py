@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from minitorch_dist.nn.modules.backward_hooks import BackwardCall
 from minitorch_dist.nn.modules.tree import ModuleTree
@@ -20,11 +20,20 @@ from minitorch_dist.tensors.autograd.hooks import Hooks, RemovableHandle
 from minitorch_dist.tensors.core.base import TensorBase
 
 Hook = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 
 # Hooks of every module.
 _pre_everywhere: Hooks = {}
 _after_everywhere: Hooks = {}
 _always_everywhere: set[int] = set()
+
+
+class HasForward(Protocol[P, R]):
+    """A module, to type checkers: calling it takes and returns what `forward` does."""
+
+    @property
+    def forward(self) -> Callable[P, R]: ...
 
 
 class Hooked(ModuleTree):
@@ -49,15 +58,16 @@ class Hooked(ModuleTree):
             _forward_hooks_always_called=set(),
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self: HasForward[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        module: Any = self
         if (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
+            module._forward_hooks
+            or module._forward_pre_hooks
+            or module._backward_hooks
             or _after_everywhere
             or _pre_everywhere
         ):
-            return self._call_with_hooks(args, kwargs)
+            return module._call_with_hooks(args, kwargs)  # type: ignore[no-any-return]
         return self.forward(*args, **kwargs)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -135,7 +135,7 @@ class NotAnOperand(TypeError):
     """An operator turns it into NotImplemented, so that Python asks the other operand."""
 
 
-def binary(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+def binary(operation: Callable[..., Any]) -> Callable[[T, Any], T]:
     """The operator `self ∘ other`"""
 
     def operator(self: Any, other: Any) -> Any:
@@ -154,7 +154,7 @@ def _with_foreign(operation: Callable[..., Any], self: Any, other: Any) -> Any:
     return NotImplemented
 
 
-def reflected(operation: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+def reflected(operation: Callable[..., Any]) -> Callable[[T, Any], T]:
     """The operator `other ∘ self`, asked when `other` did not know the answer.
 
     `operation(self, other)` computes it: `rsub` for a minus.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.tensors.core.base import T
 from minitorch_dist.tensors.core.graph import result
 from minitorch_dist.tensors.core.operations import mul
 from minitorch_dist.tensors.ops.elementwise.powers import reciprocal
@@ -26,7 +27,7 @@ def divided_by(self: Any, other: Any) -> Any:
     return mul(reciprocal(self), other)
 
 
-def invert(self: Any) -> Any:
+def invert(self: T) -> T:
     """~self"""
     if self.array.dtype.kind not in "iub":
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")

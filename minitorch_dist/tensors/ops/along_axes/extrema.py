@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from minitorch_dist.tensors.ops.elementwise import extremes
 from minitorch_dist.tensors.promotion import demand_order
 
 
+@overload
+def max(input: T) -> T: ...
+@overload
+def max(input: T, dim: T, keepdim: bool = False) -> T: ...
+@overload
+def max(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any: ...
 @numpy_names
 def max(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The largest element; with `dim` also its index; with another tensor, element by element."""
@@ -25,6 +31,12 @@ def max(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) 
     return return_types.max(*_along(np.argmax, input, dim, keepdim, "max"))
 
 
+@overload
+def min(input: T) -> T: ...
+@overload
+def min(input: T, dim: T, keepdim: bool = False) -> T: ...
+@overload
+def min(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any: ...
 @numpy_names
 def min(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The smallest element; with `dim` also its index; with another tensor, element by element."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -142,6 +142,10 @@ def equal(input: T, other: T) -> bool:
 # ----------------------------------------------------------------------------------------- choosing
 
 
+@overload
+def where(condition: T) -> tuple[T, ...]: ...
+@overload
+def where(condition: T, input: T | Number, other: T | Number) -> T: ...
 def where(condition: T, input: T | Number | None = None, other: T | Number | None = None) -> Any:
     """`input` where the condition holds, `other` elsewhere; alone: the indices where it holds
 

@@ -112,7 +112,7 @@ def is_pinned(input: TensorBase, device: Device = None) -> bool:
     return False
 
 
-def _as(dtype: dtypes.dtype, name: str) -> Callable[..., Any]:
+def _as(dtype: dtypes.dtype, name: str) -> Callable[[T], T]:
     """The short form that converts to one dtype: `x.float()`."""
 
     def short_form(input: T, memory_format: Any = None) -> T:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -81,6 +81,10 @@ def _placed(array: Array, letters: str, among: str) -> Array:
 # ---------------------------------------------------------------------------------- with gradients
 
 
+@overload
+def einsum(equation: str, operands: Sequence[T], /) -> T: ...
+@overload
+def einsum(equation: str, *operands: T) -> T: ...
 @autocasting.lower
 def einsum(equation: str, *operands: Any) -> Any:
     """`einsum("ij,jk->ik", a, b)`; also a list of operands. Axes of size one broadcast."""

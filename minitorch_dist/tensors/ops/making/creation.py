@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from minitorch_dist.tensors.ops.making.literals import as_dtype
 from minitorch_dist.tensors.ops.shapes import reshaping
 from minitorch_dist.tensors.promotion import cast, one_number
 from minitorch_dist.tensors.shape_arrays import mode
+
+if TYPE_CHECKING:
+    from minitorch_dist.tensors.tensor import Tensor
 
 Dtype: TypeAlias = "dtypes.dtype | type[float] | type[int] | type[bool] | None"
 Device: TypeAlias = "devices.device | str | int | None"
@@ -54,7 +57,7 @@ def sizes(name: str, given: tuple[Any, ...], size: Any = None) -> tuple[int, ...
 # ----------------------------------------------------------------------------------- from literals
 
 
-def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Any:
+def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
     """A new leaf with a copy of `data`.
 
     Args:
@@ -84,13 +87,13 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_gr
     return made(literals.parse(data, None if dtype is None else as_dtype(dtype)), device, requires_grad)
 
 
-def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Any:
+def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Tensor:
     """`data` as a tensor, without a copy where memory and history can be shared."""
     if isinstance(data, TensorBase):
-        found = data if dtype is None else cast(data, as_dtype(dtype))
+        found: Any = data if dtype is None else cast(data, as_dtype(dtype))
         if device is None or devices.resolve(device) is data.storage.device:
             return found
-        return found.to(device)  # type: ignore[attr-defined]
+        return found.to(device)
     if isinstance(data, np.ndarray):
         wanted = dtypes.from_numpy(data.dtype) if dtype is None else as_dtype(dtype)
         array = literals.check_array(np.asarray(data))
@@ -119,7 +122,7 @@ Example:
 """
 
 
-def _maker(make: Any, name: str, words: str) -> Any:
+def _maker(make: Any, name: str, words: str) -> Callable[..., Tensor]:
     """A function that makes tensors of a given size."""
 
     def maker(
@@ -147,7 +150,7 @@ def full(
     dtype: Dtype = None,
     device: Device = None,
     requires_grad: bool = False,
-) -> Any:
+) -> Tensor:
     """All `fill_value`; its type decides the dtype, if none is given.
 
     Args:
@@ -197,7 +200,7 @@ def _like(name: str, input: Any, dtype: Dtype, device: Device, memory_format: An
     return mode.empty_on(devices.resolve(device), input.array, kind, order), place
 
 
-def _maker_like(value: int | None, name: str, words: str) -> Any:
+def _maker_like(value: int | None, name: str, words: str) -> Callable[..., Tensor]:
     """A function that makes tensors of the shape of another one."""
 
     def maker(
@@ -236,7 +239,7 @@ def full_like(
     device: Device = None,
     requires_grad: bool = False,
     memory_format: Any = None,
-) -> Any:
+) -> Tensor:
     """`fill_value` in the shape, dtype and device of `input`."""
     one_number("full_like", "fill_value", fill_value, "Number")
     array, device = _like("full_like", input, dtype, device, memory_format)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from minitorch_dist.tensors.ops.elementwise.copying import no_data
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
+
+if TYPE_CHECKING:
+    from minitorch_dist.tensors.tensor import Tensor
 
 
 def numpy(input: TensorBase, *, force: bool = False) -> Array:
@@ -96,7 +99,7 @@ def frombuffer(
     return out
 
 
-def from_numpy(ndarray: Array) -> Any:
+def from_numpy(ndarray: Array) -> Tensor:
     """A tensor that shares the array's memory."""
     x: Any = ndarray
     if not isinstance(x, np.ndarray):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from minitorch_dist.tensors.ops.making.creation import (
 )
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 from minitorch_dist.tensors.promotion import one_number
+
+if TYPE_CHECKING:
+    from minitorch_dist.tensors.tensor import Tensor
 
 
 def source(generator: Generator | None, device: Device = None) -> Generator:
@@ -69,7 +72,7 @@ Example:
 """
 
 
-def _drawer(of: Any, kernel: str, name: str, words: str) -> Any:
+def _drawer(of: Any, kernel: str, name: str, words: str) -> Callable[..., Tensor]:
     """A function that draws tensors of a given size. `of`: what makes numbers of this type from random words."""
 
     def drawer(
@@ -89,7 +92,7 @@ def _drawer(of: Any, kernel: str, name: str, words: str) -> Any:
     return named(drawer, name, DRAWING.format(words=words, name=name))
 
 
-def _drawer_like(drawer: Any, in_place: str, name: str, words: str) -> Any:
+def _drawer_like(drawer: Any, in_place: str, name: str, words: str) -> Callable[..., Tensor]:
     """A function that draws tensors of the shape of another one."""
 
     def drawer_like(
@@ -133,7 +136,7 @@ def normal(
     dtype: Dtype = None,
     device: Device = None,
     requires_grad: bool = False,
-) -> Any:
+) -> Tensor:
     """Normal with a mean and a standard deviation."""
     one_number("normal", "mean", mean)
     one_number("normal", "std", std)
@@ -189,7 +192,7 @@ def randint(
     dtype: Dtype = dtypes.int64,
     device: Device = None,
     requires_grad: bool = False,
-) -> Any:
+) -> Tensor:
     """Integers from low (inclusive) to high (exclusive): `randint(high, size)`, `randint(low, high, size)`."""
     given = list(args)
     if size is None:
@@ -223,7 +226,7 @@ def randperm(
     dtype: Dtype = dtypes.int64,
     device: Device = None,
     requires_grad: bool = False,
-) -> Any:
+) -> Tensor:
     """0 … n-1 in random order: the order of n random words."""
     if isinstance(n, bool) or not hasattr(n, "__index__"):
         raise TypeError(f"randperm(): argument 'n' must be int, not {type(n).__name__}")

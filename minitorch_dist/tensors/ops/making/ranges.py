@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.ops.making.creation import Device, Dtype, made, numpy_dtype, sizes
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 from minitorch_dist.tensors.promotion import not_implemented
+
+if TYPE_CHECKING:
+    from minitorch_dist.tensors.tensor import Tensor
 
 
 def _number(value: Any, name: str) -> Any:
@@ -35,7 +38,7 @@ def arange(
     dtype: Dtype = None,
     device: Device = None,
     requires_grad: bool = False,
-) -> Any:
+) -> Tensor:
     """start, start + step, … below end. Whole numbers give int64, others the default dtype.
 
     Args:
@@ -111,7 +114,7 @@ def linspace(
     dtype: Dtype = None,
     device: Device = None,
     requires_grad: bool = False,
-) -> Any:
+) -> Tensor:
     """`steps` numbers from start to end, both included."""
     found = _even(start, end, steps)
     return made(found.astype(numpy_dtype(dtype)), device, requires_grad)
@@ -124,7 +127,7 @@ def eye(
     dtype: Dtype = None,
     device: Device = None,
     requires_grad: bool = False,
-) -> Any:
+) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
     sizes("eye", (n, n if m is None else m))
     return made(np.eye(n, m, dtype=numpy_dtype(dtype)), device, requires_grad)
