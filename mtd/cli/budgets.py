@@ -40,10 +40,10 @@ BUDGETS: Final = (
     Budget("transports", 12_050, 11_000, ("transports",)),
     Budget("mtd", 26_850, 22_000, ("mtd",)),
 )  # fmt: skip
-WHOLE: Final = Budget("the whole library", 52_720, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
+WHOLE: Final = Budget("the whole library", 52_760, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
 
 LOADED: Final = (
-    Budget("import minitorch_dist", 10_350, 12_000, ()),
+    Budget("import minitorch_dist", 10_360, 12_000, ()),
     Budget("from minitorch_dist.nn.parallel import DistributedDataParallel", 29_830, 28_000, ()),
 )
 
