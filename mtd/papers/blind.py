@@ -77,7 +77,7 @@ def predicted(row: BlindRow) -> Prediction:
 class Summary(NamedTuple):
     """The errors of some predictions, all as shares."""
 
-    count: int
+    rows: int
     mean: float  # of their sizes
     median: float
     near: float  # the share of rows within 10 %

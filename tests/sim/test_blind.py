@@ -43,7 +43,7 @@ def test_a_summary_counts_errors() -> None:
         Prediction(row(2), 10**11, 85.0, 1.04),
     ]  # fmt: skip
     said = blind.summary(found)
-    assert (said.count, said.too_full) == (3, 1)
+    assert (said.rows, said.too_full) == (3, 1)
     assert said.mean == pytest.approx(0.1) and said.median == pytest.approx(0.1)
     assert said.near == pytest.approx(1 / 3)  # 110 is a trifle above 10 %
     assert said.by_size == pytest.approx((-0.15 - 0.05) / 2) and said.by_length == 0
