@@ -44,6 +44,12 @@ def _cut_evenly(count: int, itemsize: int, size: int, schedule: Schedule) -> Vec
     return Vector(tuple(schedule.sizes(size, count).tolist()), itemsize)
 
 
+@lru_cache
+def _equal(count: int, size: int) -> tuple[int, ...]:
+    """So many elements of each rank. One tuple for all ranks of a simulation."""
+    return (count,) * size
+
+
 def flat(array: Array) -> Array:
     """The array in one dimension."""
     return array if array.ndim == 1 else array.reshape(-1)
@@ -174,7 +180,7 @@ def prepare_all_gather_into(
 ) -> PreparedCall:
     said = Fingerprint("all_gather_into_tensor", array.dtype, array.shape)
     in_place = not group.is_on_board  # in messages what lies side by side goes out in one piece
-    sizes = (array.size,) * group.size()
+    sizes = _equal(array.size, group.size())
     vector = Vector(sizes, array.itemsize, in_place, source_list=not in_place)
     return prepare(group, "all_gather", said, output.nbytes, algorithm, lambda _: vector)
 
@@ -213,7 +219,7 @@ def reduce_scatter_from(
 def prepare_reduce_scatter_from(
     group: Group, output: Array, op: ReduceStep = SUM, algorithm: Algorithm = None
 ) -> PreparedCall:
-    sizes = (output.size,) * group.size()
+    sizes = _equal(output.size, group.size())
     said = Fingerprint("reduce_scatter_tensor", output.dtype, output.shape, op.name)
     return _prepare_reduce_scatter(group, said, output, sizes, False, algorithm)
 

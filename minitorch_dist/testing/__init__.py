@@ -5,6 +5,7 @@
     check_transport(make)                         your transport against the contract
     check_replicas_equal(model)                   on every rank: the same parameters, bit for bit
     check_same_as_one_rank(train)                 your parallel wrapper against one rank, bit for bit
+    check_same_as_one_rank(train, model=…)        the same for any module, computed in a prime field (`field`)
     strategies.worlds(), .arrays(), .schedules(), .fault_plans()     for Hypothesis
     exact                                         training in which no operation rounds
 

@@ -23,7 +23,7 @@ import minitorch_dist.distributed as dist
 from minitorch_dist.launching import launch
 from minitorch_dist.optim import SGD
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.testing import exact
+from minitorch_dist.testing import exact, field
 
 SIZES = (1, 2, 3, 4, 5, 6)
 BATCHES = (37, 23, 5, 13)  # samples in each batch: none is divided by all of SIZES, one is smaller
@@ -70,11 +70,13 @@ def check_replicas_equal(model: Any, group: Any = None) -> None:
 
 
 def check_same_as_one_rank(
-    train: Callable[[list[exact.Data]], Any],
+    train: Callable[..., Any],
     sizes: Sequence[int] = SIZES,
     batches: Sequence[int] = BATCHES,
     transport: str = "sim://",
-    alone: Callable[[list[exact.Data]], Any] | None = None,
+    alone: Callable[..., Any] | None = None,
+    model: Callable[[], Any] | None = None,
+    samples: Callable[[int, int], exact.Data] | None = None,
 ) -> None:
     """Return if `train` takes the steps of one rank that was given all samples, bit for bit.
 
@@ -87,6 +89,9 @@ def check_same_as_one_rank(
         batches: The sizes of the batches.
         transport: An address.
         alone: The training of one rank; plain SGD at `exact.RATE` by default. The samples are those of `exact.data`.
+        model: It makes any other module. Then all compute in a prime field (see `field`), where nothing is rounded, and `train`
+            and `alone` are called with the module and the batches. `train` returns whole weights.
+        samples: With `model`: a batch of it, by its size and a seed.
 
     Raises:
         AssertionError: The first weight that differs.
@@ -104,6 +109,12 @@ def check_same_as_one_rank(
         ...     "it differs from one rank"
         'it differs from one rank'
     """
+    if model is not None:
+        if samples is None:
+            raise TypeError(
+                "check_same_as_one_rank(model=…) needs samples=, which makes the batches of that model"
+            )
+        return _check_in_a_field(train, sizes, batches, transport, alone or _alone_in_a_field, model, samples)
     whole = [exact.data(count, seed) for seed, count in enumerate(batches)]
     wanted, steps = _watched(alone or _alone, whole)
     names = [name for name, _ in exact.Model().named_parameters()]
@@ -121,6 +132,44 @@ def check_same_as_one_rank(
         wrong = unlike_steps(names, steps, [seen for _, seen in ranks])
         if wrong:
             raise _not_one_rank(size, wrong)
+
+
+def _check_in_a_field(
+    train: Callable[..., Any], sizes: Sequence[int], batches: Sequence[int], transport: str, alone: Callable[..., Any],
+    model: Callable[[], Any], samples: Callable[[int, int], exact.Data],
+) -> None:  # fmt: skip
+    with field.new_tensors():
+        wanted = _named(alone(model(), [samples(count, seed) for seed, count in enumerate(batches)]))
+        for size in sizes:
+            for rank, found in enumerate(
+                launch(_in_a_field, size, transport, args=(train, model, samples, batches))
+            ):
+                if len(found) != len(wanted):
+                    raise AssertionError(
+                        f"{_count(size)}: rank {rank} returned {len(found)} arrays, and one rank alone {len(wanted)}"
+                    )
+                for (name, ours), theirs in zip(wanted, found, strict=True):
+                    if not exact.same([theirs], [ours.view(np.ndarray)]):
+                        raise _not_one_rank(size, _unlike(name, rank, theirs, ours.view(np.ndarray)))
+
+
+def _in_a_field(
+    train: Callable[..., Any], model: Callable[[], Any], samples: Callable[[int, int], exact.Data], batches: Sequence[int]
+) -> list[Array]:  # fmt: skip
+    """The weights of one rank that trains on its share."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    with field.new_tensors():
+        shares = [samples(count, seed).shares(size)[rank] for seed, count in enumerate(batches)]
+        return [array.view(np.ndarray).copy() for _, array in _named(train(model(), shares))]
+
+
+def _alone_in_a_field(model: Any, whole: Sequence[exact.Data]) -> Any:
+    optimizer = SGD(model.parameters(), lr=exact.RATE)
+    for batch in whole:
+        optimizer.zero_grad()
+        exact.loss(model(batch.x), batch.y).backward()
+        optimizer.step()
+    return model
 
 
 def _not_one_rank(size: int, said: str) -> AssertionError:
@@ -220,7 +269,7 @@ def _named(model: Any) -> list[tuple[str, Array]]:
         named = [*model.named_parameters(), *model.named_buffers()]
     else:
         named = [(f"tensor {number}", value) for number, value in enumerate(model)]
-    return [(name, np.asarray(getattr(value, "array", value))) for name, value in named]
+    return [(name, np.asanyarray(getattr(value, "array", value))) for name, value in named]
 
 
 def _difference(name: str, array: Array, held: Sequence[bytes], others: Sequence[int]) -> str:

@@ -220,7 +220,14 @@ def test_a_lesson_that_is_a_part_of_another_leads_there(
     assert where.present(where.progress()) == one
     monkeypatch.chdir(where.folder)
     moved = f"Lesson {number} is a part of lesson {one.number} now, {one.title}. Your answer stays"
-    for words in (["text", label], ["check", name], ["hint", str(number)], ["use", "reference", folder]):
+    for words in (
+        ["text", label],
+        ["check", name],
+        ["hint", str(number)],
+        ["show", label],
+        ["size", name],
+        ["use", "reference", folder],
+    ):
         cli.main(words)
         assert f"{moved} in {folder}." in " ".join(capsys.readouterr().out.split())
     cli.main(["init"])

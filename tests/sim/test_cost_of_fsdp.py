@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 import threading
+import time
 from typing import Any
 
 import minitorch_dist as torch
@@ -42,3 +44,17 @@ def calls(ranks: int) -> float:
 def test_a_rank_does_as_much_among_many_as_among_few() -> None:
     few, many = calls(16), calls(48)
     assert few > 50 and many <= 1.1 * few
+
+
+if __name__ == "__main__":  # python -m tests.sim.test_cost_of_fsdp 64 256 1024 4096
+    first = 0.0
+    for size in map(int, sys.argv[1:]):
+        before = time.process_time()
+        sim.run(trained, size, shapes=True)
+        each = (time.process_time() - before) / size
+        first = first or each
+        held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(
+            f"{size} ranks: {each * size:.1f} s, {each / first:.2f} times as much for each, {held} MB",
+            flush=True,
+        )

@@ -40,6 +40,8 @@ class Pages:
                 self._map.madvise(_HUGE)
             self._owner = np.frombuffer(self._map, np.uint8)
         self.array: Array = self._owner.view(dtype)
+        if like is not None and type(self.array) is np.ndarray:
+            self.array = self.array.view(type(like))
 
     def take(self, zeros: bool = False) -> Array:
         """The array with memory behind it. Its contents are undefined, unless `zeros` are asked for."""

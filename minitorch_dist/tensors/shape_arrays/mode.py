@@ -17,6 +17,7 @@ from minitorch_dist.tensors.shape_arrays.array import ShapeArray, has_numbers
 Array = np.ndarray[Any, Any]
 
 _active: ContextVar[bool] = ContextVar("without_numbers", default=False)
+_pattern: ContextVar[Any] = ContextVar("pattern", default=None)
 _handlers = answers, selection  # they enter themselves
 
 
@@ -30,13 +31,24 @@ def without_numbers() -> Iterator[None]:
         _active.reset(token)
 
 
+@contextmanager
+def like(array: Array) -> Iterator[None]:
+    """New floating tensors of this thread are made by numpy `like` this array, which is of a class of its own."""
+    token = _pattern.set(array)
+    try:
+        yield
+    finally:
+        _pattern.reset(token)
+
+
 def active() -> bool:
     return _active.get()
 
 
-def template(device: Device) -> ShapeArray | None:
-    """For numpy's argument `like`: an array without numbers if a new array on `device` has none, else None."""
-    return _template() if device is META or _active.get() else None
+def template(device: Device) -> Any:
+    """For numpy's argument `like`: an array without numbers if a new array on `device` has none, else None, or what
+    `like` says."""
+    return _template() if device is META or _active.get() else _pattern.get()
 
 
 @functools.cache
@@ -48,7 +60,8 @@ def settled(array: Array, device: Device) -> Array:
     """`array` as a tensor on `device` keeps it: without its numbers where tensors have none."""
     if (device is META or _active.get()) and has_numbers(array):
         return answers.like(array)
-    return array
+    pattern = _pattern.get()
+    return array if pattern is None or array.dtype.kind != "f" else np.array(array, like=pattern)
 
 
 def empty_on(device: Device, like: Array, dtype: Any, order: Any = "K") -> Array:
@@ -58,5 +71,5 @@ def empty_on(device: Device, like: Array, dtype: Any, order: Any = "K") -> Array
     if device is META or _active.get():
         return made
     axes = sorted(range(made.ndim), key=lambda axis: -made.strides[axis])
-    whole = np.empty([made.shape[axis] for axis in axes], made.dtype)
+    whole = np.empty([made.shape[axis] for axis in axes], made.dtype, like=_pattern.get())
     return whole.transpose(np.argsort(axes)) if axes else whole

@@ -11,6 +11,7 @@ from typing import Any
 from minitorch_dist.pictures import grid_page, grid_svg, page as pages, svg
 from mtd.cli import player
 from mtd.cli.lessons import report
+from mtd.cli.lessons.commands import say_moved
 from mtd.cli.page import Page
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError, find as find_lesson
@@ -35,6 +36,7 @@ def is_meant(wanted: str) -> bool:
 def run(wanted: str, options: argparse.Namespace) -> int:
     screen, workspace = Page(), find()
     lesson = find_lesson(wanted, workspace.room)
+    say_moved(screen, lesson, wanted, workspace)
     exam = drawn(workspace, lesson)
     if options.moving and exam.grid is None:
         raise LessonError(f"lesson {lesson.number} has no grid that could fill: mtd show {lesson.number}")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from minitorch_dist.pictures.terminal import sayable
 from mtd.cli.lessons import text
-from mtd.cli.lessons.commands import chosen, opened
+from mtd.cli.lessons.commands import chosen, opened, say_moved
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import predicting, progress as progresses
@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
         history(page, progress.predictions, workspace.lessons())
         return 0
     lesson = chosen(workspace, progress, options.lesson)
+    say_moved(page, lesson, options.lesson, workspace)
     status = ask(page, workspace, lesson, options.guesses)
     if not workspace.is_current(lesson, workspace.progress()):
         page.say()

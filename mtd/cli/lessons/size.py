@@ -7,7 +7,7 @@ import argparse
 from rich.table import Table
 from rich.text import Text
 
-from mtd.cli.lessons.commands import chosen, in_a_folder, opened
+from mtd.cli.lessons.commands import chosen, in_a_folder, opened, say_moved
 from mtd.cli.page import Page, listed
 from mtd.cli.parser import Parser
 from mtd.course.lesson import Lesson, LessonError
@@ -31,6 +31,7 @@ def run(options: argparse.Namespace) -> int:
     with in_a_folder():
         workspace, progress = opened(page)
         lesson = chosen(workspace, progress, wanted)
+        say_moved(page, lesson, wanted, workspace)
         if size is None:
             show(page, workspace, lesson)
             return 0
