@@ -23,7 +23,6 @@ def commands(page: Path) -> list[str]:
     lines = re.findall(
         r"^(?:    |\$ |    \$ )?(mtd [a-z].*)$", page.read_text("utf-8").replace("\\\n", " "), re.M
     )
-    lines = [re.sub(r" +(?=--)", " ", line) for line in lines]
     return [re.split(r"  +| #|;|&&| >", line)[0].strip() for line in lines]
 
 
