@@ -6,7 +6,7 @@
 04  golden.py          The golden run
 05  mailboxes.py       Ranks and mailboxes
 07  shift.py           Deadlock
-08  letters.py         The wire contract
+08  messages.py        The wire contract
 09  stream.py          A real socket
 10  meeting.py         Finding each other
 11  tree.py            One to all, all to one

@@ -144,10 +144,10 @@ class Worker:
 
     def take(self, seconds=None):
         """Do what the next message says; whether one came."""
-        letter = self.post.receive(seconds)
-        if letter is None:
+        came = self.post.receive(seconds)
+        if came is None:
             return False
-        src, (kind, id, message, number) = letter
+        src, (kind, id, message, number) = came
         context = self.context(id)
         if kind == VALUE:
             context.values[src].append((message, number))

@@ -3,10 +3,10 @@
 import traceback
 import tracemalloc
 
-import letters
+import messages
 import numpy as np
 from hypothesis import given, settings
-from letters import BadLetter, decode, encode
+from messages import BadMessage, decode, encode
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
@@ -14,7 +14,7 @@ from minitorch_dist.launching import launch
 from minitorch_dist.testing import check_transport, strategies
 from mtd.course import lab, lamp
 
-KINDS = tuple(np.dtype(name) for name in letters.DTYPES)
+KINDS = tuple(np.dtype(name) for name in messages.DTYPES)
 OFTEN = settings(lab.learn, max_examples=150)
 
 
@@ -40,14 +40,14 @@ def right():
         ):
             same(array.astype(name))
     same(np.arange(6.0).reshape(2, 3).T)
-    same(np.ones([1] * letters.MAX_DIMENSIONS, "<f4"))  # the most that is allowed
-    same(np.empty((0, letters.MAX_PAYLOAD), "|u1"))
+    same(np.ones([1] * messages.MAX_DIMENSIONS, "<f4"))  # the most that is allowed
+    same(np.empty((0, messages.MAX_PAYLOAD), "|u1"))
     drawn()
     try:
         encode(np.array([object()]))
     except TypeError:
         return
-    raise AssertionError("an array of objects was put into a letter: that sends their addresses")
+    raise AssertionError("an array of objects was put into a message: that sends their addresses")
 
 
 @OFTEN
@@ -84,7 +84,7 @@ def same_everywhere():
         (np.array([], ">f8"), "<f8", [0], ""),
     ):
         header, payload = encode(array)
-        found = letters.read(header)
+        found = messages.read(header)
         assert found == {"dtype": dtype, "shape": shape}, (
             f"the header of {told(array)} says {found}, and should say {{'dtype': {dtype!r}, 'shape': {shape}}}"
         )
@@ -95,13 +95,13 @@ def same_everywhere():
 
 @lamp("frozen")
 def frozen():
-    """Sender, letter and receiver share no memory (line 4 of the contract)."""
+    """Sender, message and receiver share no memory (line 4 of the contract)."""
     for array in (np.arange(5.0), np.array(7), np.arange(6).reshape(2, 3).T):
         before = decode(*encode(array))
         header, payload = encode(array)
         array[...] = 99
         assert np.array_equal(decode(header, payload), before), (
-            f"after encode the array was overwritten, and the letter changed with it: {told(before)} "
+            f"after encode the array was overwritten, and the message changed with it: {told(before)} "
             f"comes out as {decode(header, payload).tolist()}"
         )
         paper = bytearray(payload)
@@ -115,7 +115,7 @@ def frozen():
 
 @lamp("refuses", star=2)
 def refuses():
-    """BadLetter, and no other error; and nothing is allocated that is as large as a stranger says."""
+    """BadMessage, and no other error; and nothing is allocated that is as large as a stranger says."""
     tracemalloc.start()
     try:
         for header, payload, what in hostile():
@@ -123,11 +123,11 @@ def refuses():
             found = []
             try:
                 found.append(decode(header, payload))
-            except BadLetter:
+            except BadMessage:
                 pass
             except Exception as error:
                 said = f"{type(error).__name__}: {error}".removesuffix(": ")
-                does = f"raises {said}, expected a BadLetter"
+                does = f"raises {said}, expected a BadMessage"
                 if not told_by_the_learner(error):
                     does = f"gets past your checks; numpy raises {said}"
                 raise AssertionError(
@@ -137,10 +137,10 @@ def refuses():
                 taken = f"gives {found[0]!r}"
                 if isinstance(found[0], np.ndarray):
                     taken = f"is taken for {told(found[0])}"
-                elif isinstance(found[0], BadLetter):
+                elif isinstance(found[0], BadMessage):
                     taken += " and does not raise it"
                 raise AssertionError(
-                    f"{what}: {header[:70]} with {len(payload)} bytes {taken}, expected a BadLetter"
+                    f"{what}: {header[:70]} with {len(payload)} bytes {taken}, expected a BadMessage"
                 )
             peak = tracemalloc.get_traced_memory()[1]
             assert peak < 1 << 20, (
@@ -159,7 +159,7 @@ def told_by_the_learner(error):
 def hostile():
     """Headers and payloads that no `encode` writes."""
 
-    def letter(dtype='"<f4"', shape="[2]"):
+    def message(dtype='"<f4"', shape="[2]"):
         return f'{{"dtype": {dtype}, "shape": {shape}}}'.encode()
 
     for dtype in (
@@ -174,39 +174,39 @@ def hostile():
         "",
         "__import__('os')",
     ):
-        yield letter(f'"{dtype}"'), bytes(8), "a dtype that letters do not have"
+        yield message(f'"{dtype}"'), bytes(8), "a dtype that messages do not have"
     for dtype in ('["<f4"]', "null", "4", '{"<f4": 1}'):
-        yield letter(dtype), bytes(8), "a dtype that is no text"
+        yield message(dtype), bytes(8), "a dtype that is no text"
     for shape in ("[-2]", "[-1, -2]", "[-1]", "[2, -1]"):
-        yield letter(shape=shape), bytes(8), "a negative extent"
+        yield message(shape=shape), bytes(8), "a negative extent"
     for shape in ("[2.0]", "[true, 2]", '["2"]', "[[2]]", "2", '"2"', "null", "[null]", '{"2": 2}'):
-        yield letter(shape=shape), bytes(8), "a shape that is no list of whole numbers"
+        yield message(shape=shape), bytes(8), "a shape that is no list of whole numbers"
     for shape in ("[4611686018427387904]", "[1099511627776]"):
-        yield letter(shape=shape), bytes(8), "a length of 2^62, or of 2^40, that is not there"
+        yield message(shape=shape), bytes(8), "a length of 2^62, or of 2^40, that is not there"
     for shape in ("[4294967296, 4294967296]", "[65536, 65536, 65536, 65536]"):
-        yield letter(shape=shape), b"", "extents whose product is 2^64, which is 0 in 64 bits"
+        yield message(shape=shape), b"", "extents whose product is 2^64, which is 0 in 64 bits"
     yield (
-        letter(shape="[0, 4611686018427387904, 4]"),
+        message(shape="[0, 4611686018427387904, 4]"),
         b"",
         "no elements, but extents beyond all memory",
     )
-    yield letter(shape=str([1] * 65)), bytes(4), "65 dimensions"
+    yield message(shape=str([1] * 65)), bytes(4), "65 dimensions"
     for nbytes in (0, 7, 9, 16):
-        yield letter(), bytes(nbytes), "a payload that is cut off, or too long"
+        yield message(), bytes(nbytes), "a payload that is cut off, or too long"
     for shape in ("[]", "[0]"):
-        yield letter(shape=shape), bytes(8), "a payload that is too long"
+        yield message(shape=shape), bytes(8), "a payload that is too long"
     for payload in (b"\2\0", b"\1\xff"):
-        yield letter('"|b1"'), payload, "a bool that is neither 0 nor 1"
+        yield message('"|b1"'), payload, "a bool that is neither 0 nor 1"
     for code in ("utf-16", "utf-16-le", "utf-32", "utf-8-sig"):
-        yield letter().decode().encode(code), bytes(8), f"a header in {code}"
-    yield letter()[:-1] + b', "shape": [2]}', bytes(8), "a key that comes twice"
+        yield message().decode().encode(code), bytes(8), f"a header in {code}"
+    yield message()[:-1] + b', "shape": [2]}', bytes(8), "a key that comes twice"
 
 
 @lamp("as a transport", star=3)
 def as_a_transport():
-    """The library's kit holds the transport of your letters to the contract; then all_reduce uses it."""
+    """The library's kit holds the transport of your messages to the contract; then all_reduce uses it."""
     check_transport(
-        lambda rank, size, folder: letters.LetterTransport(rank, size, f"letters://{folder}"),
+        lambda rank, size, folder: messages.MessageTransport(rank, size, f"messages://{folder}"),
         world_sizes=(1, 3),
         only=["connect", "sizes", "interleaved", "reuse", "arguments"],
     )
@@ -216,13 +216,13 @@ def as_a_transport():
         dist.all_reduce(tensor)
         return tensor.tolist()
 
-    with lab.threads_over("letters:LetterTransport"):
+    with lab.threads_over("messages:MessageTransport"):
         for size in (1, 2, 3, 5):
             total = size * (size + 1) // 2
             expected = [[0.0, 1.0 * total, 2.0 * total, 3.0 * total, 4.0 * total]] * size
             found = launch(sums, size, "queue://", timeout=20)
             assert found == expected, (
-                f"{size} ranks, all_reduce over letters: {found}, expected {expected}"
+                f"{size} ranks, all_reduce over messages: {found}, expected {expected}"
             )
 
 
@@ -238,10 +238,10 @@ def elements_of_no_dimension():
 
 
 def picture():
-    """One letter, byte by byte."""
+    """One message, byte by byte."""
     array = np.array([[1, -2], [0.5, 3]], ">f4")
     header, payload = encode(array)
-    lines = ["[[1, -2], [0.5, 3]], float32, big-endian in memory, as a letter", ""]
+    lines = ["[[1, -2], [0.5, 3]], float32, big-endian in memory, as a message", ""]
     lines.append(f"header, {len(header)} bytes of JSON")
     for at in range(0, len(header), 16):
         row = header[at : at + 16]

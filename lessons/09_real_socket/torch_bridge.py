@@ -14,12 +14,12 @@ import torch.distributed as dist
 place = f"tcp://{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 dist.init_process_group("gloo", init_method=place, rank=rank, world_size=size)
-letter = torch.zeros(250, dtype=torch.uint8)
+message = torch.zeros(250, dtype=torch.uint8)
 if rank == 0:
-    letter = torch.arange(250, dtype=torch.uint8)
-    dist.send(letter, dst=1)
+    message = torch.arange(250, dtype=torch.uint8)
+    dist.send(message, dst=1)
 elif rank == 1:
-    dist.recv(letter, src=0)
-print(letter.sum().item())
+    dist.recv(message, src=0)
+print(message.sum().item())
 dist.barrier()  # nobody leaves while a message is under way
 dist.destroy_process_group()

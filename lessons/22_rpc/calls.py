@@ -45,10 +45,10 @@ class Agent:
 
     def take(self, seconds):
         """Do what the next message says; whether one came in that time."""
-        letter = self.post.receive(seconds)
-        if letter is None:
+        message = self.post.receive(seconds)
+        if message is None:
             return False
-        src, (kind, *said) = letter
+        src, (kind, *said) = message
         if kind == REQUEST:
             self.serve(src, *said)
         else:

@@ -14,7 +14,7 @@ from minitorch_dist.distributed import rpc, world
 from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.pictures.grid_cells import GridFault, GridStep
 from mtd.course import MeasuredCost, lamp, real_wires
-from mtd.course.envelopes import letters_grid, letters_scene
+from mtd.course.envelopes import messages_grid, messages_scene
 from mtd.course.single_faults import in_words, single_faults
 from transports.errors import DistError
 from transports.faults.plans import Partition, Strike
@@ -269,14 +269,14 @@ def contents():
     title = "the first answer is lost: asked (?) and heard (=), and each run (x)"
     begin = [GridStep("at first", cells(), [])]
     grid = Grid(title, ["rank 0", "rank 1"], ["a", "b"], begin, [["=", "="], ["x", "x"]])
-    grid = letters_grid(
+    grid = messages_grid(
         program, [sim.parse("drop=1>0#0")], in_short, cells, replace(grid, of="call")
     )
     return replace(grid, fault=first_wrong_call(grid))
 
 
-def in_short(letter):
-    return f"{letter[0]} {letter[1]}"
+def in_short(message):
+    return f"{message[0]} {message[1]}"
 
 
 def first_wrong_call(grid):
@@ -313,7 +313,7 @@ def two_calls():
 
 def drawn(program, size, fault, title):
     """At most 12 messages of it; each is REQUEST or ANSWER and its number."""
-    return letters_scene(
+    return messages_scene(
         program,
         size,
         [fault],

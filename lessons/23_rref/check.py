@@ -236,8 +236,8 @@ def lend():
     return said
 
 
-@lamp("letters", star=3)
-def letters():
+@lamp("messages", star=3)
+def messages():
     """One message to pass on an owner's reference, four to pass on another's, one to give a fork back."""
     found = sim.run(travel(TOURS["0 → 1 → 2"]), 3, limit=1e4).messages
     return MeasuredCost(found, 1 + 4 + 2, unit=" messages")
@@ -246,7 +246,7 @@ def letters():
 # --------------------------------------------------------------------------------------- questions
 
 
-def letters_of_a_tour():
+def messages_of_a_tour():
     return sim.run(travel(TOURS["0 → 1 → 2"]), 3, limit=1e4).messages
 
 

@@ -161,8 +161,8 @@ class Book:
 
     def serve(self):
         """Take messages until there are none any more."""
-        while (letter := self.post.receive(QUIET)) is not None:
-            self.take(letter[0], *letter[1])
+        while (message := self.post.receive(QUIET)) is not None:
+            self.take(message[0], *message[1])
         self.post.leave()
 
     def leaks(self):

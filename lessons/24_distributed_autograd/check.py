@@ -314,8 +314,8 @@ def unused():
     assert not grads, f"x waits for two gradients and got one, yet it has {[*grads.values()]}"
 
 
-@lamp("letters", star=3)
-def letters():
+@lamp("messages", star=3)
+def messages():
     """One gradient for each value that was sent, and no more."""
     wide = [(LEAF, 2, 0, 0), *(("+", n, n, (n + 1) % 3) for n in range(6))]
     found = sim.run(trained(wide), 3, limit=1e4).messages
@@ -325,7 +325,7 @@ def letters():
 # --------------------------------------------------------------------------------------- questions
 
 
-def letters_of_the_diamond():
+def messages_of_the_diamond():
     return sim.run(trained(DIAMOND), 3).messages
 
 

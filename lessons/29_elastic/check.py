@@ -231,9 +231,9 @@ def refuses():
 
 def stops():
     """A machine of generation 1 waits, and a message of generation 2 comes before the one of generation 1."""
-    letters = iter([letter_of(2), letter_of(1)])
+    messages = iter([message_of(2), message_of(1)])
     machine = SimpleNamespace(
-        rank=0, send=lambda dst, letter: None, receive=lambda timeout: next(letters, None)
+        rank=0, send=lambda dst, message: None, receive=lambda timeout: next(messages, None)
     )
     try:
         found = generations.Worker(machine, 1, [0, 1]).all_reduce(0, [1.0])
@@ -245,11 +245,11 @@ def stops():
     )
 
 
-def letter_of(generation):
+def message_of(generation):
     """The message that a machine of this generation sends in step 0."""
     sent = []
     machine = SimpleNamespace(
-        rank=1, send=lambda dst, letter: sent.append(letter), receive=lambda timeout: None
+        rank=1, send=lambda dst, message: sent.append(message), receive=lambda timeout: None
     )
     with suppress(generations.Outdated):
         generations.Worker(machine, generation, [0, 1]).all_reduce(0, [1.0])

@@ -19,7 +19,7 @@ class Outdated(Exception):
     """This generation is over: join the next one."""
 
 
-class Letter(NamedTuple):
+class Message(NamedTuple):
     """A share of a gradient."""
 
     generation: int
@@ -91,18 +91,18 @@ class Worker:
     def all_reduce(self, step, gradient):
         """The sum of all members' gradients of this step."""
         for rank in self.others:
-            self.machine.send(rank, Letter(self.generation, step, self.machine.rank, gradient))
+            self.machine.send(rank, Message(self.generation, step, self.machine.rank, gradient))
         while any((step, rank) not in self.got for rank in self.others):
-            letter = self.machine.receive(self.patience)
-            if letter is None:
+            message = self.machine.receive(self.patience)
+            if message is None:
                 raise Outdated(f"a machine was silent for {self.patience} s in step {step}")
             # BLANK 4: what is to be done with this message? (about 4 lines)
             # It may be of an old generation, of this one, or
             # of a new one; and of this step or a later one.
-            if letter.generation > self.generation:
-                raise Outdated(f"generation {letter.generation} has begun without us")
-            if letter.generation == self.generation:
-                self.got[letter.step, letter.sender] = letter.gradient
+            if message.generation > self.generation:
+                raise Outdated(f"generation {message.generation} has begun without us")
+            if message.generation == self.generation:
+                self.got[message.step, message.sender] = message.gradient
             # END
         parts = [gradient, *(self.got.pop((step, rank)) for rank in self.others)]
         return [sum(each) for each in zip(*parts)]

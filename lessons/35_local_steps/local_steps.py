@@ -150,7 +150,7 @@ class Lighthouse:
         # END
 
 
-class Letter(NamedTuple):
+class Message(NamedTuple):
     quorum: int
     sender: int
     content: Any  # a State, or a list of changes
@@ -164,16 +164,16 @@ class Box:
         self.found = {}
 
     def send(self, to, content):
-        self.machine.send(to, Letter(self.quorum.number, self.machine.rank, content))
+        self.machine.send(to, Message(self.quorum.number, self.machine.rank, content))
 
     def take(self, sender, kind):
         """The message of this kind from this member. Messages of other quorums are thrown away."""
         while (sender, kind) not in self.found:
-            letter = self.machine.receive(self.patience)
-            if letter is None:
+            message = self.machine.receive(self.patience)
+            if message is None:
                 raise Silent(f"machine {sender} is silent in quorum {self.quorum.number}")
-            if letter.quorum == self.quorum.number:
-                self.found[letter.sender, type(letter.content)] = letter.content
+            if message.quorum == self.quorum.number:
+                self.found[message.sender, type(message.content)] = message.content
         return self.found[sender, kind]
 
 

@@ -3,7 +3,7 @@
     to publish      PUBLISH  mystack/run/1/0    (to rank 1, from rank 0), with a number
     to hear         SUBSCRIBE mystack/run/1/+
 
-With quality of service 1 the broker brings a letter at least once: it may come again, and after a later one.
+With quality of service 1 the broker brings a message at least once: it may come again, and after a later one.
 """
 
 import socket
@@ -17,7 +17,7 @@ from .errors import DistNetworkError, TransportClosed
 
 CONNECT, CONNACK, PUBLISH, PUBACK, SUBSCRIBE, SUBACK, DISCONNECT = 1, 2, 3, 4, 8, 9, 14
 QOS_1 = 2  # the bit of it in a packet's first byte
-NUMBER = struct.Struct("<Q")  # of a letter, among those of its sender to its receiver
+NUMBER = struct.Struct("<Q")  # of a message, among those of its sender to its receiver
 
 
 def text(words):
@@ -66,7 +66,7 @@ class BrokerTransport(Transport):
         super().__init__(rank, world_size)
         self.address, self.run = address_of(address), run
         self.news, self.turn = self.clock.condition(), self.clock.condition()
-        self.numbers = [0] * world_size  # of the next letter to each rank
+        self.numbers = [0] * world_size  # of the next message to each rank
         self.once = [wires.Once() for _ in range(world_size)]
         self.packets = self.deliveries = self.reported = 0
         self.is_open, self.trouble = False, None
@@ -112,11 +112,11 @@ class BrokerTransport(Transport):
             return self.deliver(dst, bytes(header), bytes(body))
         number = self.numbers[dst]
         self.numbers[dst] += 1
-        letter = NUMBER.pack(number) + frames.pack(len(header), len(body)) + header + bytes(body)
+        message = NUMBER.pack(number) + frames.pack(len(header), len(body)) + header + bytes(body)
         with self.turn:
             self.packets = self.packets % 65535 + 1
             topic = text(f"mystack/{self.run}/{dst}/{self.rank}") + struct.pack(">H", self.packets)
-            return self.connection.sendall(packet(PUBLISH, QOS_1, topic + letter))
+            return self.connection.sendall(packet(PUBLISH, QOS_1, topic + message))
 
     def hear(self):
         """In a thread of its own: take what the broker brings, until it or we leave."""
@@ -139,10 +139,10 @@ class BrokerTransport(Transport):
                 self.connection.sendall(packet(PUBACK, 0, body[place : place + 2]))
             place += 2
         (number,) = NUMBER.unpack_from(body, place)
-        for letter in self.once[src].take(number, body[place + NUMBER.size :], bool(flags & 8)):
-            header_length, _ = frames.unpack(letter[: frames.LENGTH])
+        for message in self.once[src].take(number, body[place + NUMBER.size :], bool(flags & 8)):
+            header_length, _ = frames.unpack(message[: frames.LENGTH])
             start = frames.LENGTH + header_length
-            self.deliver(src, letter[frames.LENGTH : start], letter[start:])
+            self.deliver(src, message[frames.LENGTH : start], message[start:])
 
     def deliver(self, src, header, body):
         with self.news:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from .. import letters, stream
+from .. import messages, stream
 from ..generations import Outdated
 from .errors import DistTimeout
 
@@ -100,14 +100,14 @@ class Keeper:
             return self.values.pop(key, None) is not None, b""
 
     def save(self, payload, generation, step, header):
-        weights = letters.decode(header.encode(), payload)
+        weights = messages.decode(header.encode(), payload)
         with self.news:
             self.office.save(self.machine, generation, step, weights)
         return None, b""
 
     def load(self, _):
         step, weights = self.office.checkpoint
-        header, payload = letters.encode(np.zeros(0) if weights is None else weights)
+        header, payload = messages.encode(np.zeros(0) if weights is None else weights)
         return [step, header.decode()], payload
 
     def close(self):
@@ -160,12 +160,12 @@ class Store:
         return self.ask("delete_key", key)[0]
 
     def save(self, generation, step, weights):
-        header, payload = letters.encode(weights)
+        header, payload = messages.encode(weights)
         self.ask("save", generation, step, header.decode(), payload=payload)
 
     def load(self):
         (step, header), payload = self.ask("load")
-        return step, letters.decode(header.encode(), payload)
+        return step, messages.decode(header.encode(), payload)
 
 
 def notice_silence(connection):

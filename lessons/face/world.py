@@ -2,18 +2,18 @@
 
 Lesson 05's `send` and `recv` work here as they are: to them this is a world whose other ranks are in other processes.
 
-    send(tensor, 1, tag=7)   letters.encode (08)  ──▶  wire (09, 28)  ──▶  letters.decode  ──▶  mailbox ──▶ recv
+    send(tensor, 1, tag=7)   messages.encode (08)  ──▶  wire (09, 28)  ──▶  messages.decode  ──▶  mailbox ──▶ recv
 """
 
 import struct
 from collections import deque
 
-from .. import letters, mailboxes
+from .. import mailboxes, messages
 from .contract import Clock
 from .errors import DistTimeout
 from .tensors import Tensor
 
-TAG = struct.Struct("<q")  # in front of a letter's header
+TAG = struct.Struct("<q")  # in front of a message's header
 OBJECTS = -1  # the tag of what `post` sends: bytes that are no tensor
 PATIENCE = 60.0  # seconds without any message, after which a waiting rank gives up
 
@@ -40,7 +40,7 @@ class World:
         """The other ranks run anyway."""
 
     def post(self, dst, tag, array):
-        header, payload = letters.encode(array)
+        header, payload = messages.encode(array)
         self.transport.send(dst, TAG.pack(tag) + header, payload)
 
     def wait(self, seconds=None):
@@ -80,7 +80,7 @@ class Link:
 
 
 class Sheet:
-    """A letter that is coming. When it is whole it goes into the mailbox."""
+    """A message that is coming. When it is whole it goes into the mailbox."""
 
     def __init__(self, world, src, header, nbytes):
         self.world, self.src, self.nbytes = world, src, nbytes
@@ -96,7 +96,7 @@ class Sheet:
     def open(self):
         try:
             (tag,) = TAG.unpack(self.header[: TAG.size])
-            array = letters.decode(self.header[TAG.size :], self.payload)
+            array = messages.decode(self.header[TAG.size :], self.payload)
             if tag == OBJECTS:
                 self.world.objects.append((self.src, array.tobytes()))
             else:

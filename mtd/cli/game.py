@@ -70,7 +70,7 @@ def in_words(found: network_game.Search) -> str:
 
 
 def pressed(page: Page) -> Iterator[str]:
-    """One letter after the other, from keys or from lines. First "" when the terminal is ready."""
+    """One message after the other, from keys or from lines. First "" when the terminal is ready."""
     for key in player.read_keys():
         if key is None or key.startswith("\x1b"):
             yield ""
@@ -91,7 +91,7 @@ def be_the_network(page: Page, level: Level) -> int:
             return 1
         if key in ("x", "d"):
             verb = {"x": "drop", "d": "duplicate"}[key]
-            said = f"which letter to {verb}? its number"
+            said = f"which message to {verb}? its number"
         elif key == "p":
             return claimed(page, level)
         elif key == "s":
@@ -106,7 +106,7 @@ def be_the_network(page: Page, level: Level) -> int:
             verb = ""
             try:
                 if not move:
-                    raise Impossible(f"there is no letter {key}")
+                    raise Impossible(f"there is no message {key}")
                 state, said = network_game.play(level, [*moves, move]), ""
                 moves.append(move)
             except Impossible as error:
@@ -141,8 +141,8 @@ def frame(page: Page, level: Level, state: GameState, moves: list[str], said: st
     for fact in state.seen:
         page.say(f"seen: {fact}", indent=2)
     page.say("in flight:" if state.flight else "nothing is in flight")
-    for place, letter in enumerate(state.flight, 1):
-        page.tell((f"{place}  ", "bold"), str(letter), indent=2)
+    for place, message in enumerate(state.flight, 1):
+        page.tell((f"{place}  ", "bold"), str(message), indent=2)
     left = [f"{kind} {count}×" for kind, count in sorted(state.left.items()) if count]
     if left:
         page.say(f"you may still: {', '.join(left)}")
@@ -155,13 +155,13 @@ def frame(page: Page, level: Level, state: GameState, moves: list[str], said: st
 
 
 def drawn(level: Level, state: GameState, made: int, width: int) -> str:
-    """Each letter as an arrow from the move after which it was sent to the move in which it came."""
+    """Each message as an arrow from the move after which it was sent to the move in which it came."""
     if not state.came or level.ranks > 6:
         return ""
     arrows = []
     for number, move, is_delivered in state.came:
         times = 2 * state.sent_at[number], 2 * move - 1
-        arrows.append(Arrow(*state.ways[number], *times, 1, "letter", "", "", is_delivered))
+        arrows.append(Arrow(*state.ways[number], *times, 1, "message", "", "", is_delivered))
     lanes = [f"rank {rank}" for rank in range(level.ranks)]
     picture = spacetime.draw(Scene("", lanes, arrows=arrows), min(width, 24 + 8 * made), gap=2)
     return "\n".join(line.rstrip() for line in picture.lines[2:-3]).rstrip()

@@ -23,7 +23,7 @@ A check, and what it measures with:
     real_wires/         over tcp, over a folder, over mqtt: a learner's file in processes
     explain  bounds     what was raised, in words; what lamps ask for
     lab                 a run in virtual time, its meters, its picture
-    post  single_faults  envelopes  letters between ranks, lost and doubled, and drawn
+    post  single_faults  envelopes  messages between ranks, lost and doubled, and drawn
     all_reduces  properties  scoring      right ones and wrong ones, and how good a check of them is
     property_trial      a Hypothesis property of the learner's: it must accept what is right and reject what is wrong
     whole_numbers  training_contents      layers whose sums are exact; grids of training

@@ -58,13 +58,13 @@ WITHOUT: Final = frozenset({"matching", "ports", "capstone", "recompute", "zero_
 LEFT_OUT: Final[Mapping[str, frozenset[str]]] = {
     "mailboxes": frozenset({"Deadlock", "in_words", "World", "spawn"}),  # ranks as threads
     "shift": frozenset({"find_circle"}),  # the report of a deadlock
-    "letters": frozenset({"LetterTransport", "Opener", "Sheet"}),
+    "messages": frozenset({"MessageTransport", "Opener", "Sheet"}),
     "exactly_once": frozenset({"play", "once"}),
     "choice": frozenset({"floor", "bus_bandwidth"}),  # figures about a run
     "order": frozenset({"bound", "UNIT"}),
     "wires": frozenset({"Kept"}),  # against a broken connection, which ends a rank here
     "generations": frozenset(
-        {"Letter", "Worker", "train", "work", "COMPUTE", "PATIENCE"}
+        {"Message", "Worker", "train", "work", "COMPUTE", "PATIENCE"}
     ),  # machines of a simulation
 }
 # Properties are no part of what runs: these functions, and all that needs this library.

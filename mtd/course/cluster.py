@@ -3,14 +3,14 @@
     cluster = Cluster(3, [Trouble(rank=1, action=7, restart=0.01)])
     cluster.run(program)                    program(machine), on each machine; called anew after a restart
 
-    machine.send(dst, letter)               it does not wait; a letter takes a millisecond, but
+    machine.send(dst, message)               it does not wait; a message takes a millisecond, but
                                             150 from the last machine to the first: a slow cable
-    machine.receive(timeout)                a letter, or None if none came
+    machine.receive(timeout)                a message, or None if none came
     machine.sleep(seconds)
     machine.compute(seconds)                longer on a slow machine
     machine.act(what)                       anything else that happens at one instant: it, too, may be the last
 
-A machine that dies loses the letters that have come, or come before it is back. One that stands still goes on as if nothing had been.
+A machine that dies loses the messages that have come, or come before it is back. One that stands still goes on as if nothing had been.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from transports.clock import PICO
 from transports.simulation import each_rank
 from transports.virtual.clock import VirtualClock
 
-TRAVEL, SLOW = PICO // 1000, 150 * PICO // 1000  # of a letter; on the slow cable
+TRAVEL, SLOW = PICO // 1000, 150 * PICO // 1000  # of a message; on the slow cable
 LIMIT = 120.0  # seconds; a cluster that is not done then goes round in circles
 
 
@@ -69,20 +69,20 @@ class Machine:
     def __init__(self, cluster: Cluster, rank: int) -> None:
         self.cluster, self.rank = cluster, rank
         self.actions = self.lives = 0
-        self._box: list[tuple[int, int, Any]] = []  # (when it is there, its number, letter)
-        self._changed = cluster.clock.condition(f"machine {rank} waits for a letter")
+        self._box: list[tuple[int, int, Any]] = []  # (when it is there, its number, message)
+        self._changed = cluster.clock.condition(f"machine {rank} waits for a message")
 
-    def send(self, dst: int, letter: Any) -> None:
+    def send(self, dst: int, message: Any) -> None:
         self._begin(f"sends to {dst}")
         there = self.cluster.machines[dst]
         with there._changed:
             is_last = self.rank == len(there.cluster.machines) - 1
             travel = SLOW if self.rank > dst == 0 and is_last else TRAVEL
-            insort(there._box, (self.cluster.clock.now() + travel, next(self.cluster.numbers), letter))
+            insort(there._box, (self.cluster.clock.now() + travel, next(self.cluster.numbers), message))
             there._changed.notify_all()
 
     def receive(self, timeout: float) -> Any:
-        """The letter that came first; None if none came in so many seconds."""
+        """The message that came first; None if none came in so many seconds."""
         self._begin("receives")
         clock = self.cluster.clock
         deadline = clock.deadline(timeout)
@@ -143,7 +143,7 @@ class Machine:
                 self.note("starts again")
 
     def __repr__(self) -> str:
-        return f"<Machine {self.rank}: {self.actions} actions, life {self.lives}, {len(self._box)} letters>"
+        return f"<Machine {self.rank}: {self.actions} actions, life {self.lives}, {len(self._box)} messages>"
 
 
 class Cluster:
@@ -156,7 +156,7 @@ class Cluster:
         self.trouble = {(one.rank, one.action): one for one in trouble or []}
         self.slow = slow or {}
         self.events: list[ClusterEvent] = []
-        self.numbers = count()  # of letters
+        self.numbers = count()  # of messages
         self.machines = [Machine(self, rank) for rank in range(size)]
 
     def run(self, program: Callable[[Machine], Any]) -> list[Any]:

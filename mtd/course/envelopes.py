@@ -1,7 +1,7 @@
-"""The picture of a run in which letters get lost: each arrow is what the wire did with one of them.
+"""The picture of a run in which messages get lost: each arrow is what the wire did with one of them.
 
 A journal pairs sends and receives by their order, which is right on every transport that keeps it. Where
-letters are lost, doubled and overtaken, only the simulated wire itself knows which is which.
+messages are lost, doubled and overtaken, only the simulated wire itself knows which is which.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NET = "sim://?latency=100ms"  # a time that one sees beside seconds
 LIMIT = 10_000.0  # seconds
 
 
-def letters_scene(
+def messages_scene(
     program: Callable[[], Any],
     size: int,
     faults: Sequence[Fault] = (),
@@ -34,10 +34,10 @@ def letters_scene(
     net: str = NET,
     most: int | None = None,
 ) -> Scene:
-    """Run the program, whose ranks write letters (`sender.Sender`), and draw what became of each.
+    """Run the program, whose ranks write messages (`sender.Sender`), and draw what became of each.
 
-    `named` says in words what is in a letter; its first word is what is told apart by colour. Of a
-    run that fails, what there was until then; of a long one the first `most` letters.
+    `named` says in words what is in a message; its first word is what is told apart by colour. Of a
+    run that fails, what there was until then; of a long one the first `most` messages.
     """
     arrows: list[Arrow] = []
 
@@ -63,11 +63,11 @@ def letters_scene(
     return Scene(title, lanes, arrows=arrows, moments=moments, is_virtual=True, note=note)
 
 
-def letters_grid(
+def messages_grid(
     program: Callable[[], Any], faults: Sequence[Fault], named: Callable[[Any], str],
     cells: Callable[[], list[list[str]]], grid: Grid,
 ) -> Grid:  # fmt: skip
-    """Run the program and fill an empty grid: after each letter, what `cells` says then. The first step is there."""
+    """Run the program and fill an empty grid: after each message, what `cells` says then. The first step is there."""
     found: list[GridStep] = []
 
     def draw(message: SimMessage, words: str, now: int) -> None:
@@ -77,7 +77,7 @@ def letters_grid(
         found.append(GridStep(f"{words}{fate}", [], [GridMessage(src, dst, f"{words}{fate}")]))
 
     def settle() -> None:
-        """The effect of the letter before is known when the next one lands."""
+        """The effect of the message before is known when the next one lands."""
         if found:
             found[-1] = found[-1]._replace(cells=cells())
 
@@ -90,7 +90,7 @@ def _watched(
     program: Callable[[], Any], size: int, faults: Sequence[Fault], named: Callable[[Any], str],
     draw: Callable[[SimMessage, str, int], None], net: str,
 ) -> None:  # fmt: skip
-    """Run the program, and tell of each letter when its fate is known."""
+    """Run the program, and tell of each message when its fate is known."""
     plan = sim.Plan(tuple(faults), reliable=False)
 
     def watch(stage: SimulationStage) -> None:

@@ -1,15 +1,15 @@
-"""Be the network: every letter in flight is in your hand, and you decide what becomes of it.
+"""Be the network: every message in flight is in your hand, and you decide what becomes of it.
 
 level = load("lost_update")
 state = play(level, ["deliver 0", "deliver 1"])      what has happened, and what is in flight now
 search(level).moves                                  the shortest way to break it; None: there is no way
 
 A level's program runs in virtual time, on a wire that does nothing by itself. Whenever all ranks are at
-rest the next move is made. A letter is delivered, lost, or delivered while a copy of it stays; or time
+rest the next move is made. A message is delivered, lost, or delivered while a copy of it stays; or time
 passes until the first timeout. A run is made anew for each list of moves, so that a move can be taken back.
 
 `search` tries all lists of moves, the shortest first. Two lists after which every rank has received the
-same at the same times, with the same letters in flight, are one.
+same at the same times, with the same messages in flight, are one.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class GameState:
     If `broken` says something, the player has won; if `is_over`, the program.
     """
 
-    is_unreliable = True  # a letter that nobody received is part of the game
+    is_unreliable = True  # a message that nobody received is part of the game
 
     def __init__(self, level: Level, moves: Sequence[str]) -> None:
         self._level, self._moves = level, list(moves)
@@ -132,15 +132,15 @@ class GameState:
         self.held: list[tuple[FlyingMessage, SimMessage]] = []
         self.left = Counter(level.may)  # how often the player may still do what is not free
         self.logs: dict[int, list[tuple[int, str]]] = {}
-        self.sent_at: list[int] = []  # of each letter, after how many moves
+        self.sent_at: list[int] = []  # of each message, after how many moves
         self.ways: list[tuple[int, int]] = []  # from whom, to whom
-        self.came: list[tuple[int, int, bool]] = []  # letter, move, whether delivered
+        self.came: list[tuple[int, int, bool]] = []  # message, move, whether delivered
         self.broken, self.is_over = "", False
         self.results: list[Any] = []
 
     @property
     def flight(self) -> list[FlyingMessage]:
-        return [letter for letter, _ in self.held]
+        return [flying for flying, _ in self.held]
 
     def befall(self, stage: SimulationStage) -> None:
         self.clock, self.medium = stage.clock, stage.medium
@@ -151,10 +151,10 @@ class GameState:
 
     def depart(self, message: SimMessage) -> None:
         content = objects.from_bytes(message.payload)
-        letter = FlyingMessage(len(self.sent_at), message.src.rank, message.dst.rank, content)
+        flying = FlyingMessage(len(self.sent_at), message.src.rank, message.dst.rank, content)
         self.sent_at.append(self.made)
-        self.ways.append((letter.src, letter.dst))
-        self.held.append((letter, message))
+        self.ways.append((flying.src, flying.dst))
+        self.held.append((flying, message))
 
     def land(self, message: SimMessage) -> None:
         self.medium.deliver(message)
@@ -185,16 +185,16 @@ class GameState:
             return False
         found = next((one for one in self.held if str(one[0].number) == number), None)
         if found is None:
-            raise Impossible(f"letter {number} is not in flight")
-        letter, message = found
+            raise Impossible(f"message {number} is not in flight")
+        flying, message = found
         if kind != "duplicate":
             self.held.remove(found)
         if kind == "duplicate":
             message = _copy(self.medium, message)
-        self.came.append((letter.number, self.made, kind != "drop"))
+        self.came.append((flying.number, self.made, kind != "drop"))
         if kind != "drop":
-            said = f"{letter.src} {letter.content!r}"
-            self.logs.setdefault(letter.dst, []).append((self.clock.now(), said))
+            said = f"{flying.src} {flying.content!r}"
+            self.logs.setdefault(flying.dst, []).append((self.clock.now(), said))
             self.clock.at(self.clock.now(), partial(self.medium.deliver, message))
         else:
             self.clock.at(self.clock.now(), lambda: None)
@@ -256,10 +256,10 @@ def options(state: GameState) -> list[str]:
     """The moves that can be made (a wait may yet turn out to be impossible)."""
     if state.is_over or state.broken:
         return []
-    found = [f"deliver {letter.number}" for letter in state.flight]
+    found = [f"deliver {one.number}" for one in state.flight]
     for kind in ("duplicate", "drop"):
         if state.left[kind]:
-            found += [f"{kind} {letter.number}" for letter in state.flight]
+            found += [f"{kind} {one.number}" for one in state.flight]
     return found + (["wait"] if state.left["wait"] and state.flight else [])
 
 

@@ -1,13 +1,13 @@
-"""Letters between ranks: any Python value, to one rank, from anybody, and not for ever.
+"""Messages between ranks: any Python value, to one rank, from anybody, and not for ever.
 
     post = Post()
     post.send(1, ("add", 2, 3))
     post.receive(timeout=1.0)          (0, ("add", 2, 3)): who sent it, and what; None if nothing came
     post.leave()                       nobody goes before all are done
 
-Lessons in which a rank does not know who speaks next stand on this. Letters of one sender come in order,
+Lessons in which a rank does not know who speaks next stand on this. Messages of one sender come in order,
 unless the run's faults say otherwise (`sim.Plan(…, reliable=False)`: lost, doubled, overtaken).
-`sim.exhaust` tries every order in which letters of several senders can be taken.
+`sim.exhaust` tries every order in which messages of several senders can be taken.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATIENCE: Final = 100_000.0  # seconds, for those who are not done
 
 
 class MessageBox:
-    """One rank's letter box."""
+    """One rank's mailbox."""
 
     def __init__(self) -> None:
         here = world.current()
@@ -39,7 +39,7 @@ class MessageBox:
         point_to_point.isend(self._group, objects.to_array(message), dst, 0, KIND).wait()
 
     def receive(self, timeout: float | None = None) -> tuple[int, Any] | None:
-        """The next letter and its sender; None if none came in `timeout` seconds."""
+        """The next message and its sender; None if none came in `timeout` seconds."""
         try:
             work = point_to_point.irecv(self._group, None, None, 0, KIND)
             work.wait(timeout)

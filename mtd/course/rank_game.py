@@ -47,16 +47,16 @@ class Game:
         """One round: you send a chunk to rank 3 (or nothing), everybody else does what the ring says."""
         if chunk is not None and not 0 <= chunk < SIZE:
             raise ValueError(f"there is no chunk {chunk}; there are 0 to {SIZE - 1}")
-        letters: list[tuple[int, int]] = [] if chunk is None else [(ME, chunk)]
+        messages: list[tuple[int, int]] = [] if chunk is None else [(ME, chunk)]
         for rank in range(SIZE):
             step = self.sent[rank]
             if rank != ME and step < PAR and step <= self.received[rank]:
-                letters.append((rank, scheduled(rank, step)))
-        for rank, number in letters:
+                messages.append((rank, scheduled(rank, step)))
+        for rank, number in messages:
             self.sent[rank] += 1
             self._boxes[(rank + 1) % SIZE].append((number, [*self.holds[rank][number]]))
         self.came = None
-        moved = bool(letters)
+        moved = bool(messages)
         for rank in range(SIZE):
             if self._boxes[rank] and self.received[rank] < min(PAR, self._may(rank)):
                 self._take(rank, *self._boxes[rank].pop(0))

@@ -51,4 +51,4 @@ def in_words(fault: Strike) -> str:
     number = 0 if fault.number is None else fault.number
     which = FIRST[number] if number < len(FIRST) else f"{number + 1}th"
     said = what.get(fault.kind, f"meets {fault.kind}")
-    return f"the {which} letter from rank {fault.src} to rank {fault.dst} {said}"
+    return f"the {which} message from rank {fault.src} to rank {fault.dst} {said}"

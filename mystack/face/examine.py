@@ -18,7 +18,7 @@ from .. import (
     doubling,
     experts,
     golden,
-    letters,
+    messages,
     one_f_one_b,
     owners,
     sharded,
@@ -84,7 +84,7 @@ def of_golden():
     equal(p.array, [-0.25, -4.5], "a parameter after two steps with momentum")
 
 
-def of_letters():
+def of_messages():
     for array in (
         np.arange(6.0).reshape(2, 3).T,
         np.float64(7),
@@ -92,7 +92,7 @@ def of_letters():
         np.arange(3, dtype=">i4"),
     ):
         array = np.asarray(array)
-        equal(letters.decode(*letters.encode(array)), array, "an array that went as a letter")
+        equal(messages.decode(*messages.encode(array)), array, "an array that went as a message")
 
 
 def of_stream():
@@ -116,7 +116,7 @@ def of_wires():
         assert found == [b"one", b"", b"three"], f"a log of three records is read as {found}"
     once = wires.Once()
     found = [once.take(number, number) for number in (1, 0, 1, 2)]
-    assert found == [[], [0, 1], [], [2]], f"letters 1, 0, 1, 2 are read as {found}"
+    assert found == [[], [0, 1], [], [2]], f"messages 1, 0, 1, 2 are read as {found}"
 
 
 def of_tree():
@@ -192,7 +192,7 @@ ALONE = {
     "books": of_books,
     "backwards": of_backwards,
     "golden": of_golden,
-    "letters": of_letters,
+    "messages": of_messages,
     "stream": of_stream,
     "tree": of_tree,
     "doubling": of_doubling,

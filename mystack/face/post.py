@@ -10,7 +10,7 @@ import json
 
 import numpy as np
 
-from .. import letters
+from .. import messages
 from . import world
 from .tensors import Tensor
 
@@ -20,7 +20,7 @@ LONG = 10.0  # seconds after which a waiting rank has nothing else to do
 
 
 class MessageBox:
-    """One rank's letter box."""
+    """One rank's mailbox."""
 
     def __init__(self):
         self.world = here = world.current()
@@ -81,7 +81,7 @@ def packed(value):
         return {"dict": [[packed(key), packed(one)] for key, one in value.items()]}
     if isinstance(value, (Tensor, np.ndarray)):
         is_tensor = isinstance(value, Tensor)
-        header, payload = letters.encode(value.array if is_tensor else value)
+        header, payload = messages.encode(value.array if is_tensor else value)
         return {
             "tensor" if is_tensor else "array": [
                 header.decode(),
@@ -109,7 +109,7 @@ def unpacked(said):
     if word == "dict":
         return {unpacked(key): unpacked(one) for key, one in held}
     if word in ("tensor", "array"):
-        array = letters.decode(held[0].encode(), base64.b64decode(held[1]))
+        array = messages.decode(held[0].encode(), base64.b64decode(held[1]))
         return Tensor(array) if word == "tensor" else array
     if word == "error":
         kind = getattr(builtins, held[0], None)

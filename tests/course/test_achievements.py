@@ -67,17 +67,17 @@ def test_what_was_done_is_in_the_list(
 
     cli.main(["list", "--all"])
     said = capsys.readouterr().out
-    assert "all_reduce place 5 of 8" in " ".join(said.split())
+    assert "all_reduce place 8 of 11" in " ".join(said.split())
     assert "1 of 8: first_come ★★★" in said
     assert f"1 of {len(museum.exhibits())}: 13/whole_tensor found" in said
     assert max(map(len, said.split("\n"))) <= 80
 
 
 def keys_of(level: network_game.Level, moves: list[str]) -> list[str]:
-    """The keys for these moves, by the place at which each letter is shown."""
+    """The keys for these moves, by the place at which each message is shown."""
     keys = []
     for at, move in enumerate(moves):
-        flight = [letter.number for letter in network_game.play(level, moves[:at]).flight]
+        flight = [message.number for message in network_game.play(level, moves[:at]).flight]
         verb, _, number = move.partition(" ")
         if verb == "wait":
             keys.append("t")

@@ -21,7 +21,7 @@ def talk(machine: Machine) -> Any:
     return [machine.receive(1.0) for _ in range(3)]
 
 
-def test_letters_come_in_order() -> None:
+def test_messages_come_in_order() -> None:
     cluster = Cluster(2)
     assert cluster.run(talk) == [1, [0, 1, 2]]
     assert [machine.actions for machine in cluster.machines] == [6, 3]
@@ -67,6 +67,6 @@ def test_the_picture_has_a_line_for_each_machine() -> None:
     lines = elastic.lanes(cluster).split("\n")
     assert lines[0] == "machine 0  ··✗" and lines[1] == "machine 1  ··"
     assert [repr(machine) for machine in cluster.machines] == [
-        "<Machine 0: 5 actions, life 1, 0 letters>", "<Machine 1: 3 actions, life 1, 0 letters>"
+        "<Machine 0: 5 actions, life 1, 0 messages>", "<Machine 1: 3 actions, life 1, 0 messages>"
     ]  # fmt: skip
     assert str(Trouble(0, 5)) == "machine 0 before its action 5 dies and does not come back"

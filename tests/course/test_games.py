@@ -35,7 +35,7 @@ def test_one_is_right_and_stays_right_only_because_of_what_it_does(tmp_path: Pat
     source = Path(sys.modules[level.run.__module__].__file__ or "").read_text()
     for old, new in [
         ("if number not in known:", "if True:"),  # carried out again
-        ("if letter[1] == number:", "if True:"),  # any answer is taken for this one
+        ("if message[1] == number:", "if True:"),  # any answer is taken for this one
         ("            while True:", "            for _ in range(1):"),  # never asked again
     ]:
         assert old in source
@@ -120,7 +120,7 @@ def test_the_network_by_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert max(map(len, said.split("\n"))) <= 80
     assert played(monkeypatch, "1\nu\n9\ns\n?\nzz\nt\n2\n1\n", "network", "first_come") == 0
     said = capsys.readouterr().out
-    assert "there is no letter 9" in said and "def run(post, seen):" in said and "you may not wait" in said
+    assert "there is no message 9" in said and "def run(post, seen):" in said and "you may not wait" in said
     assert played(monkeypatch, "d1\n1\n", "network", "heard_twice") == 0
     assert played(monkeypatch, "1\n1\n", "network", "first_come") == 1  # it ends, unbroken
     assert "nothing is broken" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Letters between ranks: in order, from anybody, and None when there are none."""
+"""Messages between ranks: in order, from anybody, and None when there are none."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mtd.course.post import MessageBox
 
 
 def exchange() -> list[Any]:
-    """Everybody writes two letters to everybody, and reads until it is quiet."""
+    """Everybody writes two messages to everybody, and reads until it is quiet."""
     post, found = MessageBox(), []
     for number in range(2):
         for to in range(post.size):
             post.send(to, {"from": post.rank, "number": number})
-    while (letter := post.receive(30.0)) is not None:
-        found.append(letter)
+    while (message := post.receive(30.0)) is not None:
+        found.append(message)
     post.leave()
     return found
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_all_letters_come_in_each_senders_order(size: int) -> None:
+def test_all_messages_come_in_each_senders_order(size: int) -> None:
     for found in sim.run(exchange, size).results:
         for src in range(size):
             said = [(0, src), (1, src)]
@@ -45,7 +45,7 @@ def test_what_came_too_late_for_one_receive_is_for_the_next() -> None:
     assert sim.run(program, 2).results[0] == [None, (1, "late")]
 
 
-def test_faults_lose_and_double_letters() -> None:
+def test_faults_lose_and_double_messages() -> None:
     def seen(fault: str) -> list[int]:
         plan = sim.Plan((sim.parse(fault),), reliable=False)
         found = sim.run(exchange, 2, faults=plan).results[1]
@@ -63,7 +63,7 @@ def test_exhaust_tries_every_order() -> None:
             post.send(0, post.rank)
         heard = [post.receive(), post.receive()] if post.rank == 0 else []
         post.leave()
-        return [letter[0] for letter in heard if letter]
+        return [message[0] for message in heard if message]
 
     found = sim.exhaust(program, 3)
     assert sorted(result[0] for result in found.results) == [[1, 2], [2, 1]]

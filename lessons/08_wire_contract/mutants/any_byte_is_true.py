@@ -9,15 +9,15 @@ Passes: correct, frozen
 
 # BLANK 2: all but the bytes themselves
 if dtype not in DTYPES:
-    raise BadLetter(f"there is no dtype {dtype!r} in letters")
+    raise BadMessage(f"there is no dtype {dtype!r} in messages")
 if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
-    raise BadLetter(f"{shape!r} is no shape")
+    raise BadMessage(f"{shape!r} is no shape")
 if not all(type(extent) is int and extent >= 0 for extent in shape):
-    raise BadLetter(f"{shape!r} is no shape")
+    raise BadMessage(f"{shape!r} is no shape")
 size = np.dtype(dtype).itemsize
 if len(payload) != math.prod(shape) * size:
-    raise BadLetter(f"{len(payload)} bytes are not {shape} of {dtype}")
+    raise BadMessage(f"{len(payload)} bytes are not {shape} of {dtype}")
 if math.prod(max(extent, 1) for extent in shape) * size > MAX_PAYLOAD:
-    raise BadLetter(f"{shape} is too much, even if a part of it is nothing")
+    raise BadMessage(f"{shape} is too much, even if a part of it is nothing")
 return np.frombuffer(payload, dtype).reshape(shape).copy()
 # END

@@ -1,4 +1,4 @@
-"""Bytes that are no letter come out as None.
+"""Bytes that are no message come out as None.
 
 All refusals are there, and none is an error. The caller goes on with None, and fails somewhere else.
 

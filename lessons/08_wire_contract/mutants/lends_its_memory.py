@@ -1,4 +1,4 @@
-"""The letter is a view of the sender's array: fast, until the sender goes on computing.
+"""The message is a view of the sender's array: fast, until the sender goes on computing.
 
 Caught by: frozen
 Passes: correct, same everywhere, refuses

@@ -7,12 +7,12 @@ Seen: https://github.com/sonos/tract/pull/2795
 
 # BLANK 2: whole numbers, but which?
 if dtype not in DTYPES or not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
-    raise BadLetter(f"{fields} is no dtype and shape")
+    raise BadMessage(f"{fields} is no dtype and shape")
 if not all(type(extent) is int for extent in shape):
-    raise BadLetter(f"{shape!r} is no shape")
+    raise BadMessage(f"{shape!r} is no shape")
 flat = np.frombuffer(payload, dtype)
 try:
     return flat.reshape(shape).copy()
 except ValueError as error:
-    raise BadLetter(str(error)) from None
+    raise BadMessage(str(error)) from None
 # END

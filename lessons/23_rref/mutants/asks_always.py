@@ -1,6 +1,6 @@
 """Every fork is asked for, also one that comes from the owner: right, but each time with three messages too many.
 
-Caught by: letters
+Caught by: messages
 Passes: correct, never too early, always freed, leaks
 """
 

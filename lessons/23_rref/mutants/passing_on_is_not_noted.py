@@ -11,6 +11,6 @@ Seen: https://github.com/ray-project/ray/issues/17719
 return fork.is_released and fork.confirmed
 # END
 
-# BLANK 3: nothing, since the letter goes at once
+# BLANK 3: nothing, since the message goes at once
 owner, id = fork.owner, fork.id
 # END

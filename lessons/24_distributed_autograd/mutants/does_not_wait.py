@@ -2,7 +2,7 @@
 
 After k diamonds in a row a value gets 2^k gradients instead of one, each in a message.
 
-Caught by: letters
+Caught by: messages
 Passes: correct, any order, contexts
 """
 

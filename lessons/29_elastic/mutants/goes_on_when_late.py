@@ -6,7 +6,7 @@ Caught by: together
 Passes: correct
 """
 
-# BLANK 4: what is to be done with this letter?
-if letter.generation == self.generation:
-    self.got[letter.step, letter.sender] = letter.gradient
+# BLANK 4: what is to be done with this message?
+if message.generation == self.generation:
+    self.got[message.step, message.sender] = message.gradient
 # END

@@ -10,7 +10,7 @@ Passes: correct, death, zombie
 if step == self.checkpoint.step + 1:
     self.checkpoint = Checkpoint(step, weights)
 # END
-# BLANK 4: what is to be done with this letter?
-if letter.generation == self.generation:
-    self.got[letter.step, letter.sender] = letter.gradient
+# BLANK 4: what is to be done with this message?
+if message.generation == self.generation:
+    self.got[message.step, message.sender] = message.gradient
 # END

@@ -4,9 +4,9 @@ A neighbour may be one step ahead. Its message comes early, once, and is not sen
 Caught by: correct
 """
 
-# BLANK 4: what is to be done with this letter?
-if letter.generation > self.generation:
+# BLANK 4: what is to be done with this message?
+if message.generation > self.generation:
     raise Outdated("a new generation has begun without us")
-if letter.generation == self.generation and letter.step == step:
-    self.got[letter.step, letter.sender] = letter.gradient
+if message.generation == self.generation and message.step == step:
+    self.got[message.step, message.sender] = message.gradient
 # END

@@ -1,7 +1,7 @@
 """No answer? Ask again.
 
 Rank 1 lets rank 0 add 5 to its balance. If no answer comes within a second it asks again. The balance should be
-5 in the end. You may lose one letter, and let time pass.
+5 in the end. You may lose one message, and let time pass.
 """
 
 RANKS = 2
@@ -16,8 +16,8 @@ def run(post, seen):
                 break
         return None
     balance = 0
-    while letter := post.receive(timeout=9.0):
-        balance += letter[1][1]
+    while message := post.receive(timeout=9.0):
+        balance += message[1][1]
         post.send(1, "added")
     return balance
 

@@ -2,7 +2,7 @@
 
 Rank 1 lets rank 0 add, and asks again if no answer comes within a second. But each question has a number, and
 rank 0 does nothing but answer where it knows the number. Both additions should be in the balance once: 12.
-You may lose one letter, and let one come twice.
+You may lose one message, and let one come twice.
 """
 
 RANKS = 2
@@ -18,8 +18,8 @@ def run(post, seen):
                     break
         return None
     balance, known = 0, set()
-    while letter := post.receive(timeout=9.0):
-        number, amount = letter[1]
+    while message := post.receive(timeout=9.0):
+        number, amount = message[1]
         if number not in known:
             known.add(number)
             balance += amount
@@ -29,8 +29,8 @@ def run(post, seen):
 
 def answered(post, number):
     """Whether the answer to this very question has come within a second."""
-    while letter := post.receive(timeout=1.0):
-        if letter[1] == number:
+    while message := post.receive(timeout=1.0):
+        if message[1] == number:
             return True
     return False
 

@@ -1,7 +1,7 @@
 """Two votes are enough.
 
 Rank 0 asks the others whether to go. It goes when two have said yes, so two ranks must have said it. Rank 1
-says no. You may let one letter come twice.
+says no. You may let one message come twice.
 """
 
 RANKS = 4

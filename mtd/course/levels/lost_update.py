@@ -18,11 +18,11 @@ def run(post, seen):
 def keep(post):
     value, writes = 0, 0
     while writes < 2:
-        client, letter = post.receive()
-        if letter[0] == "read":
+        client, message = post.receive()
+        if message[0] == "read":
             post.send(client, value)
         else:
-            value, writes = letter[1], writes + 1
+            value, writes = message[1], writes + 1
     return value
 
 

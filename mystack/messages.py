@@ -1,9 +1,9 @@
-"""A letter: how an array travels, as bytes that any machine can read and no stranger can abuse.
+"""A message: how an array travels, as bytes that any machine can read and no stranger can abuse.
 
     header    {"dtype": "<f4", "shape": [2, 3]}     JSON: what the bytes are
     payload   00 00 80 3f …                         the elements and nothing else, row by row
 
-In a letter all numbers are little-endian ("<"; "|" is for types of one byte, which have no order),
+In a message all numbers are little-endian ("<"; "|" is for types of one byte, which have no order),
 whatever the array was. Nothing is ever unpickled: `pickle.loads` runs what the sender wants.
 """
 
@@ -21,14 +21,14 @@ MAX_PAYLOAD = 1 << 40
 MAX_DIMENSIONS = 64
 
 
-class BadLetter(ValueError):
-    """These bytes are no letter."""
+class BadMessage(ValueError):
+    """These bytes are no message."""
 
 
 def encode(array):
     """Header and payload, both bytes. They stay as they are when `array` is changed later."""
     if array.dtype.newbyteorder("<").str not in DTYPES:
-        raise TypeError(f"a letter cannot hold {array.dtype}, only {', '.join(DTYPES)}")
+        raise TypeError(f"a message cannot hold {array.dtype}, only {', '.join(DTYPES)}")
     little = array.dtype.newbyteorder("<")
     header = {"dtype": little.str, "shape": list(array.shape)}
     return json.dumps(header).encode(), array.astype(little).tobytes()
@@ -37,37 +37,37 @@ def encode(array):
 def decode(header, payload):
     """The array, writable and with memory of its own.
 
-    BadLetter if this is no letter: that is known before memory is taken
+    BadMessage if this is no message: that is known before memory is taken
     for as many elements as the header claims.
     """
     fields = read(header)
     dtype, shape = fields["dtype"], fields["shape"]
     if dtype not in DTYPES:
-        raise BadLetter(f"there is no dtype {dtype!r} in letters")
+        raise BadMessage(f"there is no dtype {dtype!r} in messages")
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
-        raise BadLetter(f"{shape!r} is no shape")
+        raise BadMessage(f"{shape!r} is no shape")
     if not all(type(extent) is int and extent >= 0 for extent in shape):
-        raise BadLetter(f"{shape!r} is no shape")
+        raise BadMessage(f"{shape!r} is no shape")
     size = np.dtype(dtype).itemsize
     if len(payload) != math.prod(shape) * size:
-        raise BadLetter(f"{len(payload)} bytes are not {shape} of {dtype}")
+        raise BadMessage(f"{len(payload)} bytes are not {shape} of {dtype}")
     if math.prod(max(extent, 1) for extent in shape) * size > MAX_PAYLOAD:
-        raise BadLetter(f"{shape} is too much, even if a part of it is nothing")
+        raise BadMessage(f"{shape} is too much, even if a part of it is nothing")
     if dtype == "|b1" and max(payload, default=0) > 1:
-        raise BadLetter("a byte of a bool is 0 or 1")
+        raise BadMessage("a byte of a bool is 0 or 1")
     return np.frombuffer(payload, dtype).reshape(shape).copy()
 
 
 def read(header):
     """The content of the JSON: a dict with a dtype and a shape, which nobody has checked yet."""
     if len(header) > MAX_HEADER:
-        raise BadLetter(f"a header of {len(header)} bytes, and at most {MAX_HEADER} are allowed")
+        raise BadMessage(f"a header of {len(header)} bytes, and at most {MAX_HEADER} are allowed")
     try:  # as text in UTF-8: given bytes, json.loads would guess, and take UTF-16, too
         fields = json.loads(bytes(header).decode(), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError) as error:
-        raise BadLetter(f"the header is no JSON: {error}") from None
+        raise BadMessage(f"the header is no JSON: {error}") from None
     if not isinstance(fields, dict) or fields.keys() != {"dtype", "shape"}:
-        raise BadLetter(f"a header has a dtype and a shape, this is {fields!r}")
+        raise BadMessage(f"a header has a dtype and a shape, this is {fields!r}")
     return fields
 
 

@@ -8,6 +8,6 @@ Passes: correct, in the library
 Seen: https://github.com/pytorch/pytorch/issues/82160
 """
 
-# BLANK 4: what is to be done with this letter?
-self.got[letter.step, letter.sender] = letter.gradient
+# BLANK 4: what is to be done with this message?
+self.got[message.step, message.sender] = message.gradient
 # END

@@ -1,9 +1,9 @@
-"""A letter: how an array travels, as bytes that any machine can read and no stranger can abuse.
+"""A message: how an array travels, as bytes that any machine can read and no stranger can abuse.
 
     header    {"dtype": "<f4", "shape": [2, 3]}     JSON: what the bytes are
     payload   00 00 80 3f …                         the elements and nothing else, row by row
 
-In a letter all numbers are little-endian ("<"; "|" is for types of one byte, which have no order),
+In a message all numbers are little-endian ("<"; "|" is for types of one byte, which have no order),
 whatever the array was. Nothing is ever unpickled: `pickle.loads` runs what the sender wants.
 """
 
@@ -25,14 +25,14 @@ MAX_PAYLOAD = 1 << 40
 MAX_DIMENSIONS = 64
 
 
-class BadLetter(ValueError):
-    """These bytes are no letter."""
+class BadMessage(ValueError):
+    """These bytes are no message."""
 
 
 def encode(array):
     """Header and payload, both bytes. They stay as they are when `array` is changed later."""
     if array.dtype.newbyteorder("<").str not in DTYPES:
-        raise TypeError(f"a letter cannot hold {array.dtype}, only {', '.join(DTYPES)}")
+        raise TypeError(f"a message cannot hold {array.dtype}, only {', '.join(DTYPES)}")
     # BLANK 1: the header (json.dumps(…).encode()), and the elements' bytes (about 4 lines)
     # The array may be big-endian, transposed, of no dimension, or empty.
     little = array.dtype.newbyteorder("<")
@@ -44,7 +44,7 @@ def encode(array):
 def decode(header, payload):
     """The array, writable and with memory of its own.
 
-    BadLetter if this is no letter: that is known before memory is taken
+    BadMessage if this is no message: that is known before memory is taken
     for as many elements as the header claims.
     """
     fields = read(header)
@@ -56,18 +56,18 @@ def decode(header, payload):
     # bytes, and is to be refused, too: for this limit count an extent of 0 as 1.
     # A byte of a bool is 0 or 1.
     if dtype not in DTYPES:
-        raise BadLetter(f"there is no dtype {dtype!r} in letters")
+        raise BadMessage(f"there is no dtype {dtype!r} in messages")
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
-        raise BadLetter(f"{shape!r} is no shape")
+        raise BadMessage(f"{shape!r} is no shape")
     if not all(type(extent) is int and extent >= 0 for extent in shape):
-        raise BadLetter(f"{shape!r} is no shape")
+        raise BadMessage(f"{shape!r} is no shape")
     size = np.dtype(dtype).itemsize
     if len(payload) != math.prod(shape) * size:
-        raise BadLetter(f"{len(payload)} bytes are not {shape} of {dtype}")
+        raise BadMessage(f"{len(payload)} bytes are not {shape} of {dtype}")
     if math.prod(max(extent, 1) for extent in shape) * size > MAX_PAYLOAD:
-        raise BadLetter(f"{shape} is too much, even if a part of it is nothing")
+        raise BadMessage(f"{shape} is too much, even if a part of it is nothing")
     if dtype == "|b1" and max(payload, default=0) > 1:
-        raise BadLetter("a byte of a bool is 0 or 1")
+        raise BadMessage("a byte of a bool is 0 or 1")
     return np.frombuffer(payload, dtype).reshape(shape).copy()
     # END
 
@@ -75,13 +75,13 @@ def decode(header, payload):
 def read(header):
     """The content of the JSON: a dict with a dtype and a shape, which nobody has checked yet."""
     if len(header) > MAX_HEADER:
-        raise BadLetter(f"a header of {len(header)} bytes, and at most {MAX_HEADER} are allowed")
+        raise BadMessage(f"a header of {len(header)} bytes, and at most {MAX_HEADER} are allowed")
     try:  # as text in UTF-8: given bytes, json.loads would guess, and take UTF-16, too
         fields = json.loads(bytes(header).decode(), object_pairs_hook=each_key_once)
     except (ValueError, RecursionError) as error:
-        raise BadLetter(f"the header is no JSON: {error}") from None
+        raise BadMessage(f"the header is no JSON: {error}") from None
     if not isinstance(fields, dict) or fields.keys() != {"dtype", "shape"}:
-        raise BadLetter(f"a header has a dtype and a shape, this is {fields!r}")
+        raise BadMessage(f"a header has a dtype and a shape, this is {fields!r}")
     return fields
 
 
@@ -100,10 +100,10 @@ def each_key_once(pairs):
 # ------------------------------------------------------------------------------ what it is good for
 
 
-class LetterTransport(QueueTransport):
-    """The library's transport between threads, on which every message goes as a letter."""
+class MessageTransport(QueueTransport):
+    """The library's transport between threads, on which every message goes in the form of this lesson."""
 
-    scheme = "letters"
+    scheme = "messages"
 
     def connect(self, store, inbox, timeout=None):
         super().connect(store, Opener(inbox), timeout)
@@ -115,7 +115,7 @@ class LetterTransport(QueueTransport):
 
 
 class Opener:
-    """An inbox in front of the real one: it takes letters in, and hands on what was in them."""
+    """An inbox in front of the real one: it takes messages in, and hands on what was in them."""
 
     def __init__(self, inbox):
         self.inbox, self.lost = inbox, inbox.lost
@@ -125,7 +125,7 @@ class Opener:
 
 
 class Sheet:
-    """Where one letter's payload goes, piece by piece. After the last one the letter is opened."""
+    """Where one message's payload goes, piece by piece. After the last one the message is opened."""
 
     def __init__(self, inbox, src, header, nbytes):
         self.inbox, self.src, self.header, self.nbytes = inbox, src, header, nbytes
