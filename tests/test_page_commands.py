@@ -20,7 +20,7 @@ PAGES = [
 
 def commands(page: Path) -> list[str]:
     """Those of the code blocks, without what is said beside them."""
-    text = re.sub(r"\\\n *", " ", page.read_text("utf-8"))
+    text = re.sub(r" *\\\n *", " ", page.read_text("utf-8"))
     lines = re.findall(r"^(?:    |\$ |    \$ )?(mtd [a-z].*)$", text, re.M)
     return [re.split(r"  +| #|;|&&| >", line)[0].strip() for line in lines]
 
