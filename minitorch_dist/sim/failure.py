@@ -110,6 +110,7 @@ class Failure:
         setting: The program, and how it was run.
         outcome: What happened.
         tries: How many runs it took to find it as small as it is.
+        passing: A run that did not fail, with which its order of arrival is compared.
 
     Example:
         >>> def broken():

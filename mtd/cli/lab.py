@@ -19,6 +19,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from minitorch_dist.distributed.schedules import msccl
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.testing import contributions
@@ -27,6 +28,7 @@ from mtd.cli.parser import Parser
 from mtd.laboratory import claims, racing
 from mtd.laboratory.cases import Case, cases
 from mtd.laboratory.racing import LabResults, RaceEntry
+from mtd.pages import whole_files
 from mtd.refusals import refusing
 from transports.quantities import in_words
 
@@ -43,6 +45,7 @@ def configure(parser: Parser) -> None:
         --network NET...            ethernet, cluster, nodes, torus, or as mtd simulate --net takes it (may be given again)
         --paper FILE                a table of what a paper says, in CSV: algorithm, ranks, rounds, sent, …
         --draw RANKS: int           draw it for so many ranks (3 or 4)
+        --export FILE               write it as MSCCL's XML, for the first of these numbers of ranks
         --json                      for programs
         --cache CACHE = {CACHE}     where what is done is kept (%(default)s)
     """)
@@ -55,7 +58,10 @@ def run(options: argparse.Namespace) -> int:
         entered = racing.entered(options.algorithm, options.collective)
         table = claims.read(claims.OF_THE_GALLERY if options.paper is None else Path(options.paper))
         asked = [cases(one, options.ranks or (), options.size, options.network) for one in entered]
-        results = [LabResults(Path(options.cache), one) for one in entered]
+        exported = _export(entered, asked, options.export)
+        results = [LabResults(Path(options.cache), one, options.algorithm) for one in entered]
+    if exported is not None:
+        page.say(exported)
     try:
         for schedule, every, kept in zip(entered, asked, results, strict=True):
             with refusing():
@@ -64,6 +70,16 @@ def run(options: argparse.Namespace) -> int:
         _tell(f"mtd lab: interrupted; what is done is in {options.cache}, and the same command goes on")
         return 130
     return 0
+
+
+def _export(entered: list[Schedule], asked: list[list[Case]], file: str | None) -> str | None:
+    """Write the last schedule as MSCCL's XML."""
+    if file is None:
+        return None
+    text = msccl.write(entered[-1], asked[-1][0].ranks)
+    whole_files.check(file, b"<algo", "algorithm of MSCCL's")
+    whole_files.write(file, text)
+    return f"wrote {file}, for {asked[-1][0].ranks} GPUs"
 
 
 def _one(

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from minitorch_dist.distributed.schedules import choice
+from minitorch_dist.distributed.schedules import ScheduleError, choice
 from mtd.cli import page, plan_difference, plan_layout, plan_options, plan_page, plan_table
 from mtd.cli.parser import Parser
 from mtd.cli.plan_progress import PlanProgress, tell as _tell
@@ -20,7 +20,7 @@ from mtd.planning.plan_cache import PlanCache
 from mtd.planning.pruning import Candidate, Standing
 from mtd.planning.saved_plans import FoundPlan
 from mtd.planning.search import PlanRow
-from mtd.refusals import refusing
+from mtd.refusals import CannotDo, refusing
 
 INTERRUPTED = "interrupted"
 
@@ -53,6 +53,8 @@ def run(options: argparse.Namespace) -> int:
     progress = PlanProgress(model, cluster, cache)
     try:
         every = progress.bounded(rows)
+    except ScheduleError as error:  # of --algorithm, for a group of this layout
+        raise CannotDo(str(error)) from error
     except KeyboardInterrupt:
         _tell(f"mtd plan: interrupted before anything was simulated; {progress.where}")
         return 130

@@ -120,11 +120,11 @@ def _entry(schedule: Schedule, case: Case, net: Any) -> RaceEntry:
 class LabResults:
     """The results so far, in a file, by the text of the schedule and the case. ValueError for a file that is none."""
 
-    def __init__(self, path: Path, schedule: Schedule) -> None:
+    def __init__(self, path: Path, schedule: Schedule, address: str) -> None:
         whole_files.check(path, BEGIN, "file of mtd lab")
         self.path = path
         self.kept = self._read()
-        self.mine = f"{schedule} {digest(schedule)}"
+        self.mine = f"{schedule} {digest(schedule, address)}"
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -146,7 +146,7 @@ class LabResults:
         return [RaceEntry(**one) for one in self.kept[key]]
 
 
-def digest(schedule: Schedule) -> str:
+def digest(schedule: Schedule, address: str) -> str:
     """Of the file that a schedule stands in."""
-    file = schedule.steps.__code__.co_filename
+    file = schedule_files.split(address)[0] if is_address(address) else schedule.steps.__code__.co_filename
     return sha256(Path(file).read_bytes()).hexdigest() if Path(file).is_file() else ""

@@ -84,6 +84,22 @@ def test_a_schedule_of_ones_own_is_proved_and_carries_ddp(tmp_path: Path) -> Non
         _ddp(MTD_ALL_REDUCE=f"{file}:all_reduce")
 
 
+@pytest.mark.parametrize("name", ["left.py", "circulant", "rails", "recursive_multiplying"])
+def test_a_file_and_the_gallery_carry_ddp(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "left.py"
+    file.write_text(TEMPLATE.format(name=file.name))
+    found = _ddp(MINITORCH_DIST_ALGORITHM=str(file) if name == file.name else name)
+    torch.testing.assert_close(found[0], programs.train_alone(), rtol=1e-5, atol=0)
+
+
+def test_swing_carries_ddp_on_powers_of_two() -> None:
+    os.environ["MINITORCH_DIST_ALGORITHM"] = "swing"
+    found = on_ranks(programs.train_ddp, 4)
+    torch.testing.assert_close(found[0], programs.train_alone(), rtol=1e-5, atol=0)
+    with pytest.raises(RankFailed, match="made for powers of two, and not for 3 ranks"):
+        on_ranks(programs.train_ddp, 3)
+
+
 def test_wrong_numbers_are_not_hidden() -> None:
     right = on_ranks(programs.train_ddp, 3)
     assert _ddp(MTD_ALL_REDUCE=f"{HERE}:forgets_the_first") != right

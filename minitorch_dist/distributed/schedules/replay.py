@@ -107,6 +107,8 @@ class Replay:
         if isinstance(step, Send | Exchange) and not self._has_sent[rank]:
             self._send(rank, *_outgoing(step))
             self._has_sent[rank] = True
+            if isinstance(step, Exchange):
+                return True  # that was something, also where nothing has come yet
         if isinstance(step, Receive | Exchange):
             source, chunks = _incoming(step)
             waiting = self._under_way.get((self._peer(rank, source), rank))

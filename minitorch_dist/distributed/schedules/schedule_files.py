@@ -6,7 +6,8 @@
 
 A file has generators of steps called like a collective (`def all_reduce(rank, size): yield …`), or what
 `register_schedule` made. Of several for one collective the last counts, unless one is named. Schedules
-of a file are known by its address only, so `auto` does not weigh them.
+of a file are known by its address only, so `auto` does not weigh them. An
+algorithm in MSCCL's XML is such a file, too (see `msccl`).
 """
 
 from __future__ import annotations
@@ -68,6 +69,10 @@ def in_file(path: Path) -> tuple[Schedule, ...]:
 
 @lru_cache(maxsize=64)
 def _in_file(path: Path, shown: str, *_: int) -> tuple[Schedule, ...]:
+    if path.suffix == ".xml":
+        from minitorch_dist.distributed.schedules import msccl
+
+        return (msccl.read(path),)
     module = load(path)
     found = tuple(of_module(module, path.stem))
     if not found:

@@ -25,7 +25,7 @@ from mtd.cli.bench import comm_brokers
 from mtd.cli.bench.comm_worlds import PEERS, BenchWorld, missing, opened
 from mtd.cli.bench.turns import duration, ratio, taking_turns
 from mtd.cli.parser import Parser
-from transports import keeper
+from transports import keeper, registry
 
 OPERATIONS = (
     "barrier", "send_recv", "broadcast", "all_reduce", "all_gather", "reduce_scatter", "all_to_all",
@@ -137,6 +137,12 @@ def world_before(name: str, ranks: int, folder: Path, checkout: Path) -> BenchWo
     return world
 
 
+def is_address(word: str) -> bool:
+    """Whether it is a broker, or a transport that a package brings."""
+    of_a_package = {*registry.known()} - {*registry.BUILT_IN}
+    return comm_brokers.is_broker(word) or ("://" in word and registry.scheme_of(word) in of_a_package)
+
+
 def main() -> int:
     parser = Parser(prog="mtd bench comm", description=__doc__.partition("\n")[0])
     parser.takes(f"""
@@ -144,7 +150,7 @@ def main() -> int:
         --rounds|--pairs N: int = 9                 turns of each world per cell (9)
         --ranks RANKS = 2                      numbers of ranks, as in 2,4 (2)
         --size|--sizes SIZES = {",".join(SIZES)}      of {",".join(SIZES)}
-        --net|--transports NET = tcp,file     of {",".join(TRANSPORTS)}; mqtt: over our own broker, mqtt://host:port: over the one there
+        --net|--transports NET = tcp,file     of {",".join(TRANSPORTS)}; mqtt: over our own broker, mqtt://host:port: over the one there; or the address of a transport of yours, spool:///folder
         --against AGAINST = {",".join(PEERS)}  of {",".join(PEERS)}, or none
         --before CHECKOUT: path                another checkout of this library, which takes turns with this one; with one transport
     """)
@@ -161,7 +167,7 @@ def main() -> int:
     }
     for said, (given, known) in chosen.items():
         for word in given:
-            if word not in known and not (said == "--net" and comm_brokers.is_broker(word)):
+            if word not in known and not (said == "--net" and is_address(word)):
                 parser.error(f"{said}: there is no {word!r}; there are {', '.join(known)}")
     if not all(word.isdigit() and int(word) > 1 for word in options.ranks.split(",")):
         parser.error(f"--ranks: numbers from 2 on, as in 2,4; got {options.ranks!r}")
