@@ -11,6 +11,7 @@ import textwrap
 from minitorch_dist import sim
 from mtd import zoo
 from mtd.cli import scripts
+from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.refusals import CannotDo
 
@@ -44,5 +45,5 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         sim.run(hang, exhibit.RANKS)
     except Exception as error:
-        print(scripts.shown(error))
+        Page().say(scripts.shown(error))
     return 0
