@@ -45,7 +45,7 @@ def test_a_size_that_is_none(word: str, value: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("layer = 3", "no 'layer' (perhaps layers?)"),
+        ("layer = 3", "no 'layer' (perhaps layers or dense_layers?)"),
         ("name = 'x'", "no 'name'"),
         ("gradients = ['float32']", "float32 or bfloat16, not ['float32']"),
         ("gradients = {a = 1}", "float32 or bfloat16, not {'a': 1}"),
@@ -105,7 +105,7 @@ def _refused_device(text: str, said: str, folder: Path) -> None:
 
 
 def test_a_plan_takes_the_efficiency_that_a_device_has() -> None:
-    assert clusters.cluster("a100-80", 8, "nvlink8+400G").device.top == 0.65
+    assert clusters.cluster("a100-80", 8, "nvlink8+400G").device.top == 0.771
     assert clusters.cluster("a100-80", 8, "nvlink8+400G", top=0.5).device.top == 0.5
 
 
