@@ -77,7 +77,7 @@ def _summaries(parts: dict[str, list[Prediction]]) -> Any:
         if found:
             s = blind.summary(found)
             table.add_row(
-                name, str(s.count), f"{s.mean:.1%}", f"{s.median:.1%}", f"{s.near:.1%}", f"{s.by_size:+.1%}",
+                name, str(s.rows), f"{s.mean:.1%}", f"{s.median:.1%}", f"{s.near:.1%}", f"{s.by_size:+.1%}",
                 f"{s.by_length:+.1%}", str(s.too_full),
             )  # fmt: skip
     return table

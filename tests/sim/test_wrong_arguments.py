@@ -63,7 +63,7 @@ def test_a_device_is_named_by_a_text() -> None:
     for name in (3, None, ["h100"]):
         with pytest.raises(TypeError, match="a device is named by a text"):
             sim.gpu(name)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a device has no 'flops'; it has bandwidth, "):
+    with pytest.raises(TypeError, match="a device has no 'flops'; it has attention, bandwidth, "):
         sim.gpu("h100", flops=3)
     with pytest.raises(TypeError, match="a device's peak is by dtype"):
         sim.Device("mine", 3, "1TB/s")  # type: ignore[arg-type]
