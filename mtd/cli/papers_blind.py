@@ -13,7 +13,7 @@ from rich.console import Console
 
 from mtd.cli import page
 from mtd.papers import blind
-from mtd.papers.blind import BlindRow, Prediction, Summary
+from mtd.papers.blind import BlindRow, PredictedRow, Summary
 
 EVERY: Final = 10**6  # GPUs
 EACH: Final = 20  # rows, after which a line is told
@@ -50,7 +50,7 @@ def is_near(found: Summary) -> bool:
     )
 
 
-def _predicted(rows: Sequence[BlindRow]) -> Iterator[Prediction]:
+def _predicted(rows: Sequence[BlindRow]) -> Iterator[PredictedRow]:
     with ProcessPoolExecutor(os.cpu_count(), get_context("forkserver")) as pool:
         for number, found in enumerate(pool.map(blind.predicted, rows), 1):
             if number % EACH == 0:
@@ -58,7 +58,7 @@ def _predicted(rows: Sequence[BlindRow]) -> Iterator[Prediction]:
             yield found
 
 
-def _rows(found: Sequence[Prediction]) -> Any:
+def _rows(found: Sequence[PredictedRow]) -> Any:
     table = page.table("rows that may be looked at", "published", "ours", "difference", "memory")
     for each in found:
         table.add_row(
@@ -71,7 +71,7 @@ def _rows(found: Sequence[Prediction]) -> Any:
     return table
 
 
-def _summaries(parts: dict[str, list[Prediction]]) -> Any:
+def _summaries(parts: dict[str, list[PredictedRow]]) -> Any:
     table = page.table("", "rows", "mean", "median", "within 10 %", "by size", "by length", "too large")
     for name, found in parts.items():
         if found:

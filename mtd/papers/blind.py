@@ -41,7 +41,7 @@ class BlindRow(NamedTuple):
         return hashlib.sha256(self.name.encode()).digest()[0] % 2 == 1
 
 
-class Prediction(NamedTuple):
+class PredictedRow(NamedTuple):
     row: BlindRow
     parameters: int
     tokens: float
@@ -63,13 +63,13 @@ def rows(most: int = USUAL) -> list[BlindRow]:
     return [row for row in found if row.gpus <= most]
 
 
-def predicted(row: BlindRow) -> Prediction:
+def predicted(row: BlindRow) -> PredictedRow:
     sizes = _table()["models"][row.model]
     given = ModelSizes(row.model, sequence=row.sequence, batch=1, **sizes)
     model, layout = layout_words.read(row.layout, given, row.gpus)
     here = clusters.cluster(row.device, row.gpus, row.net)
     found = one_layout.predicted(model, layout, here)
-    return Prediction(
+    return PredictedRow(
         row, model.parameters, found.tokens(model), found.peak / (here.device.memory or math.inf)
     )
 
@@ -86,7 +86,7 @@ class Summary(NamedTuple):
     too_full: int  # rows that are told to need over 5 % more memory than there is
 
 
-def summary(found: Sequence[Prediction]) -> Summary:
+def summary(found: Sequence[PredictedRow]) -> Summary:
     errors = [each.error for each in found]
     sizes = [abs(error) for error in errors]
     return Summary(

@@ -30,7 +30,7 @@ class Columns(parallel.ParallelStyle):
         return module
 
 
-class Rows(parallel.ParallelStyle):
+class SummedRows(parallel.ParallelStyle):
     """Each rank has some of the inputs. Its outputs are summands, which somebody else adds up."""
 
     def _apply(self, module: nn.Module, mesh: DeviceMesh) -> nn.Module:
@@ -77,7 +77,7 @@ def cut(part: TransformerPart, mesh: DeviceMesh, model: ModelSizes, sequence: bo
                 of_layer |= {
                     "mlp.shared.gate": Columns(),
                     "mlp.shared.up": Columns(),
-                    "mlp.shared.down": Rows(),
+                    "mlp.shared.down": SummedRows(),
                 }
         parallel.parallelize_module(layer, mesh, of_layer, src_data_rank=None)
     ends: dict[str, parallel.ParallelStyle] = {}

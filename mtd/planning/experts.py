@@ -44,18 +44,18 @@ class ExpertPlaces(NamedTuple):
         return 1 if self.cut is None else self.cut.size()
 
 
-class Exchange(Function):
+class TokenExchange(Function):
     """As many rows to each rank of the group, and their gradients back."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, group: ProcessGroup) -> Any:
         ctx.group = group
-        return Exchange.moved(x, group)
+        return TokenExchange.moved(x, group)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Any) -> Any:
-        return Exchange.moved(grad, ctx.group), None
+        return TokenExchange.moved(grad, ctx.group), None
 
     @staticmethod
     def moved(x: Any, group: ProcessGroup) -> Any:
@@ -128,11 +128,11 @@ class ExpertLayer(nn.Module):
         group, ranks, width = self.places.group, self.places.ranks, x.shape[-1]
         own = self.model.experts // ranks
         if group is not None:
-            x = Exchange.apply(x, group).reshape(ranks, own, -1, width).transpose(0, 1)
+            x = TokenExchange.apply(x, group).reshape(ranks, own, -1, width).transpose(0, 1)
         y = self.experts(x.reshape(own, -1, width))
         if group is not None:
             y = y.reshape(own, ranks, -1, width).transpose(0, 1).reshape(-1, width)
-            return Exchange.apply(y, group)
+            return TokenExchange.apply(y, group)
         return y.reshape(-1, width)
 
 

@@ -25,8 +25,8 @@ SUSTAINED: Final = {"H100-SXM": 0.733}
 """Of a short product's speed, what is left through a whole step, where power limits the clock. No table of kernels tells it: this number was chosen on
 the rows of `mtd.papers.blind` that may be looked at. An A100 has 1: tables alone tell its steps."""
 TRITON: Final = 1.35
-"""How much faster the kernel "1" is than FlashAttention as of 2022 in its tables. llm-foundry's steps ran a kernel in Triton, of which nobody has published a
-table. Chosen on the same rows, for both chips."""
+"""The speed of the kernel "1" beside FlashAttention as of 2022 in its tables. llm-foundry's steps ran a kernel in Triton, and no table of it was published.
+So this was chosen on the same rows, for both chips."""
 TABLES: Final = Path(__file__).with_name("kernel_tables.toml")
 
 

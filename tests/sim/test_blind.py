@@ -10,7 +10,7 @@ from rich.console import Console
 
 from mtd.cli import papers_blind
 from mtd.papers import blind
-from mtd.papers.blind import BlindRow, Prediction
+from mtd.papers.blind import BlindRow, PredictedRow
 from mtd.planning import layout_words
 from mtd.planning.model_files import ModelSizes
 from tests.deep import some_of
@@ -39,8 +39,8 @@ def test_each_layout_can_be_read() -> None:
 
 def test_a_summary_counts_errors() -> None:
     found = [
-        Prediction(row(0), 10**9, 105.0, 0.5), Prediction(row(1), 10**10, 110.0, 1.2),
-        Prediction(row(2), 10**11, 85.0, 1.04),
+        PredictedRow(row(0), 10**9, 105.0, 0.5), PredictedRow(row(1), 10**10, 110.0, 1.2),
+        PredictedRow(row(2), 10**11, 85.0, 1.04),
     ]  # fmt: skip
     said = blind.summary(found)
     assert (said.rows, said.too_full) == (3, 1)
@@ -56,8 +56,8 @@ def test_a_row_is_predicted(place: int) -> None:
 
 
 def test_the_command_tells_rows_and_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    def near(rows: Sequence[BlindRow]) -> Iterator[Prediction]:
-        return (Prediction(each, 10**9, each.tokens * 1.02, 0.5) for each in rows)
+    def near(rows: Sequence[BlindRow]) -> Iterator[PredictedRow]:
+        return (PredictedRow(each, 10**9, each.tokens * 1.02, 0.5) for each in rows)
 
     monkeypatch.setattr(papers_blind, "_predicted", near)
     text = io.StringIO()
