@@ -4,7 +4,7 @@
                      beside that of NVLink, and uses both at once
     two_level:…      or any network that `mtd simulate --net` takes
 
-The rate of NVLink is what NCCL reaches of it, each way: 342 of 450 GB/s on eight H100s (`kernel_tables.toml`), and 235 of 300 GB/s on eight
+The rate of NVLink is what NCCL reaches of it, each way: 342 of 450 GB/s on eight H100s (`kernel_tables.toml`). It is 235 of 300 GB/s on eight
 A100s (stas00/ml-engineering, network/README.md). A B200 has the H100's share of 900 GB/s.
 """
 
