@@ -196,6 +196,11 @@ def _put(found: Any, out: Any, where: Any) -> Any:
 
 
 def _called(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if any(isinstance(each, FieldArray) and each.dtype.kind in "iu" for each in inputs):
+        bits = ufunc(*(each.view(np.ndarray) if isinstance(each, FieldArray) else each for each in inputs))
+        return np.asarray(bits).view(
+            FieldArray
+        )  # whole numbers are bits of elements (`masks.only`), or indices
     name, given = ufunc.__name__, [_operand(each) for each in inputs]
     if name in PLAIN:
         return ufunc(*given)

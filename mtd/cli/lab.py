@@ -1,7 +1,7 @@
 """`mtd lab mine.py`: a schedule of your own is proved, drawn, costed, and ranked beside all that there are.
 
 mtd lab mine.py                                all that its file has
-mtd lab mine.py:swing --ranks 16,64 --network torus
+mtd lab mine.py:swing --ranks 16,64 --net torus
 mtd lab swing --paper claims.csv               one that is built in, beside what a paper says of it
 """
 
@@ -42,14 +42,14 @@ def configure(parser: Parser) -> None:
         --collective COLLECTIVE     only this one, where there are several
         --ranks RANKS: numbers      how many, like 8,16,64 (8, 12, 16 and 64, as far as it is made for them)
         --size BYTES...             of the vector (1KB, 64KB, 1MB and 16MB; may be given again)
-        --network NET...            ethernet, cluster, nodes, torus, or as mtd simulate --net takes it (may be given again)
+        --net|--network NET...      ethernet, cluster, nodes, torus, or as mtd simulate --net takes it (may be given again)
         --paper FILE                a table of what a paper says, in CSV: algorithm, ranks, rounds, sent, …
         --draw RANKS: int           draw it for so many ranks (3 or 4)
         --export FILE               write it as MSCCL's XML, for the first of these numbers of ranks
         --json                      for programs
         --cache CACHE = {CACHE}     where what is done is kept (%(default)s)
     """)
-    parser.set_defaults(run=run, epilog="mtd lab mine.py --ranks 16,64 --network torus --size 64KB")
+    parser.set_defaults(run=run, epilog="mtd lab mine.py --ranks 16,64 --net torus --size 64KB")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     with refusing():
         entered = racing.entered(options.algorithm, options.collective)
         table = claims.read(claims.OF_THE_GALLERY if options.paper is None else Path(options.paper))
-        asked = [cases(one, options.ranks or (), options.size, options.network) for one in entered]
+        asked = [cases(one, options.ranks or (), options.size, options.net) for one in entered]
         exported = _export(entered, asked, options.export)
         results = [LabResults(Path(options.cache), one, options.algorithm) for one in entered]
     if exported is not None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -32,6 +31,7 @@ from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.sim.device import Device
 from mtd.course.lesson import Lesson
 from mtd.course.small_transformer import WORDS, SmallTransformer
+from transports import keeper
 
 RANKS: Final = 4
 SEQUENCES: Final = 4  # of a batch
@@ -167,8 +167,8 @@ def run(lesson: Lesson) -> ModelStep:
         loss = step()
         return loss, begun, round(sim.now() * 1e12)
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.mtd"
+    with keeper.temporary_folder("mtd-model-") as folder:
+        path = folder / "run.mtd"
         report = sim.run(program, RANKS, net=NET, device=DEVICE, journal=path)
         scene = journal.read(path).scene()
     losses, begun, ended = zip(*report.results, strict=True)

@@ -122,7 +122,7 @@ def test_no_all_reduce_and_no_reservation_is_below_the_floor() -> None:
     nets = (Links(1_000_000, 100), Links(10, 1000), Links(10**9, 1))
     for ranks, nbytes, links in itertools.product((1, 2, 3, 5, 8, 13), (0, 1, 7, 1000, 10**6), nets):
         floor = judge.floor(judge.Job(ranks, nbytes), links) / judge.SECOND * 1000
-        for name in known("all_reduce"):
+        for name in (name for name, each in known("all_reduce").items() if each.serves(ranks)):
             takes = judge.takes(name, ranks, nbytes, links)
             assert takes >= floor * (1 - 1e-9), (name, ranks, nbytes, links)
             for part in (0, 0.5, 1, 2):

@@ -45,7 +45,7 @@ def bits(lends: bool) -> dict[tuple[str, str, int], bytes]:
     here.lends = lends
     x = rough(rank, size * LARGE + 1)
     for kind in sorted(lending.COLLECTIVES):
-        for name in choice.known(kind):
+        for name in (name for name, each in choice.known(kind).items() if each.serves(size)):
             for count in (LARGE - 200, LARGE):
                 if kind == "all_reduce":
                     y = x[: size * count + 1].copy()

@@ -22,4 +22,4 @@ def test_the_choice_follows_the_links() -> None:
         return chosen
 
     for chosen in launch(body, 5, timeout=300):
-        assert chosen[0] == "recursive_doubling" and chosen[1] in ("ring", "hierarchical")
+        assert chosen[0] == "recursive_doubling" and chosen[1] in ("ring", "hierarchical", "circulant")

@@ -35,7 +35,8 @@ def combinations(size: int) -> list[tuple[str, Any, str, int, str | None]]:
     counts = [*lengths(size), LARGE]
     found: list[tuple[str, Any, str, int, str | None]] = []
     for kind in (*REDUCING, *MOVING):
-        for dtype, count, name in product(DTYPES, counts, [None, *choice.known(kind)]):
+        serving = (name for name, each in choice.known(kind).items() if each.serves(size))
+        for dtype, count, name in product(DTYPES, counts, [None, *serving]):
             ops = OPS + BITS * (dtype.kind in "biu") if kind in REDUCING else ["sum"]
             found += [(kind, dtype, op, count, name) for op in ops]
     return found

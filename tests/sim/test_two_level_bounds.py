@@ -40,7 +40,7 @@ def test_nothing_beats_the_bound(net: TwoLevel, collective: str, size: int, nbyt
 def test_what_is_built_for_nodes_comes_near_it(nodes: int, gpus: int) -> None:
     net = nets.read(NODES.format(nodes, gpus)).topology
     found = estimates.compare("all_reduce", nodes * gpus, 10**8, net)[0]
-    assert found.schedule.name == "hierarchical" and found.time < 1.25 * found.bound
+    assert found.schedule.name in ("hierarchical", "rails") and found.time < 1.25 * found.bound
 
 
 def test_equal_links_have_the_bound_that_equal_links_have() -> None:

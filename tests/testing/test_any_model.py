@@ -192,6 +192,17 @@ def expert_parallel(model: Any, batches: list[exact.Data], drops: bool = False) 
     return model
 
 
+@pytest.mark.parametrize("act", ["ReLU", "LeakyReLU", "SiLU", "Softplus", "Tanh"])
+def test_a_gradient_that_flows_in_some_places_only(act: str) -> None:
+    """Where the library multiplies the bits of a gradient by a mask, too: they are no numbers of the field."""
+
+    def model() -> nn.Module:
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(WIDTH, 24), getattr(nn, act)(), nn.Linear(24, WIDTH))
+
+    check_same_as_one_rank(ddp, (1, 2, 3), BATCHES, model=model, samples=samples)
+
+
 def test_experts_on_other_ranks() -> None:
     check_same_as_one_rank(expert_parallel, (1, 2, 3), BATCHES, model=experts, samples=samples)
 

@@ -134,9 +134,13 @@ def read(answer, race):
     if len(pairs) != len(race.jobs):
         raise NotAdmitted(f"there are {len(race.jobs)} jobs, and the answer is about {len(pairs)}")
     names = known("all_reduce")
-    for algorithm, reserved in pairs:
+    for job, (algorithm, reserved) in zip(race.jobs, pairs, strict=True):
         if algorithm not in names:
             raise NotAdmitted(f"there is no all_reduce {algorithm!r}; there are {', '.join(names)}")
+        if not names[algorithm].serves(job.ranks):
+            raise NotAdmitted(
+                f"{algorithm} is made for {names[algorithm].domain_in_words}, and a job has {job.ranks} ranks"
+            )
         if not 0 <= reserved < float("inf"):
             raise NotAdmitted(f"{reserved} ms cannot be reserved")
     return [(job, *pair) for job, pair in zip(race.jobs, pairs, strict=True)]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import minitorch_dist as torch
@@ -19,6 +17,7 @@ from minitorch_dist.distributed.tensor import parallel
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.pictures.scene import COMPUTE, OPERATION, Scene
 from mtd.course.figures import moving
+from transports import keeper
 
 DEVICE: Final = sim.Device("one TFLOP/s", peak={"float32": "1T"}, bandwidth="1000TB/s", memory="1GB")
 NET: Final = sim.uniform("2us", "10GB/s")
@@ -27,8 +26,8 @@ Program = Callable[[], Any]
 
 def journal_of(program: Program, ranks: int, **options: Any) -> Journal:
     """The journal of a run, also of one that fails."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.mtd"
+    with keeper.temporary_folder("mtd-figure-") as folder:
+        path = folder / "run.mtd"
         try:
             sim.run(program, ranks, journal=path, **options)
         except (dist.DistMismatch, sim.Deadlock):
