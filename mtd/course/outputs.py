@@ -6,6 +6,7 @@ blanks, cells that stand in the solution's, too, show what they show there: the 
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import json
@@ -105,7 +106,10 @@ def _run(cells: Sequence[Cell]) -> list[Cell]:
             coalesce_streams=True,
             resources={"metadata": {"path": folder}},
         )
-        client.execute(env={**os.environ, "XDG_STATE_HOME": folder, "PYTHONHASHSEED": "0"})
+        # `client.execute` would leave an event loop open, with its sockets
+        asyncio.run(
+            client.async_execute(env={**os.environ, "XDG_STATE_HOME": str(folder), "PYTHONHASHSEED": "0"})
+        )
     return [_plain(cell, Path(folder)) for cell in book.cells]
 
 
