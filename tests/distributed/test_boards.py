@@ -26,7 +26,7 @@ from minitorch_dist.distributed.fast.boards import BoardEnd
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.reductions import ReduceStep
-from minitorch_dist.distributed.schedules import BUILT_IN, choice, direct, postings, two_shot
+from minitorch_dist.distributed.schedules import choice, direct, postings, two_shot
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.postings import BoardRead, BoardWrite
@@ -45,6 +45,7 @@ pytestmark = pytest.mark.skipif(
 LINKS = Links(alpha=1_000_000, beta=100, gamma=125)
 
 # ------------------------------------------------------------------------------ what a schedule becomes
+from tests.distributed.serving import serving
 
 
 @every_schedule
@@ -103,7 +104,7 @@ def bits_of(counts: tuple[int, ...], is_fast: bool) -> dict[tuple[str, str, int]
     for count in counts:
         x = rough(rank, count * size)
         for kind in KINDS:
-            for name in choice.known(kind):
+            for name in serving(kind, size):
                 y = np.zeros({"reduce_scatter": count, "all_gather": count * size}.get(kind, count))
                 y = y.astype(np.float32)
                 if kind == "all_reduce":
@@ -148,7 +149,7 @@ def test_slots_of_any_size_give_the_bits_of_the_schedule(
     asked = "" if slot is None else f"?board={slot}"
     found = launch(bits_of, size, f"file://{tmp_path}/ranks{asked}", args=(counts, is_fast), timeout=100)
     for kind, name, count in found[0]:
-        wanted = expected(BUILT_IN[kind, name], size, count)
+        wanted = expected(choice.known(kind)[name], size, count)
         assert [results[kind, name, count] for results in found] == wanted, (kind, name, count)
 
 

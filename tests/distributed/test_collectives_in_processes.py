@@ -20,6 +20,7 @@ from minitorch_dist.launching import launch
 
 pytestmark = pytest.mark.slow
 COUNTS = (0, 2, 1001, 700_001)  # the last in segments, and uneven
+from tests.distributed.serving import serving
 
 
 def rough(rank: int, count: int) -> np.ndarray:
@@ -41,32 +42,32 @@ def on_each_rank() -> dict[tuple[str, str, int], bytes]:
     root = size - 1
     for count in COUNTS:
         x = rough(rank, count * size)
-        for name in choice.known("all_reduce"):
+        for name in serving("all_reduce", size):
             y = x[:count].copy()
             collectives.all_reduce(group, y, how=How(name))
             found["all_reduce", name, count] = digest(y)
-        for name in choice.known("reduce"):
+        for name in serving("reduce", size):
             y = x[:count].copy()
             collectives.reduce(group, y, root, ReduceStep("max"), How(name))
             assert rank == root or y.tobytes() == x[:count].tobytes()
             found["reduce", name, count] = digest(y) if rank == root else b""
-        for name in choice.known("broadcast"):
+        for name in serving("broadcast", size):
             y = x[:count].copy()
             collectives.broadcast(group, y, root, How(name))
             found["broadcast", name, count] = digest(y)
-        for name in choice.known("reduce_scatter"):
+        for name in serving("reduce_scatter", size):
             y = np.zeros(count, np.float32)
             collectives.reduce_scatter_from(group, y, x, how=How(name))
             found["reduce_scatter", name, count] = digest(y)
-        for name in choice.known("all_gather"):
+        for name in serving("all_gather", size):
             y = np.zeros(count * size, np.float32)
             collectives.all_gather_into(group, x[:count].copy(), y, How(name))
             found["all_gather", name, count] = digest(y)
-        for name in choice.known("all_to_all"):
+        for name in serving("all_to_all", size):
             parts = list(np.zeros((size, count), np.float32))
             collectives.all_to_all(group, parts, list(x.reshape(size, count)), How(name))
             found["all_to_all", name, count] = digest(*parts)
-    for name in choice.known("barrier"):
+    for name in serving("barrier", size):
         collectives.barrier(group, How(name))
     return found
 

@@ -17,7 +17,7 @@ from minitorch_dist.distributed.execution.layout import EAGER, Vector
 from minitorch_dist.distributed.fast import lending
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.prepared import How
-from minitorch_dist.distributed.schedules import BUILT_IN, choice, two_shot
+from minitorch_dist.distributed.schedules import BUILT_IN, two_shot
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.launching import launch
 from tests.distributed.test_collectives_in_processes import rough
@@ -31,6 +31,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 LARGE = EAGER // 4 + 100  # elements of what is lent
+from tests.distributed.serving import serving
 
 
 def group() -> Group:
@@ -45,7 +46,7 @@ def bits(lends: bool) -> dict[tuple[str, str, int], bytes]:
     here.lends = lends
     x = rough(rank, size * LARGE + 1)
     for kind in sorted(lending.COLLECTIVES):
-        for name in (name for name, each in choice.known(kind).items() if each.serves(size)):
+        for name in serving(kind, size):
             for count in (LARGE - 200, LARGE):
                 if kind == "all_reduce":
                     y = x[: size * count + 1].copy()

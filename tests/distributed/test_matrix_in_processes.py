@@ -17,7 +17,6 @@ import pytest
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.reductions import ReduceStep
-from minitorch_dist.distributed.schedules import choice
 from tests.distributed import nursery
 from tests.distributed.test_collectives import DTYPES, folded, lengths, vector
 from tests.transports.brokers import KEY, KINDS, Broker
@@ -29,14 +28,14 @@ BITS = ["band", "bor", "bxor"]
 REDUCING = ("all_reduce", "reduce", "reduce_scatter")
 MOVING = ("broadcast", "all_gather", "all_to_all", "scatter", "gather")
 LARGE = 70_001
+from tests.distributed.serving import serving
 
 
 def combinations(size: int) -> list[tuple[str, Any, str, int, str | None]]:
     counts = [*lengths(size), LARGE]
     found: list[tuple[str, Any, str, int, str | None]] = []
     for kind in (*REDUCING, *MOVING):
-        serving = (name for name, each in choice.known(kind).items() if each.serves(size))
-        for dtype, count, name in product(DTYPES, counts, [None, *serving]):
+        for dtype, count, name in product(DTYPES, counts, [None, *serving(kind, size)]):
             ops = OPS + BITS * (dtype.kind in "biu") if kind in REDUCING else ["sum"]
             found += [(kind, dtype, op, count, name) for op in ops]
     return found

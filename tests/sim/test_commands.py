@@ -165,7 +165,7 @@ def test_a_network_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["run", "."], "'.' is a folder"),
         (["replay", "mtd1:seed=1", "say.py"], "how many ranks"),
         (["verify", "queue://", "--net", "none.json"], "there is no file 'none.json'"),
-        (["calibrate", "queue://", "--rounds", "0"], "at least one trip"),
+        (["calibrate", "queue://", "--rounds", "0"], "at least one round"),
         (["show", "none"], "there is no journal none"),
         (["diff", "none", "none"], "there is no journal none"),
     ],
