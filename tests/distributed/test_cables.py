@@ -113,5 +113,5 @@ def test_every_rank_names_the_loss(
         name = place.partition("/")[0]
         told = {"leaving": "have not come to the hosts of the ranks", "meeting": "the store at"}
         here = worlds.ended[place]
-        circle = name == "idle" and "wait for each other" in here  # they do, and that may be found first
+        circle = name == "idle" and "In a circle each rank waits" in here  # which may be found first
         assert circle or told.get(name, "is lost") in here or "has left" in here, f"{place}: {here}"
