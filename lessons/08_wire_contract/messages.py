@@ -101,7 +101,7 @@ def each_key_once(pairs):
 
 
 class MessageTransport(QueueTransport):
-    """The library's transport between threads, on which every message goes in the form of this lesson."""
+    """The library's transport between threads, with messages in the form of this lesson."""
 
     scheme = "messages"
 
@@ -125,7 +125,7 @@ class Opener:
 
 
 class Sheet:
-    """Where one message's payload goes, piece by piece. After the last one the message is opened."""
+    """Where a message's payload goes, piece by piece. After the last one it is opened."""
 
     def __init__(self, inbox, src, header, nbytes):
         self.inbox, self.src, self.header, self.nbytes = inbox, src, header, nbytes
