@@ -114,12 +114,13 @@ class Work:
     def get_future(self) -> Future[Any]:
         """A future of the tensors that will be written."""
         if self._future is None:
-            self._future = future = Future[Any](condition=self._world.clock.condition)
-            self._foresee(future)
+            self._foresee(Future(condition=self._world.clock.condition))
+        assert self._future is not None
         return self._future
 
     def _foresee(self, future: Future[Any]) -> None:
-        """See to it that `future` is completed."""
+        """Keep `future`, and see to it that it is completed."""
+        self._future = future
         if self.is_completed():
             self._settle(future)
         else:  # somebody has to drive
@@ -334,6 +335,7 @@ class WorkerTask(Work):
 
     def _foresee(self, future: Future[Any]) -> None:
         with self._changed:
+            self._future = future  # not before: `run` would settle it, too
             if not self._is_over:
                 return  # `run` will settle it
         self._settle(future)

@@ -11,7 +11,10 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import launch
+from minitorch_dist.distributed import world
 from minitorch_dist.distributed.reduce_op import premul_sum
+from minitorch_dist.distributed.work import WorkerTask
+from minitorch_dist.futures import Future
 
 SIZES = [1, 2, 3, 5, 8]
 
@@ -134,6 +137,22 @@ def test_reduce_ops() -> None:
             dist.all_reduce(torch.ones(1), dist.ReduceOp.PREMUL_SUM)
 
     launch(rank, 3)
+
+
+def test_an_operation_that_ends_while_its_future_is_made_completes_it_once() -> None:
+    class Late(WorkerTask):
+        def _foresee(self, future: Future[Any]) -> None:
+            self.run()  # its worker is that fast
+            super()._foresee(future)
+
+    class Doing:
+        def describe(self) -> str:
+            return "a task"
+
+    def rank() -> Any:
+        return Late(world.current(), lambda: None, Doing(), [1]).get_future().wait()
+
+    assert launch(rank, 1) == [[1]]
 
 
 def test_async_operations_run_in_order_beside_the_caller() -> None:
