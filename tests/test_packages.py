@@ -1,4 +1,4 @@
-"""What is released holds what the README promises: the sdist all that is read, the wheel all that runs, and both a page."""
+"""A release holds what the README promises: the sdist all that is read, the wheel all that runs, and both a page."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     work = dist.irecv(y, 0)                     from here to wait() the tensor is the operation's
     y.sum()                                     ReadTooEarly names this line, and that of irecv
 
-    for rank in others: irecv(y, rank)          one tensor for several: what comes last stays, whoever that is
+    for rank in others: irecv(y, rank)          one tensor for several: the message that comes last stays
     y.sum()                                     ReceivedAtOnce names this line, and those of both
 
 An operation counts as over once the program has heard so: by `wait()` or `is_completed()` of its own, or of a later

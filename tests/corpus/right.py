@@ -168,7 +168,7 @@ def pipeline() -> None:
 
 
 def first_come_first_served() -> None:
-    """A server answers whoever comes; clients check their own answers only."""
+    """A server answers requests as they come; clients check their own answers only."""
     rank, size, _, _ = around()
     y = torch.zeros(1)
     if rank:
@@ -351,7 +351,7 @@ def optimistic_update() -> None:
 
 
 def comes_again() -> None:
-    """Left, and made anew."""
+    """The group is destroyed, and another one is made."""
     x = torch.ones(2)
     for _ in range(2):
         dist.monitored_barrier()

@@ -198,7 +198,7 @@ def expects_their_order() -> None:
 
 
 def answers_another() -> None:
-    """A server answers in the order of the ranks, whoever came."""
+    """A server answers in the order of the ranks, in whatever order they asked."""
     rank, size, _, _ = around()
     y = torch.zeros(4)
     if rank:

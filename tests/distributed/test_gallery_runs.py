@@ -1,4 +1,4 @@
-"""What the gallery computes: the same over all wires and in virtual time, and under DDP."""
+"""The gallery computes the same over all wires, in virtual time, and under DDP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tables of kernels say is what the simulated devices have; and it is near these tables."""
+"""The simulated devices have the numbers fitted on tables of kernels, and are near these tables."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A mutant that does nothing on four ranks, and a property that tries four
 
-A bug has a reason, and a number of ranks is none: whoever tries all small numbers finds it without knowing anything.
+A bug has a reason, and a number of ranks is none: a search over all small numbers finds it without any idea of the cause.
 Caught by: new
 Passes: accepts right ones, rejects wrong ones
 """
