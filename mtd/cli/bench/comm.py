@@ -130,7 +130,7 @@ def report(console: Console, ranks: int, names: dict[str, str], peers: list[str]
 
 
 def recorded(cells: list[BenchCell], name: str, ranks: int, peers: list[str]) -> record.Rows:
-    """What the page of benchmarks says of a transport: a row for each operation, with the ratios over all sizes."""
+    """The rows of a transport for the page of benchmarks: one for each operation, with the ratios over all sizes."""
     found: record.Rows = {}
     for operation in dict.fromkeys(cell.operation for cell in cells):
         own = [cell for cell in cells if cell.operation == operation]

@@ -139,7 +139,7 @@ def main() -> int:
 
 
 def recorded(cell: TorchCell, wires: Sequence[str]) -> dict[str, str]:
-    """What the page of benchmarks says of a row."""
+    """The cells of a row for the page of benchmarks."""
     found = {PEER: duration(statistics.median(cell.times[PEER]))}
     for wire in wires:
         found |= {
