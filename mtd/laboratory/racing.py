@@ -150,7 +150,7 @@ class LabResults:
 
 
 def _entries(rows: Any) -> list[RaceEntry] | None:
-    """What is kept of a case; None if that is nothing, or nothing that `LabResults` wrote."""
+    """The kept entries of a case; None if there are none, or none that `LabResults` wrote."""
     try:
         found = [RaceEntry(**row) for row in rows]
     except TypeError:
