@@ -58,7 +58,7 @@ class Group:
         self.channel = GroupChannel(world.mailbox, called, number, self.ranks, timeout)
         self.is_on_board = self._is_on_board()
         self.board: Any = None  # this rank's end of it, where one is used
-        self.lends = world.transport.shared_objects() is not None  # (see `fast.lending`)
+        self.borrows = world.transport.shared_objects() is not None  # (see `fast.borrowing`)
         self.prepared: dict[Any, Any] = {}  # the prepared calls, by their kind
         self.bound_device_id: Any = None
         self.is_closed = False
@@ -81,7 +81,7 @@ class Group:
 
     def faster_ways(self) -> list[str]:
         """The ways to carry out collectives without messages for which it has what they need (see `fast`)."""
-        return ["board"] * self.is_on_board + ["lending"] * self.lends
+        return ["board"] * self.is_on_board + ["borrowing"] * self.borrows
 
     def rank(self) -> int:
         """This rank within the group."""

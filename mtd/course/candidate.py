@@ -231,7 +231,7 @@ def printed(flush: bool = True) -> int:
 
 
 def held() -> int:
-    """The most memory that this process ever held, in bytes; 0 where that cannot be told.
+    """The most memory that this process ever held, in bytes; 0 where that cannot be known.
 
     Linux is asked for the program's own: `ru_maxrss` counts what the process that started it held.
     """

@@ -103,7 +103,7 @@ class Lesson(Titled):
         return [str(name) for name in self.fields.get("given", [])]
 
     def earlier(self, text: str) -> str:
-        """How to mend an answer to the lesson as it was before it changed; "" if this is none. Such answers do not pass.
+        """How to repair an answer to the lesson as it was before it changed; "" if this is none. Such answers do not pass.
 
         `earlier` in lesson.toml has `like`, a regular expression that finds something in such answers, and `say`.
         """

@@ -9,7 +9,7 @@
     crash(5, at="1.2ms", restart="4ms")  killed, and started again
 
 A fault says what happens and to which rank, not how: over `sim://` a `fault_injector` carries it out to the
-picosecond. Each has a text, `drop=0.01,src=0`, from which `parse` makes it again, so a plan fits into one line, or a
+picosecond. Each has a text, `drop=0.01,src=0`, from which `parse` builds it, so a plan fits into one line, or a
 file.
 
 Spans are texts like "1.2ms", or seconds; instants count from the start of the run.
@@ -189,7 +189,7 @@ LAG = "1ms"  # by how much a reordered message is overtaken, unless one says
 
 
 class Where(TypedDict, total=False):
-    """Which messages a fault may befall, and when: all of them, always, unless one says."""
+    """Which messages a fault may hit, and when: all of them, always, unless one says."""
 
     src: int | None
     dst: int | None

@@ -189,6 +189,6 @@ def _collect(line: dict[str, Any], names: dict[str, str], kind: type, found: dic
 
 
 def _bound(word: str, value: int) -> None:
-    """JournalError if a number is beyond what can be counted, drawn or told."""
+    """JournalError if a number is beyond what can be counted, drawn or printed."""
     if not -MOST <= value <= MOST or (value < 0 and word in _COUNTS):
         raise JournalError(f"{word}={value!r:.80} is out of all bounds")

@@ -1,4 +1,4 @@
-"""Between tensors and the arrays that are sent: the only place where the two floors touch.
+"""Between tensors and the arrays that are sent: the only place where the two layers touch.
 
 A received message is written into the tensor's own array where that is contiguous. Otherwise it is
 written into an array of its own, which is copied back when all is there. Nothing is recorded for

@@ -198,7 +198,7 @@ def _complain(page: Page, name: str, said: str) -> None:
 
 
 def _kind(said: str) -> str:
-    """Which error it is, and on which line of the learner's: so that one mistake is told once."""
+    """Which error it is, and on which line of the learner's: so that one mistake is reported once."""
     error = re.search(
         r"\b[A-Z]\w*(?:Error|Exception|Exit|Mismatch|Lost|Deadlock|Livelock)(?=: )|deadlock", said
     )
