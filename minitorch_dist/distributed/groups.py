@@ -249,7 +249,7 @@ def global_rank_of(group: Group, group_rank: int) -> int:
 
 
 def canonical_rank(group: Group, global_rank: int | None, group_rank: int | None) -> int:
-    """The group rank, given as either of them; TypeError if it is no whole number (1.0 is none)."""
+    """The group rank, given as either of them; TypeError if it is not a whole number (1.0 is none)."""
     if group.world.trace is not None:
         return group.world.trace.named(group, global_rank, group_rank)  # type: ignore[no-any-return]
     return _canonical_rank(group, global_rank, group_rank)

@@ -222,7 +222,7 @@ def is_called(wanted: object, folder: str) -> bool:
 def number_of(said: object) -> float:
     """13 of `13`, 5.5 of `05.5`; ValueError if it is no lesson's number."""
     if not re.fullmatch(r"\d+(\.5)?", str(said)):
-        raise ValueError(f"{said!r} is no number of a lesson")
+        raise ValueError(f"{said!r} is not a number of a lesson")
     return float(str(said)) if str(said).endswith(".5") else int(str(said))
 
 

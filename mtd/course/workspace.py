@@ -35,7 +35,7 @@ One folder for each lesson: `text.md` is the lesson, the `.py` file beside it is
 
     mtd             open the course where you left it: it checks a file when you save it
     mtd list        the lessons, and how far you are
-    mtd text 1      read a lesson             mtd check 1     is it right?
+    mtd text 1      read a lesson             mtd check 1     is it correct?
     mtd hint 1      a hint                    mtd show 1      a picture of what your code does
 
 `progress.json` is written by `mtd`. `mtd init` here brings new lessons after an update and leaves what you wrote as it is.

@@ -409,7 +409,7 @@ def parse(text: str) -> Fault:
     kind, _, rest = text.strip().partition("=")
     if kind not in KINDS:
         meant = "".join(f" (perhaps {one}?)" for one in get_close_matches(kind, KINDS, 1))
-        raise ValueError(f"{text!r} is no fault{meant}: it begins with one of {', '.join(KINDS)} and =")
+        raise ValueError(f"{text!r} is not a fault{meant}: it begins with one of {', '.join(KINDS)} and =")
     words = [word.strip() for word in rest.split(",") if word.strip()]
     plain = [word for word in words if "=" not in word]
     named: dict[str, Any] = dict(word.split("=", 1) for word in words if "=" in word)
@@ -478,7 +478,7 @@ def check(plan: Iterable[object], world_size: int) -> list[Fault]:
         if isinstance(fault, str):
             fault = parse(fault)
         if not isinstance(fault, Strike | Slow | Partition | Clog | Crash):
-            raise TypeError(f"{fault!r} is no fault; make one with drop, delay, partition, …")
+            raise TypeError(f"{fault!r} is not a fault; make one with drop, delay, partition, …")
         strangers = [rank for rank in ranks_of(fault) if not 0 <= rank < world_size]
         if strangers:
             raise ValueError(f"{fault} names rank {strangers[0]} in a world of {world_size}")

@@ -35,7 +35,7 @@ MOST: Final = 1 << 80  # of any number; as picoseconds these are 38,000 years
 
 
 class JournalError(ValueError):
-    """This is no journal, or not one that can be read."""
+    """This is not a journal, or not one that can be read."""
 
     def __str__(self) -> str:
         return clean(super().__str__())

@@ -54,7 +54,7 @@ def is_plain(tensor: Any) -> bool:
     """Whether a tensor can be sent from, and written to, where it is."""
     try:
         return not tensor.is_part and tensor.array.flags.carray
-    except AttributeError:  # it is no tensor
+    except AttributeError:  # it is not a tensor
         return False
 
 
