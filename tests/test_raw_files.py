@@ -45,7 +45,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "mtd/course/judging.py": ({"write_text"}, OWN),
     "mtd/course/museum.py": ({"write_text"}, OWN),
     "mtd/cli/lessons/bridge.py": ({"write_text"}, OWN),
-    "mtd/cli/bench/lessons.py": ({"write_text"}, OWN),
     "mtd/cli/bench/rpc_pipeline.py": ({"write_text"}, OWN),
     "mtd/cli/bench/comm_worlds.py": ({"mkfifo", "open"}, OWN),
     "mtd/cli/bench/comm_worker.py": ({"open w"}, OWN),
@@ -60,7 +59,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "minitorch_dist/serialization/files.py": ({"open"}, "a pipe or a device that the caller names"),
     "mtd/pages/whole_files.py": ({"write_bytes"}, "a draft of the keeper's, or a device that the user names"),
     "minitorch_dist/distributed/checkpoint/writing.py": ({"unlink"}, "its own file, which it holds, of a save that has failed"),
-    "mtd/cli/census/marks.py": ({"write_text", "write_bytes", "open r+b"}, OWN),
     "mtd/cli/doctor.py": ({"NamedTemporaryFile"}, DRAWN),
     "mtd/cli/__init__.py": ({"open"}, "/dev/null"),
 }  # fmt: skip
