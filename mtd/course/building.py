@@ -9,6 +9,7 @@ docs/ring.svg               the picture of the front page: a ring that fills
 docs/figures                figures of the pages, from real runs (docs/generator/figures.py)
 docs/museum.md              bugs that people had (see `museum`)
 docs/whole_stack.md         what our solutions assemble to (docs/generator/stack_page.py)
+docs/speed.md               benchmarks, from docs/speed.json (docs/generator/speed_page.py)
 mystack/                    the same as a package that runs (see `assembling`), with a table of its files
 """
 
@@ -65,6 +66,7 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
         stack_page = _of_generator("stack_page")
         yield ROOM.parent / "docs" / "museum.md", museum_page
         yield ROOM.parent / "docs" / "whole_stack.md", stack_page.stack_page
+        yield ROOM.parent / "docs" / "speed.md", _of_generator("speed_page").speed_page
         yield STACK / "README.md", stack_page.folder_page
         for name, text in assembling.texts_of(assembling.modules_of(None)).items():
             yield STACK / name, lambda text=text: text  # type: ignore[misc]
