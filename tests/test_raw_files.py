@@ -51,7 +51,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "mtd/cli/contest.py": ({"write_text"}, ASKED),
     "mtd/cli/museum.py": ({"write_text"}, ASKED),
     "mtd/cli/dev.py": ({"unlink"}, HOUSE),
-    "mtd/cli/road/command.py": ({"write_text"}, HOUSE),
     "mtd/course/building.py": ({"write_text"}, HOUSE),
     "mtd/course/worlds.py": ({"write_text"}, OWN),
     "mtd/course/assembling.py": ({"unlink"}, "modules in a folder that has the mark of mtd assemble"),
