@@ -44,7 +44,7 @@ WHOLE: Final = Budget("the whole library", 53_350, 47_500, (LIBRARY,))  # 45,000
 
 LOADED: Final = (
     Budget("import minitorch_dist", 10_380, 12_000, ()),
-    Budget("from minitorch_dist.nn.parallel import DistributedDataParallel", 29_900, 28_000, ()),
+    Budget("from minitorch_dist.nn.parallel import DistributedDataParallel", 27_800, 28_000, ()),
 )
 
 
