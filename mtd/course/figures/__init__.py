@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.pictures import grid_svg
-from minitorch_dist.testing import contributions
 from mtd.course import checking, lesson
 from mtd.course.figures import runs
 from mtd.course.lesson import ROOM
 from mtd.course.path import folders, searched
+from mtd.grids import contributions, grid_svg
 
 FOLDER: Final = ROOM.parent / "docs" / "figures"
 GRIDS: Final = {  # the collective, its schedule, and how many ranks

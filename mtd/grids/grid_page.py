@@ -13,7 +13,7 @@ from itertools import count
 from typing import Final
 
 from minitorch_dist.pictures.colours import PALETTE
-from minitorch_dist.pictures.grid_cells import EMPTY, GridCells, GridMessage, letter
+from mtd.grids.grid_cells import EMPTY, GridCells, GridMessage, letter
 
 _numbers: Final = count()
 
