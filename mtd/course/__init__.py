@@ -15,6 +15,7 @@ A lesson, and a learner's folder:
     bridging            the same in PyTorch, at a lesson's end
     real_bridge  real_training      a learner's functions under real PyTorch's DDP and FSDP2
     building  judging   for who writes lessons: what is made from them, and are they as they should be?
+    speed_page          the page of benchmarks, from measured rows
 
 A check, and what it measures with:
 

@@ -9,6 +9,7 @@ docs/ring.svg               the picture of the front page: a ring that fills
 docs/figures                figures of the pages, from real runs (see `figures`)
 docs/museum.md              bugs that people had (see `museum`)
 docs/whole_stack.md         what our solutions assemble to (see `stack_page`)
+docs/speed.md               benchmarks, from docs/speed.json (see `speed_page`)
 mystack/                    the same as a package that runs (see `assembling`), with a table of its files
 """
 
@@ -19,7 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from minitorch_dist.distributed.schedules import choice
-from mtd.course import assembling, figures, museum, notebooks, outputs, stack_page, tracks
+from mtd.course import assembling, figures, museum, notebooks, outputs, speed_page, stack_page, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.lesson import ROOM, Lesson, all_lessons
 from mtd.course.sizes import SIZES, lines_to_write
@@ -59,6 +60,7 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
         yield from figures.figures().items()
         yield ROOM.parent / "docs" / "museum.md", museum_page
         yield ROOM.parent / "docs" / "whole_stack.md", stack_page.stack_page
+        yield ROOM.parent / "docs" / "speed.md", speed_page.speed_page
         yield STACK / "README.md", stack_page.folder_page
         for name, text in assembling.texts_of(assembling.modules_of(None)).items():
             yield STACK / name, lambda text=text: text  # type: ignore[misc]

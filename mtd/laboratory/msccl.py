@@ -90,7 +90,7 @@ class _Element(NamedTuple):
         text = self.attributes.get(name)
         if text is None and usual is not None:
             return usual
-        value = int(text) if text and len(text) < 12 and text.lstrip("-").isdecimal() else None
+        value = int(text) if text and len(text) < 12 and text.removeprefix("-").isdecimal() else None
         if value is None or not least <= value < below:
             raise ScheduleError(
                 f"line {self.line}: {name} of <{self.name}> is {text!r}, and should be a number from {least} to {below - 1}"
@@ -157,6 +157,13 @@ def _schedule(algo: _Element, stem: str) -> Schedule:
     total = {"all_to_all": gpus * gpus, "all_reduce": algo.number("nchunksperloop", 1, 1 << 20)}.get(
         collective, gpus
     )
+    moves = sum(
+        step.number("cnt", 0, 1 << 12, 1) for gpu in algo.inner for tb in gpu.inner for step in tb.inner
+    )
+    if max(moves, gpus * total) > MOST_STEPS:
+        raise ScheduleError(
+            f"it moves {moves:,} chunks, and has {total:,} on each GPU; read are up to {MOST_STEPS:,}"
+        )
     events = _Player(collective, gpus, total, inplace, blocks).play()
     merged = [_merged([step for gpu, step in events if gpu == rank]) for rank in range(gpus)]
 

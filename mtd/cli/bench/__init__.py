@@ -2,6 +2,7 @@
 
 command     which of these is meant; each runs in a fresh process
 turns       sides that take turns
+record      rows that are kept in a file, of which the page of benchmarks is made
 nn          whole training steps (`steps`, and those of known programs: `program_steps`), beside torch's
 comm        collectives over each transport, beside gloo and Open MPI
             (`comm_worlds` that take turns, one rank of them, and what it does:
