@@ -43,7 +43,7 @@ def test_the_course_begins_from_a_wheel(tmp_path: Path) -> None:
     assert ours - {path.relative_to(room) for path in room.rglob("*")} == set()
     pictures = source / "minitorch_dist" / "pictures"
     assert {path.name for path in pictures.glob("page.*")} == {
-        path.name for path in (room / "minitorch_dist/pictures").glob("page.*")
+        path.name for path in (room / "mtd/pages").glob("page.*")
     }
 
     env = {**os.environ, "PYTHONPATH": str(room), "XDG_STATE_HOME": str(tmp_path / "state")}
