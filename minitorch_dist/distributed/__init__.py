@@ -155,7 +155,7 @@ _UPPER: Final = ("algorithms", "autograd", "rpc")
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported when it is named. Few programs need the first three; on the packages nothing here stands."""
+    """Import it when it is named: few programs need the first three, and nothing here stands on the packages."""
     if name in _WHEN_NAMED:
         return getattr(importlib.import_module(_WHEN_NAMED[name]), name)
     if name in _UPPER:
