@@ -1,4 +1,4 @@
-"""Machines agree on a sum: each passes on to its right neighbour what has just come from its left one.
+"""Machines agree on a sum: each passes on to the right what has just come from the left.
 
 ┌─▶ 0 ──▶ 1 ──▶ 2 ──▶ 3 ─┐       four ranks in a ring:
 └────────────────────────┘       after three rounds everybody has heard of everybody

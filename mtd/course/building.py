@@ -22,13 +22,12 @@ from pathlib import Path
 from types import ModuleType
 
 from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.pictures import grid_svg
-from minitorch_dist.testing import contributions
 from mtd.course import assembling, museum, notebooks, outputs, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.lesson import ROOM, Lesson, all_lessons
 from mtd.course.path import searched
 from mtd.course.sizes import SIZES, lines_to_write
+from mtd.grids import contributions, grid_svg
 
 Make = Callable[[], str]
 STACK = ROOM.parent / "mystack"
