@@ -17,10 +17,9 @@ import figure_runs as runs
 from links import ROOT
 
 from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.pictures import grid_svg
-from minitorch_dist.testing import contributions
 from mtd.course import checking, lesson
 from mtd.course.path import folders, searched
+from mtd.grids import contributions, grid_svg
 
 FOLDER: Final = ROOT / "docs" / "figures"
 GRIDS: Final = {  # the collective, its schedule, and how many ranks
