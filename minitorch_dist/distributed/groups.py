@@ -22,7 +22,6 @@ from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules.choice import changes
 from minitorch_dist.distributed.work import TaskThread, Work, WorkerTask
 from minitorch_dist.distributed.world import World, current
-from transports.stores.store import PrefixStore, Store
 
 KEPT: Final = 4096  # prepared calls of a group
 NON_MEMBER: Final = -100  # for a rank that is not in the group; torch's value
@@ -58,7 +57,7 @@ class Group:
         self.channel = GroupChannel(world.mailbox, called, number, self.ranks, timeout)
         self.is_on_board = self._is_on_board()
         self.board: Any = None  # this rank's end of it, where one is used
-        self.lends = world.transport.shared_objects() is not None  # (see `fast.lending`)
+        self.borrows = world.transport.shared_objects() is not None  # (see `fast.borrowing`)
         self.prepared: dict[Any, Any] = {}  # the prepared calls, by their kind
         self.bound_device_id: Any = None
         self.is_closed = False
@@ -81,7 +80,7 @@ class Group:
 
     def faster_ways(self) -> list[str]:
         """The ways to carry out collectives without messages for which it has what they need (see `fast`)."""
-        return ["board"] * self.is_on_board + ["lending"] * self.lends
+        return ["board"] * self.is_on_board + ["borrowing"] * self.borrows
 
     def rank(self) -> int:
         """This rank within the group."""
@@ -102,11 +101,6 @@ class Group:
         if isinstance(timeout, timedelta):
             timeout = timeout.total_seconds()
         self.channel.timeout = timeout
-
-    def get_group_store(self) -> Store:
-        if self.world.trace is not None:
-            self.world.trace.refuse("the program uses the store")
-        return PrefixStore(f"group/{self.group_name}", self.world.store)
 
     def _get_sequence_number_for_group(self) -> int:
         return self.channel.count
@@ -249,7 +243,7 @@ def global_rank_of(group: Group, group_rank: int) -> int:
 
 
 def canonical_rank(group: Group, global_rank: int | None, group_rank: int | None) -> int:
-    """The group rank, given as either of them; TypeError if it is no whole number (1.0 is none)."""
+    """The group rank, given as either of them; TypeError if it is not a whole number (1.0 is none)."""
     if group.world.trace is not None:
         return group.world.trace.named(group, global_rank, group_rank)  # type: ignore[no-any-return]
     return _canonical_rank(group, global_rank, group_rank)

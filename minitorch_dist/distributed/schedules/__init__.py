@@ -7,7 +7,7 @@ There is one file for a family, in the order of learning: `direct`, `ring`, `bin
 `scatter_all_gather`, `chain`, `double_binary_tree`, `hierarchical`, `two_shot`. (`powers` says how to have
 a power of two.)
 
-Those of recent papers are in a room of their own, `gallery`. These are derived from all of them:
+Those of recent papers are in a package of their own, `gallery`. These are derived from all of them:
 
     replay  values      message by message, all ranks in one thread: the naive form of all else
     everyone            all ranks at once, as an array
@@ -18,7 +18,6 @@ Those of recent papers are in a room of their own, `gallery`. These are derived 
     proof               each element ends up with every rank's contribution exactly once
     domain              for how many ranks a schedule is right: proved once, and remembered
     schedule_files      schedules that are named by a file, wherever an algorithm is named
-    msccl               MSCCL's XML, read as schedules and written
     choice              the one that was asked for, or the cheapest on these links
     formulas            what each takes at least, by the textbooks' formulas
     postings            the same steps where ranks share memory

@@ -100,7 +100,7 @@ def named(collective: str, algorithm: str | Schedule) -> Schedule:
     """`ring`, or with options `chain:pieces=16`; or a file, `mine.py` (see `schedule_files`)."""
     if isinstance(algorithm, Schedule):
         if algorithm.collective != collective:
-            raise ValueError(f"{algorithm} is no schedule of {collective}")
+            raise ValueError(f"{algorithm} is not a schedule of {collective}")
         return algorithm
     found: Schedule | None
     if is_address(algorithm):
@@ -220,13 +220,6 @@ def _least_bill(schedules: Iterable[Schedule], size: int, nbytes: int, links: Li
         if best is None or time < best[0]:
             best = time, candidate
     return None if best is None else best[1]
-
-
-def soonest(schedules: Iterable[Schedule], size: int, nbytes: int, links: Links) -> Schedule:
-    """The schedule that takes the least time, the first among equals: the simple form of `race`. Each one is played
-    to its end, message by message. The schedules must be right for `size` ranks.
-    """
-    return min(schedules, key=lambda schedule: next(_played(schedule, size, nbytes, links)))
 
 
 def race(schedules: Sequence[Schedule], size: int, nbytes: int, links: Links) -> Schedule | None:

@@ -1,7 +1,7 @@
 """`mtd bench`: how fast it is, beside others where they are installed. Both sides take turns in one run.
 
 command     which of these is meant; each runs in a fresh process
-turns       sides that take turns
+turns       sides that take turns, and how a rank answers what it is asked
 record      rows that are kept in a file, of which the page of benchmarks is made
 nn          whole training steps (`steps`, and those of known programs: `program_steps`), beside torch's
 comm        collectives over each transport, beside gloo and Open MPI
@@ -13,6 +13,4 @@ pytorch     PyTorch itself over our wires, beside PyTorch over gloo (`pytorch_ro
 rpc         calls, beside torch's (`rpc_worker`, `rpc_pipeline`)
 sim         how fast virtual time passes, beside SimGrid (`simgrid`)
 plan        training steps of this machine, predicted and then measured (`plan_model`: how; `plan_quiet`: which turns count)
-reach       how long steps of large models take to simulate
-lessons     what each lesson's check takes, in yardsticks
 """

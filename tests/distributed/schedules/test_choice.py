@@ -64,7 +64,7 @@ def test_what_is_asked_for() -> None:
         choice.choose("broadcast", 4, 8, algorithm="chain:pieces=many")
     with pytest.raises(TypeError, match="has no option speed; it has pieces"):
         choice.choose("broadcast", 4, 8, algorithm="chain:speed=3")
-    with pytest.raises(ValueError, match="ring all_reduce is no schedule of broadcast"):
+    with pytest.raises(ValueError, match="ring all_reduce is not a schedule of broadcast"):
         choice.choose("broadcast", 4, 8, algorithm=ring.all_reduce)
 
 
@@ -156,8 +156,6 @@ def test_who_wins_the_race_has_the_least_bill(collective: str, size: int) -> Non
             every = list(choice.candidates(collective, nbytes, links))
             bills = [cost.cost(schedule, size, nbytes, links).time for schedule in every]
             assert choice.race(every, size, nbytes, links) is every[bills.index(min(bills))]
-            if size <= 8:
-                assert choice.soonest(every, size, nbytes, links) is every[bills.index(min(bills))]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9])
