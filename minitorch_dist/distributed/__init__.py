@@ -17,6 +17,7 @@ Read from the ground up:
     rendezvous        how ranks find their store
     bootstrap         how a world begins
     exit_check        how a world ends: did all ranks come to the same end?
+    forked            a child that is forked from a rank
     torch_api         torch's functions on tensors
     distributed_c10d  worlds under torch's names
     device_mesh       grids of ranks

@@ -20,7 +20,7 @@ from functools import partial
 from types import MethodType, TracebackType
 from typing import Any, Final
 
-from minitorch_dist.distributed import backends, exit_check, rendezvous, slow_start, traces, world
+from minitorch_dist.distributed import backends, exit_check, forked, rendezvous, slow_start, traces, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
 from minitorch_dist.distributed.flight import FlightRecorder
@@ -177,6 +177,7 @@ def _join(
             root.set(f"left/{rank}/{generation}", b"")  # so that we may try again
         raise
     here = World(transport, mailbox, keys, name)
+    forked.watch(here)
     here.identity = str(generation)
     FlightRecorder(mailbox, keys)
     mailbox.left_after = MethodType(exit_check.left_after, here)  # smaller than a partial
@@ -268,6 +269,9 @@ def part(place: world.WorldScope) -> None:
 def leave(place: world.WorldScope) -> None:
     """End this place's world and all of its groups. If the ranks have come to different ends, this
     is raised once all is ended, unless the caller is failing already."""
+    if place.world is not None and place.world.is_left_behind:
+        place.world = None
+        return
     try:
         if sys.exception() is None:
             part(place)

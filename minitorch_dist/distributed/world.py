@@ -50,6 +50,7 @@ class World:
         self.groups_meet = True  # the ranks that make a group wait for each other
         self.extras: dict[str, Any] = {}
         self.unfinished: Any = None  # looks after tensors of operations that are not over (`sim.unfinished`)
+        self.is_left_behind = False  # by a forked child (see `forked`)
         self.trace: Any = None  # notes what this rank begins, instead of doing it (see `mtd.planning.fold`)
 
     def remember(self, channel: GroupChannel) -> None:

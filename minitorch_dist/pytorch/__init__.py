@@ -9,7 +9,6 @@ Read from the ground up:
     errors              our errors, as torch's too
     torch_store         the store that torch has made, as one of ours
     work                operations that go on beside the caller
-    forked              forked children, which have no way to a group's connections
     sparse              all_reduce of sparse tensors
     reduce_steps        torch's reduce operations as ours
     own_collectives     a function of one's own in place of ours

@@ -26,7 +26,7 @@ from minitorch_dist.distributed.torch_api.collective_arguments import split
 from minitorch_dist.distributed.torch_api.object_collectives import monitored_barrier
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurGroup
 from minitorch_dist.distributed.work import Work as OurWork, seconds_of
-from minitorch_dist.pytorch import device_queue, forked, sparse, storages
+from minitorch_dist.pytorch import device_queue, sparse, storages
 from minitorch_dist.pytorch.errors import torch_errors
 from minitorch_dist.pytorch.own_collectives import in_place_of
 from minitorch_dist.pytorch.reduce_steps import step_of
@@ -63,7 +63,6 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         self.ours, self._close = ours, close
         self._begun: list[DoneWork] | None = None  # between _start_coalescing and _end_coalescing
         self._name, self._description = ours.group_name, ours.group_desc
-        forked.watch(self)
 
     # ------------------------------------------------------------------------------- who it is
 
