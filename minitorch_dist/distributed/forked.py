@@ -1,6 +1,6 @@
 """A forked child has the sockets and files of the rank that it was forked from.
 
-What it sent on them would be taken for that rank's, and others would compute with it in silence. So in the child the worlds
+Others would take what it sends for that rank's, and compute with it in silence. So in the child the worlds
 of its parent take no operation, and end without a word to anybody. The child may make a world of its own.
 """
 
