@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import os
 import statistics
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -207,7 +206,3 @@ def main() -> int:
         for name in names:
             record.keep(options.out, "comm", recorded(cells, name, ranks, wanted))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
