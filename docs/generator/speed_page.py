@@ -35,7 +35,7 @@ Milliseconds a step. A ratio below 1 means that this library is faster than torc
   some twenty calls of numpy.
 * The LSTM: its products have 20 rows, and torch's library packs the weights in advance. numpy's does not.
 * DCGAN: most of its convolutions take 1.2 to 1.4 of oneDNN's time ([design](design/tensors.md)).
-* The toy MLP, the small LSTM and the actor-critic: the time is spread over many small operations, some 1,700 in the last one, and most of it
+* The toy MLP, the small LSTM and the actor-critic: the time is spread over many small operations, some 1,700 in the last. Most of it
   is Python's own.
 
 numpy's OpenBLAS chooses its kernels by itself here. `mtd bench nn --keep-pins` keeps a choice that the environment makes."""),
