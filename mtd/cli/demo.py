@@ -21,13 +21,13 @@ from rich.console import Console
 from minitorch_dist import sim
 from minitorch_dist.datasets.digits import SyntheticDigits
 from minitorch_dist.launching import launch
-from minitorch_dist.pictures import page as pages, spacetime
+from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd.cli import demo_training, plots
 from mtd.cli.demo_training import DemoPlan, DemoResult
 from mtd.cli.parser import Parser
-from mtd.pages import whole_files
+from mtd.pages import page as pages, whole_files
 from transports import keeper
 
 PER_ROW, ROWS = 5, 1  # five pictures are 70 columns

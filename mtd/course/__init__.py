@@ -15,7 +15,6 @@ A lesson, and a learner's folder:
     bridging            the same in PyTorch, at a lesson's end
     real_bridge  real_training      a learner's functions under real PyTorch's DDP and FSDP2
     building  judging   for who writes lessons: what is made from them, and are they as they should be?
-    speed_page          the page of benchmarks, from measured rows
 
 A check, and what it measures with:
 
@@ -34,9 +33,9 @@ A check, and what it measures with:
 
 The solutions of all lessons together:
 
-    assembling  code_lines  stack_page  stack_proof   `mystack`, the solutions as one package that runs alone; the page that shows it
+    assembling  code_lines  stack_proof   `mystack`, the solutions as one package that runs alone
 
-Beside the lessons: `figures/` (of the pages, from real runs), `museum`, `contest`, `chapters/` (open chapters, with a contest each), `network_game` (with `levels/`), `rank_game`, `classroom/`.
+Beside the lessons: `museum`, `contest`, `chapters/` (open chapters, with a contest each), `network_game` (with `levels/`), `rank_game`, `classroom/`.
 
 A lesson's check imports `lamp` and `MeasuredCost` from here.
 """

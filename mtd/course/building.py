@@ -6,29 +6,32 @@ notebooks/00_which_layout.ipynb   from a model to its fastest layout, from lesso
 notebooks/00_find_the_hang.ipynb  hangs of real PyTorch programs, from lessons/find_the_hang.py
 lessons/README.md           the lessons in a table
 docs/ring.svg               the picture of the front page: a ring that fills
-docs/figures                figures of the pages, from real runs (see `figures`)
+docs/figures                figures of the pages, from real runs (docs/generator/figures.py)
 docs/museum.md              bugs that people had (see `museum`)
-docs/whole_stack.md         what our solutions assemble to (see `stack_page`)
-docs/speed.md               benchmarks, from docs/speed.json (see `speed_page`)
+docs/whole_stack.md         what our solutions assemble to (docs/generator/stack_page.py)
+docs/speed.md               benchmarks, from docs/speed.json (docs/generator/speed_page.py)
 mystack/                    the same as a package that runs (see `assembling`), with a table of its files
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
+from types import ModuleType
 
 from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.pictures import grid_svg
-from minitorch_dist.testing import contributions
-from mtd.course import assembling, figures, museum, notebooks, outputs, speed_page, stack_page, tracks
+from mtd.course import assembling, museum, notebooks, outputs, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.lesson import ROOM, Lesson, all_lessons
+from mtd.course.path import searched
 from mtd.course.sizes import SIZES, lines_to_write
+from mtd.grids import contributions, grid_svg
 
 Make = Callable[[], str]
 STACK = ROOM.parent / "mystack"
+GENERATOR = ROOM.parent / "docs" / "generator"
 
 TOP = """# The lessons
 
@@ -58,13 +61,20 @@ def generated(lessons: Sequence[Lesson] | None = None) -> Iterator[tuple[Path, M
         yield notebooks.FOLDER / "00_find_the_hang.ipynb", find_the_hang
         yield ROOM / "README.md", index
         yield ROOM.parent / "docs" / "ring.svg", ring_picture
-        yield from figures.figures().items()
+        yield from _of_generator("figures").figures().items()
+        stack_page = _of_generator("stack_page")
         yield ROOM.parent / "docs" / "museum.md", museum_page
         yield ROOM.parent / "docs" / "whole_stack.md", stack_page.stack_page
-        yield ROOM.parent / "docs" / "speed.md", speed_page.speed_page
+        yield ROOM.parent / "docs" / "speed.md", _of_generator("speed_page").speed_page
         yield STACK / "README.md", stack_page.folder_page
         for name, text in assembling.texts_of(assembling.modules_of(None)).items():
             yield STACK / name, lambda text=text: text  # type: ignore[misc]
+
+
+def _of_generator(name: str) -> ModuleType:
+    """A module of the documentation, whose pages need the lessons."""
+    with searched([GENERATOR]):
+        return importlib.import_module(name)
 
 
 def _both(make: Callable[..., str], lesson: Lesson, answers: Callable[[], dict[str, float]]) -> str:

@@ -38,25 +38,7 @@ from transports.virtual.topology import Topology
 SIZES = ("1KB", "16MB")
 LINKS = {"ethernet": "50us&rate=1Gb/s", "cluster": "2us&rate=100Gb/s"}
 NODE = 4  # ranks of a node, in the network of that name
-TEMPLATE = '''"""A schedule of your own. Let it race: mtd contest {name}
-
-`rank` says what it does, step by step, with chunks: the vector is cut into `size` of them.
-This is a ring that runs to the left. What is quicker, for a short vector? For a long one?
-"""
-
-from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, Span
-
-
-def all_reduce(rank, size):
-    left, right = (rank - 1) % size, (rank + 1) % size
-    for step in range(size - 1):  # after these, chunk (rank) is complete here
-        yield Exchange(
-            to=left, send=(rank + step + 1) % size,
-            source=right, receive=(rank + step + 2) % size, reduce=True,
-        )
-    for step in range(size - 1):
-        yield Exchange(to=left, send=(rank + step) % size, source=right, receive=(rank + step + 1) % size)
-'''
+TEMPLATE = Path(__file__).with_name("begin_contest.txt").read_text("utf-8")
 
 
 class NotAdmitted(CannotDo):

@@ -8,12 +8,12 @@ from types import ModuleType
 
 import pytest
 
-from minitorch_dist.pictures.grid import Grid
 from mtd import cli
 from mtd.course import checking, lab, lesson, workspace
 from mtd.course.examination import Examination
 from mtd.course.lesson import ROOM, Lesson, Mutant
 from mtd.course.path import folders, searched
+from mtd.grids.grid import Grid
 
 
 def check_of(one: Lesson, text: str, folder: Path) -> ModuleType:

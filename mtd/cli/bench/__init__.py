@@ -13,6 +13,4 @@ pytorch     PyTorch itself over our wires, beside PyTorch over gloo (`pytorch_ro
 rpc         calls, beside torch's (`rpc_worker`, `rpc_pipeline`)
 sim         how fast virtual time passes, beside SimGrid (`simgrid`)
 plan        training steps of this machine, predicted and then measured (`plan_model`: how; `plan_quiet`: which turns count)
-reach       how long steps of large models take to simulate
-lessons     what each lesson's check takes, in yardsticks
 """

@@ -5,17 +5,18 @@ docs/speed.json is such a file, of which `mtd dev build` makes the page of bench
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
 import sys
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from mtd.course import speed_page
 from transports import keeper
 
 OPTION = "--out FILE: path  add the rows to this file, as JSON with date and processor; docs/speed.json makes the page of benchmarks"
@@ -37,7 +38,7 @@ def keep(path: Path | None, bench: str, rows: Rows) -> None:
     if path is None or not rows:
         return
     origin = {"date": date.today().isoformat(), "machine": machine(), "command": command(bench)}
-    text = speed_page.kept(path, bench, {what: {**origin, "cells": cells} for what, cells in rows.items()})
+    text = kept(path, bench, {what: {**origin, "cells": cells} for what, cells in rows.items()})
     with keeper.replacing(path) as file:
         file.write(text.encode())
 
@@ -55,3 +56,19 @@ def command(bench: str) -> str:
     if "--out" in words:
         del words[words.index("--out") : words.index("--out") + 2]
     return " ".join(["mtd bench", bench, *(word for word in words if not word.startswith("--out="))])
+
+
+def kept(path: Path, bench: str, rows: dict[str, dict[str, Any]]) -> str:
+    """The text of a data file with these rows in the place of those that it had, one row a line."""
+    found = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    found[bench] = {**found.get(bench, {}), **rows}
+    parts = [
+        f"{json.dumps(name)}: {{\n"
+        + ",\n".join(
+            f"  {json.dumps(what, ensure_ascii=False)}: {json.dumps(row, ensure_ascii=False)}"
+            for what, row in some.items()
+        )
+        + "\n}"
+        for name, some in found.items()
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}\n"

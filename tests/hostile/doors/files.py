@@ -29,10 +29,9 @@ from minitorch_dist.distributed.checkpoint.folder import INDEX, CheckpointExcept
 from minitorch_dist.distributed.checkpoint.index import SEAL
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.journal import JournalError
-from minitorch_dist.distributed.schedules import BUILT_IN, msccl
+from minitorch_dist.distributed.schedules import BUILT_IN
 from minitorch_dist.distributed.schedules.schedule import ScheduleError
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.pictures import page, trace
 from minitorch_dist.pictures.terminal import painted
 from minitorch_dist.serialization import container
 from minitorch_dist.sim import nets
@@ -40,7 +39,8 @@ from minitorch_dist.sim.device import Product
 from mtd import calibration
 from mtd.cli import bars, plan_difference
 from mtd.cli.page import Page
-from mtd.laboratory import cases, claims, racing
+from mtd.laboratory import cases, claims, msccl, racing
+from mtd.pages import page, trace
 from mtd.planning import model_files, saved_plans, search
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.plan_cache import PlanCache

@@ -16,6 +16,7 @@ microsoft/msccl-tools, msccl/language/ir.py.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from minitorch_dist import plugs
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
 from minitorch_dist.distributed.schedules.steps import (
     Combine,
@@ -550,3 +552,6 @@ def _runs(source: list[Place], into: list[Place]) -> Iterator[tuple[Place, Place
         if not is_next:
             yield source[first], into[first], end - first
             first = end
+
+
+plugs.register("msccl", sys.modules[__name__])

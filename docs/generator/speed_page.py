@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import date
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from mtd.course.lesson import ROOM
+from links import ROOT
 
-DATA: Final = ROOM.parent / "docs" / "speed.json"
+DATA: Final = ROOT / "docs" / "speed.json"
 TOP = """# How fast it is
 
 Made by `mtd dev build` of [the measured rows](speed.json), each with its date and its machine. `mtd bench … --out docs/speed.json` measures
@@ -89,19 +88,3 @@ def day(written: str) -> str:
     """`2026-11-21` as 21 November 2026."""
     found = date.fromisoformat(written)
     return f"{found.day} {found:%B %Y}"
-
-
-def kept(path: Path, bench: str, rows: dict[str, dict[str, Any]]) -> str:
-    """The text of a data file with these rows in the place of those that it had, one row a line."""
-    found = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    found[bench] = {**found.get(bench, {}), **rows}
-    parts = [
-        f"{json.dumps(name)}: {{\n"
-        + ",\n".join(
-            f"  {json.dumps(what, ensure_ascii=False)}: {json.dumps(row, ensure_ascii=False)}"
-            for what, row in some.items()
-        )
-        + "\n}"
-        for name, some in found.items()
-    ]
-    return "{\n" + ",\n".join(parts) + "\n}\n"
