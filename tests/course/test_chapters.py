@@ -453,6 +453,7 @@ def test_the_command_begins_judges_and_remembers(folder: Path, capsys: pytest.Ca
         assert max(map(len, text.split("\n"))) <= 80
         return f"{status} " + " ".join(text.split())
 
+    assert "Lesson 20 is a part of lesson 21 now" in said("20")
     assert "A network without a data sheet" in said("15") and "--begin writes" in said("15")
     assert "wrote 15_which_one/unknown_network.py" in said("15", "--begin")
     assert "it stays as it is" in said("15", "--begin")
