@@ -49,7 +49,8 @@ def figures() -> dict[Path, Callable[[], str]]:
     """Each file, and what makes it."""
     made = {name: partial(of_schedule, *how) for name, how in GRIDS.items()}
     made |= {f"lesson_{number}": partial(of_lesson, number) for number in LESSONS}
-    return {FOLDER / f"{name}.svg": make for name, make in (made | RUNS).items()}
+    figures = {FOLDER / f"{name}.svg": make for name, make in (made | RUNS).items()}
+    return {FOLDER.parent / "ring.svg": partial(of_schedule, "all_reduce", "ring", 4), **figures}
 
 
 def of_lesson(number: float) -> str:
