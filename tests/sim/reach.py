@@ -1,4 +1,4 @@
-"""`python -m tests.sim.reach`: how long whole steps of large models take to simulate, and how much memory.
+"""`mtd bench reach`: how long whole steps of large models take to simulate, and how much memory.
 
 Each runs in a process of its own, as a user would run it: all layers and micro-batches, one rank for all that do the same. The
 limits are targets for two cores, with one thread each (`OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1`).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import resource
+import sys
 import time
 from functools import partial
 from typing import NamedTuple
@@ -56,7 +57,7 @@ class Reached(NamedTuple):
 
 
 def main() -> int:
-    parser = Parser(prog="python -m tests.sim.reach")
+    parser = Parser(prog="mtd bench reach")
     parser.takes(f"--only {{{','.join(TARGETS)}}}...  only this step (repeatable); all by default")
     options = parser.parse_args()
     console = Console(highlight=False)
@@ -91,3 +92,7 @@ def reach(name: str) -> Reached:
     used = resource.getrusage(resource.RUSAGE_SELF)
     spent, memory = time.process_time(), used.ru_maxrss * 1024
     return Reached(report.time / PICO, spent, memory, report.folded.classes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
