@@ -91,10 +91,13 @@ class MqttTransport(Transport):
                 missing = [peer.rank for peer in peers if not peer.is_welcome]
                 if peer_table.refusal:
                     raise TrustError(peer_table.refusal)
-                if peer_table.is_lost or (deadline.is_over() and not peer_table.has_been_up):
+                is_vain = peer_table.connection.is_vain() or (
+                    deadline.is_over() and not peer_table.has_been_up
+                )
+                if peer_table.is_lost or is_vain:
                     raise ConnectError(
                         f"rank {self.rank} waited {deadline.elapsed():.1f} s: "
-                        f"{peer_table.why_away()}. Does a broker listen there?"
+                        f"{peer_table.why_away()}. {peer_table.connection.why_vain()}"
                     )
                 silent = [peer for peer in peers if peer.lost is not None and not peer.is_welcome]
                 if silent or deadline.is_over():

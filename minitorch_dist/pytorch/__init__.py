@@ -35,6 +35,7 @@ On simulated ranks, beside these:
     shape_reducer       DistributedDataParallel of these
     device_queue        streams of a device that works beside the program
     folding             one rank runs for all that do the same
+    rank_reads          `int(os.environ["RANK"])` of such a rank
     replacing           attributes that are others for the length of a run
     ranks               for pytest's fixture
 

@@ -21,6 +21,7 @@ from minitorch_dist.pytorch.replacing import replaced, replaced_everywhere
 
 LIBRARIES: Final = ("torch.", "minitorch_dist.", "mtd.")
 OF_RANK: Final = (b"RANK", b"LOCAL_RANK", b"ROLE_RANK")  # variables that differ from rank to rank
+READERS: Final = ("os", "collections.abc", "_collections_abc", "minitorch_dist.pytorch.rank_reads")
 
 
 def trace() -> Any:
@@ -90,16 +91,24 @@ def note_group(name: str, ranks: Sequence[int], group: Any, timeout: float | Non
         noted.made([(f"torch/{name}", tuple(ranks))], own, timeout, "mtd", "")
 
 
+def rank_of_world() -> int | None:
+    """This rank as a number that notices comparisons, if it runs for others."""
+    noted, here = trace(), world.place().world
+    return None if noted is None or here is None else noted.number(here.rank, noted.tables[0])
+
+
 def refuse_variable(key: Any) -> None:
     """The program has asked the environment for its rank."""
     noted = trace()
     if noted is None or key not in OF_RANK:
         return
     depth = 3  # the environment's own methods
-    while sys._getframe(depth).f_globals.get("__name__", "") in ("os", "collections.abc", "_collections_abc"):
+    while sys._getframe(depth).f_globals.get("__name__", "") in READERS:
+        if sys._getframe(depth).f_code.co_name == "__contains__":  # all ranks hear that it is there
+            return
         depth += 1
     if _is_asked_by_program(depth + 1):
         noted.refuse(
-            f"the program takes {key.decode()} from os.environ, where nobody sees what it is compared with (ask "
-            "torch.distributed.get_rank())"
+            f"the program takes {key.decode()} from os.environ, where nobody sees what it is compared with (write "
+            f'int(os.environ["{key.decode()}"]) in one expression of a script, or ask torch.distributed.get_rank())'
         )

@@ -31,6 +31,10 @@ class RankEnvironment(MutableMapping[Any, Any]):
             os.environ._data = self._process  # type: ignore[attr-defined]
             self._undo_for_c(before)
 
+    def has_changed(self, key: Any) -> bool:
+        """Whether a rank has set or deleted this variable."""
+        return key in self._changed
+
     def _undo_for_c(self, before: dict[Any, Any]) -> None:
         """The variables that ranks set went to C's table too, which is one for all."""
         for key in self._changed:

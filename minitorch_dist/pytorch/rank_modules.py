@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import _bootstrap
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from operator import attrgetter
 from types import ModuleType
 from typing import Any, Final
@@ -21,6 +21,7 @@ from typing import Any, Final
 from minitorch_dist.distributed import world
 from minitorch_dist.launching.callers import is_users
 from minitorch_dist.launching.wall_clock import is_simulated
+from minitorch_dist.pytorch.rank_reads import WatchedLoader
 
 _LOCKS: Final[dict[str, Any]] = _bootstrap._module_locks  # type: ignore[attr-defined]
 
@@ -68,6 +69,8 @@ class RankModules:
         if spec is None or not is_users(_place_of(spec)):
             return None
         self._names.add(name)
+        if type(spec.loader) is SourceFileLoader:
+            spec.loader = WatchedLoader(name, spec.loader.path)
         return spec
 
     def begin(self) -> None:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import torch
 import torch.distributed as torch_dist
@@ -48,7 +48,7 @@ from minitorch_dist.pytorch import (
 from minitorch_dist.pytorch.operation_time import TimedOperations
 from minitorch_dist.pytorch.rank_environment import RankEnvironment
 from minitorch_dist.pytorch.rank_modules import RankModules
-from minitorch_dist.pytorch.replacing import replaced
+from minitorch_dist.pytorch.replacing import replaced, replaced_everywhere
 from minitorch_dist.pytorch.virtual_store import VirtualStore
 from minitorch_dist.sim import device_time
 from minitorch_dist.sim.attachments import OneOfItsKind, RunPart
@@ -109,6 +109,8 @@ class PyTorchPart(RunPart):
             around.enter_context(storages.around_run())
             if self._works_beside():
                 around.enter_context(device_queue.around_run())
+            if torch_dist.rpc.is_available():
+                around.enter_context(replaced_everywhere(torch_dist.rpc.init_rpc, _no_rpc))
             torch._C._distributed_c10d._set_thread_isolation_mode(True)
             torch.set_num_threads(1)
             around.enter_context(loader_workers.in_place())
@@ -289,3 +291,10 @@ def _rendezvous(
     store = VirtualStore(given["store"])
     store.set_timeout(kwargs.get("timeout", timedelta(minutes=30)))
     yield store, given["rank"], given["world_size"]
+
+
+def _no_rpc(*args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError(
+        "torch.distributed.rpc sends by TensorPipe, in C++ and in real time, so simulated ranks cannot use it. Run the script as "
+        "processes (torchrun, or mtd run --net tcp), or write `import minitorch_dist as torch`, whose RPC runs here"
+    )

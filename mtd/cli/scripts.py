@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from minitorch_dist.distributed.callsite import OURS
 from minitorch_dist.sim.torch_programs import needs_torch
@@ -25,7 +25,7 @@ def play(path: str, arguments: Sequence[str] = (), *, is_known: bool = False) ->
     """Run the script as `__main__`, with a namespace of its own. sys.exit(0) is its end, any other
     exit an error. `is_known`: whether `import __main__` finds it, as pickles do."""
     file = Path(path)
-    code = compile(file.read_bytes(), str(file), "exec")
+    code = _torchs_code(file) if is_known else compile(file.read_bytes(), str(file), "exec")
     folder = str(file.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -39,6 +39,13 @@ def play(path: str, arguments: Sequence[str] = (), *, is_known: bool = False) ->
     except SystemExit as end:
         if end.code not in (None, 0):
             raise RuntimeError(f"{path} ended with sys.exit({end.code!r})") from end
+
+
+def _torchs_code(file: Path) -> CodeType:
+    """Of a script for PyTorch, which may be folded by what it does with its rank."""
+    from minitorch_dist.pytorch import rank_reads
+
+    return rank_reads.compiled(file.read_bytes(), str(file))
 
 
 def play_torchs(path: str, arguments: Sequence[str], port: int, wire: str) -> None:

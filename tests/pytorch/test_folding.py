@@ -137,6 +137,62 @@ def test_a_rank_from_the_environment_is_not_folded() -> None:
     assert "takes RANK from os.environ" in folded.refused and "get_rank()" in folded.refused
 
 
+SCRIPT = """
+import os, sys, torch, torch.distributed as dist
+
+def takes_long(size=512):
+    torch.ones(size, size) @ torch.ones(size, size)
+
+assert "RANK" in os.environ
+rank, local_rank = int(os.environ["RANK"]), int(os.environ.get("LOCAL_RANK", 0))
+is_first = int(os.getenv("RANK", "-1")) == 0
+torch.cuda.set_device(local_rank)
+dist.init_process_group("nccl")
+torch.manual_seed(1 + rank)
+{}
+x = torch.ones(1000)
+dist.all_reduce(x)
+dist.barrier()
+"""
+ENDS = [
+    ("pass", [1, 7]),
+    ("if is_first: takes_long()", [1, 7]),
+    ("if rank == 3: takes_long()", [1, 1, 6]),
+    ("if 8 - local_rank // 2 > 6: takes_long()", [1, 3, 4]),
+    ("if rank in {0, 3}: takes_long()", [1] * 8),
+    ("takes_long({0: 100, 3: 300}.get(dist.get_rank(), 200))", [1] * 8),
+    ("import beside\nif beside.rank == 5: takes_long()", [1, 1, 6]),
+]
+REFUSED = [
+    "if os.environ['RANK'] == '2': takes_long()",
+    "if int(os.environ['RANK'], 10) == 2: takes_long()",
+    "if list(map(int, [os.environ['RANK']])) == [2]: takes_long()",
+    "os.environ['RANK'] = '0'\nif int(os.environ['RANK']) == 0: takes_long()",
+    "int = float\nif int(os.environ['RANK']) == 2: takes_long()",
+]
+
+
+def _script(folder: Any, end: str) -> Any:
+    from mtd.cli import scripts
+
+    (folder / "beside.py").write_text("import os\nrank = int(os.environ['LOCAL_RANK'])\n")
+    script = folder / "train.py"
+    script.write_text(SCRIPT.replace("{}", end))
+    return scripts.program(str(script))
+
+
+@pytest.mark.parametrize("end, sizes", ENDS)
+def test_a_rank_that_a_script_reads_from_the_environment(tmp_path: Any, end: str, sizes: list[int]) -> None:
+    folded = _both(_script(tmp_path, end), NETS[0])
+    assert not folded.refused and sorted(len(role.ranks) for role in folded.roles) == sizes
+
+
+@pytest.mark.parametrize("end", REFUSED)
+def test_what_nobody_sees_of_a_rank_in_the_environment_is_refused(tmp_path: Any, end: str) -> None:
+    folded = _both(_script(tmp_path, end), NETS[0])
+    assert "takes RANK from os.environ" in folded.refused
+
+
 def test_a_script_is_folded_too(tmp_path: Any) -> None:
     from mtd.cli import scripts
 

@@ -190,6 +190,19 @@ def test_split_group() -> None:
     assert sim.run(_splits, 4).results == [[2, 0, 2.0], [1, 0, 1.0], [2, 1, 2.0], []]
 
 
+def _calls() -> None:
+    torch.distributed.rpc.init_rpc(f"worker{dist.get_rank()}", rank=0, world_size=1)
+
+
+def test_rpc_of_pytorch_is_refused_in_words() -> None:
+    def program() -> None:
+        dist.init_process_group("gloo")
+        _calls()
+
+    with pytest.raises(NotImplementedError, match=r"TensorPipe.*mtd run --net tcp"):
+        sim.run(program, 2)
+
+
 WRITER = """
 import queue
 import threading

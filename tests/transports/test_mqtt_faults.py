@@ -25,12 +25,15 @@ from transports import conformance, keys
 from transports.broker import launch
 from transports.broker.credentials import credentials
 from transports.broker.launch import BrokerProcess
+from transports.clock import SYSTEM
 from transports.conformance import End
 from transports.conformance.bench import Tray, draw, pattern
 from transports.contract import Transport
-from transports.errors import ConnectError, PeerLost, TrustError
+from transports.errors import ConnectError, DistNetworkError, PeerLost, TrustError
 from transports.mqtt import WINDOW, MqttTransport
-from transports.mqtt_protocol import peer_table, peers
+from transports.mqtt_protocol import address as addresses, peer_table, peers
+from transports.mqtt_protocol.connection import Connection
+from transports.mqtt_protocol.store import MQTTStore
 from transports.stores.store import HashStore
 
 PATIENCE = 300.0
@@ -192,7 +195,28 @@ def test_no_broker_at_all() -> None:
         finally:
             transport.close()
 
-    told_in_time(ConnectError, r"refused.*Does a broker listen there", connect)
+    told_in_time(ConnectError, r"refused.*Does a broker listen there.*mosquitto -p", connect)
+
+
+@pytest.mark.parametrize("kind", [MqttTransport, MQTTStore])
+def test_no_broker_is_told_long_before_the_timeout(kind: Any) -> None:
+    """After some tries, unless the address says how long to wait."""
+    address = f"mqtt://127.0.0.1:{free_port()}"
+    with pytest.raises((ConnectError, DistNetworkError), match="mosquitto -p"):
+        if kind is MQTTStore:
+            MQTTStore(address, 1, timeout=3600)
+        else:
+            MqttTransport(0, 1, address).connect(HashStore(), Tray(lambda n: True), 3600)
+
+
+def test_an_address_may_say_to_wait_for_a_broker() -> None:
+    wanted = addresses.parse(f"mqtt://127.0.0.1:{free_port()}?broker_timeout=31")
+    connection: Any = Connection(wanted, [], None, None, SYSTEM)  # type: ignore[arg-type]
+    connection._failed = 100
+    assert not connection.is_vain()
+    connection.address = addresses.parse(wanted.shown)
+    assert connection.is_vain()
+    connection.close()
 
 
 # -- a rank goes away -----------------------------------------------------------------------

@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from transports.broker import identifiers
 from transports.broker.credentials import credentials
 from transports.clock import Clock, Thread
-from transports.mqtt_protocol.address import Address
+from transports.mqtt_protocol.address import BROKER_TIMEOUT, Address
 
 try:
     import aiomqtt
@@ -42,6 +42,7 @@ except ImportError as error:
 TICK = 0.25  # seconds between two looks at the time
 KEEPALIVE = 4  # seconds; a broker drops who was silent for half as long again
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between tries to reach the broker
+TRIES = 9  # that fail at first until nobody is taken to listen there: some five seconds
 FLUSH = 2.0  # seconds without progress after which the last posts are given up
 BATCH = 8  # frames handed to the client at once
 _NO_DELAY = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
@@ -94,7 +95,8 @@ class Connection:
         self._identifier, self.identifier = identifiers.draw()  # with a secret, and without
         self._filters, self._will = list(filters), will
         self._listener, self._clock = listener, clock
-        self.is_up = False
+        self.is_up = self._was_up = False
+        self._failed = 0  # tries in a row
         self._posts: deque[Publication] = deque()
         self._loop = asyncio.SelectorEventLoop()
         self._loop.set_exception_handler(self._log)
@@ -108,6 +110,17 @@ class Connection:
 
     def start(self) -> None:
         self._thread = self._clock.start(self._run, f"mqtt {self.identifier}")
+
+    def is_vain(self) -> bool:
+        """Whether nobody seems to listen there, and the address does not say how long to wait for a broker."""
+        return not self._was_up and self._failed >= TRIES and self.address.broker_timeout == BROKER_TIMEOUT
+
+    def why_vain(self) -> str:
+        """The next step, for an error."""
+        return (
+            f"Does a broker listen there? Start one (mosquitto -p {self.address.port}); or write mqtt:// alone, and rank 0 "
+            "starts one for the ranks of this host; or add ?broker_timeout=60 to the address, where it begins later"
+        )
 
     def post(self, post: Publication) -> bool:
         """Publish, after all that was posted before; False if the broker is away."""
@@ -165,6 +178,7 @@ class Connection:
             finally:
                 client.abandon()
             self.is_up = False
+            self._failed += 1
             self._posts.clear()
             if not self._closing.is_set():
                 self._listener.down(reason)
@@ -207,7 +221,7 @@ class Connection:
     async def _serve(self, client: aiomqtt.Client) -> None:
         """Until the connection ends, or we are closed and all is published."""
         self._posts.clear()
-        self.is_up = True
+        self.is_up = self._was_up = True
         self._listener.up()
         parts = (self._write(client), self._watch(client), self._overdue())
         tasks = [asyncio.ensure_future(part) for part in parts]

@@ -202,6 +202,7 @@ class PeerTable:
             if self._down_since is None:
                 self._down_since = self._now()
             self._why_down = reason
+            self.changed.notify_all()
 
     def refused(self, reason: str) -> None:
         with self.changed:

@@ -58,7 +58,7 @@ class MqttStoreClient:
         self._connection.start()
         with self.changed:
             while not self._store_server and not self._problem:
-                if deadline.is_over():
+                if deadline.is_over() or self._connection.is_vain():
                     self._problem = self._why_nobody(deadline.elapsed())
                     break
                 self.changed.wait(deadline.left())
@@ -68,7 +68,7 @@ class MqttStoreClient:
 
     def _why_nobody(self, seconds: float) -> str:
         if self._down_since is not None:
-            return f"{self._why_away(seconds)}. Does a broker listen there?"
+            return f"{self._why_away(seconds)}. {self._connection.why_vain()}"
         return (
             f"waited {seconds:.1f} s, but nobody keeps a store named {self.name!r} at "
             f"{self.address.shown}. Rank 0 does, from when it comes: look at its first error, and "
@@ -176,6 +176,7 @@ class MqttStoreClient:
             if self._down_since is None:
                 self._down_since = self._now()
             self._why_down = reason
+            self.changed.notify_all()
 
     def refused(self, reason: str) -> None:
         with self.changed:

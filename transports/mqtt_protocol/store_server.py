@@ -120,10 +120,10 @@ class MqttStoreServer:
         self._connection.start()
         with self.changed:
             while not self._is_known and not self._problem:
-                if deadline.is_over():
+                if deadline.is_over() or self._connection.is_vain():
                     self._problem = (
                         f"waited {deadline.elapsed():.1f} s for the broker at {self.address.shown}: "
-                        f"{self._why_down}. Does a broker listen there?"
+                        f"{self._why_down}. {self._connection.why_vain()}"
                     )
                     break
                 self.changed.wait(deadline.left())

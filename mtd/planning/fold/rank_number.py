@@ -37,6 +37,8 @@ class RankNumber(int):
         return bool(self._answer(operator.ne, 0))
 
     def __hash__(self) -> int:
+        """A key of a dict or of a set. Another rank may find another one, without any comparison here."""
+        self._answer(operator.eq, int(self))
         return int.__hash__(self)
 
     def __reduce__(self) -> Any:
