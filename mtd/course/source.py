@@ -244,8 +244,10 @@ def around(text: str, line: int) -> str:
         node for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.lineno <= line <= (node.end_lineno or 0)
     ]  # fmt: skip
-    *outer, inner = sorted(inside, key=lambda node: node.lineno) or [None]
-    if inner is None or isinstance(inner, ast.ClassDef):
+    if not inside:
+        return ""
+    *outer, inner = sorted(inside, key=lambda node: node.lineno)
+    if isinstance(inner, ast.ClassDef):
         return ""
     name = ".".join([*(node.name for node in outer if isinstance(node, ast.ClassDef)), inner.name])
     said = summary(inner)
