@@ -92,7 +92,8 @@ def added(x: Any, y: Any, share: float) -> Any:
 
     def dropped(array: Array) -> Array:
         out: Array = np.multiply(array, kept, dtype=array.dtype)
-        return out * array.dtype.type(1 / (1 - share))
+        out *= array.dtype.type(1 / (1 - share))
+        return out
 
     return record_joint(
         x.array + dropped(y.array), "AddBackward0", [x, y], lambda grad: [grad, dropped(grad)]
