@@ -1,8 +1,9 @@
-"""Parts of runs and their pictures that other packages bring, by name. They register themselves, or have an entry point, which is asked for once.
+"""Parts of runs, their pictures and algorithms that other packages bring, by name. They register themselves, or have an entry point, which is asked for once.
 
 fold       one rank runs the program for all that do the same; the planner brings it (`mtd.planning.fold`)
 timelines  the work of each rank with its times, and the chain that a run's time is (`mtd.timelines`)
 pytorch    the program is PyTorch's: its groups, its generators and its environment are each rank's (`minitorch_dist.pytorch`)
+msccl      an algorithm in MSCCL's XML is read; the laboratory brings it (`mtd.laboratory.msccl`)
 pages      a run is written as a page or a trace, and a journal is drawn; the command brings it (`mtd.pages`)
 """
 
@@ -14,6 +15,7 @@ from typing import Any, Final
 GROUP: Final = "minitorch_dist.sim"
 BROUGHT_BY: Final = {
     "fold": "mtd.planning.fold",
+    "msccl": "mtd.laboratory.msccl",
     "pages": "mtd.pages",
     "pytorch": "minitorch_dist.pytorch.simulated",
     "timelines": "mtd.timelines",

@@ -63,7 +63,7 @@ def demo_basic(options):
 
 
 def parser():
-    made = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    made = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add = made.add_argument
     add("--steps", type=count, default=10)
     add("--every", type=count, default=4, help="steps between checkpoints (%(default)s)")

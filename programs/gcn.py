@@ -74,6 +74,7 @@ def train(rank, world_size, options):
         optimizer.zero_grad()
         loss.backward()
         for parameter in model.parameters():  # each rank has the part of its own members
+            assert parameter.grad is not None
             dist.all_reduce(parameter.grad)
         optimizer.step()
         total = loss.detach().clone()

@@ -65,9 +65,9 @@ class Flags(argparse.ArgumentParser):
         return options
 
 
-def flags(doc: str, world_size: int) -> Flags:
+def flags(doc: str | None, world_size: int) -> Flags:
     """Say which rank of which world this is; without --rank it is all of them."""
-    parser = Flags(description=doc.splitlines()[0])
+    parser = Flags(description=(doc or "").partition("\n")[0])
     add = parser.add_argument
     add("--world_size", type=count, default=world_size, help="how many ranks (%(default)s)")
     add("--rank", type=int, help="be this one rank; the others are started elsewhere")

@@ -290,30 +290,6 @@ def test_a_broker_that_cannot_listen_says_why(capsys: pytest.CaptureFixture[str]
     assert "port must be 0-65535" in capsys.readouterr().out
 
 
-def test_comm_before_wants_a_checkout_and_one_transport(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for given in (["--before", str(tmp_path)], ["--before", ".", "--net", "tcp,file"]):
-        monkeypatch.setattr(sys, "argv", ["comm", *given])
-        with pytest.raises(SystemExit):
-            comm.main()
-        assert "the folder of a checkout, beside one of --net" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_comm_lets_another_checkout_take_turns(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    here = Path(comm.__file__).parents[3]
-    monkeypatch.setattr(
-        sys, "argv",
-        ["comm", "--before", str(here), "--net", "file", "--only", "barrier", "--rounds", "1",
-         "--against", "none"],
-    )  # fmt: skip
-    assert comm.main() == 0
-    assert "file / before: geometric mean" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("missing", "said"),
     [("torch", "import minitorch_dist as torch"), ("torch.nn", "pip install torch"), ("pandas", "pip list"), ("torchvision", "pip list")],

@@ -94,8 +94,6 @@ def test_a_script_keeps_its_own_options() -> None:
         ("show a.mtd --by group", "--by says nothing without --svg"),
         ("show a.mtd --step --gantt", "--step and --gantt do not go together"),
         ("show a.mtd --chunks --ranks 0-3", "--chunks and --ranks do not go together"),
-        ("road all_reduce --write", "--write and names do not go together"),
-        ("dev census --used names.txt", "--used says nothing without --names"),
     ],
 )
 def test_an_option_that_would_be_ignored_is_refused(

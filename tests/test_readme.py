@@ -84,23 +84,61 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target.partition("#")[0]).exists(), target
 
 
-def test_numbers_of_things_are_true() -> None:
-    """Each figure before the words that it counts."""
+NUMBERS = {
+    word: number
+    for number, word in enumerate(
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    )
+} | {"twenty": 20, "thirty-five": 35}
+COUNTED = "lessons|hangs|levels|tables of papers|names|programs|of them are here"
+NOT_ALL = {  # figures before such words that do not count all of them
+    ("docs/security.md", "15,000 levels"), ("docs/design/mqtt.md", "64 levels"),
+    ("docs/design/course.md", "seven lessons"), ("docs/programs.md", "Eight programs"),
+}  # fmt: skip
+
+
+def true_counts() -> dict[str, int]:
     from minitorch_dist.distributed.schedules import BUILT_IN
     from mtd import zoo
+    from mtd.course import levels
     from mtd.course.lesson import all_lessons
     from mtd.papers import PAPERS
+    from tests.programs import playing
 
-    true = {
-        "of them are here": len(BUILT_IN),
-        "tables of papers": len(PAPERS),
-        "hangs that people": len(zoo.NAMES),
-        "lessons](lessons/README.md)": len(all_lessons()),
-    }
-    for words in true:
-        said = re.search(r"(\d+)\s+" + re.escape(words).replace(r"\ ", r"\s+"), README)
-        assert said is not None, words
-        assert int(said[1]) == true[words], words
+    return {
+        "of them are here": len(BUILT_IN), "tables of papers": len(PAPERS), "hangs": len(zoo.NAMES),
+        "lessons": len(all_lessons()), "levels": len(levels.NAMES), "programs": len(playing.SMALL | playing.FIFTY),
+    }  # fmt: skip
+
+
+def figures_in(page: Path) -> set[tuple[str, str]]:
+    """Numbers from three on that stand before the word for what they count, and their words."""
+    text = re.sub(r"^```.*?^```|^\|.*?$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    number = rf"(?:\d[\d,]*|{'|'.join(NUMBERS)})"
+    pattern = rf"(?<![\w.,/-])({number})\s+\[?({COUNTED})\b"
+    return {(one[1], one[2]) for one in re.finditer(pattern, text, re.I)}
+
+
+def test_each_figure_that_counts_something_is_true() -> None:
+    true, wrong, seen = true_counts(), [], 0
+    for page in PAGES:
+        name = str(page.relative_to(ROOT))
+        for said, words in figures_in(page):
+            value = NUMBERS.get(said.lower()) or int(said.replace(",", ""))
+            if value < 3 or (name, f"{said} {words}") in NOT_ALL:
+                continue
+            seen += 1
+            if value != true.get(words.lower()):
+                wrong.append(f"{name}: {said} {words}, and there are {true.get(words.lower())}")
+    assert wrong == [] and seen > 7
+
+
+def test_names_of_the_reference_are_counted_to_ten() -> None:
+    names = (ROOT / "docs" / "generator" / "names.toml").read_text("utf-8")
+    listed = sum(len(found.split()) for found in re.findall(r'^names = """(.*?)"""', names, re.M | re.S))
+    for page in ("docs/README.md", "CHANGELOG.md"):
+        said = re.search(r"some (\d+) (?:other )?names", (ROOT / page).read_text("utf-8"))
+        assert said is not None and int(said[1]) == round(listed, -1), page
 
 
 def test_lines_of_the_small_stack_are_true_to_a_hundred() -> None:
@@ -156,6 +194,9 @@ def test_the_first_screen_is_one_screen_and_has_one_beginning() -> None:
     assert (ROOM / "README.md").read_text("utf-8").startswith("# The lessons\n\n`mtd` is the beginning.")
     assert "begins with `mtd`" in (ROOM / "start.py").read_text("utf-8")
     assert "opens the course" in (ROOT / "mtd" / "cli" / "demo.py").read_text("utf-8")
+    for page in ("ten_minutes.md", "install.md", "course.md"):
+        commands = re.findall(r"^    (mtd\b.*?)(?:  .*)?$", (ROOT / "docs" / page).read_text("utf-8"), re.M)
+        assert commands[0] == "mtd", page
     assert "<animate" in (ROOT / "docs" / "ring.svg").read_text("utf-8")
     assert "<script" not in (ROOT / "docs" / "ring.svg").read_text("utf-8")
 

@@ -24,7 +24,7 @@ Tensor.masked_fill masked_fill where clamp topk sort cumsum unbind roll tril tri
 logsumexp unique Tensor.repeat Tensor.expand allclose equal from_numpy
 nn.functional.one_hot nn.functional.pad Tensor.__array__
 Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.retain_grad Tensor.detach
-autograd.backward autograd.grad autograd.Function autograd.gradcheck
+autograd.backward autograd.grad autograd.Function
 utils.checkpoint.checkpoint get_default_dtype
 set_default_dtype get_rng_state set_rng_state finfo iinfo arange linspace eye matmul mm stack chunk
 accelerator.is_available accelerator.device_count accelerator.current_accelerator

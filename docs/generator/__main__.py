@@ -3,6 +3,11 @@
 links       links of the repository become links of the site
 chapters    lessons, museum and stack by chapter; code that pages link to
 commands    commands, their options, and environment variables
+figures     figures of the pages, from real runs (`figure_runs`, `figure_drawing`): `mtd dev build`
+stack_page  the page of the whole stack, and that of mystack: `mtd dev build`
+lessons_page  museum_page  the table of the lessons, and the museum: `mtd dev build`
+one_call    the page that follows calls through files: `python docs/generator/one_call.py`
+speed_page  the page of benchmarks, from measured rows: `mtd dev build`
 reference   names that people call, from their docstrings; `names.toml` lists them
 """
 

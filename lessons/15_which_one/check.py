@@ -15,8 +15,8 @@ from minitorch_dist.distributed.schedules.choice import candidates, known, named
 from minitorch_dist.distributed.schedules.cost import textbook_time
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.pictures import words
-from minitorch_dist.testing.contributions import of_schedule
 from mtd.course import lab, lamp
+from mtd.grids.contributions import of_schedule
 
 NETS = {
     "a fast network": Links(2_000_000, 40),  # 2 µs, 200 Gb/s

@@ -13,28 +13,32 @@ from minitorch_dist.testing import check_replicas_equal, check_same_as_one_rank,
 from mtd.course import MeasuredCost, lab, lamp, real_wires, training_contents
 from mtd.course.layers import SquareLayer
 
-BATCHES = (
-    32,
-    16,
-    4,
-    32,
-)  # powers of two, so that a mean is exact; 4 samples leave some of 6 ranks without any
+SIZES = (1, 2, 3, 5)
+BATCHES = (32, 16, 4, 32)  # powers of two: a mean is exact; of 4 samples some of 6 ranks have none
 
 
-@lamp("correct")
-def right():
-    """First each part alone; then 1 to 6 ranks end with the weights of one rank that had all samples, bit for bit."""
-    for part in (begins_with_rank_0, gradients, losses):
-        for size in (1, 2, 3, 5):
-            sim.run(part, size)
-    check_same_as_one_rank(train, batches=BATCHES, alone=alone)
+@lamp("start")
+def starts_as_rank_0():
+    """The ranks begin with rank 0's parameters, frozen ones as well, and with its buffers, whether these are saved or not."""
+    for size in SIZES:
+        sim.run(begins_with_rank_0, size)
 
 
 def begins_with_rank_0():
-    said(
-        "before the first step",
-        replicas.DistributedDataParallel(exact.Model(seed=1 + dist.get_rank())),
-    )
+    model = replicas.DistributedDataParallel(exact.Model(seed=1 + dist.get_rank()))
+    said("before the first step", model)
+    module = RunningMean()
+    replicas.DistributedDataParallel(module)
+    said("the frozen parameter before the first forward", [module.frozen])
+    said("the running mean before the first forward", [module.mean])
+    said("the buffer that is not saved, before the first forward", [module.seen])
+
+
+@lamp("average")
+def average():
+    """After backward each rank has the average of all ranks' gradients."""
+    for size in SIZES:
+        sim.run(gradients, size)
 
 
 def gradients():
@@ -43,7 +47,7 @@ def gradients():
     model = replicas.DistributedDataParallel(nn.Linear(2, 3, bias=False))
     for step in range(2):
         model.zero_grad()
-        model(torch.full((1, 2), size * (rank + 1.0))).sum().backward()
+        forward(model, torch.full((1, 2), size * (rank + 1.0))).sum().backward()
         found, wanted = model.module.weight.grad, size * (size + 1) / 2
         assert found.eq(wanted).all(), (
             f"{size} ranks whose gradients are all {', '.join(str(size * each) for each in range(1, size + 1))}: after backward {step + 1} "
@@ -51,66 +55,18 @@ def gradients():
         )
 
 
-def losses():
-    """4 samples, wrong by 0, 1, 2 and 3: the mean squared error is 3.5, however they are shared."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    ends = [4 * part // size for part in range(size + 1)]
-    errors = torch.arange(4.0).reshape(4, 1)[ends[rank] : ends[rank + 1]]
-    mean = replicas.loss(errors, torch.zeros_like(errors), 4).detach().reshape(1)
-    dist.all_reduce(mean)
-    mean /= size
-    shares = ", ".join(str(end - begin) for begin, end in itertools.pairwise(ends))
-    assert abs(mean.item() - 3.5) < 1e-5, (
-        f"4 samples with squared errors of 0, 1, 4 and 9 on {size} ranks (shares of {shares}). The average of "
-        f"the ranks' losses is {mean.item():g}, and the mean of the samples is 3.5"
-    )
-
-
-def train(shares):
-    model = replicas.DistributedDataParallel(exact.Model(seed=1 + dist.get_rank()))
-    optimizer = SGD(model.parameters(), lr=exact.RATE)
-    for share, total in zip(shares, BATCHES, strict=True):
-        optimizer.zero_grad()
-        replicas.loss(model(share.x), share.y, total).backward()
-        optimizer.step()
-        exact.snap(model.parameters())
-    return model.module
-
-
-def alone(batches):
-    model = exact.Model()
-    optimizer = SGD(model.parameters(), lr=exact.RATE)
-    for batch in batches:
-        exact.step(model, optimizer, batch, scale=1 / batch.samples)
-    return model
-
-
-@lamp("replicas", star=2)
-def stay_equal():
-    """In ordinary numbers, where sums round: after every step each rank has the same bits as rank 0."""
-    for size in (1, 2, 3, 5):
-        sim.run(with_adam, size)
-
-
-def with_adam():
-    rank = dist.get_rank()
-    torch.manual_seed(rank)
-    model = replicas.DistributedDataParallel(
-        nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1))
-    )
-    optimizer = AdamW(model.parameters(), lr=0.1)
-    for step in range(3):
-        optimizer.zero_grad()
-        model(torch.rand(2, 3)).sum().backward()
-        optimizer.step()
-        said(f"after step {step + 1}", model)
+def forward(model, x):
+    """Of the module alone, while what the wrapper does before it is still to be written."""
+    try:
+        return model(x)
+    except NotImplementedError:
+        return model.module(x)
 
 
 @lamp("buffers", star=2)
 def buffers():
-    """The ranks begin with rank 0's frozen parameters and buffers, saved or not. Each forward pass begins with rank 0's buffers,
-    in training, in evaluation, and without gradients."""
-    for size in (1, 2, 3, 5):
+    """Each forward pass begins with rank 0's buffers, in training, in evaluation, and without gradients."""
+    for size in SIZES:
         sim.run(with_running_mean, size)
 
 
@@ -135,9 +91,6 @@ class RunningMean(nn.Module):
 def with_running_mean():
     module = RunningMean()
     model = replicas.DistributedDataParallel(module)
-    said("the frozen parameter before the first forward", [module.frozen])
-    said("the running mean before the first forward", [module.mean])
-    said("the buffer that is not saved, before the first forward", [module.seen])
     kinds = (
         "training",
         "training",
@@ -148,12 +101,78 @@ def with_running_mean():
     for step, kind in enumerate(kinds):
         model.train(not kind.startswith("evaluation"))
         with torch.set_grad_enabled("without" not in kind):
-            output = model(torch.ones(4, 2) * (10 * dist.get_rank() + step))
-        if output.requires_grad:
-            output.sum().backward()
+            model(torch.ones(4, 2) * (10 * dist.get_rank() + step))
     for step, (kind, (mean, seen)) in enumerate(zip(kinds, module.found, strict=True)):
         said(f"the running mean with which forward {step + 1} ({kind}) begins", [mean])
         said(f"the buffer that is not saved, with which forward {step + 1} ({kind}) begins", [seen])
+
+
+@lamp("loss")
+def mean_of_all():
+    """The average of the ranks' losses is the mean over all samples, however these are shared."""
+    for size in SIZES:
+        sim.run(losses, size)
+
+
+def losses():
+    """4 samples, wrong by 0, 1, 2 and 3: the mean squared error is 3.5, however they are shared."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    ends = [4 * part // size for part in range(size + 1)]
+    errors = torch.arange(4.0).reshape(4, 1)[ends[rank] : ends[rank + 1]]
+    mean = replicas.loss(errors, torch.zeros_like(errors), 4).detach().reshape(1)
+    dist.all_reduce(mean)
+    mean /= size
+    shares = ", ".join(str(end - begin) for begin, end in itertools.pairwise(ends))
+    assert abs(mean.item() - 3.5) < 1e-5, (
+        f"4 samples with squared errors of 0, 1, 4 and 9 on {size} ranks (shares of {shares}). The average of "
+        f"the ranks' losses is {mean.item():g}, and the mean of the samples is 3.5"
+    )
+
+
+@lamp("correct")
+def right():
+    """1 to 6 ranks end with the weights of one rank that had all samples, bit for bit."""
+    check_same_as_one_rank(train, batches=BATCHES, alone=alone)
+
+
+def train(shares):
+    model = replicas.DistributedDataParallel(exact.Model(seed=1 + dist.get_rank()))
+    optimizer = SGD(model.parameters(), lr=exact.RATE)
+    for share, total in zip(shares, BATCHES, strict=True):
+        optimizer.zero_grad()
+        replicas.loss(model(share.x), share.y, total).backward()
+        optimizer.step()
+        exact.snap(model.parameters())
+    return model.module
+
+
+def alone(batches):
+    model = exact.Model()
+    optimizer = SGD(model.parameters(), lr=exact.RATE)
+    for batch in batches:
+        exact.step(model, optimizer, batch, scale=1 / batch.samples)
+    return model
+
+
+@lamp("replicas", star=2)
+def stay_equal():
+    """In ordinary numbers, where sums round: after every step each rank has the same bits as rank 0."""
+    for size in SIZES:
+        sim.run(with_adam, size)
+
+
+def with_adam():
+    rank = dist.get_rank()
+    torch.manual_seed(rank)
+    model = replicas.DistributedDataParallel(
+        nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1))
+    )
+    optimizer = AdamW(model.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        model(torch.rand(2, 3)).sum().backward()
+        optimizer.step()
+        said(f"after step {step + 1}", model)
 
 
 def said(when, what):

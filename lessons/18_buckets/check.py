@@ -17,27 +17,9 @@ BATCHES = (32, 16, 32)  # powers of two, so that a mean is exact
 CAPS = {"each gradient by itself": 0.0, "100 bytes": 100 / buckets.MIB, "25 MB": 25}
 
 
-@lamp("correct")
-def right():
-    """First each part alone; then 1 to 6 ranks and 1 to 4 pieces end with the weights of one rank and one piece, bit for bit."""
-    assignments()
-    for size in (1, 2, 3, 5):
-        for part in (in_pieces, unused):
-            try:
-                sim.run(part, size)
-            except dist.DistError as error:
-                raise AssertionError(f"{size} ranks, {part.__doc__}: {error}") from error
-    for count in range(1, 5):
-        cap = list(CAPS)[count % len(CAPS)]
-        try:
-            check_same_as_one_rank(train(count, CAPS[cap]), batches=BATCHES, alone=alone)
-        except AssertionError as error:
-            raise AssertionError(
-                f"each share in {count} pieces, buckets of {cap}: {error}"
-            ) from None
-
-
+@lamp("assign")
 def assignments():
+    """Which parameters are in which bucket, for several caps and two types."""
     sizes = (3, 1, 4, 1, 5, 9, 2, 6)
     parameters = [torch.zeros(size, dtype=torch.float64) for size in sizes]
     for cap, wanted in {
@@ -57,6 +39,56 @@ def assignments():
         f"the same numbers as float32, 4 bytes each, in buckets of 32 bytes: yours hold {found}"
     )
     assert buckets.assign([], 8) == [], "no parameters are no buckets"
+
+
+@lamp("pack")
+def packed():
+    """One vector, zeros where a gradient is missing, and the type of the parameters."""
+    for dtype in (torch.float32, torch.float64):
+        for there in ((True, True, True), (True, False, True), (False, False, False)):
+            bucket = [torch.zeros(shape, dtype=dtype) for shape in ((2, 2), (3,), ())]
+            for p, number, is_there in zip(bucket, (1.0, 2.0, 3.0), there, strict=True):
+                p.grad = torch.full_like(p, number) if is_there else None
+            wanted = [1.0 * there[0]] * 4 + [2.0 * there[1]] * 3 + [3.0 * there[2]]
+            flat = buckets.pack(bucket)
+            assert flat.tolist() == wanted and flat.dtype == dtype, (
+                f"a bucket's parameters are {dtype}, of shapes (2, 2), (3) and (), and their gradients "
+                f"{', '.join(str(None if p.grad is None else p.grad.tolist()) for p in bucket)}: "
+                f"pack gives {flat.tolist()}, which are {flat.dtype}, expected {wanted}"
+            )
+
+
+@lamp("average")
+def averages():
+    """After backward each rank has the average of all gradients, also of those that some rank lacks."""
+    on_all(unused)
+
+
+@lamp("pieces")
+def adds_up():
+    """The gradients of all pieces of a batch are added up, and then averaged."""
+    on_all(in_pieces)
+
+
+def on_all(part):
+    for size in (1, 2, 3, 5):
+        try:
+            sim.run(part, size)
+        except dist.DistError as error:
+            raise AssertionError(f"{size} ranks, {part.__doc__}: {error}") from error
+
+
+@lamp("correct")
+def right():
+    """1 to 6 ranks and 1 to 4 pieces end with the weights of one rank and one piece, bit for bit."""
+    for count in range(1, 5):
+        cap = list(CAPS)[count % len(CAPS)]
+        try:
+            check_same_as_one_rank(train(count, CAPS[cap]), batches=BATCHES, alone=alone)
+        except AssertionError as error:
+            raise AssertionError(
+                f"each share in {count} pieces, buckets of {cap}: {error}"
+            ) from None
 
 
 def in_pieces():

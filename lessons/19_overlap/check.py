@@ -1,5 +1,7 @@
 """Lesson 19: the same gradients as before, whatever the network does, in the time of the longer of the two."""
 
+from contextlib import suppress
+
 import buckets
 import overlap
 
@@ -12,13 +14,107 @@ from minitorch_dist.testing import check_same_as_one_rank, exact
 from mtd.course import MeasuredCost, lab, lamp, training_contents
 from mtd.course.layers import SquareLayer
 
+SIZES = (1, 2, 3, 5)
 BATCHES = (32, 16, 32)
+SLOW = sim.uniform("1ms", "100kB/s")
+
+
+@lamp("order", star=3)
+def order():
+    """A bucket is launched as soon as it and all before it are full, and none overtakes another."""
+    for arrivals in ((0, 1, 2, 3), (3, 2, 1, 0), (1, 0, 3, 2), (2, 0, 3, 1), (1, 3, 2)):
+        sim.run(launches, 1, (arrivals,))
+
+
+def launches(arrivals):
+    """One rank, four buckets of one gradient each, which arrive in this order; one may be missing."""
+    model = Noting(Branches(4), bucket_cap_mb=0)
+    model(torch.ones(4), [3 - bucket for bucket in reversed(arrivals)]).sum().backward()
+    wanted, full = [[]], set()
+    for bucket in arrivals:
+        full.add(bucket)
+        launched = sum(map(len, wanted))
+        wanted.append([each for each in range(launched, 4) if full >= {*range(launched, each + 1)}])
+    assert model.noted == wanted[1:], (
+        f"buckets become full in the order {', '.join(map(str, arrivals))}. At these moments buckets {model.noted} are launched, "
+        f"expected {wanted[1:]}"
+    )
+
+
+class Noting(overlap.DistributedDataParallel):
+    """Notes for each gradient that arrives which buckets are launched then, while what follows may still be to be written."""
+
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        self.noted, self.is_over = [], False
+
+    def arrived(self, number, p):
+        self.noted.append([])
+        super().arrived(number, p)
+
+    def launch(self, bucket):
+        if not self.is_over:
+            self.noted[-1].append(next(n for n, each in enumerate(self.buckets) if each is bucket))
+        try:
+            super().launch(bucket)
+        except NotImplementedError:
+            self.sent.append((None, None))
+
+    def reduce(self):
+        self.is_over = True
+        with suppress(NotImplementedError):
+            super().reduce()
+
+
+@lamp("launch", star=3)
+def launch():
+    """It returns at once, and the network sends the bucket's gradients while the program goes on."""
+    for size in (2, 3):
+        nbytes = 2 * 6 * 6 * 8
+        sent = max(rank.bytes_sent for rank in sim.run(launched, size, (2,), net=SLOW).ranks)
+        sent -= max(rank.bytes_sent for rank in sim.run(launched, size, (0,), net=SLOW).ranks)
+        least = float(bounds.least_bytes("all_reduce", size, nbytes))
+        assert sent >= least, (
+            f"{size} ranks: two buckets of {nbytes // 2} bytes were launched. A second later {sent} bytes have been sent, and "
+            f"an all_reduce of both sends {least:g}"
+        )
+
+
+def launched(count):
+    layers = [nn.Linear(6, 6, bias=False, dtype=torch.float64) for _ in range(2)]
+    model = overlap.DistributedDataParallel(nn.Sequential(*layers), bucket_cap_mb=0)
+    for p in model.parameters():
+        p.grad = torch.ones_like(p)
+    model.sent = []
+    dist.barrier()
+    for number, bucket in enumerate(model.buckets[:count]):
+        begun = sim.now()
+        model.launch(bucket)
+        assert sim.now() == begun, (
+            f"{dist.get_world_size()} ranks on a slow network: launch of bucket {number} returns after "
+            f"{1000 * (sim.now() - begun):g} ms, expected at once"
+        )
+    sim.compute("1s")
+
+
+@lamp("average")
+def average():
+    """When backward returns, all gradients are the ranks' averages, even where no bucket left before its end."""
+    for size in SIZES:
+        sim.run(slowly, size, (AtTheEnd,), net=SLOW)
+
+
+class AtTheEnd(overlap.DistributedDataParallel):
+    """Launches nothing while gradients arrive."""
+
+    def arrived(self, number, p):
+        pass
 
 
 @lamp("correct")
 def right():
     """1 to 6 ranks, each share in 1 or 3 pieces, end with the weights of one rank, bit for bit."""
-    for size in (1, 2, 3, 5):
+    for size in SIZES:
         sim.run(averages, size)
         sim.run(keeps_nothing, size, memory="1MB")
     for count in (1, 3):
@@ -107,13 +203,13 @@ def any_schedule():
 def frozen():
     """On a slow network: what was launched is left alone until its wait has returned, and nothing is read before."""
     for size in (2, 3):
-        sim.run(slowly, size, net=sim.uniform("1ms", "100kB/s"))
+        sim.run(slowly, size, (overlap.DistributedDataParallel,), net=SLOW)
 
 
-def slowly():
+def slowly(wrapper):
     """Layer k's gradient is that of all ranks, while 3 buckets are under way."""
     rank, size = dist.get_rank(), dist.get_world_size()
-    model = overlap.DistributedDataParallel(
+    model = wrapper(
         nn.Sequential(*[SquareLayer(4, "0s", "1ms") for _ in range(4)]), bucket_cap_mb=0
     )
     for number, layer in enumerate(model.module):

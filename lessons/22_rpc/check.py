@@ -11,11 +11,11 @@ import calls
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.distributed import rpc, world
-from minitorch_dist.pictures.grid import Grid
-from minitorch_dist.pictures.grid_cells import GridFault, GridStep
 from mtd.course import MeasuredCost, lamp, real_wires
 from mtd.course.envelopes import messages_grid, messages_scene
 from mtd.course.single_faults import in_words, single_faults
+from mtd.grids.grid import Grid
+from mtd.grids.grid_cells import GridFault, GridStep
 from transports.errors import DistError
 from transports.faults.plans import Partition, Strike
 

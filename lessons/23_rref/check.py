@@ -11,10 +11,10 @@ import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.distributed import rpc, world
 from minitorch_dist.distributed.rpc.rref_context import UserRRef
-from minitorch_dist.pictures.grid import Grid
-from minitorch_dist.pictures.grid_cells import GridFault, GridMessage, GridStep
 from mtd.course import MeasuredCost, lamp
 from mtd.course.single_faults import in_words, single_faults
+from mtd.grids.grid import Grid
+from mtd.grids.grid_cells import GridFault, GridMessage, GridStep
 
 # For each rank: it passes the first, second … reference that it gets on to these ranks, then drops it.
 TOURS = {

@@ -1,12 +1,9 @@
 """Gradients: `torch.autograd` under its own names. The engine itself stands in `tensors.core.engine`.
 
 function           operations of your own (`saved`: what they keep; `outputs`: their results)
-finite_differences is this gradient right?
 graph              looking at the graph
 variable           the name that tensors once had
 """
-
-from typing import TYPE_CHECKING
 
 from minitorch_dist import not_offered
 from minitorch_dist.autograd import (
@@ -27,10 +24,4 @@ from minitorch_dist.tensors.autograd.grad_modes import (
 from minitorch_dist.tensors.core import grad_mode as grad_mode
 from minitorch_dist.tensors.ops.gradients import backward as backward, grad as grad
 
-if TYPE_CHECKING:
-    from minitorch_dist.autograd.finite_differences import (
-        GradcheckError as GradcheckError,
-        gradcheck as gradcheck,
-    )
-
-not_offered.guard(globals(), {"gradcheck": "finite_differences", "GradcheckError": "finite_differences"})
+not_offered.guard(globals())

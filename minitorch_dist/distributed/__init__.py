@@ -43,15 +43,12 @@ that are started, and again).
 
 from __future__ import annotations
 
-from types import ModuleType
+import importlib
+from typing import TYPE_CHECKING, Any, Final
 
 from minitorch_dist import not_offered
 from minitorch_dist.distributed import fast as fast, world
 from minitorch_dist.distributed.backends import Backend as Backend
-from minitorch_dist.distributed.device_mesh import (
-    DeviceMesh as DeviceMesh,
-    init_device_mesh as init_device_mesh,
-)
 from minitorch_dist.distributed.distributed_c10d import (
     default_pg_timeout as default_pg_timeout,
     destroy_process_group as destroy_process_group,
@@ -134,7 +131,6 @@ from minitorch_dist.distributed.torch_api.tensor_collectives import (
     scatter as scatter,
 )
 from minitorch_dist.distributed.work import Work as Work
-from transports.stores.file import FileStore as FileStore
 from transports.stores.store import (
     HashStore as HashStore,
     PrefixStore as PrefixStore,
@@ -142,21 +138,28 @@ from transports.stores.store import (
 )
 from transports.stores.tcp import TCPStore as TCPStore
 
+if TYPE_CHECKING:
+    from minitorch_dist.distributed.device_mesh import (
+        DeviceMesh as DeviceMesh,
+        init_device_mesh as init_device_mesh,
+    )
+    from transports.stores.file import FileStore as FileStore
 
-def __getattr__(name: str) -> ModuleType:
-    """Upper floors that torch's users reach without importing them. They open when named: nothing here stands on them."""
-    if name == "algorithms":
-        import minitorch_dist.distributed.algorithms
 
-        return minitorch_dist.distributed.algorithms
-    if name == "autograd":
-        import minitorch_dist.distributed.autograd
+_WHEN_NAMED: Final = {
+    "DeviceMesh": "minitorch_dist.distributed.device_mesh",
+    "FileStore": "transports.stores.file",
+    "init_device_mesh": "minitorch_dist.distributed.device_mesh",
+}
+_UPPER: Final = ("algorithms", "autograd", "rpc")
 
-        return minitorch_dist.distributed.autograd
-    if name == "rpc":
-        import minitorch_dist.distributed.rpc
 
-        return minitorch_dist.distributed.rpc
+def __getattr__(name: str) -> Any:
+    """Import it when it is named: few programs need the first three, and nothing here stands on the packages."""
+    if name in _WHEN_NAMED:
+        return getattr(importlib.import_module(_WHEN_NAMED[name]), name)
+    if name in _UPPER:
+        return importlib.import_module(f"{__name__}.{name}")
     raise not_offered.no_name(__name__, name)
 
 
@@ -177,4 +180,4 @@ world.before_rpc.append(_open_floors_above_rpc)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "algorithms", "autograd", "rpc"})
+    return sorted({*globals(), *_WHEN_NAMED, *_UPPER})

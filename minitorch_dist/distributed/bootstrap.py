@@ -25,7 +25,6 @@ from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
 from minitorch_dist.distributed.flight import FlightRecorder
 from minitorch_dist.distributed.groups import Group, everybody
-from minitorch_dist.distributed.journal import recording
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.world import World
 from transports import job, registry
@@ -164,7 +163,10 @@ def _join(
     transport.patience = timeout.total_seconds()
     mailbox = Mailbox(transport)
     try:
-        mailbox.recorder = recording.begin(transport, str(generation), place.given)
+        if place.given.get("journal", os.environ.get("MINITORCH_DIST_JOURNAL")):
+            from minitorch_dist.distributed.journal import recording
+
+            mailbox.recorder = recording.begin(transport, str(generation), place.given)
         transport.uses_board = mailbox.recorder is None  # a journal is of messages
         transport.connect(keys, mailbox, deadline.left())
     except BaseException:

@@ -22,7 +22,6 @@ from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules.choice import changes
 from minitorch_dist.distributed.work import TaskThread, Work, WorkerTask
 from minitorch_dist.distributed.world import World, current
-from transports.stores.store import PrefixStore, Store
 
 KEPT: Final = 4096  # prepared calls of a group
 NON_MEMBER: Final = -100  # for a rank that is not in the group; torch's value
@@ -102,11 +101,6 @@ class Group:
         if isinstance(timeout, timedelta):
             timeout = timeout.total_seconds()
         self.channel.timeout = timeout
-
-    def get_group_store(self) -> Store:
-        if self.world.trace is not None:
-            self.world.trace.refuse("the program uses the store")
-        return PrefixStore(f"group/{self.group_name}", self.world.store)
 
     def _get_sequence_number_for_group(self) -> int:
         return self.channel.count

@@ -20,7 +20,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from transports import job
 from transports.errors import DistNetworkError
-from transports.stores.file import FileStore
 from transports.stores.store import PrefixStore, Store
 from transports.stores.tcp import LOOPBACK, TCPStore
 
@@ -91,7 +90,8 @@ def _by_file(parts: SplitResult, query: dict[str, str], timeout: timedelta) -> F
             f"path is {parts.path!r}; write three: file:///{parts.netloc}{parts.path}",
         )
     rank, world_size = _who("file", query)
-    return FileStore(parts.path, world_size, of=job.here(world_size, rank)), rank, world_size
+    kind = import_module("transports.stores.file").FileStore
+    return kind(parts.path, world_size, of=job.here(world_size, rank)), rank, world_size
 
 
 def _by_mqtt(parts: SplitResult, query: dict[str, str], timeout: timedelta) -> Found:

@@ -12,12 +12,12 @@ and the step runs at the speed of the memory. The rules are element-wise, so cut
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
 
-from minitorch_dist.optim.optimizer import Closure, Group, Optimizer
+from minitorch_dist.optim.optimizer import Closure, Group, Loss, Optimizer
 from minitorch_dist.tensors import devices, dtypes, ledger
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core import base
@@ -50,6 +50,10 @@ class Elementwise(Optimizer):
     ) -> None:
         raise NotImplementedError
 
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], Loss]) -> Loss: ...
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters from their gradients; returns what `closure` returns."""
         loss = None if closure is None else evaluate(closure)

@@ -13,7 +13,7 @@ import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, overload
 
 from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.optim import states
@@ -25,6 +25,7 @@ from minitorch_dist.tensors.tensor import Tensor
 Group: TypeAlias = dict[str, Any]
 Params: TypeAlias = "Iterable[Tensor] | Iterable[Group]"
 Closure: TypeAlias = Callable[[], Any]
+Loss = TypeVar("Loss")
 
 _before_every_step: Hooks = {}
 _after_every_step: Hooks = {}
@@ -66,6 +67,10 @@ class Optimizer:
 
     # ----------------------------------------------------------------------------------- stepping
 
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], Loss]) -> Loss: ...
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters from their gradients; `closure` computes the loss anew."""
         raise NotImplementedError(f"{type(self).__name__} has no step()")

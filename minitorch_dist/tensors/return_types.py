@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import collections
-from typing import Any, Final
+from typing import Generic, NamedTuple
+
+from minitorch_dist.tensors.core.base import T
 
 
-def _show(self: Any) -> str:
-    parts = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
-    return f"torch.return_types.{type(self).__name__}(\n{parts})"
+class ValuesAndIndices(NamedTuple, Generic[T]):
+    """Elements, and where they stand."""
+
+    values: T
+    indices: T
+
+    def __repr__(self) -> str:
+        parts = f"values={self.values!r},\nindices={self.indices!r}"
+        return f"torch.return_types.{type(self).__name__}(\n{parts})"
 
 
-_tuple_of: Final[Any] = collections.namedtuple  # whose fields mypy does not have to know
+class max(ValuesAndIndices[T]):
+    __slots__ = ()
 
 
-def _kind(name: str, parts: str) -> Any:
-    """A class of tuples whose parts have these names."""
-    return type(name, (_tuple_of(name, parts, module=__name__),), {"__slots__": (), "__repr__": _show})
+class min(ValuesAndIndices[T]):
+    __slots__ = ()
 
 
-max = _kind("max", "values indices")
-min = _kind("min", "values indices")
-sort = _kind("sort", "values indices")
-topk = _kind("topk", "values indices")
+class sort(ValuesAndIndices[T]):
+    __slots__ = ()
+
+
+class topk(ValuesAndIndices[T]):
+    __slots__ = ()

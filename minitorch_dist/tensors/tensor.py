@@ -62,6 +62,7 @@ class Tensor(TensorState):
         __getattr__ = not_offered.no_method
 
     # gradients
+    grad: Tensor | None = TensorState.grad  # type: ignore[assignment]  # also of a Parameter
     backward = gradients.backward_from
     requires_grad_ = gradients.requires_grad_
     register_hook = gradients.register_hook
@@ -292,7 +293,7 @@ class Tensor(TensorState):
     t = axes.t
     permute = axes.permute
     T: Tensor = property(axes.T_)  # type: ignore[assignment]
-    mT = property(axes.mT)  # noqa: N815 - torch's name
+    mT: Tensor = property(axes.mT)  # type: ignore[assignment] # noqa: N815 - torch's name
 
     # pieces
     select = pieces.select
@@ -308,7 +309,7 @@ class Tensor(TensorState):
     contiguous = copying.contiguous
     detach = copying.detach
     detach_ = copying.detach_
-    data = property(copying.get_data, copying.set_data)
+    data: Tensor = property(copying.get_data, copying.set_data)  # type: ignore[assignment]
     copy_ = copying.copy_
     to = conversion.to
     type = conversion.type_

@@ -10,7 +10,7 @@
     exact                                         training in which no operation rounds
 
 They stand in `closeness`, `collectives` (with `trials`, `costs` and `verdict`), `media`, `replicas`; `strictness` makes a harder
-world for sends. `contributions` fills a grid with whose numbers are where (with `labels` and `fill_history`).
+world for sends. `mtd.grids.contributions` draws whose numbers are where.
 
 A check that fails raises an AssertionError which says what is wrong in words.
 """

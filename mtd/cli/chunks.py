@@ -9,8 +9,8 @@ from __future__ import annotations
 from minitorch_dist.distributed.journal.events import Event
 from minitorch_dist.distributed.journal.run import Journal
 from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.pictures.grid import Grid
-from minitorch_dist.testing import contributions
+from mtd.grids import contributions
+from mtd.grids.grid import Grid
 
 COLLECTIVES = {
     "all_gather_into_tensor": "all_gather",

@@ -21,13 +21,13 @@ from rich.console import Console
 from minitorch_dist import sim
 from minitorch_dist.datasets.digits import SyntheticDigits
 from minitorch_dist.launching import launch
-from minitorch_dist.pictures import page as pages, spacetime
+from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd.cli import demo_training, plots
 from mtd.cli.demo_training import DemoPlan, DemoResult
 from mtd.cli.parser import Parser
-from mtd.pages import whole_files
+from mtd.pages import page as pages, whole_files
 from transports import keeper
 
 PER_ROW, ROWS = 5, 1  # five pictures are 70 columns
@@ -40,9 +40,6 @@ def configure(parser: Parser) -> None:
         --ranks RANKS: positive = 4              how many share the work (%(default)s)
         --digits|--size N: positive = 6000             digits to learn from (%(default)s)
         --test-size TEST_SIZE: positive = 2000   digits to be examined on (%(default)s)
-        --epochs EPOCHS: positive = 1            times through the data (%(default)s)
-        --batch-size BATCH_SIZE: positive = 32   digits per step, of all ranks (%(default)s)
-        --lr LR: float = 1.0                     Adadelta's learning rate (%(default)s)
         --seed SEED: int = 0                     one seed is one run (%(default)s)
         --out|--picture PAGE: path = mtd-demo.html  where the page goes (%(default)s)
         --no-open                                do not open the page in a browser
@@ -78,8 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace, address: str) -> tuple[DemoResult, float]:
-    name, size = f"{WORLDS[address]:<16}", options.batch_size
-    plan = DemoPlan(options.digits, options.epochs, size, options.lr, options.seed, name)
+    plan = DemoPlan(options.digits, options.seed, f"{WORLDS[address]:<16}")
     begun = perf_counter()
     trained = launch(demo_training.train, options.ranks, address, args=(plan,))[0]
     assert trained is not None, "rank 0 returns something"
@@ -98,7 +94,7 @@ def _compared(one: DemoResult, other: DemoResult) -> str:
 
 def _draw(console: Console, options: argparse.Namespace) -> None:
     """Three steps of the same function in virtual time, in the terminal and as a page."""
-    plan = DemoPlan(3 * options.batch_size, 1, options.batch_size, options.lr, options.seed, "")
+    plan = DemoPlan(3 * demo_training.BATCH, options.seed, "")
     with keeper.temporary_folder("mtd-") as folder:
         journal = folder / "demo.mtd"
         report = sim.run(demo_training.train, options.ranks, (plan,), net=NET, journal=journal)

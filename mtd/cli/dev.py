@@ -6,7 +6,6 @@ import argparse
 import os
 
 from mtd.cli import budgets, code_lines
-from mtd.cli.census import command as census
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import building, judging, notebooks, outputs
@@ -29,16 +28,12 @@ def configure(parser: Parser) -> None:
     count = "lines of code in each package, without blank lines, comments and docstrings"
     counting = tasks.add_parser("count", help=count, description=count)
     counting.takes("--budget  compare each room with its budget; 1 if one is over")
-    counted = "which functions lessons, programs, notebooks, wires and launchers enter"
-    census.configure(tasks.add_parser("census", help=counted, description=counted))
     parser.set_defaults(run=run, epilog="mtd dev check --lesson 13")
 
 
 def run(options: argparse.Namespace) -> int:
     if options.task == "count":
         return compare_with_budgets() if options.budget else count()
-    if options.task == "census":
-        return census.run(options)
     lessons = [find(one) for one in options.lesson] if options.lesson else None
     return build(lessons, options.outputs) if options.task == "build" else check(lessons)
 

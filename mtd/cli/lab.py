@@ -19,13 +19,12 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from minitorch_dist.distributed.schedules import msccl
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.testing import contributions
 from mtd.cli.page import Page, fitting
 from mtd.cli.parser import Parser
-from mtd.laboratory import claims, racing
+from mtd.grids import contributions
+from mtd.laboratory import claims, msccl, racing
 from mtd.laboratory.cases import Case, cases
 from mtd.laboratory.racing import LabResults, RaceEntry
 from mtd.pages import whole_files

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from minitorch_dist.pictures.step_page import PageTable
 from mtd.cli import plan_table
 from mtd.pages import drawing
+from mtd.pages.step_page import PageTable
 from mtd.planning import search, short_runs
 from mtd.planning.saved_plans import FoundPlan
 from mtd.planning.search import PlanRow

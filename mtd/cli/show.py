@@ -15,7 +15,7 @@ from rich.console import Console
 
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
-from minitorch_dist.pictures import grid_page, page as page_drawn, spacetime, svg, trace
+from minitorch_dist.pictures import spacetime, svg
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.spacetime import Picture
 from minitorch_dist.pictures.terminal import painted, sayable
@@ -25,7 +25,8 @@ from mtd.cli.lessons import one_model, picture
 from mtd.cli.parser import Parser
 from mtd.course.lesson import find as find_lesson
 from mtd.course.workspace import find
-from mtd.pages import whole_files
+from mtd.grids import grid_page
+from mtd.pages import page as page_drawn, trace, whole_files
 from mtd.refusals import CannotDo, refusing
 from mtd.traces import read_chrome
 

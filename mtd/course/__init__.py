@@ -33,9 +33,9 @@ A check, and what it measures with:
 
 The solutions of all lessons together:
 
-    assembling  code_lines  stack_page  stack_proof   `mystack`, the solutions as one package that runs alone; the page that shows it
+    assembling  code_lines  stack_proof   `mystack`, the solutions as one package that runs alone
 
-Beside the lessons: `figures/` (of the pages, from real runs), `museum`, `contest`, `chapters/` (open chapters, with a contest each), `network_game` (with `levels/`), `rank_game`, `classroom/`.
+Beside the lessons: `museum`, `contest`, `chapters/` (open chapters, with a contest each), `network_game` (with `levels/`), `rank_game`, `classroom/`.
 
 A lesson's check imports `lamp` and `MeasuredCost` from here.
 """

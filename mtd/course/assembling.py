@@ -14,6 +14,7 @@ import ast
 import difflib
 import json
 import sys
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,43 +31,12 @@ from mtd.course.workspace import Workspace
 FACE: Final = "face"
 MADE: Final = "lessons.json"  # tells a folder that was assembled from any other
 
-# For each module that lessons import from the library, the face's module in its place.
-FACES: Final[Mapping[str, str]] = {
-    "minitorch_dist": "face.tensors",
-    "minitorch_dist.autograd": "face.autograd",
-    "mtd.course.post": "face.post",
-    "minitorch_dist.distributed": "face.distributed",
-    "minitorch_dist.distributed.pipelining.orders": "face.orders",
-    "minitorch_dist.distributed.rpc": "face.rpc",
-    "minitorch_dist.distributed.world": "face.world",
-    "minitorch_dist.futures": "face.futures",
-    "minitorch_dist.nn": "face.nn",
-    "minitorch_dist.optim": "face.optim",
-    "minitorch_dist.testing.exact": "face.exact",
-    "transports.contract": "face.contract",
-    "transports.errors": "face.errors",
-    "transports.frames": "face.frames",
-    "transports.rendezvous": "face.rendezvous",
-    "transports.stores.store": "face.store",
-}
-
-# Lessons about the simulator and about checks, which are no part of what runs on a real wire; and about random numbers,
-# half precision, divided backwards and bytes, which the face does not have.
-WITHOUT: Final = frozenset({"matching", "ports", "capstone", "recompute", "zero_bubble", "local_steps"})
-# The same within a module, unless something that stays names it: what leads the library or its simulator to a lesson's
-# code, and what no run of the stack calls.
-LEFT_OUT: Final[Mapping[str, frozenset[str]]] = {
-    "mailboxes": frozenset({"Deadlock", "in_words", "World", "spawn"}),  # ranks as threads
-    "shift": frozenset({"find_circle"}),  # the report of a deadlock
-    "messages": frozenset({"MessageTransport", "Opener", "Sheet"}),
-    "exactly_once": frozenset({"play", "once"}),
-    "choice": frozenset({"floor", "bus_bandwidth"}),  # figures about a run
-    "order": frozenset({"bound", "UNIT"}),
-    "wires": frozenset({"Kept"}),  # against a broken connection, which ends a rank here
-    "generations": frozenset(
-        {"Message", "Worker", "train", "work", "COMPUTE", "PATIENCE"}
-    ),  # machines of a simulation
-}
+_CHOICES: Final = tomllib.loads(Path(__file__).with_name("stack.toml").read_text("utf-8"))
+FACES: Final[Mapping[str, str]] = _CHOICES[
+    "faces"
+]  # the face's module in the place of a module of the library
+WITHOUT: Final = frozenset(_CHOICES["without"])  # lessons that are no part of the stack
+LEFT_OUT: Final = {module: frozenset(names) for module, names in _CHOICES["left_out"].items()}
 # Properties are no part of what runs: these functions, and all that needs this library.
 PROPERTY: Final = "property_of_"
 TESTING: Final = "hypothesis"

@@ -19,13 +19,13 @@ from types import ModuleType
 from typing import Any
 
 from minitorch_dist.pictures import spacetime, svg
-from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.words import preformatted
 from mtd.course import checking
 from mtd.course.lesson import Lesson, all_lessons, find
 from mtd.course.path import folders
 from mtd.course.verdict import CheckVerdict
+from mtd.grids.grid import Grid
 
 
 class Here(ModuleType):

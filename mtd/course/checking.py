@@ -21,7 +21,6 @@ from types import ModuleType
 from typing import Any
 
 from minitorch_dist.distributed import journal
-from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.testing.collectives import parse, replaying
 from minitorch_dist.testing.trials import root_of
@@ -32,6 +31,7 @@ from mtd.course.lamps import Asked, MeasuredCost, Skipped, asked_by
 from mtd.course.lesson import ROOM, Lesson, all_lessons
 from mtd.course.path import folders, searched
 from mtd.course.verdict import STARS, CheckVerdict
+from mtd.grids.grid import Grid
 from transports import keeper
 
 MOST_CELLS = 24  # of a grid that fits a terminal

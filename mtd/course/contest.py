@@ -31,32 +31,14 @@ from minitorch_dist.distributed.schedules.schedule import (
 from minitorch_dist.sim import nets, topology_links
 from mtd import estimates
 from mtd.course import pipelines
+from mtd.laboratory import cases
 from mtd.refusals import CannotDo
 from transports.quantities import amount, in_words
 from transports.virtual.topology import Topology
 
 SIZES = ("1KB", "16MB")
-LINKS = {"ethernet": "50us&rate=1Gb/s", "cluster": "2us&rate=100Gb/s"}
-NODE = 4  # ranks of a node, in the network of that name
-TEMPLATE = '''"""A schedule of your own. Let it race: mtd contest {name}
-
-`rank` says what it does, step by step, with chunks: the vector is cut into `size` of them.
-This is a ring that runs to the left. What is quicker, for a short vector? For a long one?
-"""
-
-from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, Span
-
-
-def all_reduce(rank, size):
-    left, right = (rank - 1) % size, (rank + 1) % size
-    for step in range(size - 1):  # after these, chunk (rank) is complete here
-        yield Exchange(
-            to=left, send=(rank + step + 1) % size,
-            source=right, receive=(rank + step + 2) % size, reduce=True,
-        )
-    for step in range(size - 1):
-        yield Exchange(to=left, send=(rank + step) % size, source=right, receive=(rank + step + 1) % size)
-'''
+NETWORKS = ("ethernet", "cluster", "nodes")  # of those of `laboratory.cases`
+TEMPLATE = Path(__file__).with_name("begin_contest.txt").read_text("utf-8")
 
 
 class NotAdmitted(CannotDo):
@@ -65,11 +47,8 @@ class NotAdmitted(CannotDo):
 
 def networks(ranks: int) -> dict[str, str]:
     """The declared set, by name."""
-    found = {name: f"sim://?latency={links}" for name, links in LINKS.items()}
-    if ranks % NODE == 0 and ranks > NODE:
-        nodes = f"nodes={ranks // NODE},gpus={NODE}"
-        found["nodes"] = f"two_level:{nodes},intra=1us/150GB/s,inter=5us/100Gb/s"
-    return found
+    described = {name: cases.NETWORKS[name](ranks) for name in NETWORKS}
+    return {name: words for name, words in described.items() if words}
 
 
 def read(file: Path) -> Schedule | Make:

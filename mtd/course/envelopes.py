@@ -13,10 +13,10 @@ from typing import Any
 
 from minitorch_dist import sim
 from minitorch_dist.distributed.torch_api import objects
-from minitorch_dist.pictures.grid import Grid
-from minitorch_dist.pictures.grid_cells import GridMessage, GridStep
 from minitorch_dist.pictures.scene import Arrow, Moment, Scene
 from minitorch_dist.sim.stage import SimulationStage
+from mtd.grids.grid import Grid
+from mtd.grids.grid_cells import GridMessage, GridStep
 from transports.faults.plans import Fault
 from transports.virtual.fault_injector import FaultInjector
 from transports.virtual.medium import SimMessage

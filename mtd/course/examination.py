@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import minitorch_dist
-from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.pictures.scene import Scene
 from mtd.course import one_model
 from mtd.course.candidate import BY_YOU, STOPPED, CheckOrder
@@ -32,6 +31,7 @@ from mtd.course.progress import Progress
 from mtd.course.real_wires.swapping import LIMIT, SETTLING, WIRES, WireRun
 from mtd.course.verdict import CheckVerdict
 from mtd.course.workspace import Workspace
+from mtd.grids.grid import Grid
 from transports import keeper
 from transports.clock import SystemClock
 

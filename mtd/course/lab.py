@@ -21,12 +21,12 @@ from typing import Any
 from hypothesis import HealthCheck, Verbosity, settings
 
 from minitorch_dist import sim
-from minitorch_dist.pictures.grid import Grid
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
-from minitorch_dist.testing.contributions import IN_PLACE, filled
 from minitorch_dist.testing.costs import ROUNDS
+from mtd.grids.contributions import IN_PLACE, filled
+from mtd.grids.grid import Grid
 from transports import keeper, registry
 from transports.virtual.network import Network
 from transports.virtual.topology import Link, Uniform

@@ -21,24 +21,7 @@ from mtd.course.path import folders, searched
 from mtd.course.scoring import Score, score
 from mtd.refusals import CannotDo
 
-TEMPLATE = '''"""Which all_reduce is wrong? Run it with: mtd museum --property {name}"""
-
-import minitorch_dist as torch
-import minitorch_dist.distributed as dist
-from minitorch_dist import sim
-
-
-def property(all_reduce):
-    """Raise if all_reduce(tensor, op=dist.ReduceOp.SUM) is wrong. It works in place."""
-
-    def program():
-        tensor = torch.tensor([float(dist.get_rank())] * 4)
-        all_reduce(tensor)
-        return tensor.tolist()
-
-    size = 2
-    assert sim.run(program, size).results == [[sum(range(size))] * 4] * size
-'''
+TEMPLATE = Path(__file__).with_name("begin_property.txt").read_text("utf-8")
 
 
 class NoProperty(CannotDo):

@@ -6,7 +6,7 @@ halves(ZeroRedundancyOptimizer)                  where each part of a gradient i
 shards(FullyShardedDataParallel)                 whose shards of each unit a rank has (21)
 microbatches(Stage, gpipe, 3, 4)                 which micro-batches a stage has computed, and what is in its gradient (26, 27)
 
-Each rank's numbers are labels (see `testing.labels`), and the gradient of each layer is one, too. So the learner's own code
+Each rank's numbers are labels (see `mtd.grids.labels`), and the gradient of each layer is one, too. So the learner's own code
 runs, and what it adds up can be read.
 """
 
@@ -22,10 +22,10 @@ from minitorch_dist import nn, sim
 from minitorch_dist.autograd import Function
 from minitorch_dist.distributed.pipelining import orders
 from minitorch_dist.optim import SGD
-from minitorch_dist.pictures.grid import Grid
-from minitorch_dist.testing.contributions import WatchedRun
-from minitorch_dist.testing.labels import UNREADABLE, AverageLabels, Holding, SumLabels
 from mtd.course.pipelines import FREE, TimedWork
+from mtd.grids.contributions import WatchedRun
+from mtd.grids.grid import Grid
+from mtd.grids.labels import UNREADABLE, AverageLabels, Holding, SumLabels
 
 HALF = 10**9 // 2  # picoseconds: a step of a grid is half a millisecond
 NET = sim.uniform("100us", "1000TB/s")  # so all messages of one average are in one step

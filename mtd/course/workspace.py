@@ -29,17 +29,7 @@ from mtd.course.sizes import SIZES
 from mtd.course.source import Source, unwritten
 from mtd.course.verdict import CheckVerdict
 
-README = """# Your course
-
-One folder for each lesson: `text.md` is the lesson, the `.py` file beside it is yours to complete.
-
-    mtd             open the course where you left it: it checks a file when you save it
-    mtd list        the lessons, and how far you are
-    mtd text 1      read a lesson             mtd check 1     is it right?
-    mtd hint 1      a hint                    mtd show 1      a picture of what your code does
-
-`progress.json` is written by `mtd`. `mtd init` here brings new lessons after an update and leaves what you wrote as it is.
-"""
+README = Path(__file__).with_name("begin_course.md").read_text("utf-8")
 
 
 class WorkspaceError(LessonError):

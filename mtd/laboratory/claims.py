@@ -15,6 +15,7 @@ import csv
 import math
 import operator
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,6 +32,8 @@ COLUMNS: Final = ("algorithm", "collective", "ranks", "bytes", "rounds", "messag
 COUNTED: Final = ("rounds", "messages", "sent")
 QUANTITY: Final = re.compile(r"[\d.]+\s*[A-Za-zµ]+")  # 64KB; not 2*p
 LONGEST: Final = 200  # letters of a formula
+MOST_RANKS: Final = 4096
+MOST_BYTES: Final = 1 << 40
 OPERATORS: Final[dict[type, Callable[..., Any]]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: Fraction,
     ast.FloorDiv: operator.floordiv, ast.USub: operator.neg,
@@ -64,6 +67,15 @@ class PaperClaim:
             raise CannotDo(
                 f"{self.place}: {what} is {text!r}, and no number or formula of p and n ({error})"
             ) from None
+
+    def whole(self, what: str, most: int) -> int | None:
+        """A cell that is a whole number from 1 to `most`; None where it is empty."""
+        found = self.said(what, 0, 0)
+        if found is not None and (found.denominator != 1 or not 1 <= found <= most):
+            raise CannotDo(
+                f"{self.place}: {what} is {self.cells[what]!r}, and should be a whole number from 1 to {most:,}"
+            )
+        return None if found is None else int(found)
 
 
 @dataclass(frozen=True)
@@ -104,12 +116,13 @@ def read(path: Path) -> list[PaperClaim]:
 def compare(claims: list[PaperClaim], schedule: Schedule, ranks: list[int]) -> Iterator[Comparison]:
     """Each number that a paper says of this schedule."""
     for claim in filter(lambda one: one.is_of(schedule), claims):
-        for p in [int(claim.cells["ranks"])] if claim.cells.get("ranks", "").isdigit() else ranks:
+        of_claim = claim.whole("ranks", MOST_RANKS)
+        for p in ranks if of_claim is None else [of_claim]:
             if not schedule.serves(p):
                 raise CannotDo(
                     f"{claim.place}: {schedule} is made for {schedule.domain_in_words}, and not for {p} ranks"
                 )
-            n = int(claim.said("bytes", p, 0) or 4 * math.lcm(p, max(schedule.total(p), 1)))
+            n = claim.whole("bytes", MOST_BYTES) or 4 * math.lcm(p, max(schedule.total(p), 1))
             bill = cost(schedule, p, n)
             counted = {"rounds": bill.rounds, "messages": bill.messages, "sent": bill.max_sent}
             for what in COUNTED:
@@ -121,7 +134,9 @@ def compare(claims: list[PaperClaim], schedule: Schedule, ranks: list[int]) -> I
 def _value(text: str, p: int, n: int) -> Any:
     if len(text) > LONGEST:
         raise ValueError(f"it has {len(text)} letters")
-    return _of(ast.parse(text, mode="eval").body, {"p": p, "n": n})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of 2lg(p), which is refused
+        return _of(ast.parse(text, mode="eval").body, {"p": p, "n": n})
 
 
 def _of(node: ast.expr, names: dict[str, int]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,7 @@ from mtd import estimates
 from mtd.laboratory.cases import Case
 from mtd.pages import whole_files
 from mtd.refusals import CannotDo
+from transports.plain_text import clean
 
 PROVED: Final = (*range(1, 18), 32, 64)
 FORMAT: Final = f"minitorch_dist lab 1, {__version__}"
@@ -130,7 +131,7 @@ class LabResults:
         try:
             kept = json.loads(self.path.read_text("utf-8")) if self.path.is_file() else {}
             return dict(kept["rows"]) if kept.get("format") == FORMAT else {}
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(
                 f"{self.path} is damaged: delete it, or name another file with --cache"
             ) from error
@@ -138,12 +139,29 @@ class LabResults:
     def get(self, case: Case, make: Callable[[], list[RaceEntry]]) -> list[RaceEntry]:
         """The entries that are kept for this case, or those that `make` finds."""
         key = json.dumps([self.mine, case.words, case.ranks, case.size])
-        if key not in self.kept:
-            self.kept[key] = [asdict(one) for one in make()]
+        found = _entries(self.kept.get(key))
+        if found is None:
+            found = make()
+            self.kept[key] = [asdict(one) for one in found]
             whole_files.write(
                 self.path, json.dumps({"format": FORMAT, "rows": {**self._read(), **self.kept}})
             )
-        return [RaceEntry(**one) for one in self.kept[key]]
+        return found
+
+
+def _entries(rows: Any) -> list[RaceEntry] | None:
+    """The kept entries of a case; None if there are none, or none that `LabResults` wrote."""
+    try:
+        found = [RaceEntry(**row) for row in rows]
+    except TypeError:
+        return None
+    is_whole = all(
+        isinstance(one.algorithm, str)
+        and clean(one.algorithm) == one.algorithm
+        and all(type(number) is int and number >= 0 for number in astuple(one)[1:])
+        for one in found
+    )
+    return found if found and is_whole else None
 
 
 def digest(schedule: Schedule, address: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from minitorch_dist.pictures import step_page
+from mtd.pages import step_page
 from mtd.timelines import critical_path, words
 from mtd.timelines.roles import Timelines
 from mtd.timelines.timeline import AwaitedSpan, ComputedSpan, Key, RankTimeline

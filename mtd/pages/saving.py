@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
-from minitorch_dist.pictures import svg, trace
+from minitorch_dist.pictures import svg
 from minitorch_dist.pictures.words import preformatted
 from minitorch_dist.sim.report import Report
-from mtd.pages import drawing, whole_files
+from mtd.pages import drawing, trace, whole_files
 from transports.quantities import in_words
 
 

@@ -8,12 +8,12 @@ from types import ModuleType
 
 import pytest
 
-from minitorch_dist.pictures.grid import Grid
 from mtd import cli
 from mtd.course import checking, lab, lesson, workspace
 from mtd.course.examination import Examination
 from mtd.course.lesson import ROOM, Lesson, Mutant
 from mtd.course.path import folders, searched
+from mtd.grids.grid import Grid
 
 
 def check_of(one: Lesson, text: str, folder: Path) -> ModuleType:
@@ -100,11 +100,11 @@ FIRST = [
     (14, "nobody_folds_out", "correct", ("3", 0, "0–4"), "bcde never came"),
     (14, "numbers_are_ranks", "correct", ("at first", 3, "0–4"), "rank 3 is counted twice"),
     # Gradients come from the last layer to the first, and the ring of one number ends on rank 1.
-    (17, "sum_for_mean", "correct", ("6 ms", 1, "g1"), "the sum of all 3 and not their average"),
-    (17, "mean_of_means", "correct", ("5.5 ms", 0, "g1"), "rank 0 is counted twice"),
-    (17, "only_what_is_trained", "buffers", ("9 ms", 1, "f"), "b instead of a in the end"),
-    (18, "only_the_last_piece", "correct", ("26 ms", 0, "g0"), "abc instead of aabbcc"),
-    (18, "decides_in_backward", "correct", ("20 ms", 0, "g3"), "rank 0 is counted"),
+    (17, "sum_for_mean", "average", ("6 ms", 1, "g1"), "the sum of all 3 and not their average"),
+    (17, "mean_of_means", "loss", ("5.5 ms", 0, "g1"), "rank 0 is counted twice"),
+    (17, "only_what_is_trained", "start", ("9 ms", 1, "f"), "b instead of a in the end"),
+    (18, "only_the_last_piece", "pieces", ("26 ms", 0, "g0"), "abc instead of aabbcc"),
+    (18, "decides_in_backward", "pieces", ("20 ms", 0, "g3"), "rank 0 is counted"),
     (21, "keeps_new_values", "ZeRO", ("5 ms", 0, "w1"), "abc never came"),
     (21, "sum_for_mean", "correct", ("4.5 ms", 0, "w0"), "the sum of all 3 and not their average"),
     (22, "no_memory", "at most once", ("request 0", 1, "a"), "rank 1 runs a again"),

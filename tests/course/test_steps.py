@@ -60,3 +60,30 @@ def test_a_function_is_judged_before_the_others_are_written(tmp_path: Path) -> N
     wrong = after(ring, {3}, tmp_path, "(rank - step - 1) % size=>(rank + step - 1) % size")
     assert wrong.lamps["all_gather"] is False and wrong.lamps["correct"] is None
     assert "correct" not in wrong.said and wrong.said["all_gather"]
+
+
+# The lamp of each blank. A learner who has written the first ones has these lamps on.
+STEPS = {
+    17: ("start", "average", "buffers", "loss"),
+    18: ("assign", "pack", "average", "pieces"),
+    19: ("order", "launch", "average"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", STEPS)
+def test_each_blank_has_a_lamp_which_is_on_as_soon_as_it_is_written(number: int, tmp_path: Path) -> None:
+    one = lesson.find(number)
+    assert len(STEPS[number]) == len(one.source.blanks)
+    for last in range(1, len(one.source.blanks)):
+        lamps = after(one, {*range(1, last + 1)}, tmp_path).lamps
+        assert [lamps[name] for name in STEPS[number][:last]] == [True] * last
+        assert lamps["correct"] is None
+
+
+@pytest.mark.parametrize("number", STEPS)
+def test_each_of_these_lamps_is_the_first_that_rejects_some_mutant(number: int) -> None:
+    """The walk proves what a mutant says about itself."""
+    mutants = lesson.find(number).mutants
+    for at, name in enumerate(STEPS[number]):
+        assert any(name in one.caught_by and {*STEPS[number][:at]} <= {*one.passes} for one in mutants), name

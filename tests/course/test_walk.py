@@ -50,7 +50,7 @@ def test_solved_passes_with_all_stars(
     one: Lesson, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """With no folder but those of earlier lessons: nothing imports forward. A right answer is not accused:
-    nothing is printed, and nothing is logged. `mtd bench lessons` measures what the check takes."""
+    nothing is printed, and nothing is logged. `tests.course.check_times` measures what the check takes."""
     leftover_messages._mentioned.clear()  # what was said once is not said again
     verdict = checking.check(one, written(tmp_path, one, one.source.solution()))
     assert verdict.is_passed, str(verdict)

@@ -41,9 +41,9 @@ def test_the_course_begins_from_a_wheel(tmp_path: Path) -> None:
     ours = {path.relative_to(source) for path in (source / "lessons").rglob("*") if path.is_file()}
     ours.discard(Path("lessons/ruff.toml"))  # for who works on them
     assert ours - {path.relative_to(room) for path in room.rglob("*")} == set()
-    pictures = source / "minitorch_dist" / "pictures"
-    assert {path.name for path in pictures.glob("page.*")} == {
-        path.name for path in (room / "minitorch_dist/pictures").glob("page.*")
+    pages = source / "mtd" / "pages"
+    assert {path.name for path in pages.glob("page.*")} == {
+        path.name for path in (room / "mtd/pages").glob("page.*")
     }
 
     env = {**os.environ, "PYTHONPATH": str(room), "XDG_STATE_HOME": str(tmp_path / "state")}

@@ -10,7 +10,7 @@ import pytest
 
 import minitorch_dist as mtd
 from minitorch_dist import nn
-from minitorch_dist.autograd import gradcheck
+from tests.finite_differences import gradcheck
 
 Make = Callable[[], nn.Module]
 Shape = tuple[int, ...]

@@ -88,7 +88,7 @@ def test_all_cells_run(
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="needs matplotlib")
 def test_the_tour_runs() -> None:
-    said = "".join(executing.execute(executing.code_of(building.tour()), "00_start"))
+    said = "".join(executing.execute(executing.code_of(building.of_file("start")), "00_start"))
     assert "[[6.0, 6.0, 6.0]," in said and "rank 0 waits for rank 1" in said and "→ 0.00" in said
 
 
@@ -98,7 +98,7 @@ def test_the_notebook_about_layouts_runs() -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    said = "".join(executing.execute(executing.code_of(building.which_layout()), "00_which_layout"))
+    said = "".join(executing.execute(executing.code_of(building.of_file("which_layout")), "00_which_layout"))
     assert "70.6 billion parameters" in said and "a GPU has 80 GiB" in said
     assert "fsdp8 micro4 zero2; beside it fsdp4 pp2" in said
     assert "It is a chain of" in said and "ranks wait longer for each other" in said
@@ -108,7 +108,7 @@ def test_the_notebook_about_layouts_runs() -> None:
 @pytest.mark.parity
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
 def test_the_notebook_about_hangs_says_what_it_quotes() -> None:
-    text = building.find_the_hang()
+    text = building.of_file("find_the_hang")
     said = "".join(executing.execute(executing.code_of(text), "00_find_the_hang"))
     said = re.sub(r"at <00_find_the_hang, cell \d+>:\d+", "at …", said)
     quoted = [

@@ -13,10 +13,11 @@ import pytest
 
 from minitorch_dist import sim
 from minitorch_dist.distributed import journal
-from minitorch_dist.pictures import page, svg, trace
+from minitorch_dist.pictures import svg
 from minitorch_dist.pictures.colours import PALETTE, colours_of
 from minitorch_dist.pictures.scene import Arrow, Scene
 from mtd import cli
+from mtd.pages import page, trace
 from tests.journal.programs import everything
 from tests.pictures.scenes import empty, ping
 

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 import pytest
 
 from minitorch_dist.distributed.schedules import ring
-from minitorch_dist.pictures import grid_page, grid_svg
-from minitorch_dist.pictures.grid import Grid
-from minitorch_dist.pictures.grid_cells import GridFault
-from minitorch_dist.testing.contributions import filled, of_schedule
 from mtd.course import all_reduces
+from mtd.grids import grid_page, grid_svg
+from mtd.grids.contributions import filled, of_schedule
+from mtd.grids.grid import Grid
+from mtd.grids.grid_cells import GridFault
 
 SVG = "{http://www.w3.org/2000/svg}"
 GRIDS = {

@@ -15,9 +15,9 @@ import pytest
 
 from minitorch_dist import sim
 from minitorch_dist.distributed import journal
-from minitorch_dist.pictures import page
 from mtd import cli
 from mtd.cli.show import page_of
+from mtd.pages import page
 from tests.journal.programs import everything, ring
 from tests.pictures.scenes import empty, ping
 

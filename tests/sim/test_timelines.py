@@ -14,8 +14,8 @@ from minitorch_dist import distributed as dist, nn, sim
 from minitorch_dist.distributed.fsdp import fully_shard
 from minitorch_dist.distributed.pipelining import PipelineStage, Schedule1F1B
 from minitorch_dist.nn.parallel import DistributedDataParallel
-from minitorch_dist.pictures import step_page
 from mtd.cli import main
+from mtd.pages import step_page
 from mtd.timelines.critical_path import COLLECTIVE, COMPUTING, MESSAGE
 from mtd.timelines.timeline import ComputedSpan
 

@@ -12,12 +12,12 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.pictures.grid import Grid
-from minitorch_dist.testing.contributions import filled, of_schedule
 from minitorch_dist.testing.costs import ROUNDS
-from minitorch_dist.testing.labels import FEWER_BITS, PrimeLabels, SumLabels, WinnerLabels
 from mtd.course import all_reduces
 from mtd.course.all_reduces import RIGHT, WRONG
+from mtd.grids.contributions import filled, of_schedule
+from mtd.grids.grid import Grid
+from mtd.grids.labels import FEWER_BITS, PrimeLabels, SumLabels, WinnerLabels
 
 SIZES = (1, 2, 3, 5, 8)
 

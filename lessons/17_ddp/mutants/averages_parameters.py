@@ -4,8 +4,8 @@ With plain SGD the result is nearly the same, and the loss falls. A maintainer o
 But each optimizer has seen its own rank's gradients only, so Adam's averages differ from rank to rank. And in a hook of backward
 the average comes a step late.
 
-Caught by: correct, replicas
-Passes: bytes
+Caught by: average, correct, replicas
+Passes: start, buffers, loss, bytes
 Seen: https://github.com/horovod/horovod/issues/651
 """
 

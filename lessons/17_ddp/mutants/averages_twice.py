@@ -4,7 +4,7 @@ The average of equal numbers is that number. So the result is right, for twice t
 wrapped the model and called `average_gradients` as well.
 
 Caught by: bytes
-Passes: correct, replicas
+Passes: start, average, buffers, loss, correct, replicas
 Seen: https://github.com/kubeflow/pytorch-operator/issues/122
 """
 

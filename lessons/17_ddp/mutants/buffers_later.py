@@ -3,8 +3,8 @@
 Training does not notice it. But a checkpoint that is saved before, or an evaluation that begins with `model.module`, has other running means on
 each rank.
 
-Caught by: buffers
-Passes: correct, replicas, bytes
+Caught by: start
+Passes: average, buffers, loss, correct, replicas, bytes
 """
 
 # BLANK 1: only parameters

@@ -4,7 +4,7 @@ The weights stay equal, so nobody looks. But each rank's BatchNorm uses its own 
 sharded data parallel wrapper left out this broadcast for speed, and had to put it back.
 
 Caught by: buffers
-Passes: correct, replicas, bytes
+Passes: start, average, loss, correct, replicas, bytes
 Seen: https://github.com/facebookresearch/fairscale/issues/68
 """
 

@@ -3,8 +3,8 @@
 This is right as long as all shares are equally large. In the last batch of an epoch they are not. Then samples of small shares
 weigh more, and an empty share turns everything into nan.
 
-Caught by: correct
-Passes: replicas, bytes
+Caught by: loss, correct
+Passes: start, average, buffers, replicas, bytes
 Seen: https://github.com/pytorch/pytorch/issues/37359
 """
 

@@ -3,7 +3,7 @@
 Then each rank evaluates with a running mean of its own, and the ranks report losses of different models.
 
 Caught by: buffers
-Passes: correct, replicas
+Passes: start, average, loss, correct, replicas
 """
 
 # BLANK 3: not always

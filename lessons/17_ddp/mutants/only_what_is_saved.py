@@ -2,8 +2,8 @@
 
 A buffer with persistent=False is in no state_dict, and the model computes with it all the same.
 
-Caught by: buffers
-Passes: correct, replicas
+Caught by: start
+Passes: average, buffers, loss, correct, replicas
 """
 
 # BLANK 1: not all of it

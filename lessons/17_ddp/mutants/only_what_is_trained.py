@@ -2,8 +2,8 @@
 
 A frozen layer computes, too: with other numbers on each rank the replicas differ from the first forward on.
 
-Caught by: buffers
-Passes: correct, replicas
+Caught by: start
+Passes: average, buffers, loss, correct, replicas
 """
 
 # BLANK 1: not all of it

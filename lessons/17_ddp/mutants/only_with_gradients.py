@@ -3,7 +3,7 @@
 A validation within torch.no_grad() then runs with other buffers on each rank.
 
 Caught by: buffers
-Passes: correct, replicas
+Passes: start, average, loss, correct, replicas
 """
 
 # BLANK 3: not always

@@ -3,8 +3,8 @@
 The learning rate is then P times as large. All ranks agree, so nothing looks wrong. A puzzle that teaches data parallel training
 checks that the gradients of all batches arrived. It has no numbers in which a factor could show.
 
-Caught by: correct
-Passes: replicas, bytes
+Caught by: average, correct
+Passes: start, buffers, loss, replicas, bytes
 Seen: https://github.com/srush/LLM-Training-Puzzles/issues/9
 """
 

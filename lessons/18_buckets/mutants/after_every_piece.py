@@ -3,7 +3,7 @@
 Averaging equal numbers again does no harm. But of 4 averages 3 are sent for nothing, each 2 (P-1)/P of all gradients.
 
 Caught by: bytes, rounds
-Passes: correct
+Passes: assign, pack, average, pieces, correct
 Seen: https://github.com/karpathy/nanochat/pull/33
 """
 

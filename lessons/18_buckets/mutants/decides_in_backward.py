@@ -3,7 +3,8 @@
 The wrapper decides in forward. The last piece's forward ran while averaging was still off, so that piece stays local. Only the
 first piece is averaged. The lecture's loop was repaired when somebody made only the batches smaller and got a worse loss.
 
-Caught by: correct
+Caught by: pieces, correct
+Passes: assign, pack, average
 Seen: https://github.com/karpathy/build-nanogpt/pull/30
 """
 

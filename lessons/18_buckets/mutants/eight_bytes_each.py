@@ -2,8 +2,8 @@
 
 With float32, buckets are half as full as they should be, so there are twice as many messages.
 
-Caught by: correct
-Passes: bytes, rounds
+Caught by: assign
+Passes: pack, average, pieces, correct, bytes, rounds
 """
 
 # BLANK 1: a gradient of float32 has four

@@ -2,8 +2,8 @@
 
 Ranks that used different parameters then have buckets of different lengths, and their numbers belong to different parameters.
 
-Caught by: correct
-Passes: bytes, rounds
+Caught by: pack, average
+Passes: assign, pieces, correct, bytes, rounds
 """
 
 # BLANK 2: None is skipped

@@ -2,8 +2,8 @@
 
 Only the last piece's gradient reaches the optimizer. All ranks agree; the batch is just smaller than you think.
 
-Caught by: correct
-Passes: bytes, rounds
+Caught by: pieces, correct
+Passes: assign, pack, average, bytes, rounds
 Seen: https://github.com/NVIDIA/Megatron-LM/pull/7186
 Seen: https://github.com/pytorch/torchtitan/pull/3575
 """

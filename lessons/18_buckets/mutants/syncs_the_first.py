@@ -2,8 +2,8 @@
 
 The gradients that were added after the first average stay on their rank, and the replicas become different.
 
-Caught by: correct
-Passes: bytes
+Caught by: pieces, correct
+Passes: assign, pack, average, bytes
 Seen: https://github.com/modelscope/FunASR/pull/3472
 """
 

@@ -2,8 +2,8 @@
 
 Where a rank lacks all gradients of a bucket, its vector has another type than those of the other ranks.
 
-Caught by: correct
-Passes: bytes, rounds
+Caught by: pack, average
+Passes: assign, pieces, correct, bytes, rounds
 """
 
 # BLANK 2: the shape alone

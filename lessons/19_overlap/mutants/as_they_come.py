@@ -3,8 +3,8 @@
 This is right as long as all ranks compute their gradients in the same order. If they do not, one rank's first bucket is added to
 another's second. If both have the same size there is no error: only wrong gradients.
 
-Caught by: correct, never stuck
-Passes: frozen, time
+Caught by: order, correct, never stuck
+Passes: launch, average, frozen, time
 Seen: https://github.com/deepspeedai/DeepSpeed/issues/2343
 """
 

@@ -1,7 +1,7 @@
 """All buckets are launched when backward is over, as in lesson 18: right, and late.
 
-Caught by: time
-Passes: correct, never stuck, frozen
+Caught by: order, time
+Passes: launch, average, correct, never stuck, frozen
 """
 
 # BLANK 1: nothing leaves early

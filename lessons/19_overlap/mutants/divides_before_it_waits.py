@@ -4,7 +4,8 @@ An asynchronous all_reduce returns at once. So the division works on this rank's
 network then goes on with these numbers. A translation toolkit added `async_op=True`, and nothing else, to be faster. Later
 somebody showed that training on 2 GPUs was worse than on 1.
 
-Caught by: frozen
+Caught by: average, frozen
+Passes: order, launch
 Seen: https://github.com/OpenNMT/OpenNMT-py/issues/2295
 """
 

@@ -3,7 +3,7 @@
 The results are right, and memory grows with each step, until an accelerator is full after some thousand of them.
 
 Caught by: correct
-Passes: never stuck, frozen
+Passes: order, launch, average, never stuck, frozen
 """
 
 # BLANK 2: and who takes them out?

@@ -3,7 +3,8 @@
 The second bucket is written over the first, which is still being sent. In a well-known engine a counter chose between two such
 buffers, and went back to the first one too early. Gradients were corrupted, and only with overlap.
 
-Caught by: frozen
+Caught by: average, frozen
+Passes: order, launch
 Seen: https://github.com/deepspeedai/DeepSpeed/pull/7805
 """
 

@@ -3,8 +3,8 @@
 Bucket 1 was full first and had to wait for bucket 0. When that leaves, bucket 1 could follow at once. Here it waits for the next gradient, and
 from then on each bucket is late by one layer. All results are right, so only a clock notices it.
 
-Caught by: time
-Passes: correct, never stuck, frozen
+Caught by: order, time
+Passes: launch, average, correct, never stuck, frozen
 """
 
 # BLANK 1: one at a time

@@ -1,7 +1,7 @@
 """Each bucket is waited for where it is launched: right, and nothing is hidden.
 
-Caught by: time
-Passes: correct, never stuck, frozen
+Caught by: launch, time
+Passes: order, average, correct, never stuck, frozen
 """
 
 # BLANK 2: and waits

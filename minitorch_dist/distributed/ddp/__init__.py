@@ -13,4 +13,3 @@ sync_batchnorm   batch normalisation over the batches of all ranks
 from minitorch_dist.distributed.ddp.module import (
     DistributedDataParallel as DistributedDataParallel,
 )
-from minitorch_dist.distributed.ddp.sync_batchnorm import SyncBatchNorm as SyncBatchNorm

@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic
 
 from minitorch_dist.distributed import distributed_c10d, nested_tensors
 from minitorch_dist.distributed.algorithms.join import Joinable, JoinHook
@@ -23,6 +23,7 @@ from minitorch_dist.distributed.ddp import agreement, arguments, join_hook
 from minitorch_dist.distributed.ddp.buckets import Caps
 from minitorch_dist.distributed.ddp.reducer import Hook, Reducer
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.nn.modules.hooks import HasForward, Output
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices
@@ -31,7 +32,7 @@ from minitorch_dist.tensors.core.base import TensorBase
 
 
 @tells_what_is_gone
-class DistributedDataParallel(Module, Joinable):
+class DistributedDataParallel(Module, Joinable, Generic[Output]):
     """Averages the gradients of `module` over the ranks of `process_group`.
 
     Gradients travel in buckets while backward goes on. Rank 0's values count at the beginning.
@@ -74,7 +75,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def __init__(
         self,
-        module: Module,
+        module: HasForward[..., Output],
         device_ids: Sequence[int | str | devices.device] | None = None,
         output_device: int | str | devices.device | None = None,
         dim: int = 0,
@@ -95,6 +96,7 @@ class DistributedDataParallel(Module, Joinable):
         batched_grad_copy: bool = False,
         forward_sync_buffers: bool | None = None,
     ) -> None:
+        model: Any = module
         Module.__init__(self)
         Joinable.__init__(self)
         arguments.refuse(
@@ -106,13 +108,14 @@ class DistributedDataParallel(Module, Joinable):
         )
         self.device_mesh = device_mesh
         self.process_group = arguments.group_of(process_group, device_mesh)
-        if not any(p.requires_grad for p in module.parameters()):
+        if not any(p.requires_grad for p in model.parameters()):
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameter "
                 "that requires a gradient."
             )
-        self.module, self.dim = module, dim
-        place = arguments.place_of(list(module.parameters()), device_ids, output_device)
+        self.module: Module = model
+        self.dim = dim
+        place = arguments.place_of(list(model.parameters()), device_ids, output_device)
         self.device, self.device_type = place.device, place.device.type
         self.device_ids, self.output_device = place.ids, place.output
         at_start, self.forward_sync_buffers = arguments.which_buffers(broadcast_buffers, forward_sync_buffers)
@@ -122,8 +125,8 @@ class DistributedDataParallel(Module, Joinable):
         self._caps = Caps.of(bucket_cap_mb)
         if init_sync:
             agreement.check_shapes(self.process_group, *self._trained())
-            buffers = list(module.buffers()) if at_start else []
-            agreement.broadcast_from(self.process_group, [*module.parameters(), *buffers])
+            buffers = list(model.buffers()) if at_start else []
+            agreement.broadcast_from(self.process_group, [*model.parameters(), *buffers])
         self.reducer = self._make_reducer()
 
     def _trained(self) -> tuple[list[str], list[TensorBase]]:
@@ -153,14 +156,14 @@ class DistributedDataParallel(Module, Joinable):
 
     # ------------------------------------------------------------------------------------ forward
 
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+    def forward(self, *inputs: Any, **kwargs: Any) -> Output:
         source = join_hook.announce(self) if self._join_config.enable else 0
         if self.will_sync_module_buffers():
             self._take_buffers(source)
         if self.device_ids:
             target = devices.device(self.device_type, self.device_ids[0])
             inputs, kwargs = nested_tensors.moved((inputs, kwargs), target)
-        output = self.module(*inputs, **kwargs)
+        output: Output = self.module(*inputs, **kwargs)
         records = grad_modes.is_grad_enabled()
         self.require_forward_param_sync = records and self.require_backward_grad_sync
         if self.require_forward_param_sync:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -48,6 +48,8 @@ from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
+
+M = TypeVar("M", bound=Module)
 
 
 class GatheredParameter(Parameter):
@@ -166,7 +168,7 @@ class FSDPModule(Module):
 
 
 def fully_shard(
-    module: Module,
+    module: M,
     *,
     mesh: DeviceMesh | None = None,
     reshard_after_forward: bool | int | None = None,
@@ -175,7 +177,7 @@ def fully_shard(
     offload_policy: OffloadPolicy | None = None,
     ignored_params: set[Any] | None = None,
     src_data_rank: int | None = 0,
-) -> Any:
+) -> M:
     """Shard the parameters of `module` that no call before has sharded.
 
     As everywhere here, rank 0's values count. A module on the device `meta` stays there: `to_empty(device=…)` gives

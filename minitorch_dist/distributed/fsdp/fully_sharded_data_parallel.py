@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 from minitorch_dist.distributed.fsdp import clipping, optim_state, saving, setup
 from minitorch_dist.distributed.fsdp.fully_shard import FSDPModule
@@ -42,6 +42,7 @@ from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.fsdp.unit import Settings, Unit
 from minitorch_dist.distributed.fsdp.wrap import Policy, wrap_children
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.nn.modules.hooks import HasForward, Output
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.not_offered import tells_what_is_gone
@@ -50,7 +51,7 @@ from minitorch_dist.tensors.tensor import Tensor
 
 
 @tells_what_is_gone
-class FullyShardedDataParallel(FSDPModule):
+class FullyShardedDataParallel(FSDPModule, Generic[Output]):
     """Wraps `module`, so that each rank keeps only a shard of its parameters; the text of the module says what differs from torch.
 
     The optimizer is given this rank's piece of each parameter, as with `use_orig_params=True` in torch.
@@ -86,7 +87,7 @@ class FullyShardedDataParallel(FSDPModule):
 
     def __init__(
         self,
-        module: Module,
+        module: HasForward[..., Output],
         process_group: ProcessGroup | None = None,
         sharding_strategy: ShardingStrategy | None = None,
         cpu_offload: CPUOffload | None = None,
@@ -109,6 +110,7 @@ class FullyShardedDataParallel(FSDPModule):
             ignored_states=ignored_states,
         )
         super().__init__()
+        model: Any = module
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         group, replicas, strategy = setup.groups_of(process_group, device_mesh, strategy)
         self.process_group, self.sharding_strategy = group, strategy
@@ -127,19 +129,19 @@ class FullyShardedDataParallel(FSDPModule):
                 "forward_prefetch": forward_prefetch,
                 "device_mesh": device_mesh,
             }
-            wrap_children(module, auto_wrap_policy, partial(type(self), **options))
-        device = setup.device_of(module, device_id)
+            wrap_children(model, auto_wrap_policy, partial(type(self), **options))
+        device = setup.device_of(model, device_id)
         if device is devices.META:
             raise ValueError(
                 "the module is on the device meta and has no numbers to shard. Call to_empty(device=…) and reset its "
                 "parameters first, or use fully_shard, which takes modules without numbers"
             )
-        setup.move(module, device, FSDPModule)
-        self._modules[INNER] = module
-        places = setup.own_places(module, FSDPModule)
+        setup.move(model, device, FSDPModule)
+        self._modules[INNER] = model
+        places = setup.own_places(model, FSDPModule)
         if sync_module_states:
             params = [getattr(p[0].module, p[0].name) for p in places]
-            buffers = setup.own_buffers(module, FSDPModule)
+            buffers = setup.own_buffers(model, FSDPModule)
             setup.spread([*params, *buffers], (group, replicas))
         settings = Settings(
             group,
@@ -160,7 +162,7 @@ class FullyShardedDataParallel(FSDPModule):
             precision.param_dtype if precision.cast_root_forward_inputs else None,
         )
         self.register_load_state_dict_pre_hook(saving.give_pieces)
-        setup.convert_buffers(module, precision.buffer_dtype, FSDPModule)
+        setup.convert_buffers(model, precision.buffer_dtype, FSDPModule)
 
     @property
     def module(self) -> Module:
@@ -175,9 +177,9 @@ class FullyShardedDataParallel(FSDPModule):
     def __getitem__(self, key: Any) -> Any:
         return self.module[key]  # type: ignore[index]
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Output:
         args, kwargs = before(self, args, kwargs)
-        return after(self, args, self._modules[INNER](*args, **kwargs))
+        return after(self, args, self._modules[INNER](*args, **kwargs))  # type: ignore[no-any-return]
 
     # --------------------------------------------------------------------------------- between steps
 
@@ -284,11 +286,13 @@ class FullyShardedDataParallel(FSDPModule):
 
     # ----------------------------------------------------------------------------------------- state
 
-    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+    def state_dict(
+        self, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """The state dict of the kind that `state_dict_type` says; by default the whole model, under its own names.
         Collective."""
         settle(self)
-        return saving.save(self, destination, prefix, keep_vars)
+        return saving.save(self, destination, prefix, keep_vars)  # type: ignore[no-any-return]
 
     state_dict_type = staticmethod(saving.state_dict_type)
     optim_state_dict = staticmethod(optim_state.optim_state_dict)

@@ -13,8 +13,8 @@ least so far.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, overload
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from minitorch_dist.distributed.torch_api.object_collectives import gather_objec
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather
 from minitorch_dist.optim.elementwise import evaluate
-from minitorch_dist.optim.optimizer import Closure, Group, Optimizer, Params
+from minitorch_dist.optim.optimizer import Closure, Group, Loss, Optimizer, Params
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
@@ -132,6 +132,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     # --------------------------------------------------------------------------------- the step
 
+    @overload
+    def step(self, closure: None = None, **kwargs: Any) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], Loss], **kwargs: Any) -> Loss: ...
     def step(self, closure: Closure | None = None, **kwargs: Any) -> Any:
         """Step for one's own parameters, and take the others' from their owners."""
         Join.notify_join_context(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from minitorch_dist.distributed.codec import Unsendable
 from minitorch_dist.distributed.rpc import functions, serve
@@ -15,6 +15,8 @@ from minitorch_dist.distributed.rpc.init import init_rpc as init_rpc
 from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.options import seconds_of
 from minitorch_dist.distributed.rpc.shutdown import shutdown as shutdown
+
+R = TypeVar("R")
 
 
 def is_available() -> bool:
@@ -59,11 +61,11 @@ def _set_rpc_timeout(timeout: float | timedelta) -> None:
 
 def rpc_async(
     to: str | int | WorkerInfo,
-    func: Callable[..., Any],
+    func: Callable[..., R],
     args: Sequence[Any] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     timeout: float | timedelta = UNSET_RPC_TIMEOUT,
-) -> RpcFuture[Any]:
+) -> RpcFuture[R]:
     """Call `func(*args, **kwargs)` on a worker, beside the caller.
 
     The arguments are read now: they may be written to when this returns.
@@ -94,11 +96,11 @@ def rpc_async(
 
 def rpc_sync(
     to: str | int | WorkerInfo,
-    func: Callable[..., Any],
+    func: Callable[..., R],
     args: Sequence[Any] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     timeout: float | timedelta = UNSET_RPC_TIMEOUT,
-) -> Any:
+) -> R:
     """Call `func(*args, **kwargs)` on a worker, and return what it returns or raise what it raises.
 
     Args:
@@ -129,9 +131,9 @@ def rpc_sync(
 
 
 def _call(
-    to: Any, func: Callable[..., Any], args: Sequence[Any] | None,
+    to: Any, func: Callable[..., R], args: Sequence[Any] | None,
     kwargs: Mapping[str, Any] | None, timeout: float | timedelta,
-) -> RpcFuture[Any]:  # fmt: skip
+) -> RpcFuture[R]:  # fmt: skip
     agent, asked = current(), request(func, args, kwargs)
     worker = (agent.workers.by_name.get(to) if type(to) is str else None) or agent.workers.find(to)
     seconds = timeout if type(timeout) is float else seconds_of(timeout)

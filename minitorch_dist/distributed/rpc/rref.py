@@ -28,7 +28,7 @@ from minitorch_dist.distributed.rpc.remote_calls import in_words, request
 from minitorch_dist.distributed.rpc.rref_context import Id, OwnerRRef, UserRRef, context_of
 from minitorch_dist.not_offered import tells_what_is_gone
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)  # a list of references to two kinds of modules is one to modules
 NUMBER: Final = 2  # among the types that the codec was taught
 Timeout = float | timedelta
 NOT_CREATED: Final = "RRef creation via rpc.remote() timed out, and it is possible that the RRef on the owner node does not exist"
@@ -239,11 +239,11 @@ class Proxy:
 
 def remote(
     to: str | int | WorkerInfo,
-    func: Callable[..., Any],
+    func: Callable[..., T],
     args: Sequence[Any] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     timeout: Timeout = UNSET_RPC_TIMEOUT,
-) -> RRef[Any]:
+) -> RRef[T]:
     """Make an object on a worker, with a function or a class.
 
     Args:

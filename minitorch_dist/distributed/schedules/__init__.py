@@ -18,7 +18,6 @@ Those of recent papers are in a room of their own, `gallery`. These are derived 
     proof               each element ends up with every rank's contribution exactly once
     domain              for how many ranks a schedule is right: proved once, and remembered
     schedule_files      schedules that are named by a file, wherever an algorithm is named
-    msccl               MSCCL's XML, read as schedules and written
     choice              the one that was asked for, or the cheapest on these links
     formulas            what each takes at least, by the textbooks' formulas
     postings            the same steps where ranks share memory

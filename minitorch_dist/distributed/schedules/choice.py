@@ -222,13 +222,6 @@ def _least_bill(schedules: Iterable[Schedule], size: int, nbytes: int, links: Li
     return None if best is None else best[1]
 
 
-def soonest(schedules: Iterable[Schedule], size: int, nbytes: int, links: Links) -> Schedule:
-    """The schedule that takes the least time, the first among equals: the simple form of `race`. Each one is played
-    to its end, message by message. The schedules must be right for `size` ranks.
-    """
-    return min(schedules, key=lambda schedule: next(_played(schedule, size, nbytes, links)))
-
-
 def race(schedules: Sequence[Schedule], size: int, nbytes: int, links: Links) -> Schedule | None:
     """The one that takes the least time, the first among equals. None if none can do so many ranks.
 

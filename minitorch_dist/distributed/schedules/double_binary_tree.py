@@ -43,7 +43,7 @@ class BinaryTree:
         self.top = powers.rounds(size)  # the height of the root
         bit = np.where(number == 0, 1 << self.top, number & -number)
         self.height: Any = _log2(bit)
-        self.is_root: Mask = number == 0
+        self.is_root: Mask = np.equal(number, 0)  # of numpy, also for one rank: `~` of a bool is no negation
         parent = (number ^ bit) | (bit << 1)
         parent = np.where(parent >= size, number ^ bit, parent)
         self.parent_height: Any = np.where(parent == 0, self.top, _log2(parent & -parent))

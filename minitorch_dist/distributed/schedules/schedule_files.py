@@ -7,7 +7,7 @@
 A file has generators of steps called like a collective (`def all_reduce(rank, size): yield …`), or what
 `register_schedule` made. Of several for one collective the last counts, unless one is named. Schedules
 of a file are known by its address only, so `auto` does not weigh them. An
-algorithm in MSCCL's XML is such a file, too (see `msccl`).
+algorithm in MSCCL's XML is such a file, too (see `mtd.laboratory.msccl`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from threading import Lock  # noqa: TID251 - one thread loads for all; no rank w
 from types import ModuleType
 from typing import Final
 
+from minitorch_dist import plugs
 from minitorch_dist.distributed.schedules.schedule import (
     COLLECTIVES,
     Schedule,
@@ -70,9 +71,7 @@ def in_file(path: Path) -> tuple[Schedule, ...]:
 @lru_cache(maxsize=64)
 def _in_file(path: Path, shown: str, *_: int) -> tuple[Schedule, ...]:
     if path.suffix == ".xml":
-        from minitorch_dist.distributed.schedules import msccl
-
-        return (msccl.read(path),)
+        return (plugs.find("msccl").read(path),)
     module = load(path)
     found = tuple(of_module(module, path.stem))
     if not found:

@@ -191,7 +191,7 @@ class DTensor(TensorPart):
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        Tensor.grad.fset(self, value)  # type: ignore[attr-defined]
+        Tensor.grad.fset(self, value)  # type: ignore[union-attr]
 
     def detach(self) -> Any:
         return self.alike(self._local_array(), self.storage)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from minitorch_dist.nn.modules.backward_hooks import BackwardCall
 from minitorch_dist.nn.modules.tree import ModuleTree
@@ -22,6 +22,12 @@ from minitorch_dist.tensors.core.base import TensorBase
 Hook = Callable[..., Any]
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as WithDefault
+
+    Output = WithDefault("Output", default=Any)  # what a wrapped module returns; it need not be written
+else:
+    Output = TypeVar("Output")
 
 # Hooks of every module.
 _pre_everywhere: Hooks = {}

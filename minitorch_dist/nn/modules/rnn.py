@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from minitorch_dist.nn import functional as F, init
@@ -169,6 +170,8 @@ _KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
 class RNN(RNNBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with nonlinearity="relu"."""
 
+    forward: Callable[..., tuple[Tensor, Tensor]]
+
     def __init__(
         self,
         input_size: int,
@@ -195,6 +198,8 @@ class RNN(RNNBase):
 class LSTM(RNNBase):
     """Long short-term memory; the state is (h, c)."""
 
+    forward: Callable[..., tuple[Tensor, tuple[Tensor, Tensor]]]
+
     states = 2
 
     def __init__(self, input_size: int, hidden_size: int, *args: Any, **kwargs: Any) -> None:
@@ -203,6 +208,8 @@ class LSTM(RNNBase):
 
 class GRU(RNNBase):
     """Gated recurrent units."""
+
+    forward: Callable[..., tuple[Tensor, Tensor]]
 
     def __init__(self, input_size: int, hidden_size: int, *args: Any, **kwargs: Any) -> None:
         super().__init__("GRU", input_size, hidden_size, *args, **kwargs)

@@ -57,7 +57,9 @@ class StateDictModule(ModuleTree):
 
     # ---------------------------------------------------------------------------------- taking out
 
-    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+    def state_dict(
+        self, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """Parameters and persistent buffers by name: detached, sharing memory with the module.
 
         With `keep_vars` they are the very objects.
@@ -76,7 +78,7 @@ class StateDictModule(ModuleTree):
                 module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in self._state_dict_hooks.values():
             hook(self, destination, prefix, local_metadata)
-        return destination
+        return destination  # type: ignore[no-any-return]
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         """Enter what belongs to this module itself. Classes with a state of their own override it."""

@@ -26,13 +26,13 @@ from minitorch_dist.nn.parallel.scatter_gather import (
 )
 
 if TYPE_CHECKING:
-    from minitorch_dist.distributed.ddp import (
-        DistributedDataParallel as DistributedDataParallel,
-        SyncBatchNorm as SyncBatchNorm,
-    )
+    from minitorch_dist.distributed.ddp import DistributedDataParallel as DistributedDataParallel
+    from minitorch_dist.distributed.ddp.sync_batchnorm import SyncBatchNorm as SyncBatchNorm
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("DistributedDataParallel", "SyncBatchNorm"):
-        return getattr(importlib.import_module("minitorch_dist.distributed.ddp"), name)
+    if name == "DistributedDataParallel":
+        return importlib.import_module("minitorch_dist.distributed.ddp").DistributedDataParallel
+    if name == "SyncBatchNorm":
+        return importlib.import_module("minitorch_dist.distributed.ddp.sync_batchnorm").SyncBatchNorm
     raise not_offered.no_name(__name__, name)

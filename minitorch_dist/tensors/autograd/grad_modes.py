@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Generator
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 from minitorch_dist.tensors.core.grad_mode import INFERENCE, OFF, ON, current_mode, mode
 
@@ -99,6 +99,10 @@ class _Fixed(_Mode[Any]):
 
     fixed: int
 
+    @overload
+    def __new__(cls, function: None = None) -> Self: ...
+    @overload
+    def __new__(cls, function: Callable[P, R]) -> Callable[P, R]: ...  # type: ignore[misc]
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         if function is not None:
             return cls()(function)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import BaseContext
-from typing import Any, Generic, TypeVar
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 from minitorch_dist.tensors.generator import Generator
+from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.utils.data.collate import default_collate, default_convert
 from minitorch_dist.utils.data.dataset import Dataset, IterableDataset, size
 from minitorch_dist.utils.data.fetch import FetchSettings
@@ -22,6 +24,30 @@ from minitorch_dist.utils.data.sampler import (
 )
 
 T_co = TypeVar("T_co", covariant=True)
+One = TypeVar("One", bound="Tensor | float")
+Parts = TypeVar("Parts", bound="tuple[Tensor | float, ...]")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as WithDefault
+
+    Batch = WithDefault("Batch", default=Any)  # `DataLoader[Sample]` is enough, as in torch
+else:
+    Batch = TypeVar("Batch")
+
+
+class Others(TypedDict, total=False):
+    """To type checkers: the options that do not change what a batch is."""
+
+    sampler: Iterable[Any] | None
+    batch_sampler: Iterable[list[Any]] | None
+    num_workers: int
+    pin_memory: bool
+    drop_last: bool
+    timeout: float
+    worker_init_fn: Callable[[int], None] | None
+    multiprocessing_context: str | BaseContext | None
+    generator: Generator | None
+    prefetch_factor: int | None
+    persistent_workers: bool
 
 
 class Endless(Sampler[None]):
@@ -32,7 +58,7 @@ class Endless(Sampler[None]):
             yield None
 
 
-class DataLoader(Generic[T_co]):
+class DataLoader(Generic[T_co, Batch]):
     """Batches of a dataset. Iterate over it once per epoch.
 
     Worker processes end with the epoch. Their exceptions are raised here, and their death is.
@@ -60,9 +86,37 @@ class DataLoader(Generic[T_co]):
         [[0, 1], [2, 3], [4]]
     """
 
+    if not TYPE_CHECKING:  # `DataLoader[Sample]`, as in torch
+        __class_getitem__ = classmethod(GenericAlias)
+
+    @overload
+    def __init__(
+        self: DataLoader[One, Tensor], dataset: Dataset[One], batch_size: int | None = 1,
+        shuffle: bool | None = None, *, collate_fn: None = None, **options: Unpack[Others],
+    ) -> None: ...  # fmt: skip
+    @overload
+    def __init__(
+        self: DataLoader[Parts, list[Tensor]], dataset: Dataset[Parts], batch_size: int | None = 1,
+        shuffle: bool | None = None, *, collate_fn: None = None, **options: Unpack[Others],
+    ) -> None: ...  # fmt: skip
+    @overload
+    def __init__(
+        self: DataLoader[T_co, Batch], dataset: Dataset[T_co], batch_size: int | None = 1,
+        shuffle: bool | None = None, *, collate_fn: Callable[[list[T_co]], Batch], **options: Unpack[Others],
+    ) -> None: ...  # fmt: skip
+    @overload
+    def __init__(
+        self: DataLoader[T_co, Any], dataset: Dataset[T_co], batch_size: int | None = 1,
+        shuffle: bool | None = None, sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[list[Any]] | None = None, num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None, pin_memory: bool = False,
+        drop_last: bool = False, timeout: float = 0, worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: str | BaseContext | None = None, generator: Generator | None = None,
+        *, prefetch_factor: int | None = None, persistent_workers: bool = False,
+    ) -> None: ...  # fmt: skip
     def __init__(
         self,
-        dataset: Dataset[T_co],
+        dataset: Dataset[Any],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
@@ -79,7 +133,7 @@ class DataLoader(Generic[T_co]):
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
     ) -> None:
-        self.dataset = dataset
+        self.dataset: Dataset[T_co] = dataset
         self._is_stream = isinstance(dataset, IterableDataset)
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         if self._is_stream:
@@ -130,7 +184,7 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self) -> Any:
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
-    def __iter__(self) -> LoaderIterator:
+    def __iter__(self) -> LoaderIterator[Batch]:
         base_seed = draw_seed(self.generator)
         recipe = FetchSettings(
             self.dataset,

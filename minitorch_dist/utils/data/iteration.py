@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from minitorch_dist.utils.data.fetch import FetchSettings
 from minitorch_dist.utils.data.pool import LoaderWorkers
 from minitorch_dist.utils.data.worker import END, FAILED
 
+Batch = TypeVar("Batch", covariant=True)
 
-class LoaderIterator(Iterator[Any]):
+
+class LoaderIterator(Iterator[Batch]):
     """The common part of both."""
 
     def __init__(self, numbers: Any, recipe: FetchSettings) -> None:
@@ -25,7 +27,7 @@ class LoaderIterator(Iterator[Any]):
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
 
 
-class SerialPass(LoaderIterator):
+class SerialPass(LoaderIterator[Any]):
     """The samples are fetched when they are asked for."""
 
     def __init__(self, numbers: Any, recipe: FetchSettings) -> None:
@@ -37,7 +39,7 @@ class SerialPass(LoaderIterator):
         return self._fetch(next(self._numbers))
 
 
-class ParallelPass(LoaderIterator):
+class ParallelPass(LoaderIterator[Any]):
     """Tasks go round the workers, a few ahead; their answers are put in order again."""
 
     def __init__(

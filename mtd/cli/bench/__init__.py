@@ -2,6 +2,7 @@
 
 command     which of these is meant; each runs in a fresh process
 turns       sides that take turns
+record      rows that are kept in a file, of which the page of benchmarks is made
 nn          whole training steps (`steps`, and those of known programs: `program_steps`), beside torch's
 comm        collectives over each transport, beside gloo and Open MPI
             (`comm_worlds` that take turns, one rank of them, and what it does:
@@ -12,6 +13,4 @@ pytorch     PyTorch itself over our wires, beside PyTorch over gloo (`pytorch_ro
 rpc         calls, beside torch's (`rpc_worker`, `rpc_pipeline`)
 sim         how fast virtual time passes, beside SimGrid (`simgrid`)
 plan        training steps of this machine, predicted and then measured (`plan_model`: how; `plan_quiet`: which turns count)
-reach       how long steps of large models take to simulate
-lessons     what each lesson's check takes, in yardsticks
 """

@@ -13,7 +13,6 @@ import math
 import os
 import statistics
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
 from rich.box import SIMPLE
@@ -21,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mtd.cli import page
-from mtd.cli.bench import comm_brokers
+from mtd.cli.bench import comm_brokers, record
 from mtd.cli.bench.comm_worlds import PEERS, BenchWorld, missing, opened
 from mtd.cli.bench.turns import duration, ratio, taking_turns
 from mtd.cli.parser import Parser
@@ -33,7 +32,6 @@ OPERATIONS = (
 SIZES = {"8B": 8, "1KB": 1 << 10, "64KB": 1 << 16, "1MB": 1 << 20, "16MB": 1 << 24, "64MB": 1 << 26}
 TRANSPORTS = ("tcp", "file", "queue", "mqtt")
 TURN = 0.03  # seconds
-BEFORE = "before"
 
 
 class BenchCell(NamedTuple):
@@ -105,15 +103,12 @@ def summary(cells: list[BenchCell], ours: str, theirs: str, called: str) -> str:
 
 
 def report(console: Console, ranks: int, names: dict[str, str], peers: list[str],
-           operations: list[str], sizes: list[str], pairs: int, before: Path | None) -> None:  # fmt: skip
+           operations: list[str], sizes: list[str], pairs: int) -> list[BenchCell]:  # fmt: skip
     """Measure one number of ranks, and print it. `names`: what each transport is called."""
     with (
         keeper.temporary_folder("mtd-") as folder,
         opened(BenchWorld(name, ranks, folder) for name in [*names, *peers]) as worlds,
     ):
-        if before is not None:
-            worlds.append(world_before(next(iter(names)), ranks, folder, before))
-            peers = [*peers, BEFORE]
         cells = [
             measure(worlds, operation, size, pairs)
             for operation in operations
@@ -126,15 +121,24 @@ def report(console: Console, ranks: int, names: dict[str, str], peers: list[str]
         others = [*peers, *(["file"] if name == "queue" and "file" in names else [])]
         for other in others:
             console.print(summary(cells, name, other, names[name]))
+    return cells
 
 
-def world_before(name: str, ranks: int, folder: Path, checkout: Path) -> BenchWorld:
-    """A world over the same transport that runs the code of another checkout."""
-    own = folder / BEFORE
-    own.mkdir()
-    world = BenchWorld(name, ranks, own, checkout=checkout)
-    world.name = BEFORE
-    return world
+def recorded(cells: list[BenchCell], name: str, ranks: int, peers: list[str]) -> record.Rows:
+    """The rows of a transport for the page of benchmarks: one for each operation, with the ratios over all sizes."""
+    found: record.Rows = {}
+    for operation in dict.fromkeys(cell.operation for cell in cells):
+        own = [cell for cell in cells if cell.operation == operation]
+        row = {cell.size: duration(statistics.median(cell.times[name])) for cell in own}
+        for peer in peers:
+            ratios = sorted(cell.ratio(name, peer) for cell in own)
+            row[f"/ {peer}"] = f"{ratios[0]:.2g}–{ratios[-1]:.2g}"
+        found[f"{operation}, {name}, {ranks} ranks"] = row
+    means = {
+        f"/ {peer}": statistics.geometric_mean(cell.ratio(name, peer) for cell in cells) for peer in peers
+    }
+    found[f"geometric mean, {name}, {ranks} ranks"] = {peer: f"{mean:.2f}" for peer, mean in means.items()}
+    return found
 
 
 def is_address(word: str) -> bool:
@@ -152,13 +156,9 @@ def main() -> int:
         --size|--sizes SIZES = {",".join(SIZES)}      of {",".join(SIZES)}
         --net|--transports NET = tcp,file     of {",".join(TRANSPORTS)}; mqtt: over our own broker, mqtt://host:port: over the one there; or the address of a transport of yours, spool:///folder
         --against AGAINST = {",".join(PEERS)}  of {",".join(PEERS)}, or none
-        --before CHECKOUT: path                another checkout of this library, which takes turns with this one; with one transport
+        {record.OPTION}
     """)
     options = parser.parse_args()
-    if options.before is not None and (
-        "," in options.net or not (options.before / "minitorch_dist").is_dir()
-    ):
-        parser.error("--before: the folder of a checkout, beside one of --net")
     chosen = {
         "--only": (options.only or list(OPERATIONS), OPERATIONS),
         "--size": (options.size.split(","), SIZES),
@@ -183,8 +183,9 @@ def main() -> int:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan
     console.print(f"{os.cpu_count()} cores, load {load:.1f} before we began")
     for ranks in map(int, options.ranks.split(",")):
-        report(console, ranks, names, wanted, operations, sizes, options.rounds,
-               options.before and options.before.resolve())  # fmt: skip
+        cells = report(console, ranks, names, wanted, operations, sizes, options.rounds)
+        for name in names:
+            record.keep(options.out, "comm", recorded(cells, name, ranks, wanted))
     return 0
 
 

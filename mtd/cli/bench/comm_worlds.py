@@ -46,7 +46,7 @@ def free_port() -> int:
 
 @contextmanager
 def opened(worlds: Iterable[BenchWorld]) -> Iterator[list[BenchWorld]]:
-    """Worlds that live within the block, with those that are added to them there."""
+    """Worlds that live within the block."""
     found: list[BenchWorld] = []
     try:
         found += worlds
@@ -57,12 +57,10 @@ def opened(worlds: Iterable[BenchWorld]) -> Iterator[list[BenchWorld]]:
 
 
 class BenchWorld:
-    """The processes, and a pipe to and from each. `checkout`: another folder with this library, whose code they run."""
+    """The processes, and a pipe to and from each."""
 
-    def __init__(
-        self, name: str, size: int, folder: Path, worker: str = WORKER, checkout: Path | None = None
-    ) -> None:
-        self.name, self.size, self._worker, self._checkout = name, size, worker, checkout
+    def __init__(self, name: str, size: int, folder: Path, worker: str = WORKER) -> None:
+        self.name, self.size, self._worker = name, size, worker
         self.processes: list[subprocess.Popen[str]] = []
         self._ends: list[tuple[IO[str], IO[str]]] = []
         try:
@@ -87,7 +85,7 @@ class BenchWorld:
         for rank in range(1 if name == "queue" else size):
             process = subprocess.Popen(
                 [sys.executable, "-m", self._worker, library, name, address, str(rank), str(size)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self._checkout,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
             assert process.stdin is not None and process.stdout is not None
             self.processes.append(process)

@@ -12,7 +12,7 @@ import sys
 
 from mtd.cli.parser import Parser
 
-TARGETS = ("comm", "lessons", "nn", "plan", "pytorch", "reach", "rpc", "sim", "train")
+TARGETS = ("comm", "nn", "plan", "pytorch", "rpc", "sim", "train")
 KEEP = "--keep-pins"
 
 

@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mtd.cli import page
+from mtd.cli.bench import record
 from mtd.cli.bench.program_steps import Step
 from mtd.cli.bench.steps import STEPS
 from mtd.cli.bench.turns import taking_turns, timed
@@ -111,10 +112,11 @@ def verdict(value: float, limit: float) -> str:
 
 def main() -> int:
     parser = Parser(prog="mtd bench nn")
-    parser.takes("""
+    parser.takes(f"""
         --only STEP...           only this step (may be given again)
         --rounds|--pairs N: int = 15  turns of both (%(default)s)
         --no-memory              without what it takes to import, and to hold ResNet50
+        {record.OPTION}
     """)
     parser.add_argument("--measure", nargs=2, metavar=("LIBRARY", "STEP"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -149,6 +151,7 @@ def main() -> int:
                     f"{ratios[quarter]:.2f}–{ratios[-1 - quarter]:.2f}", f"{limit} {sign}"]  # fmt: skip
         table.add_row(*row)
     console.print(page.fitting(table, console))
+    record.keep(options.out, "nn", record.rows_of(table))
     if not options.no_memory:
         _report_memory(console, with_torch)
     return 0

@@ -17,22 +17,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 Step = Callable[[], Any]
 
 
-def supervised(model: Any, x: Any, y: Any, loss: Any, optimizer: Any) -> Step:
-    """One batch and its targets, again and again."""
+def stepped(optimizer: Any, loss: Step, clip: Step | None = None) -> Step:
+    """Gradients of a loss, perhaps bounded, and a step of the optimizer."""
 
     def step() -> Any:
         optimizer.zero_grad()
-        out = loss(model(x), y)
+        out = loss()
         out.backward()
+        if clip is not None:
+            clip()
         optimizer.step()
         return out
 
     return step
+
+
+def supervised(model: Any, x: Any, y: Any, loss: Any, optimizer: Any) -> Step:
+    """One batch and its targets, again and again."""
+    return stepped(optimizer, lambda: loss(model(x), y))
 
 
 def nanogpt(t: Any) -> Step:
@@ -78,15 +86,8 @@ def nanogpt(t: Any) -> Step:
     optimizer = t.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1)
     x, y = t.randint(0, letters, (rows, length)), t.randint(0, letters, (rows, length))
 
-    def step() -> Any:
-        loss = model(x, y)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        return loss
-
-    return step
+    clip = partial(nn.utils.clip_grad_norm_, list(model.parameters()), 1.0)
+    return stepped(optimizer, lambda: model(x, y), clip)
 
 
 def _language_model(t: Any, kind: str) -> Step:
@@ -142,16 +143,11 @@ def small_lstm(t: Any) -> Step:
     optimizer = t.optim.Adam(parameters, lr=1e-3)
     x, y = t.randint(0, words, (rows, length)), t.randint(0, words, (rows, length))
 
-    def step() -> Any:
+    def loss() -> Any:
         out, _ = layer(embedding(x))
-        loss = F.cross_entropy(head(out).flatten(0, 1), y.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-        return loss
+        return F.cross_entropy(head(out).flatten(0, 1), y.flatten())
 
-    return step
+    return stepped(optimizer, loss, partial(nn.utils.clip_grad_norm_, parameters, 1.0))
 
 
 def espcn(t: Any) -> Step:
@@ -172,11 +168,7 @@ def vae(t: Any) -> Step:
     class VAE(nn.Module):  # type: ignore[name-defined, misc]
         def __init__(self) -> None:
             super().__init__()
-            self.fc1, self.fc21, self.fc22 = (
-                nn.Linear(784, 400),
-                nn.Linear(400, 20),
-                nn.Linear(400, 20),
-            )
+            self.fc1, self.fc21, self.fc22 = nn.Linear(784, 400), nn.Linear(400, 20), nn.Linear(400, 20)
             self.fc3, self.fc4 = nn.Linear(20, 400), nn.Linear(400, 784)
 
         def forward(self, x: Any) -> Any:
@@ -190,17 +182,13 @@ def vae(t: Any) -> Step:
     optimizer = t.optim.Adam(model.parameters(), lr=1e-3)
     x = t.rand(128, 1, 28, 28)
 
-    def step() -> Any:
-        optimizer.zero_grad()
+    def loss() -> Any:
         recon, mu, logvar = model(x)
         BCE = F.binary_cross_entropy(recon, x.view(-1, 784), reduction="sum")
         KLD = -0.5 * t.sum(1 + logvar - mu.pow(2) - logvar.exp())
-        loss = BCE + KLD
-        loss.backward()
-        optimizer.step()
-        return loss
+        return BCE + KLD
 
-    return step
+    return stepped(optimizer, loss)
 
 
 def dcgan(t: Any) -> Step:
@@ -265,14 +253,7 @@ def gcn(t: Any) -> Step:
     x, adjacency = t.rand(nodes, words), t.rand(nodes, nodes) / nodes
     y, known = t.randint(0, classes, (nodes,)), t.arange(140)
 
-    def step() -> Any:
-        optimizer.zero_grad()
-        loss = F.nll_loss(model(x, adjacency)[known], y[known])
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
+    return stepped(optimizer, lambda: F.nll_loss(model(x, adjacency)[known], y[known]))
 
 
 def actor_critic(t: Any) -> Step:
@@ -292,7 +273,7 @@ def actor_critic(t: Any) -> Step:
     model = Policy()
     optimizer = t.optim.Adam(model.parameters(), lr=3e-2)
 
-    def step() -> Any:
+    def loss() -> Any:
         state, saved, rewards = [0.0, 0.1, 0.2, 0.3], [], []
         for _ in range(50):
             probs, value = model(t.tensor(state))
@@ -312,10 +293,6 @@ def actor_critic(t: Any) -> Step:
         for (log_prob, value), R in zip(saved, returns, strict=True):
             policy_losses.append(-log_prob * (R - value.item()))
             value_losses.append(F.smooth_l1_loss(value, t.tensor([R])))
-        optimizer.zero_grad()
-        loss = t.stack(policy_losses).sum() + t.stack(value_losses).sum()
-        loss.backward()
-        optimizer.step()
-        return loss
+        return t.stack(policy_losses).sum() + t.stack(value_losses).sum()
 
-    return step
+    return stepped(optimizer, loss)

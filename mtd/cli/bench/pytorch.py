@@ -10,17 +10,15 @@ The rows `ranks` and `fsdp-8b` take minutes and run only if asked for (see `pyto
 from __future__ import annotations
 
 import importlib.util
-import json
 import statistics
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from rich.console import Console
 
 from mtd.cli import page
-from mtd.cli.bench import pytorch_simulated as simulated
+from mtd.cli.bench import pytorch_simulated as simulated, record
 from mtd.cli.bench.comm_worlds import PEER, BenchWorld, opened
 from mtd.cli.bench.pytorch_rows import COLLECTIVES, TRAINING
 from mtd.cli.bench.turns import duration, ratio, taking_turns
@@ -116,7 +114,7 @@ def main() -> int:
         --net|--transport {{tcp,file}}...          over this wire only (repeatable)
         --rows ROWS = collectives,training   of collectives, training, single rows (like {next(iter(COLLECTIVES))},ddp-mlp), and {" and ".join(simulated.ROWS)}
         --rounds|--turns N: positive = 9              of each world in each row (%(default)s)
-        --out OUT: path                      write all measurements there, as JSON
+        {record.OPTION}
     """)
     options = parser.parse_args()
     if importlib.util.find_spec("torch") is None:
@@ -136,15 +134,19 @@ def main() -> int:
         for row in rows:
             if row in simulated.ROWS:
                 console.print(simulated.ROWS[row](folder))
-    if options.out is not None:
-        write(options.out, cells)
+    record.keep(options.out, "pytorch", {cell.row: recorded(cell, wires) for cell in cells})
     return 0
 
 
-def write(path: Path, cells: Sequence[TorchCell]) -> None:
-    found = {cell.row: {"seconds": cell.times, "processor": cell.processor} for cell in cells}
-    with keeper.replacing(path) as file:
-        file.write(json.dumps(found, indent=1).encode())
+def recorded(cell: TorchCell, wires: Sequence[str]) -> dict[str, str]:
+    """The cells of a row for the page of benchmarks."""
+    found = {PEER: duration(statistics.median(cell.times[PEER]))}
+    for wire in wires:
+        found |= {
+            f"{wire} / {PEER}": f"{cell.ratio(wire):.2f}",
+            f"processor, {wire}": f"{cell.of_processor(wire):.2f}",
+        }
+    return found
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 from rich.console import Console
 
 from mtd.cli import page
-from mtd.cli.bench import rpc_pipeline
+from mtd.cli.bench import record, rpc_pipeline
 from mtd.cli.bench.comm_worlds import PEER, BenchWorld, opened
 from mtd.cli.bench.turns import duration, ratio, taking_turns
 from mtd.cli.parser import Parser
@@ -46,6 +46,7 @@ def main() -> int:
     parser.takes(f"""
         --only {{{",".join(GOALS)}}}...  only this call (may be given again)
         --rounds|--pairs N: int = 9           turns of each call (%(default)s)
+        {record.OPTION}
     """)
     parser.add_argument(
         "--long", type=int, nargs="?", const=2, default=0, metavar="RUNS",
@@ -79,6 +80,7 @@ def main() -> int:
         rpc_pipeline.measure(table, has_torch, options.long)
     console = Console(highlight=False)
     console.print(page.fitting(table, console))
+    record.keep(options.out, "rpc", record.rows_of(table))
     if ratios:
         mean = statistics.geometric_mean(ratios)
         console.print(f"geometric mean of the ratios: {mean:.2f}, goal ≤ {MEAN_GOAL}")

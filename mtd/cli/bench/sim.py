@@ -24,6 +24,7 @@ from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules.choice import named
 from mtd import estimates
 from mtd.cli import page
+from mtd.cli.bench import record
 from mtd.cli.parser import Parser
 from transports.errors import Deadlock
 from transports.sim import SimTransport
@@ -230,13 +231,13 @@ def in_a_process(statement: str) -> tuple[float, float]:
 
 
 def configure(parser: Parser) -> None:
-    parser.takes("--long  with what takes minutes")
+    parser.takes(f"--long  with what takes minutes\n{record.OPTION}")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
-    table = page.table("", "found", "target", "")
+    table = page.table("", "found", "target", "holds")
     holds = True
     for found in rows(options.long):
         holds = holds and found.holds
@@ -248,6 +249,7 @@ def run(options: argparse.Namespace) -> int:
             "" if found.target is None else "✓" if found.holds else "✗",
         )
     console.print(page.fitting(table, console))
+    record.keep(options.out, "sim", record.rows_of(table))
     return 0 if holds else 1
 
 

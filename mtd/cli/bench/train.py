@@ -13,8 +13,10 @@ import statistics
 import sys
 
 from rich.console import Console
+from rich.table import Table
 
 from mtd.cli import page
+from mtd.cli.bench import record
 from mtd.cli.bench.comm_worlds import PEER, BenchWorld, opened
 from mtd.cli.bench.train_worker import BATCHES
 from mtd.cli.bench.turns import duration, ratio, taking_turns
@@ -33,6 +35,7 @@ def main() -> int:
         --rounds|--pairs N: int = 9                            turns of each world (%(default)s)
         --ranks RANKS: int = 2                            how many (%(default)s)
         --net|--transports NET = tcp,file                over which wires (%(default)s)
+        {record.OPTION}
     """)
     options = parser.parse_args()
     chosen = options.only or ["mlp", "convnet", "wide", "overhead"]
@@ -44,7 +47,11 @@ def main() -> int:
         among = [*names, *([PEER] if has_torch else [])] if together else []
         with opened(BenchWorld(name, options.ranks, folder, WORKER) for name in among) as worlds:
             for way in options.ways.split(",") if together else ():
-                beside_torch(console, worlds, together, options.rounds, way)
+                table = beside_torch(console, worlds, together, options.rounds, way)
+                rows = record.rows_of(table, names=2)
+                record.keep(
+                    options.out, "train", {f"{WAYS[way]}, {what}": cells for what, cells in rows.items()}
+                )
             if "wide" in together and "ddp" in options.ways:
                 overlap(console, worlds, options.rounds)
         if "overhead" in chosen:
@@ -67,7 +74,9 @@ def turns(
 WAYS = {"ddp": "DDP", "fsdp": "FullyShardedDataParallel", "rows": "fully_shard"}
 
 
-def beside_torch(console: Console, worlds: list[BenchWorld], models: list[str], pairs: int, way: str) -> None:
+def beside_torch(
+    console: Console, worlds: list[BenchWorld], models: list[str], pairs: int, way: str
+) -> Table:
     ranks = worlds[0].size
     table = page.table(
         "model", "transport", "step", "samples/s", "samples/s of torch + gloo", "ratio",
@@ -86,6 +95,7 @@ def beside_torch(console: Console, worlds: list[BenchWorld], models: list[str], 
                 row += [f"{BATCHES[model] * ranks / statistics.median(peer):.0f}", f"{ratio(peer, own):.2f}"]
             table.add_row(*row)
     console.print(page.fitting(table, console))
+    return table
 
 
 def overlap(console: Console, worlds: list[BenchWorld], pairs: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from minitorch_dist.pictures import grid_page, grid_svg, page as pages, svg
+from minitorch_dist.pictures import svg
 from mtd.cli import player
 from mtd.cli.lessons import report
 from mtd.cli.lessons.commands import say_moved
@@ -17,7 +17,8 @@ from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError, find as find_lesson
 from mtd.course.source import missing
 from mtd.course.workspace import Workspace, find
-from mtd.pages import whole_files
+from mtd.grids import grid_page, grid_svg
+from mtd.pages import page as pages, whole_files
 
 Draw = Callable[[Any], str]  # of a Scene or a Grid
 

@@ -9,8 +9,6 @@ import re
 from rich.text import Text
 
 from minitorch_dist.pictures import spacetime
-from minitorch_dist.pictures.grid import Grid
-from minitorch_dist.pictures.grid_cells import WRONG
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd.cli.page import Page, listed
@@ -21,6 +19,8 @@ from mtd.course.lesson import Lesson
 from mtd.course.progress import Progress
 from mtd.course.verdict import STARS, CheckVerdict
 from mtd.course.workspace import Workspace
+from mtd.grids.grid import Grid
+from mtd.grids.grid_cells import WRONG
 
 MOST_ARROWS = 12
 NOTHING = Scene("", [])

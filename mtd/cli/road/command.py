@@ -6,10 +6,8 @@ import argparse
 
 from mtd.cli import page
 from mtd.cli.parser import Parser, near
-from mtd.cli.road import pages
 from mtd.cli.road.counting import Road, about
-from mtd.cli.road.stories import STORIES
-from mtd.cli.road.trips import TRIPS, Trip
+from mtd.cli.road.trips import STORIES, TRIPS, Trip
 from mtd.refusals import CannotDo
 
 
@@ -17,9 +15,7 @@ def configure(parser: Parser) -> None:
     parser.takes(f"""
         names TRIP*  some of {", ".join(TRIPS)} (all)
         --functions  list the functions of each file, with their lines
-        --write      write docs/one_call.md anew
     """)
-    parser.excludes("--write", "names", "--functions")
     parser.set_defaults(run=run, epilog="mtd road all_reduce")
 
 
@@ -28,10 +24,6 @@ def run(options: argparse.Namespace) -> int:
     if unknown:
         said = near(unknown[0], TRIPS)
         raise CannotDo(f"there is no trip {unknown[0]!r}{said}; there are {', '.join(TRIPS)}")
-    if options.write:
-        pages.PAGE.write_text(pages.page([(trip, trip.shortest_roads()) for trip in TRIPS.values()]), "utf-8")
-        print(f"wrote {pages.PAGE}")
-        return 0
     screen = page.Page()
     for name in options.names or TRIPS:
         trip = TRIPS[name]

@@ -8,8 +8,10 @@ see `Trip.shortest_roads`.
 from __future__ import annotations
 
 import itertools
+import tomllib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
@@ -20,6 +22,7 @@ from minitorch_dist.nn.parallel import DistributedDataParallel
 from mtd.cli.road.counting import Road, follow
 
 CALLS = 60  # of which some wait for their answer, and take in nothing else
+STORIES: Final[dict[str, str]] = tomllib.loads(Path(__file__).with_name("stories.toml").read_text("utf-8"))
 _numbers = itertools.count()  # of the calls that are followed; the same on all ranks
 
 

@@ -11,10 +11,11 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
-from minitorch_dist.distributed.schedules import BUILT_IN, ScheduleError, choice, gallery, msccl, proof
+from minitorch_dist.distributed.schedules import BUILT_IN, ScheduleError, choice, gallery, proof
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.schedule import GALLERY, Schedule
 from mtd.cli import main
+from mtd.laboratory import msccl
 
 assert gallery
 EVERY = [

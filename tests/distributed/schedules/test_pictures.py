@@ -6,7 +6,7 @@ import textwrap
 
 from minitorch_dist.distributed.schedules import Schedule, bruck, ring
 from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Rank, Steps
-from minitorch_dist.testing.contributions import of_schedule
+from mtd.grids.contributions import of_schedule
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 
 

@@ -3,8 +3,9 @@
 wires        bytes of transports: frames, handshakes, headers, MQTT packets, rings, logs
 stores       commands and answers of a store, and the file of a FileStore
 objects      the codec without pickle, and requests of RPC
-files        safetensors and what `save` wrote, checkpoints, journals, IDX files, networks, traces, plans
-texts        addresses, spans and rates, plans of faults, tokens, options of mtdrun
+files        safetensors and what `save` wrote, checkpoints, journals, IDX files, networks, traces, plans,
+             MSCCL's algorithms, tables of claims, results of mtd lab
+texts        addresses, spans and rates, plans of faults, layouts, tokens, options of mtdrun
 classes      what a laptop of a class says, and calls itself
 """
 

@@ -10,6 +10,7 @@ import math
 import os
 import struct
 import zlib
+from dataclasses import asdict
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -28,8 +29,9 @@ from minitorch_dist.distributed.checkpoint.folder import INDEX, CheckpointExcept
 from minitorch_dist.distributed.checkpoint.index import SEAL
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.journal import JournalError
+from minitorch_dist.distributed.schedules import BUILT_IN
+from minitorch_dist.distributed.schedules.schedule import ScheduleError
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.pictures import page, trace
 from minitorch_dist.pictures.terminal import painted
 from minitorch_dist.serialization import container
 from minitorch_dist.sim import nets
@@ -37,10 +39,13 @@ from minitorch_dist.sim.device import Product
 from mtd import calibration
 from mtd.cli import bars, plan_difference
 from mtd.cli.page import Page
+from mtd.laboratory import cases, claims, msccl, racing
+from mtd.pages import page, trace
 from mtd.planning import model_files, saved_plans, search
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.plan_cache import PlanCache
 from mtd.planning.search import PlanRow
+from mtd.refusals import CannotDo
 from mtd.traces import chakra, chrome, replaying
 from mtd.traces.chakra import COLLECTIVES, NodeKind, TraceNode
 from mtd.traces.protobuf import TraceError
@@ -441,6 +446,64 @@ class Settings:
             assert row is None or row.seconds > 0
 
 
+# --------------------------------------------------------------------------------- algorithms, and what papers say
+
+
+IN_XML: Final = [
+    ("all_reduce", "ring"),
+    ("all_gather", "ring"),
+    ("reduce_scatter", "ring"),
+    ("all_to_all", "bruck"),
+]
+
+
+CASE: Final = cases.Case("cluster", "sim://?latency=2us&rate=100Gb/s", 4, "4KB")
+ENTRY: Final = racing.RaceEntry("ring", 6, 24, 6144, 1000, 900)
+
+
+class Algorithms:
+    """MSCCL's files, and tables of claims about them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file, self.table, self.kept = (folder / name for name in ("mine.xml", "claims.csv", "lab.json"))
+        ring = BUILT_IN["all_reduce", "ring"]
+        self.kept_of = f"{ring} {racing.digest(ring, 'ring')}"
+
+    def make(self, random: Random, size: int) -> str:
+        return msccl.write(BUILT_IN[random.choice(IN_XML)], random.choice((2, 3, 4)) if size < 100 else 16)
+
+    def read(self, text: str) -> None:
+        self.file.write_text(text, encoding="utf-8", errors="surrogatepass")
+        found = msccl.read(self.file)
+        assert shown(str(found))
+
+    def make_kept(self, random: Random, size: int) -> Any:
+        rows = {
+            json.dumps([self.kept_of, CASE.words, CASE.ranks, CASE.size]): [asdict(ENTRY)] * (1 + size % 3)
+            for _ in range(min(size, 1))
+        }
+        return {"format": racing.FORMAT, "rows": rows}
+
+    def read_kept(self, tree: Any) -> None:
+        self.kept.write_text(json.dumps(tree), encoding="utf-8")
+        results = racing.LabResults(self.kept, BUILT_IN["all_reduce", "ring"], "ring")
+        for one in results.get(CASE, lambda: [ENTRY]):
+            assert shown(one.algorithm) is not None and one.time + one.bound + one.sent >= 0
+
+    def make_claims(self, random: Random, size: int) -> str:
+        rows = [
+            f"ring,all_reduce,{random.choice(('', '4', '8'))},64KB,{random.choice(('2*(p-1)', 'ceil(lg(p))', '14'))},,2*n,"
+            for _ in range(size)
+        ]
+        return "\n".join([",".join(claims.COLUMNS), *rows])
+
+    def read_claims(self, text: str) -> None:
+        self.table.write_text(text, encoding="utf-8", errors="surrogatepass")
+        ring = BUILT_IN["all_reduce", "ring"]
+        for one in claims.compare(claims.read(self.table), ring, [4]):
+            assert shown(one.claim.place) and one.counted >= 0
+
+
 def doors(folder: Path) -> list[Door]:
     def room(name: str) -> Path:
         (folder / name).mkdir(exist_ok=True)
@@ -448,6 +511,7 @@ def doors(folder: Path) -> list[Door]:
 
     runs, idx, net = Runs(room("journal")), Idx(room("idx")), Net(room("net"))
     packed = PackedTrace(room("chrome"))
+    algorithms = Algorithms(room("algorithms"))
     kept, saved = Kept(room("checkpoint")), Plans(room("plans"))
     broken = (SerializationError,)
     return [
@@ -465,6 +529,11 @@ def doors(folder: Path) -> list[Door]:
         Door("chrome-file", packed.make, packed.bend, packed.read, (TraceError,), folder=room("chrome"), has_large=False, weight=0.5),
         Door("saved-plan", make_plan, bend_tree, saved.read, (ValueError,), folder=room("plans"),
              has_large=False, weight=0.5),
+        Door("msccl", algorithms.make, bend_text, algorithms.read, (ScheduleError,), folder=room("algorithms"), weight=0.5),
+        Door("claims", algorithms.make_claims, bend_text, algorithms.read_claims, (CannotDo,),
+             folder=room("algorithms"), weight=0.5),
+        Door("lab-results", algorithms.make_kept, bend_tree, algorithms.read_kept, (ValueError,),
+             folder=room("algorithms"), has_large=False, weight=0.5),
         *[Door(name, make, bend, partial(read, Settings(room(name))), (ValueError,), folder=room(name),
                has_large=False, weight=0.5)
           for name, make, bend, read in (("model-file", make_model, bend_text, Settings.model),

@@ -21,6 +21,7 @@ from minitorch_dist.distributed.elastic.rendezvous.state import (
 )
 from minitorch_dist.sim import nets, replay_token
 from minitorch_dist.tensors import devices
+from mtd.planning import layout_words, model_files
 from tests.hostile.bending import as_json, bend_text, bend_tree
 from tests.hostile.door import Door
 from transports import quantities, registry
@@ -58,7 +59,14 @@ MQTT = (
 )
 SCHEMES = ("queue://", "tcp://h:1", "file:///x", "mqtt://h", "gloo", "sim")
 NODES = ("host:29400", "[::1]:29400", "host", "::1", "")
+LAYOUTS = (
+    "fsdp=8 tp=2 pp=4 micro=2 accumulate=2 recompute=full zero=3", "dp=64,zero=1,micro=1", "fsdp=64 precision=fp8",
+    "tp=4 pp=4 vp=2 dp=4 accumulate=8 recompute=selective sums=whole", "fsdp=16 cp=4 micro=1",
+)  # fmt: skip
 DEVICES = ("cpu", "cuda:0", "cuda", "cuda:17", "meta", "mps:0")
+
+
+MODEL = model_files.read("llama3-8b")
 
 
 def chosen(texts: tuple[str, ...]) -> Callable[[Random, int], str]:
@@ -106,6 +114,11 @@ def broker(text: str) -> None:
 def scheme(text: str) -> None:
     if "mpi" not in text.lower():  # which wants a package that few have
         registry.find(text)
+
+
+def layout(text: str) -> None:
+    model, found = layout_words.read(text, MODEL, 64)
+    assert found.ranks == 64 and model.batch % (found.data * found.micro) == 0
 
 
 def device(text: str) -> None:
@@ -187,6 +200,7 @@ def doors(folder: Path) -> list[Door]:
         words("address-file", FILE, file_places.parse),
         words("address-mqtt", MQTT, broker),
         words("address-nodes", NODES, places.parsed),
+        words("layout", LAYOUTS, layout),
         words("scheme", SCHEMES, scheme),
         words("device", DEVICES, device, RuntimeError),
         Door("mtdrun-options", make_options, bend_options, command_line,

@@ -5,8 +5,6 @@ All of them are stable (equal elements keep their order), so that results are th
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from minitorch_dist.tensors import dtypes, return_types
@@ -35,7 +33,7 @@ def _lone(input: T, name: str) -> tuple[T, T]:
     return record(input.array.copy(), name, (input, lambda g: g, index)), index
 
 
-def sort(input: T, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
+def sort(input: T, dim: int = -1, descending: bool = False, *, stable: bool = False) -> return_types.sort[T]:
     """The elements in order, and where they stood."""
     along = axis(dim, input.array.ndim)
     if not input.array.ndim:
@@ -52,7 +50,7 @@ def argsort(input: T, dim: int = -1, descending: bool = False, *, stable: bool =
     return result(input, order(input.array, along, descending))
 
 
-def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> return_types.topk[T]:
     """The k largest (or smallest) elements in order, and where they stand."""
     x = input.array
     along = axis(dim, x.ndim)

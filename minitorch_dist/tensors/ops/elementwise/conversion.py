@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -140,7 +140,11 @@ def type_as(input: T, other: TensorBase) -> T:
     return move(input, other.dtype, other.storage.device)
 
 
-def type_(input: T, dtype: Any = None, non_blocking: bool = False) -> Any:
+@overload
+def type_(input: TensorBase, dtype: None = None, non_blocking: bool = False) -> str: ...
+@overload
+def type_(input: T, dtype: Any, non_blocking: bool = False) -> T: ...
+def type_(input: T, dtype: Any = None, non_blocking: bool = False) -> str | T:
     """The legacy name of the tensor's type, or the tensor as `dtype` (or as that legacy type)."""
     place = input.storage.device.type
     prefix = "torch." if place == "cpu" else f"torch.{place}."

@@ -6,7 +6,6 @@ The gradient of a row is the sum over all places where it was picked.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -110,7 +109,7 @@ def _counts(input: TensorBase, offsets: TensorBase | None) -> Array:
     return counts
 
 
-def one_hot(tensor: TensorBase, num_classes: int = -1) -> Any:
+def one_hot(tensor: T, num_classes: int = -1) -> T:
     """For each class number a row of zeros with a one in that place."""
     x = tensor.array
     if x.dtype != np.int64:

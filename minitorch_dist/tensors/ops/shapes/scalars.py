@@ -14,14 +14,14 @@ from minitorch_dist.tensors.ops.elementwise.conversion import no_data
 from minitorch_dist.tensors.ops.shapes.pieces import unbind
 
 
-def item(input: TensorBase) -> Any:
+def item(input: TensorBase) -> int | float:
     """The one element, as a Python number.
 
     Args:
         input: The tensor itself.
 
     Returns:
-        A float, int, bool or complex.
+        A float, int or bool; of a complex tensor a complex number, as in torch, whose types do not say so.
 
     Raises:
         RuntimeError: It has another number of elements.
@@ -68,7 +68,7 @@ def as_int(input: TensorBase) -> int:
 def as_index(input: TensorBase) -> int:
     if input.array.size != 1 or input.array.dtype.kind not in "iub":
         raise TypeError("only integer tensors of a single element can be converted to an index")
-    return operator.index(item(input))
+    return operator.index(_single(input))
 
 
 def truth(input: TensorBase) -> bool:

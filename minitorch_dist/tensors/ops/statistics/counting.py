@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -57,7 +57,11 @@ def bucketize(input: Any, boundaries: TensorBase, *, out_int32: bool = False, ri
 # ------------------------------------------------------------------------------------ what is not zero
 
 
-def nonzero(input: T, *, as_tuple: bool = False) -> Any:
+@overload
+def nonzero(input: T, *, as_tuple: Literal[False] = False) -> T: ...
+@overload
+def nonzero(input: T, *, as_tuple: Literal[True]) -> tuple[T, ...]: ...
+def nonzero(input: T, *, as_tuple: bool = False) -> T | tuple[T, ...]:
     """The indices of the elements that are not zero: one row each, or one vector per axis."""
     x = input.array
     if as_tuple:
@@ -80,6 +84,15 @@ def _no_gradient(g: Array) -> Array:
     raise RuntimeError("the derivative for 'unique' is not implemented.")
 
 
+@overload
+def unique(
+    input: T, sorted: bool = True, return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False, dim: int | None = None,
+) -> T: ...  # fmt: skip
+@overload
+def unique(
+    input: T, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None,
+) -> Any: ...  # fmt: skip
 def unique(
     input: T,
     sorted: bool = True,

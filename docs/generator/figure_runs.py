@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+import figure_drawing as moving
+
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, optim, sim
@@ -16,7 +18,6 @@ from minitorch_dist.distributed.journal import Journal, read
 from minitorch_dist.distributed.tensor import parallel
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.pictures.scene import COMPUTE, OPERATION, Scene
-from mtd.course.figures import moving
 from transports import keeper
 
 DEVICE: Final = sim.Device("one TFLOP/s", peak={"float32": "1T"}, bandwidth="1000TB/s", memory="1GB")

@@ -87,7 +87,7 @@ class StepPage:
                 for lane in self.lanes
             ],
         }  # fmt: skip
-        room = files("minitorch_dist.pictures")
+        room = files("mtd.pages")
         packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return room.joinpath("step_page.html").read_text(encoding="utf-8").format(
             title=escape(self.title), words=_paragraphs(self.words),

@@ -1,6 +1,6 @@
 """The contents of a grid: what each rank holds of each chunk, step by step (see `grid`).
 
-It knows nothing of runs; `testing.contributions` makes one of a run, and `mtd` others.
+It knows nothing of runs; `mtd.grids.contributions` makes one of a run, and `mtd` others.
 """
 
 from __future__ import annotations

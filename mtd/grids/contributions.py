@@ -1,4 +1,4 @@
-"""Whose contributions each rank holds while somebody's own code runs, unchanged: a `pictures.grid`.
+"""Whose contributions each rank holds while somebody's own code runs, unchanged: a `mtd.grids.grid`.
 
     filled(all_reduce, "all_reduce", 3)       a run of 3 ranks, from the first step to the last
     of_schedule(ring.all_reduce, 3)           what a schedule does, from its replay
@@ -25,15 +25,15 @@ from minitorch_dist.distributed.schedules import proof
 from minitorch_dist.distributed.schedules.links import COUNTING
 from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.pictures.grid import Grid
-from minitorch_dist.pictures.grid_cells import WRONG
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.testing.costs import ROUNDS
-from minitorch_dist.testing.fill_history import FillHistory, SentCells
-from minitorch_dist.testing.labels import KINDS, UNREADABLE, Holding, SumLabels, WinnerLabels
 from minitorch_dist.testing.strictness import strict
 from minitorch_dist.testing.trials import OPS
+from mtd.grids.fill_history import FillHistory, SentCells
+from mtd.grids.grid import Grid
+from mtd.grids.grid_cells import WRONG
+from mtd.grids.labels import KINDS, UNREADABLE, Holding, SumLabels, WinnerLabels
 
 PLACED: Final = ("reduce_scatter", "scatter", "gather")  # whose partial results lie in tensors of their own
 EVENTS: Final = 20_000  # of a run, before it counts as one that never ends

@@ -1,10 +1,10 @@
-"""`mtd bench lessons`: what each lesson's check takes, beside a yardstick that is timed in turn with it.
+"""`python -m tests.course.check_times`: what each lesson's check takes, beside a yardstick that is timed in turn with it.
 
 Seconds of one machine say little about another, and those of a loaded machine nothing. So each check of a
 solution is divided by a fixed piece of the same kind of work. This piece is small all-reduces of eight
 simulated ranks. Their processor time is measured before and after the check. `plan` is what lesson.toml
 allows, in seconds of a machine on which the yardstick takes YARDSTICK seconds; `share` is how much of it
-the check takes, on any machine.
+the check takes, on any machine. Both take one thread (`OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def measured(one: Lesson, times: int) -> tuple[float, float]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = Parser("mtd bench lessons", description=__doc__)
+    parser = Parser("python -m tests.course.check_times", description=__doc__)
     parser.takes("""
         --lesson N...           only this one; may be repeated
         --rounds|--times N: int = 3  checks of each; the median counts

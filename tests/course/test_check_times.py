@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mtd.cli.bench import lessons
 from mtd.course import lesson
+from tests.course import check_times
 
 
 @pytest.mark.parametrize("slowness", [1.0, 7.0])
@@ -24,13 +24,13 @@ def test_a_check_is_judged_by_its_share_of_the_plan(
         next(begun)
         return type("Verdict", (), {"seconds": plans * one.seconds * slowness})
 
-    monkeypatch.setattr(lessons, "yardstick", lambda: lessons.YARDSTICK * slowness)
-    monkeypatch.setattr(lessons.checking, "check", check)
-    assert lessons.main(["--lesson", "13", "--rounds", "3"]) == status
+    monkeypatch.setattr(check_times, "yardstick", lambda: check_times.YARDSTICK * slowness)
+    monkeypatch.setattr(check_times.checking, "check", check)
+    assert check_times.main(["--lesson", "13", "--rounds", "3"]) == status
     said = capsys.readouterr().out
     assert next(begun) == 3 and f"{plans:.2f}" in said
     assert ("more than their plan: 13_ring" in said) == bool(status)
 
 
 def test_the_yardstick_takes_time() -> None:
-    assert lessons.yardstick() > 0
+    assert check_times.yardstick() > 0

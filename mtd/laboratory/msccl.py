@@ -16,6 +16,7 @@ microsoft/msccl-tools, msccl/language/ir.py.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from minitorch_dist import plugs
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
 from minitorch_dist.distributed.schedules.steps import (
     Combine,
@@ -88,7 +90,7 @@ class _Element(NamedTuple):
         text = self.attributes.get(name)
         if text is None and usual is not None:
             return usual
-        value = int(text) if text and len(text) < 12 and text.lstrip("-").isdecimal() else None
+        value = int(text) if text and len(text) < 12 and text.removeprefix("-").isdecimal() else None
         if value is None or not least <= value < below:
             raise ScheduleError(
                 f"line {self.line}: {name} of <{self.name}> is {text!r}, and should be a number from {least} to {below - 1}"
@@ -155,6 +157,13 @@ def _schedule(algo: _Element, stem: str) -> Schedule:
     total = {"all_to_all": gpus * gpus, "all_reduce": algo.number("nchunksperloop", 1, 1 << 20)}.get(
         collective, gpus
     )
+    moves = sum(
+        step.number("cnt", 0, 1 << 12, 1) for gpu in algo.inner for tb in gpu.inner for step in tb.inner
+    )
+    if max(moves, gpus * total) > MOST_STEPS:
+        raise ScheduleError(
+            f"it moves {moves:,} chunks, and has {total:,} on each GPU; read are up to {MOST_STEPS:,}"
+        )
     events = _Player(collective, gpus, total, inplace, blocks).play()
     merged = [_merged([step for gpu, step in events if gpu == rank]) for rank in range(gpus)]
 
@@ -543,3 +552,6 @@ def _runs(source: list[Place], into: list[Place]) -> Iterator[tuple[Place, Place
         if not is_next:
             yield source[first], into[first], end - first
             first = end
+
+
+plugs.register("msccl", sys.modules[__name__])

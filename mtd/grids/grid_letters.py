@@ -7,8 +7,8 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from minitorch_dist.pictures.grid_cells import FEW, WRONG, GridCells
 from minitorch_dist.pictures.spacetime import Picture
+from mtd.grids.grid_cells import FEW, WRONG, GridCells
 
 GAP: Final = "    "
 MOST_LINES: Final = 14

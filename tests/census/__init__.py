@@ -4,5 +4,5 @@ marks      a mark at the start of every function, in all processes of a run
 walks      the programs whose functions are counted
 conforms   a program of its own: the contract of some wires
 names      which public names nobody uses
-command    `mtd dev census`
+__main__   `python -m tests.census`
 """

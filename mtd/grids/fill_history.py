@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minitorch_dist.pictures.grid import Grid
-from minitorch_dist.pictures.grid_cells import EMPTY, SMALL, GridFault, GridMessage, GridStep, letter
-from minitorch_dist.testing.labels import SIGNS, UNREADABLE, Holding
+from mtd.grids.grid import Grid
+from mtd.grids.grid_cells import EMPTY, SMALL, GridFault, GridMessage, GridStep, letter
+from mtd.grids.labels import SIGNS, UNREADABLE, Holding
 
 
 class SentCells(NamedTuple):

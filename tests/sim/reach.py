@@ -1,7 +1,7 @@
-"""`mtd bench reach`: whole steps of large models on simulated GPUs: how long they take to simulate, and how much memory.
+"""`python -m tests.sim.reach`: how long whole steps of large models take to simulate, and how much memory.
 
 Each runs in a process of its own, as a user would run it: all layers and micro-batches, one rank for all that do the same. The
-limits are targets for two cores.
+limits are targets for two cores, with one thread each (`OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Reached(NamedTuple):
 
 
 def main() -> int:
-    parser = Parser(prog="mtd bench reach")
+    parser = Parser(prog="python -m tests.sim.reach")
     parser.takes(f"--only {{{','.join(TARGETS)}}}...  only this step (repeatable); all by default")
     options = parser.parse_args()
     console = Console(highlight=False)

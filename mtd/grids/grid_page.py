@@ -13,14 +13,14 @@ from itertools import count
 from typing import Final
 
 from minitorch_dist.pictures.colours import PALETTE
-from minitorch_dist.pictures.grid_cells import EMPTY, GridCells, GridMessage, letter
+from mtd.grids.grid_cells import EMPTY, GridCells, GridMessage, letter
 
 _numbers: Final = count()
 
 
 def part(grid: GridCells) -> str:
     """As a part of a page."""
-    room = files("minitorch_dist.pictures")
+    room = files("mtd.grids")
     style, script = (room.joinpath(f"grid_page.{end}").read_text(encoding="utf-8") for end in ("css", "js"))
     first = grid.fault.step if grid.fault else 0
     steps = "".join("".join(_step(grid, number)) for number in range(len(grid.steps)))

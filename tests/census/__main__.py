@@ -1,30 +1,31 @@
-"""`mtd dev census`: who enters which function, and which names nobody uses.
+"""`python -m tests.census`: who enters which function, and which names nobody uses.
 
-mtd dev census                              all walks: lessons, programs, notebooks, wires, launchers, commands
-mtd dev census --walk programs --walk wires
-mtd dev census --out census.json            each function, with the walks that entered it
-mtd dev census --names --used names.txt     the public names that nobody uses, here or in that list
+python -m tests.census                              all walks: lessons, programs, notebooks, wires, launchers, commands
+python -m tests.census --walk programs --walk wires
+python -m tests.census --out census.json            each function, with the walks that entered it
+python -m tests.census --names --used names.txt     the public names that nobody uses, here or in that list
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from mtd.cli.census import marks, names, walks
 from mtd.cli.code_lines import GROUNDS, HOUSE, code_lines
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.pages import whole_files
+from tests.census import marks, names, walks
 from transports import keeper
 
 LONGEST = 1800  # seconds of one command
 
 
-def configure(parser: Parser) -> None:
+def main() -> int:
+    parser = Parser(prog="python -m tests.census")
     parser.takes(f"""
         --walk {{{",".join(walks.WALKS)}}}...  only this one (may be given again)
         --out OUT: path                        write each function with the walks that entered it, as JSON
@@ -33,10 +34,7 @@ def configure(parser: Parser) -> None:
     """)
     parser.needs("--used", "--names")
     parser.excludes("--names", "--walk", "--out")
-
-
-def run(options: argparse.Namespace) -> int:
-    page = Page()
+    options, page = parser.parse_args(), Page()
     if options.names:
         return _list_names(page, options.used)
     files = [file for ground in GROUNDS for file in sorted((HOUSE / ground).rglob("*.py"))]
@@ -106,3 +104,7 @@ def _list_names(page: Page, used: Path | None) -> int:
     for one in found:
         page.as_it_is(f"{one.lines:>5}  {one.name:<36} {one.path}")
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

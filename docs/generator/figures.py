@@ -2,8 +2,8 @@
 
 Schedules and lessons are shown by what each rank holds, step by step. The others are drawn from a journal:
 
-    runs        the programs that are run
-    moving      a run whose time passes, memory over time, a circle of ranks that wait
+    figure_runs        the programs that are run
+    figure_drawing     a run whose time passes, memory over time, a circle of ranks that wait
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from minitorch_dist.distributed.schedules import choice
-from minitorch_dist.pictures import grid_svg
-from minitorch_dist.testing import contributions
-from mtd.course import checking, lesson
-from mtd.course.figures import runs
-from mtd.course.lesson import ROOM
-from mtd.course.path import folders, searched
+import figure_runs as runs
+from links import ROOT
 
-FOLDER: Final = ROOM.parent / "docs" / "figures"
+from minitorch_dist.distributed.schedules import choice
+from mtd.course import checking, lesson
+from mtd.course.path import folders, searched
+from mtd.grids import contributions, grid_svg
+
+FOLDER: Final = ROOT / "docs" / "figures"
 GRIDS: Final = {  # the collective, its schedule, and how many ranks
     "tree": ("broadcast", "binomial", 8),
     "halving": ("reduce_scatter", "recursive_halving", 4),
@@ -49,7 +49,8 @@ def figures() -> dict[Path, Callable[[], str]]:
     """Each file, and what makes it."""
     made = {name: partial(of_schedule, *how) for name, how in GRIDS.items()}
     made |= {f"lesson_{number}": partial(of_lesson, number) for number in LESSONS}
-    return {FOLDER / f"{name}.svg": make for name, make in (made | RUNS).items()}
+    figures = {FOLDER / f"{name}.svg": make for name, make in (made | RUNS).items()}
+    return {FOLDER.parent / "ring.svg": partial(of_schedule, "all_reduce", "ring", 4), **figures}
 
 
 def of_lesson(number: float) -> str:

@@ -1,12 +1,11 @@
-"""docs/one_call.md: *one call, end to end*, for each trip; made from the same run as `mtd road` prints."""
+"""`python docs/generator/one_call.py` writes docs/one_call.md: *one call, end to end*, for each trip, as `mtd road` prints it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from mtd.cli.road.counting import HOUSE, Road, about
-from mtd.cli.road.stories import STORIES
-from mtd.cli.road.trips import Trip
+from mtd.cli.road.trips import STORIES, TRIPS, Trip
 
 PAGE = HOUSE / "docs" / "one_call.md"
 
@@ -20,7 +19,7 @@ Read the few sentences above a table first: they say what happens, and why. Word
 [glossary](glossary.md). A call goes back and forth between files, so the table does not show the order of functions
 in two files. `mtd road NAME --functions` gives the line of each function.
 
-This page is made by running the calls: `mtd road --write`. A test compares it with a new run. `mtd road NAME`
+This page is made by running the calls: `python docs/generator/one_call.py`. A test compares it with a new run. `mtd road NAME`
 prints one of the tables. The lines count each function from its first line to its last, with comments and without its
 docstring. The goals stand in `mtd/cli/road/trips.py`.
 """
@@ -56,3 +55,7 @@ def names(road: Road, path: str) -> list[str]:
 
 def _shown(path: str) -> str:
     return path.removeprefix("minitorch_dist/").removesuffix(".py")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page([(trip, trip.shortest_roads()) for trip in TRIPS.values()]), "utf-8")

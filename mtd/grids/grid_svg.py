@@ -14,7 +14,7 @@ from textwrap import wrap
 from typing import Final
 
 from minitorch_dist.pictures.colours import PALETTE
-from minitorch_dist.pictures.grid_cells import EMPTY, GridCells, GridMessage, letter
+from mtd.grids.grid_cells import EMPTY, GridCells, GridMessage, letter
 
 HIGH, PITCH, TOP, MARGIN, GAP = 26, 34, 52, 64, 34
 TITLE, LETTER, LINE = 26, 6.7, 18  # the title's height, and about how wide and high a letter is

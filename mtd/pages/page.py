@@ -40,7 +40,7 @@ def draw(scene: Scene, other: Scene | None = None, parting: Parting | None = Non
         "parting": None if parting is None else [parting.one, parting.other, parting.text],
         "strings": strings.found,
     }
-    room = files("minitorch_dist.pictures")
+    room = files("mtd.pages")
     packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return _PAGE.format(
         title=escape(scene.title),

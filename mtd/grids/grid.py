@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from minitorch_dist.pictures import grid_letters, grid_page
-from minitorch_dist.pictures.grid_cells import GridCells
 from minitorch_dist.pictures.spacetime import Picture
+from mtd.grids import grid_letters, grid_page
+from mtd.grids.grid_cells import GridCells
 
 
 class Grid(GridCells):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mtd.cli.census import marks, names, walks
 from mtd.cli.code_lines import HOUSE
+from tests.census import marks, names, walks
 
 MODULE = '''
 """A module."""

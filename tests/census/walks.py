@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from mtd.cli.census import conforms
 from mtd.course.lesson import all_lessons
+from tests.census import conforms
 
 Command = list[str]
 
