@@ -1,7 +1,7 @@
 """PyTorch's distributed stack from scratch: tensors, autograd, and everything between ranks.
 
-The rooms that a program may do without (`nn`, `optim`, `utils`, …) are opened when they are first
-named, so that importing the package stays quick.
+The packages that a program may do without (`nn`, `optim`, `utils`, …) are imported when they are first named, so that
+importing the package stays quick.
 """
 
 from __future__ import annotations
@@ -409,7 +409,7 @@ _FROM = {
 
 
 def __getattr__(name: str) -> Any:
-    """Open a room when it is first named."""
+    """Import a package when it is first named."""
     if name in _ROOMS:
         return importlib.import_module(f"minitorch_dist.{name}")
     if name == "default_generator":  # each rank that is a thread has its own

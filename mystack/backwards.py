@@ -105,7 +105,7 @@ def next_nodes(node):
 
 
 def awaited(root):
-    """For each node on the ways back from `root`: how many edges bring gradients to it."""
+    """For each node on the paths back from `root`: how many edges bring gradients to it."""
     counts, found = {root: 0}, [root]
     for node in found:  # which grows meanwhile
         for following in next_nodes(node):
@@ -117,7 +117,7 @@ def awaited(root):
 
 
 def in_order(root):
-    """The nodes on all ways back from `root`, each
+    """The nodes on all paths back from `root`, each
     once, and after all those that bring it gradients.
     """
     awaits = awaited(root)

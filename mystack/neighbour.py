@@ -1,4 +1,4 @@
-"""Machines agree on a sum: each tells its right neighbour what it has just heard from its left one.
+"""Machines agree on a sum: each passes on to the right what has just come from the left.
 
 ┌─▶ 0 ──▶ 1 ──▶ 2 ──▶ 3 ─┐       four ranks in a ring:
 └────────────────────────┘       after three rounds everybody has heard of everybody
@@ -15,9 +15,9 @@ def right_of(rank, size):
 
 def all_reduce(tensor):
     """Make `tensor`, on every rank, the sum of all ranks' tensors."""
-    rank = dist.get_rank()  # my number: 0, 1, 2, …
+    rank = dist.get_rank()  # this rank: 0, 1, 2, …
     size = dist.get_world_size()  # the number of all ranks
-    passing, coming = tensor.clone(), torch.empty_like(tensor)  # a copy, and room for what comes
+    passing, coming = tensor.clone(), torch.empty_like(tensor)  # a copy, and memory for what comes
     for _ in range(size - 1):
         work = dist.isend(passing, right_of(rank, size))  # begin to send, and go on
         dist.recv(coming)  # wait for the neighbour on the left

@@ -46,7 +46,10 @@ def all_reduce(tensor, op=dist.ReduceOp.SUM):
 
 
 def all_gather(output, tensor):
-    """Make part r of `output`, on every rank, the tensor of rank r. All parts are equally long."""
+    """Make part r of `output`, on every rank, the tensor of rank r.
+
+    `output` is one tensor of P equally long parts: cut it with `chunks`.
+    """
     rank, size = dist.get_rank(), dist.get_world_size()
     parts = chunks(output.view(-1), size)
     parts[rank].copy_(tensor.view(-1))
@@ -75,7 +78,7 @@ def reduce_scatter(output, tensor, op=dist.ReduceOp.SUM):
 def all_to_all(output, tensor):
     """Make part r of `output`, on rank s, part s of the tensor of rank r.
 
-    All parts are equally long.
+    Both are tensors of P equally long parts.
     """
     rank, size = dist.get_rank(), dist.get_world_size()
     given, taken = chunks(tensor.view(-1), size), chunks(output.view(-1), size)

@@ -6,7 +6,7 @@
     round 3                 3 ◄─ 4         then one for all
 
 The root speaks for each block that it is in. The first rank speaks for every
-other block. A message from one to all takes the same ways back, the last first.
+other block. A message from one to all takes the same paths back, the last first.
 """
 
 from collections.abc import Callable

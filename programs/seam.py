@@ -1,4 +1,4 @@
-"""The seam: all that the programs of this folder use and PyTorch does not have.
+"""The only difference from PyTorch: all that the programs of this folder use and PyTorch does not have.
 
 A program imports torch's names from `minitorch_dist`, and these from here. Change `minitorch_dist` to
 `torch` in the program's text, leave this file alone, and it runs under PyTorch (a test does so).

@@ -1,10 +1,11 @@
-"""Find sentences that are hard for a reader whose English is a second language.
+"""Find sentences that are hard for a reader whose English is a second language: long, twisted, chopped, or with private words.
 
     python -m tests.plain_english                  all pages and all code
     python -m tests.plain_english README.md docs   these files and folders
 
 It reads Markdown, docstrings, and the texts that a program prints or raises. It knows nothing of grammar: it counts words, and it
-looks at how a sentence begins. Of a comment it reads only how its sentences begin. `tests/test_plain_english.py` says which files it
+looks at how a sentence begins. `tests/plain_words.py` finds rows of short sentences, and words with a sense that only we know.
+Of a comment it reads only how its sentences begin. `tests/test_plain_english.py` says which files it
 holds.
 """
 
@@ -15,9 +16,12 @@ import io
 import re
 import sys
 import tokenize
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.plain_words import chopped_rows, private_words
 
 HOUSE = Path(__file__).parents[1]
 LONGEST = 28
@@ -25,6 +29,7 @@ LONGEST = 28
 
 FREE = r"(?:who|whoever|whom|what|whatever|that which)"
 VERB = r"(?:is|are|was|were|has|have|had|does|do|did|can|may|must|will|comes?|stands?|goes|lies|falls?|stays?|follows?|remains?)"
+CHOPPED = "is a row of short sentences"
 FREE_BEGINNING = "begins with a free who or what"
 FAULTS = {
     FREE_BEGINNING: re.compile(rf"(?:(?:so|and|but|then|or|nor) )?{FREE}\b", re.I),
@@ -139,6 +144,11 @@ def in_text(path: Path, text: str, first: int = 1) -> Iterator[Finding]:
         for sentence in sentences(paragraph):
             for fault in faults_of(sentence, is_label):
                 yield Finding(path, first + line - 1, fault, sentence)
+        for sentence in sentences(paragraph):
+            for fault in private_words(sentence):
+                yield Finding(path, first + line - 1, fault, sentence)
+        for row in chopped_rows(paragraph):
+            yield Finding(path, first + line - 1, CHOPPED, row)
 
 
 def written(node: ast.expr) -> str | None:
@@ -203,9 +213,26 @@ def in_comments(path: Path) -> Iterator[Finding]:
         yield from (finding for finding in in_text(path, comment, line) if finding.fault == FREE_BEGINNING)
 
 
+def in_settings(path: Path) -> Iterator[Finding]:
+    """The texts of a TOML file, such as a lesson's questions."""
+    for text in texts(tomllib.loads(path.read_text("utf-8"))):
+        yield from in_text(path, text)
+
+
+def texts(value: object) -> Iterator[str]:
+    if isinstance(value, str) and len(value.split()) > 5:
+        yield value
+    elif isinstance(value, dict | list):
+        for name, part in value.items() if isinstance(value, dict) else enumerate(value):
+            if name != "said":  # by a program
+                yield from texts(part)
+
+
 def in_file(path: Path) -> list[Finding]:
     if path.suffix == ".py":
         return [*in_code(path), *in_comments(path)]
+    if path.suffix == ".toml":
+        return list(in_settings(path))
     text = path.read_text("utf-8")
     if path.name == "CHANGELOG.md":  # versions that are out stay as they are
         text = "\n## ".join(text.split("\n## ")[:2])
@@ -216,7 +243,11 @@ def files(names: list[str]) -> list[Path]:
     found: list[Path] = []
     for name in names:
         path = HOUSE / name
-        found += [path] if path.is_file() else sorted([*path.rglob("*.md"), *path.rglob("*.py")])
+        found += (
+            [path]
+            if path.is_file()
+            else sorted(file for kind in ("*.md", "*.py", "lesson.toml") for file in path.rglob(kind))
+        )
     return found
 
 

@@ -87,7 +87,7 @@ class Begun(Protocol):
 
     @property
     def is_overwritten(self) -> bool:
-        """Whether its buffer was written to before it was over, where that can be told."""
+        """Whether its buffer was written to before it was over, where that can be known."""
 
     def is_over(self) -> bool:
         """Whether the caller may overwrite its buffer."""
@@ -141,7 +141,7 @@ class Transport(ABC):
     last_sent: tuple[int, bytes] | None = None
     """To whom the last message went, and its header, if this is kept."""
     under_way: tuple[int, bytes] | None = None
-    """The same, as long as that message has not landed, if this can be told."""
+    """The same, as long as that message has not landed, if this can be known."""
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         if not 0 <= rank < world_size:

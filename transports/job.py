@@ -145,7 +145,7 @@ class JobCard:
 
     def refusal(self, where: str, text: str, advice: str) -> OtherJob:
         return OtherJob(
-            f"{where} belongs to another job: {text}. This is {self}. Two jobs do not meet. {advice}. (Ranks of one "
+            f"{where} belongs to another job: {text}. This rank's job is {self}, and two jobs do not meet. {advice}. (Ranks of one "
             f"job are started by one launcher, which hands them {VARIABLE}; those that are started by hand have the same "
             "world size and the same script)"
         )

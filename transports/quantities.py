@@ -28,7 +28,7 @@ def span(text: str | int) -> int:
         return int(_positive(text, text))
     number, unit = _parts(text)
     if unit not in SPANS:
-        raise ValueError(f"{text!r} is no span of time: write a number with one of {_list(SPANS)}")
+        raise ValueError(f"{text!r} is not a span of time: write a number with one of {_list(SPANS)}")
     return round(number * SPANS[unit])
 
 
@@ -50,7 +50,7 @@ def byte_time(rate: str | int | Fraction) -> Fraction:
             bits_per_second = number * _bytes(unit.removesuffix(ending), rate) * bits
             if bits_per_second:
                 return Fraction(8 * PICO) / bits_per_second
-    raise ValueError(f"{rate!r} is no rate: write it like 100Gb/s (bits) or 12.5GB/s (bytes)")
+    raise ValueError(f"{rate!r} is not a rate: write it like 100Gb/s (bits) or 12.5GB/s (bytes)")
 
 
 def in_words(picoseconds: int) -> str:
@@ -64,10 +64,10 @@ def in_words(picoseconds: int) -> str:
 def _parts(text: str) -> tuple[Fraction, str]:
     match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
     if match is None:
-        raise ValueError(f"{text!r} is no quantity: write a number and a unit, like 2us or 100Gb/s")
+        raise ValueError(f"{text!r} is not a quantity: write a number and a unit, like 2us or 100Gb/s")
     number = Fraction(match[1].removesuffix("."))
     if number and not Fraction(1, LARGEST) <= number <= LARGEST:
-        raise ValueError(f"{text!r} is no quantity that occurs: at most 1e30, and at least 1e-30")
+        raise ValueError(f"{text!r} is not a quantity that occurs: at most 1e30, and at least 1e-30")
     return number, match[2]
 
 

@@ -219,7 +219,7 @@ def plugged_in():
 
 @lamp("cheap")
 def cheap():
-    """A ladder of 12 steps b = b + b has 4,096 ways from top to bottom, and 13 nodes."""
+    """A ladder of 12 steps b = b + b has 4,096 paths from top to bottom, and 13 nodes."""
     looks, before = [], backwards.Node.next_functions
 
     def counted(node):

@@ -32,7 +32,7 @@ def twice(count):
 
 
 def run(kind, size, count):
-    """The results by rank; a deadlock is told in the words of sends."""
+    """The results by rank; a deadlock is described in the words of sends."""
     with KINDS[kind]():
         try:
             return sim.run(twice, size, (count,)).results

@@ -22,8 +22,8 @@ def shift(tensor):
         return tensor.clone()
     left, right = (rank - 1) % size, (rank + 1) % size
     received = torch.empty_like(tensor)
-    # BLANK 1: right on a laptop, dead on the cluster. Repair it (about 3 lines)
-    # However many ranks there are: all shall give at the same time, not one after another.
+    # BLANK 1: it works on a laptop and hangs on the cluster. Repair it (about 3 lines)
+    # However many ranks there are: all have to send at the same time, not one after another.
     work = dist.isend(tensor, right)
     dist.recv(received, left)
     work.wait()
@@ -40,7 +40,7 @@ def find_circle(waits):
     `waits` says for every rank that is stuck which ranks it waits for: {0: [1], 1: [0, 2], 3: [0]}.
     """
 
-    dead_ends = set()  # from here no way leads into a circle: all of them were tried
+    dead_ends = set()  # from here no path leads into a circle: all of them were tried
     for start in waits:
         path = [start]  # each waits for the next
         while path:

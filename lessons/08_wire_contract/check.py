@@ -180,7 +180,7 @@ def hostile():
     for shape in ("[-2]", "[-1, -2]", "[-1]", "[2, -1]"):
         yield message(shape=shape), bytes(8), "a negative extent"
     for shape in ("[2.0]", "[true, 2]", '["2"]', "[[2]]", "2", '"2"', "null", "[null]", '{"2": 2}'):
-        yield message(shape=shape), bytes(8), "a shape that is no list of whole numbers"
+        yield message(shape=shape), bytes(8), "a shape that is not a list of whole numbers"
     for shape in ("[4611686018427387904]", "[1099511627776]"):
         yield message(shape=shape), bytes(8), "a length of 2^62, or of 2^40, that is not there"
     for shape in ("[4294967296, 4294967296]", "[65536, 65536, 65536, 65536]"):

@@ -186,7 +186,7 @@ def is_told(odd, its, theirs, report):
             and f"is in {theirs} at" in said
             and len(lines) == 2
         ), (
-            f"rank {odd} came for {its}, the others for {theirs}; rank {rank} is told: {said!r}, and should "
+            f"rank {odd} came for {its}, the others for {theirs}; rank {rank} is told {said!r}, and should "
             "be told of both, with their lines"
         )
 

@@ -36,16 +36,17 @@ def first_half():
     for size in (2, 3, 5):
         held = halfway(size)
         for chunk, numbers in enumerate(zip(*held)):
-            assert sum(64**rank for rank in range(size)) in numbers, (
+            assert sum((size + chunk) * 64**rank for rank in range(size)) in numbers, (
                 f"{lab.ranks(size)}: after {size - 1} messages from each nobody has the sum of chunk {chunk}: "
                 + ", ".join(
-                    f"rank {rank} has {in_it(number, size)}" for rank, number in enumerate(numbers)
+                    f"rank {rank} has {in_it(number, size, chunk)}"
+                    for rank, number in enumerate(numbers)
                 )
             )
 
 
 def halfway(size):
-    """Rank r gives 64**r in each chunk: what each rank has when it would send its message number P."""
+    """Rank r gives (size + c) * 64**r in chunk c: what each rank has when it would send its message number P."""
     sent, isend = Counter(), dist.isend
 
     def counted(tensor, dst, *arguments, **named):
@@ -55,7 +56,8 @@ def halfway(size):
         return isend(tensor, dst, *arguments, **named)
 
     def program():
-        tensor = torch.full((size,), 64.0 ** dist.get_rank(), dtype=torch.float64)
+        labels = [(size + chunk) * 64.0 ** dist.get_rank() for chunk in range(size)]
+        tensor = torch.tensor(labels, dtype=torch.float64)
         with suppress(Halfway):
             try:
                 ring.all_reduce(tensor)
@@ -72,14 +74,23 @@ class Halfway(Exception):
     """The first half is over."""
 
 
-def in_it(number, size):
-    """Whose numbers are in a sum, and how often, from its digits in base 64."""
-    times = {rank: int(number) // 64**rank % 64 for rank in range(size)}
+def in_it(number, size, chunk):
+    """Whose numbers are in a sum, and how often, from its digits in base 64: lesson 12's labels."""
+    digits = {rank: int(number) // 64**rank % 64 for rank in range(size)}
     return (
-        " + ".join(
-            f"{count}·" * (count > 1) + f"rank {rank}'s" for rank, count in times.items() if count
-        )
+        " + ".join(named(rank, digit, size, chunk) for rank, digit in digits.items() if digit)
         or "nothing"
+    )
+
+
+def named(rank, digit, size, chunk):
+    """One rank's part of a sum that should hold its numbers of this chunk, once."""
+    if digit % (size + chunk) == 0:
+        return f"{digit // (size + chunk)}·" * (digit > size + chunk) + f"rank {rank}'s"
+    return (
+        f"rank {rank}'s of chunk {digit - size}"
+        if digit < 2 * size
+        else f"several of rank {rank}'s"
     )
 
 

@@ -51,8 +51,11 @@ def all_reduce(tensor, op=dist.ReduceOp.SUM):
 
 
 def all_gather(output, tensor):
-    """Make part r of `output`, on every rank, the tensor of rank r. All parts are equally long."""
-    # BLANK 3: a function of your own. Your tensor is your part; then whole parts go round (about 7 lines)
+    """Make part r of `output`, on every rank, the tensor of rank r.
+
+    `output` is one tensor of P equally long parts: cut it with `chunks`.
+    """
+    # BLANK 3: the whole function. Your tensor is your part; then whole parts go round (about 7 lines)
     # It is the second half of all_reduce, but rank r begins with part r.
     rank, size = dist.get_rank(), dist.get_world_size()
     parts = chunks(output.view(-1), size)
@@ -68,7 +71,7 @@ def reduce_scatter(output, tensor, op=dist.ReduceOp.SUM):
     """Make `output`, on rank r, the sum (or what `op` says)
     of part r of all ranks' tensors, which stay as they are.
     """
-    # BLANK 4: a function of your own. A sum of each part goes round, and ends at its rank (about 10 lines)
+    # BLANK 4: the whole function. A sum of each part goes round, and ends at its rank (about 10 lines)
     # It is the first half of all_reduce, but the part
     # of rank r has to end there: where does it begin?
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -87,9 +90,9 @@ def reduce_scatter(output, tensor, op=dist.ReduceOp.SUM):
 def all_to_all(output, tensor):
     """Make part r of `output`, on rank s, part s of the tensor of rank r.
 
-    All parts are equally long.
+    Both are tensors of P equally long parts.
     """
-    # BLANK 5: a function of your own. In step k everybody sends to the rank at distance k (about 8 lines)
+    # BLANK 5: the whole function. In step k everybody sends to the rank at distance k (about 8 lines)
     # From which rank does everybody receive in that step?
     rank, size = dist.get_rank(), dist.get_world_size()
     given, taken = chunks(tensor.view(-1), size), chunks(output.view(-1), size)

@@ -49,7 +49,7 @@ def prices():
             choice.PRICES[name](size, nbytes, NETS[net]),
             took(name, size, nbytes, NETS[net]),
         )
-        assert isinstance(said, int | float), f"{name}() returns {said!r}, which is no number"
+        assert isinstance(said, int | float), f"{name}() returns {said!r}, which is not a number"
         unit = ""
         if 0 < said * 1000 < is_so:
             unit = " µs. Prices are in picoseconds, as links.alpha and links.beta are"
@@ -123,7 +123,7 @@ def nobody_beats_the_floor():
     }
     for size, nbytes, net in product(SIZES, (0, 4096, 10**6, 10**8), NETS):
         floor = choice.floor(size, nbytes, NETS[net])
-        assert isinstance(floor, int | float), f"floor() returns {floor!r}, which is no number"
+        assert isinstance(floor, int | float), f"floor() returns {floor!r}, which is not a number"
         for schedule in candidates("all_reduce", nbytes, NETS[net]):
             time = textbook_time(schedule, size, nbytes, NETS[net])
             assert time >= floor * (1 - 1e-6), (

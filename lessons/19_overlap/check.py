@@ -298,7 +298,7 @@ def contents():
 
 
 def picture():
-    """Two ranks, measured. Upper row: what each computes. Lower row: what its network sends. A digit is a layer."""
+    """Two ranks, measured: above what each computes, below what its network sends; a digit is a layer."""
     lines = ["4 layers of 10 ms, in as many buckets of 8 ms; '-' is 1 ms", ""]
     for rank, spans in enumerate(spans_of_backward(10, 8)):
         for name, mine in zip(("computes", "network"), spans, strict=True):

@@ -164,7 +164,7 @@ def leaks():
 
     said = sim.run(program, 3, limit=1e4).results[0]
     assert len(said) == 1 and "held by rank 1" in said[0], (
-        "rank 0 lends its object to ranks 1 and 2, and only rank 1 never drops it. So leaks() on rank 0 should give "
+        "rank 0 gives ranks 1 and 2 a reference to its object, and only rank 1 never drops it. So leaks() on rank 0 should give "
         f"one line, which names rank 1. It gives {said}"
     )
 
@@ -181,7 +181,7 @@ def library():
                 left = sim.run(lend, 3, faults=[f"delay=5s,{way}"], limit=1e4).results[1]
             except Exception:
                 left = "w2 cannot use it any more, and the library waits for ever"
-            told = "w1 makes an object on w0, lends it to w2, lets go"
+            told = "w1 makes an object on w0, shares it with w2, lets go"
             assert not left, f"{told}; messages {words} are late: {left}"
     finally:
         UserRRef.is_over, log.disabled = theirs, False

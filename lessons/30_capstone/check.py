@@ -123,7 +123,7 @@ def ours(average):
 
     check_same_as_one_rank(
         train, sizes=(*range(1, 10), 13, 16)
-    )  # so a mutant is no number of ranks
+    )  # so a mutant is not a number of ranks
     with strict():
         check_same_as_one_rank(train, sizes=(2, 3))
 

@@ -12,7 +12,7 @@ Read from the ground up:
     collectives       what a group does together, on numpy arrays
     point_to_point    from one rank to another
     prepared          a collective call that is ready to run
-    fast              faster ways to carry it out: on a board, by lending
+    fast              faster ways to carry it out: on a board, by borrowing
     overlaps          arguments that share memory: refused, or copied
     rendezvous        how ranks find their store
     bootstrap         how a world begins
@@ -163,7 +163,7 @@ def __getattr__(name: str) -> Any:
     raise not_offered.no_name(__name__, name)
 
 
-def _open_floors_above_rpc() -> None:
+def _open_layers_above_rpc() -> None:
     """Import what stands above RPC, so that it registers what peers may ask of it.
 
     Autograd registers its operations. The others register functions, which matter only where pickle is
@@ -176,7 +176,7 @@ def _open_floors_above_rpc() -> None:
         from minitorch_dist.distributed import nn, optim  # noqa: F401
 
 
-world.before_rpc.append(_open_floors_above_rpc)
+world.before_rpc.append(_open_layers_above_rpc)
 
 
 def __dir__() -> list[str]:

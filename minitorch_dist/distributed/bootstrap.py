@@ -2,9 +2,9 @@
 
     rendezvous ──► store ──► generation ──► transport.connect ──► World, with its default group
 
-Every init counts in the store how often this rank was here. That number is a prefix for all keys
-that follow, so destroy and init again with the same store meets no leftovers; and a rank that comes
-while another of its number is still there is told that it is a duplicate.
+Every init counts in the store how often this rank was here. That number is a prefix for all keys that follow, so
+destroy and init again with the same store meets no leftovers; and a rank that comes while another process with that
+rank is still there gets an error that says so.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ def _sign_off(here: World) -> None:
 
 def confess(error: BaseException) -> None:
     """This rank has failed and will leave: tell the others what it raised, and where, so that they
-    need not guess. A failure that only followed from another rank's was told already."""
+    need not guess. A failure that only followed from another rank's was reported already."""
     here = world.place().world
     if here is None:
         return

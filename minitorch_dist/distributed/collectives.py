@@ -1,7 +1,7 @@
 """The collectives on numpy arrays: how each of them is described, and how its arrays are cut.
 
 Each function prepares its call, once for each kind of call, and runs it (see `prepared`). Ranks are group
-ranks; arrays are contiguous. Tensors, and torch's names, are one floor up.
+ranks; arrays are contiguous. Tensors, and torch's names, are one layer up.
 
 With every algorithm, an operation holds at most 1.25 times its own vector beyond the caller's arrays.
 It writes only where it has to: reduce leaves other ranks' arrays alone.

@@ -7,7 +7,7 @@
 
 A rank that has waited for a second pins a note to the store. It looks whether the rank that it waits for has
 pinned another operation of the same number. It also looks whether ranks wait for each other in a circle (see
-`circles`). Then they are told. A rank that
+`circles`). Then they are reported. A rank that
 gives up reads the others' notes. It adds the last news of the ranks that left none, and its own last
 operations. The debug level says how many of those (TORCH_DISTRIBUTED_DEBUG=OFF, INFO or DETAIL). Checks are
 always on here, so a level says nothing else.

@@ -57,7 +57,7 @@ class Group:
         self.channel = GroupChannel(world.mailbox, called, number, self.ranks, timeout)
         self.is_on_board = self._is_on_board()
         self.board: Any = None  # this rank's end of it, where one is used
-        self.lends = world.transport.shared_objects() is not None  # (see `fast.lending`)
+        self.borrows = world.transport.shared_objects() is not None  # (see `fast.borrowing`)
         self.prepared: dict[Any, Any] = {}  # the prepared calls, by their kind
         self.bound_device_id: Any = None
         self.is_closed = False
@@ -80,7 +80,7 @@ class Group:
 
     def faster_ways(self) -> list[str]:
         """The ways to carry out collectives without messages for which it has what they need (see `fast`)."""
-        return ["board"] * self.is_on_board + ["lending"] * self.lends
+        return ["board"] * self.is_on_board + ["borrowing"] * self.borrows
 
     def rank(self) -> int:
         """This rank within the group."""
@@ -243,7 +243,7 @@ def global_rank_of(group: Group, group_rank: int) -> int:
 
 
 def canonical_rank(group: Group, global_rank: int | None, group_rank: int | None) -> int:
-    """The group rank, given as either of them; TypeError if it is no whole number (1.0 is none)."""
+    """The group rank, given as either of them; TypeError if it is not a whole number (1.0 is none)."""
     if group.world.trace is not None:
         return group.world.trace.named(group, global_rank, group_rank)  # type: ignore[no-any-return]
     return _canonical_rank(group, global_rank, group_rank)

@@ -154,7 +154,7 @@ class Engine(Protocol):
 
 binders: Final[dict[str, Callable[[PreparedCall, Vector], Execute | None]]] = {}
 """Faster ways to carry out a kind of call, by what a group needs for them (`Group.faster_ways`). Each takes the vector
-that was cut for the call, and has None for what it cannot do. They stand in the room `fast`."""
+that was cut for the call, and has None for what it cannot do. They stand in the package `fast`."""
 
 
 class TransportEngine:

@@ -4,7 +4,7 @@
     init_process_group has waited 20 s for the store at node0:29500, which rank 0 serves: …
 
 torch waits for half an hour and says nothing. MINITORCH_DIST_SLOW changes the ten seconds; 0 is never.
-Not in virtual time, where nobody watches and a deadlock is told at once.
+Not in virtual time, where nobody watches and a deadlock is reported at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ANSWER: Final = 3.0  # seconds in which the store has to tell who is missing
 
 
 class Word:
-    """The present wait, as somebody who asks is told."""
+    """The present wait, in words for somebody who asks."""
 
     def __init__(self) -> None:
         self.what: Callable[[], str] = lambda: "the others"

@@ -90,7 +90,7 @@ class WorldScope:
 
 
 before_rpc: list[Callable[[], None]] = []
-"""`init_rpc` calls these first: the floors above RPC register what peers may ask of them."""
+"""`init_rpc` calls these first: the layers above RPC register what peers may ask of them."""
 
 _process = WorldScope()
 _place: ContextVar[WorldScope] = ContextVar("place", default=_process)

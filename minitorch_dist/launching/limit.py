@@ -1,8 +1,7 @@
 """How long a whole run may take. When the time is over, each rank says where it stood.
 
-A rank that is a process is interrupted by an alarm in any call. Of ranks that are threads only the
-places can be told, since nothing ends a thread. A simulated run has a limit of virtual time instead
-(`sim.run(limit=…)`).
+A rank that is a process is interrupted by an alarm in any call. Of ranks that are threads only the places can be
+reported, since nothing ends a thread. A simulated run has a limit of virtual time instead (`sim.run(limit=…)`).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ On simulated ranks, beside these:
     replacing           attributes that are others for the length of a run
     ranks               for pytest's fixture
 
-`import torch` finds the backend by itself (see `mtd_backend`); importing this room registers it too.
+`import torch` finds the backend by itself (see `mtd_backend`); importing this package registers it too.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Our errors, as torch's too: a program that catches `torch.distributed.DistBackendError` catches a DistMismatch.
 
-Ours have the same names and the same meaning, but are other classes. So an error that leaves this room is
-given a class that is both; its text, its attributes and its traceback stay.
+Ours have the same names and the same meaning, but are other classes. So an error that leaves this package is given a
+class that is both; its text, its attributes and its traceback stay.
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         return self._run("barrier", opts, [], partial(collectives.barrier, self.ours))
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
-        """A barrier in which rank 0 names who did not come; the others are told, in torch's words."""
+        """A barrier in which rank 0 names who did not come; the others learn of it, in torch's words."""
         with torch_errors():
             try:
                 monitored_barrier(self.ours, timeout, wait_all_ranks)

@@ -50,7 +50,7 @@ class Decider(Protocol):
 
 
 class Following:
-    """Decides as it is told, by numbers; then always for the first."""
+    """Decides as the given numbers say; then always for the first."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._numbers, self._at = numbers, 0
@@ -116,7 +116,7 @@ class Choices:
         self._denied: Counter[int] = Counter()
         self._resting: list[SimThread] = []
 
-    def befall(self, stage: SimulationStage) -> None:
+    def apply_to(self, stage: SimulationStage) -> None:
         """Take part in this run."""
         self._clock = stage.clock
         stage.entered.append(self._enter)

@@ -1,4 +1,4 @@
-"""Is a run the same when it is made again? If not: where does it begin to differ?
+"""Is a run the same when it is repeated? If not: where does it begin to differ?
 
     sim.check_determinism(train, world_size=8, seed=3)
 

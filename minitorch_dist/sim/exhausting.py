@@ -3,7 +3,7 @@
     found = sim.exhaust(serve, world_size=4)
     found.runs, found.failure            # 6 runs: the orders in which three clients can come
 
-A run is made again and again, each time with one choice made differently (depth first). Choices of
+A run is repeated many times, each time with one choice made differently (depth first). Choices of
 different ranks commute. So only one is made of the runs that differ in their order alone. The choice that
 was tried first sleeps in its siblings, until its own rank does something else.
 
@@ -184,7 +184,7 @@ def exhaust(
     while runs + redundant < most:
         tree.begin()
         choices = Choices(tree, denials)
-        outcome = setting.play(case, choices.befall)
+        outcome = setting.play(case, choices.apply_to)
         if not tree.is_redundant:
             runs += 1
             numbers = tree.numbers()

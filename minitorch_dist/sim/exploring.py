@@ -302,7 +302,7 @@ def _warn_if_it_varies(setting: ProgramSetup, outcome: RunOutcome) -> None:
     again = setting.play(outcome.case)
     if not again.fails_like(outcome) or again.event != outcome.event:
         warnings.warn(
-            f"the failing run is not the same when it is made again ({outcome.error!r} at event "
+            f"the failing run is not the same when it is repeated ({outcome.error!r} at event "
             f"{outcome.event}, then {again.error!r} at {again.event}). The program depends on "
             "something outside the simulation: sim.check_determinism(fn, …) says where it begins",
             RuntimeWarning,

@@ -47,7 +47,7 @@ class ProgramSetup:
         def prepare(stage: SimulationStage) -> None:
             seen.append(stage)
             if choices is not None:
-                choices.befall(stage)
+                choices.apply_to(stage)
             if prepared is not None:
                 prepared(stage)
 

@@ -16,8 +16,8 @@ One more is not for every program. Ours may lean on sends that are buffered; oth
 
     s  strict       each send waits until its receive is posted (NCCL, and MPI beyond its eager limit)
 
-None of these is a fault: networks do all of them on a good day. Which of them befall a run, and
-where, follows from its seed, each by a key of its own; so one can be left out, and the others stay.
+None of these is a fault: networks do all of them on a good day. Which of them happen in a run, and where, follows
+from its seed, each by a key of its own; so one can be left out, and the others stay.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Hardship:
         drawn = self._drawn("window", WINDOWS)
         return network if drawn is None else replace(network, window=drawn)
 
-    def befall(self, medium: Medium) -> None:
+    def apply_to(self, medium: Medium) -> None:
         if "r" in self.letters:
             medium.meets, medium.meets_within = self._meets, WAITS
         medium.reads_late = "l" in self.letters

@@ -58,7 +58,7 @@ def run_all(
     clock.power = Power(flops, speeds or {})
     together = message_engine.of_run(clock, moving, gamma, ENGINES[engine])
     stage = SimulationStage(clock, moving, world_size, hardship)
-    hardship.befall(moving)
+    hardship.apply_to(moving)
     parts = attach(attached, stage)
     if stage.memory is not None:
         parts.append(RoomPart(stage))

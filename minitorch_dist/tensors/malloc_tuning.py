@@ -25,7 +25,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of options, from <malloc.h>
 
 
 def keep() -> bool:
-    """Hold on to freed memory from now on. Whether the allocator was told."""
+    """Hold on to freed memory from now on. Whether the allocator's settings were changed."""
     if not sys.platform.startswith("linux") or any(name in os.environ for name in VARIABLES):
         return False
     library = ctypes.CDLL(None)

@@ -46,7 +46,7 @@ def program(subject: Callable[..., Any], case: ReplayCase, given: Array, device:
 
 def _numbers(result: Any) -> Array:
     if not isinstance(result, Tensor):
-        raise TypeError(f"it returned {result!r}, which is no tensor; what works in place returns nothing")
+        raise TypeError(f"it returned {result!r}, which is not a tensor; what works in place returns nothing")
     copied: Array = result.array.copy()
     return copied
 

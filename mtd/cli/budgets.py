@@ -1,7 +1,7 @@
-"""How many lines of code each room may have, and how many may be loaded by an import: `mtd dev count --budget`.
+"""How many lines of code each package may have, and how many may be loaded by an import: `mtd dev count --budget`.
 
-A budget is what a reader of the room has to read at most. Raising one is a commit of its own, which says why. Where a room is
-still larger than its goal, its budget is its size of the day, so that it can only become smaller.
+A budget is what a reader of the package has to read at most. Raising one is a commit of its own, which says why.
+Where a package is still larger than its goal, its budget is its size of the day, so that it can only become smaller.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LIBRARY: Final = "minitorch_dist"
 
 
 class Budget(NamedTuple):
-    """The lines that a room may have, and those that it shall have at most in the end."""
+    """The lines that a package may have, and those that it shall have at most in the end."""
 
     name: str
     most: int
@@ -38,9 +38,9 @@ BUDGETS: Final = (
     Budget("for tests, pictures, models, data", 2_480, 2_500, ("testing", "pictures", "models", "datasets", "transforms.py")),
     Budget("faces", 775, 1_000, ("__init__.py", "accelerator.py", "backends", "compiler.py", "cpu.py", "not_offered.py", "plugs.py", "version.py")),
     Budget("transports", 12_050, 11_000, ("transports",)),
-    Budget("mtd", 27_980, 22_000, ("mtd",)),
+    Budget("mtd", 27_950, 22_000, ("mtd",)),
 )  # fmt: skip
-WHOLE: Final = Budget("the whole library", 51_640, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
+WHOLE: Final = Budget("the whole library", 51_650, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
 
 LOADED: Final = (
     Budget("import minitorch_dist", 10_400, 12_000, ()),
@@ -65,14 +65,14 @@ def _lines_of(path: Path) -> int:
 
 
 def files_of(budget: Budget) -> Iterator[Path]:
-    """The modules of a room."""
+    """The modules of a package."""
     for name in budget.folders:
         path = HOUSE / name if name in GROUNDS else HOUSE / LIBRARY / name
         yield from sorted(path.rglob("*.py")) if path.is_dir() else [path] * path.exists()
 
 
 def rooms() -> list[Counted]:
-    """Each room, and the library as a whole."""
+    """Each package, and the library as a whole."""
     return [Counted(one, sum(map(_lines_of, files_of(one)))) for one in (*BUDGETS, WHOLE)]
 
 

@@ -28,6 +28,7 @@ from mtd.cli import demo_training, plots
 from mtd.cli.demo_training import DemoPlan, DemoResult
 from mtd.cli.parser import Parser
 from mtd.pages import page as pages, whole_files
+from mtd.refusals import refusing
 from transports import keeper
 
 PER_ROW, ROWS = 5, 1  # five pictures are 70 columns
@@ -50,8 +51,11 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
     test = demo_training.digits(False, options.test_size, options.seed)
+    with refusing():  # before a minute of training
+        whole_files.check(options.out, whole_files.PAGE, "page")
+    who = "1 rank learns" if options.ranks == 1 else f"{options.ranks} ranks learn"
     console.print(
-        f"{options.ranks} ranks learn to read {options.digits:,} digits with a ConvNet. Each "
+        f"{who} to read {options.digits:,} digits with a ConvNet. Each "
         "takes its share of every batch; DistributedDataParallel averages their gradients.\n"
     )
     found = {address: _train(options, address) for address in WORLDS}

@@ -27,7 +27,7 @@ def configure(parser: Parser) -> None:
             )
     count = "lines of code in each package, without blank lines, comments and docstrings"
     counting = tasks.add_parser("count", help=count, description=count)
-    counting.takes("--budget  compare each room with its budget; 1 if one is over")
+    counting.takes("--budget  compare each package with its budget; 1 if one is over")
     parser.set_defaults(run=run, epilog="mtd dev check --lesson 13")
 
 

@@ -195,7 +195,7 @@ def claimed(page: Page, level: Level) -> int:
     page.say("searching all that the network can do …")
     found = network_game.search(level)
     if found.moves is None and found.is_complete:
-        said = f"Right: {found.states} states, all there are, and it holds in each.  ★★★"
+        said = f"Correct: {found.states} states, all there are, and it holds in each.  ★★★"
         page.say(said, "green")
         solved(level, STARS, "it cannot be broken")
         return 0

@@ -42,7 +42,7 @@ def _last() -> Workspace | None:
 
 
 def lines(progress: Progress) -> list[tuple[str, str, bool]]:
-    """Each room, what was done there, and whether anything was."""
+    """Each part, what was done there, and whether anything was."""
     return [(room, said(room, progress.rooms.get(room, {})), room in progress.rooms) for room in ROOMS]
 
 

@@ -1,6 +1,6 @@
 """Right ways to write an all_reduce, and ten wrong ones that people have written, with sends and receives.
 
-For those who write checks: `scoring.score` says how many of WRONG a check finds, and whether it spares RIGHT.
+For those who write checks: `scoring.score` says how many of WRONG a check finds, and whether it accepts RIGHT.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def leftwards(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
 
 
 def up_and_down_a_tree(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
-    """Pairs, then pairs of pairs, up to rank 0; and the same ways back."""
+    """Pairs, then pairs of pairs, up to rank 0; and the same paths back."""
     rank, size = me()
     distances = [1 << bit for bit in range((size - 1).bit_length())]
     for distance in distances:

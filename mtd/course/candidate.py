@@ -115,7 +115,7 @@ def _draw(
     lesson: Lesson, own: Path, solved: dict[float, Path], room: Path, say: Say, verdict: CheckVerdict | None
 ) -> None:
     """Draw the code as the lesson does. After a check that it did not pass, draw the run that failed, if one did."""
-    lamp = "" if verdict is None else next(iter(verdict.said), "")
+    lamp = _first_out(verdict)
     if lamp == "runs":  # nothing could run
         return
     try:
@@ -128,7 +128,7 @@ def _draw(
     if isinstance(drawn, Scene):
         say("scene", scene=drawn.to_json(), caption=caption)
     elif drawn is None:
-        why = f"no run of ranks failed; mtd show {lesson.number} draws what your code does"
+        why = f"this check draws no run; mtd show {lesson.number} draws what your code does"
         say("no picture", why=why)
     else:
         say("text", text=str(drawn))
@@ -140,7 +140,7 @@ def _fill(
     """Draw what the ranks hold. After a check that found something wrong, only where a cell is wrong."""
     if verdict is not None and not verdict.lamps:
         return  # something is still to be written
-    lamp = next(iter(verdict.said), "") if verdict is not None and not verdict.is_passed else ""
+    lamp = "" if verdict is not None and verdict.is_passed else _first_out(verdict)
     with searched(folders(lesson, own, solved, room), room):
         check = checking.load(lesson)
         is_wrong = verdict is not None and lamp and lamp not in verdict.costs
@@ -148,6 +148,12 @@ def _fill(
         grid = checking.wrong_contents(check, lamp, token) if is_wrong else checking.contents(check)
     if grid is not None:
         say("grid", grid=grid.to_json())
+
+
+def _first_out(verdict: CheckVerdict | None) -> str:
+    """The first lamp that is out and says why. A lamp that was skipped says why, too, but is not out."""
+    out = [] if verdict is None else [name for name in verdict.said if verdict.lamps[name] is not None]
+    return out[0] if out else ""
 
 
 def _picture(
@@ -160,7 +166,7 @@ def _picture(
         if lamp in verdict.tokens:
             scene = checking.failing(lesson, verdict.tokens[lamp], lamp)
             return scene.title, scene
-        if lamp in verdict.costs:  # it is right, and dear
+        if lamp in verdict.costs:  # it is correct, and costs too much
             return "what your code does", checking.drawn(checking.load(lesson))
         return "the run that failed", checking.failed_run(lesson, own, lamp)
 
@@ -231,7 +237,7 @@ def printed(flush: bool = True) -> int:
 
 
 def held() -> int:
-    """The most memory that this process ever held, in bytes; 0 where that cannot be told.
+    """The most memory that this process ever held, in bytes; 0 where that cannot be known.
 
     Linux is asked for the program's own: `ru_maxrss` counts what the process that started it held.
     """

@@ -103,7 +103,7 @@ class Lesson(Titled):
         return [str(name) for name in self.fields.get("given", [])]
 
     def earlier(self, text: str) -> str:
-        """How to mend an answer to the lesson as it was before it changed; "" if this is none. Such answers do not pass.
+        """How to repair an answer to the lesson as it was before it changed; "" if this is none. Such answers do not pass.
 
         `earlier` in lesson.toml has `like`, a regular expression that finds something in such answers, and `say`.
         """
@@ -222,7 +222,7 @@ def is_called(wanted: object, folder: str) -> bool:
 def number_of(said: object) -> float:
     """13 of `13`, 5.5 of `05.5`; ValueError if it is no lesson's number."""
     if not re.fullmatch(r"\d+(\.5)?", str(said)):
-        raise ValueError(f"{said!r} is no number of a lesson")
+        raise ValueError(f"{said!r} is not a number of a lesson")
     return float(str(said)) if str(said).endswith(".5") else int(str(said))
 
 

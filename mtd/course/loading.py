@@ -12,7 +12,7 @@ def load(path: Path, name: str) -> ModuleType:
     """Run the file. It is known under `name` from its first line on, since dataclasses and pickle look there."""
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file: its name should end in .py")
+        raise ImportError(f"{path} is not a Python file: its name should end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

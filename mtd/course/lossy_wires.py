@@ -1,13 +1,13 @@
 """Wires that promise little, and a transport made of them by the rule of lesson 28.
 
-    Lossy      loses, doubles and delays letters as a seed says; in virtual time
-    Bulb       MQTT with QoS 1: at least once; here every third letter really comes twice
+    Lossy      loses, doubles and delays messages as a seed says; in virtual time
+    Bulb       MQTT with QoS 1: at least once; here every third message really comes twice
     Folder     a log for each pair of ranks in a folder
 
     with world("lossy", wires) as launch:          `wires` is the learner's module
         conformance.check(launch, [3])
 
-A wire has put(dst, packet), take() -> packets, and close(). `patience` is how many seconds pass until a letter that
+A wire has put(dst, packet), take() -> packets, and close(). `patience` is how many seconds pass until a message that
 nobody has acknowledged is sent again, and `linger` for how long that goes on while one closes.
 """
 
@@ -57,7 +57,7 @@ class StrangeTransport(Transport):
         self._inbox: Inbox | None = None
         self._kept = {peer: rules.Kept() for peer in range(world_size)}
         self._once = {peer: rules.Once() for peer in range(world_size)}
-        self._sent: dict[tuple[int, int], int] = {}  # when a letter was sent last
+        self._sent: dict[tuple[int, int], int] = {}  # when a message was sent last
         self._left: dict[int, PeerLost] = {}
         self._lock = clock.condition()
         self._deliveries = self._reported = 0
@@ -191,7 +191,7 @@ class StrangeTransport(Transport):
     def __repr__(self) -> str:
         kept = sum(len(kept.letters) for kept in self._kept.values())
         return (
-            f"<StrangeTransport rank {self.rank} of {self.world_size}, {self._state}: {kept} letters "
+            f"<StrangeTransport rank {self.rank} of {self.world_size}, {self._state}: {kept} messages "
             f"not acknowledged, {self._deliveries} deliveries>"
         )
 
@@ -200,7 +200,7 @@ class StrangeTransport(Transport):
 
 
 class Street:
-    """The common part of the ends of a lossy wire: the letters, their receivers and their times."""
+    """The common part of the ends of a lossy wire: the messages, their receivers and their times."""
 
     def __init__(self, clock: Clock, seed: int, size: int) -> None:
         self.clock, self.seed = clock, seed
@@ -209,7 +209,7 @@ class Street:
 
 
 class Lossy:
-    """One in five letters is lost, one in five comes twice, and each takes 0 to 3 ms."""
+    """One in five messages is lost, one in five comes twice, and each takes 0 to 3 ms."""
 
     patience, linger = 0.01, 0.3
 
@@ -238,7 +238,7 @@ class Lossy:
 class Bulb:
     """A client of an MQTT broker that publishes with QoS 1.
 
-    Every third letter is published twice, as by a client to which its acknowledgement did not come.
+    Every third message is published twice, as by a client to which its acknowledgement did not come.
     """
 
     patience, linger = 0.5, 5.0
@@ -345,7 +345,7 @@ def world(kind: str, rules: Any, seed: int = 0) -> Iterator[Launch]:
 
 
 def delivered(kind: str, rules: Any, letters: int, seed: int = 0) -> list[tuple[int, list[int]]]:
-    """Rank 0 sends so many letters to rank 1: which number came, and which were read then, in order."""
+    """Rank 0 sends so many messages to rank 1: which number came, and which were read then, in order."""
     seen: list[tuple[int, list[int]]] = []
 
     class Noted(rules.Once):  # type: ignore[misc]

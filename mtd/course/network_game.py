@@ -142,7 +142,7 @@ class GameState:
     def flight(self) -> list[FlyingMessage]:
         return [flying for flying, _ in self.held]
 
-    def befall(self, stage: SimulationStage) -> None:
+    def apply_to(self, stage: SimulationStage) -> None:
         self.clock, self.medium = stage.clock, stage.medium
         stage.medium.injector = self
         stage.clock.at_rest = self._at_rest
@@ -228,7 +228,7 @@ def play(level: Level, moves: Sequence[str]) -> GameState:
         return result
 
     try:
-        state.results = sim.run(program, level.ranks, prepared=state.befall, events=EVENTS).results
+        state.results = sim.run(program, level.ranks, prepared=state.apply_to, events=EVENTS).results
     except _Enough:
         return state
     except Impossible:

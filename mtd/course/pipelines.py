@@ -2,7 +2,7 @@
 
 trained(Stage, gpipe, 3, 4)            two batches must end with the weights of one rank; if not, which
                                        micro-batch is missing, or counted twice
-orders_of(gpipe, Pipe(3, 4))           of all ranks; AssertionError if one is no list of actions
+orders_of(gpipe, Pipe(3, 4))           of all ranks; AssertionError if one is not a list of actions
 timed(Stage, gpipe, Pipe(3, 4))        every stage busy for 1 ms forward and 2 ms backward; what it holds
 score(order, Pipe(3, 4))               an order on paper: time and memory, and the least there can be
 
@@ -64,7 +64,7 @@ COLUMNS = (2, 16, 16, 16, 1)  # that each operation takes in
 
 
 def orders_of(make: Callable[[int, orders.Pipe], Any], pipe: orders.Pipe) -> list[Any]:
-    """The order of each rank. AssertionError, in words, if one is no list of Action(stage, F or B, micro-batch)."""
+    """The order of each rank. AssertionError, in words, if one is not a list of Action(stage, F or B, micro-batch)."""
     found = []
     for rank in range(pipe.ranks):
         order = make(rank, pipe)

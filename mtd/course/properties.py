@@ -49,7 +49,7 @@ def read(file: Path) -> Callable[[Any], object]:
 
 def wrong_ones() -> list[Callable[..., Any]]:
     """The ten of `all_reduces`, and the lessons' mutants of an all_reduce that are not among them. The lazy
-    ones are not here: how dear is too dear depends on the lesson.
+    ones are not here: how much is too much depends on the lesson.
     """
     found = list(all_reduces.WRONG)
     names = {one.__name__ for one in found}

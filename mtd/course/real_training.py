@@ -27,7 +27,7 @@ NET: Final = "sim://?latency=20us&rate=10Gb/s"
 
 @dataclass
 class RealOrder:
-    """`training`: ddp, fsdp or tensor. `variables` name the learner's functions. `file` has them."""
+    """`training` is ddp, fsdp or tensor. `variables` name the learner's functions, which are in `file`."""
 
     training: str
     variables: dict[str, str]

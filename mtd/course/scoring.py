@@ -1,11 +1,11 @@
-"""How good is a check? It should find what is wrong, and spare what is right.
+"""How good is a check? It should find what is wrong, and accept what is right.
 
 found = score(my_check, right=all_reduces.RIGHT, wrong=all_reduces.WRONG)
 print(found)
     8 of 10 wrong ones rejected, 5 of 5 right ones live
       lives: send_before_receive: A ring whose sends nobody is there to take.
 
-A check is a function of one of them that raises if it does not like it. Any exception kills: what
+A check is a function of one of them that raises if it does not like it. Any exception counts as a finding: what
 hangs in virtual time is a Deadlock at once, and what goes on for ever a Livelock. The check may be a
 Hypothesis test of a function.
 """

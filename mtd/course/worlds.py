@@ -198,7 +198,7 @@ def faults_of(setting: TrainingSetup, end: int) -> list[sim.Fault]:
     return found
 
 
-def befallen(setting: TrainingSetup) -> Lived:
+def under_faults(setting: TrainingSetup) -> Lived:
     """The simulator, and all that may go wrong. A rank that loses a peer leaves, and joins the next world."""
     path, saved = setting.folder / "faults.mtd", setting.folder / "checkpoint.pt"
     script, story = str(setting.script), list[str]()
@@ -318,7 +318,7 @@ WORLDS: dict[str, Callable[[TrainingSetup], Lived]] = {
     TCP: over(TCP),
     FILE: over(FILE),
     MQTT: over(MQTT),
-    FAULTS: befallen,
+    FAULTS: under_faults,
     TORCH: under_torch,
 }
 

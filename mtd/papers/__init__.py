@@ -1,4 +1,4 @@
-"""Figures and tables of papers, made again by our own code: published, ours, difference.
+"""Figures and tables of papers, reproduced by our own code: published, ours, difference.
 
 One file for each paper. It offers a `Paper`, whose `rows` runs our code (its counters, its ledger, its
 clock; never the printed formula) and puts what came out beside what was published. To add one, write

@@ -42,7 +42,7 @@ PAPER = Paper(
     "FSDP: how fast a GPU computes",
     "Y. Zhao et al., VLDB 2023, arXiv:2304.11277, section 5.4, figure 7(b)",
     "A step of GPT-3 175B in shapes, on simulated A100s with 250 Gb/s each. Nothing is fitted on this paper. Operations are counted "
-    "as Megatron-LM does; the paper does not say how. Its figures for T5 and DHEN are not made again.",
+    "as Megatron-LM does; the paper does not say how. Its figures for T5 and DHEN are not reproduced.",
     rows,
     long_rows,
 )

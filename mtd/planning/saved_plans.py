@@ -115,7 +115,7 @@ def read(path: str) -> SavedPlan:
         OSError, ValueError, KeyError, TypeError, AttributeError, LookupError, OverflowError, RecursionError,
     ) as error:  # fmt: skip
         raise ValueError(
-            f"{path} is no plan ({clean(str(error))}); mtd plan … --json > {path} writes one"
+            f"{path} is not a plan ({clean(str(error))}); mtd plan … --json > {path} writes one"
         ) from None
 
 

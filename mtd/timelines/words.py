@@ -41,7 +41,7 @@ def told(path: critical_path.CriticalPath) -> list[str]:
 
 
 def _kind(part: critical_path.PathPart) -> tuple[str, str]:
-    """Parts with the same kind are told together: all computing, or one kind of collective."""
+    """Parts with the same kind are listed together: all computing, or one kind of collective."""
     if part.kind == critical_path.COMPUTING:
         return critical_path.COMPUTING, ""
     return part.kind, part.name
@@ -68,7 +68,7 @@ def _sentence(kind: str, parts: Sequence[critical_path.PathPart], whole: int) ->
 
 
 def _places(parts: Sequence[critical_path.PathPart], whole: int) -> str:
-    """Modules whose names differ in numbers only are told together: `Model.layers.*.attention`."""
+    """Modules whose names differ in numbers only are listed together: `Model.layers.*.attention`."""
     found: dict[str, int] = {}
     for part in parts:
         place = _NUMBER.sub("*", part.owner) or part.name

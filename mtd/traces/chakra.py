@@ -68,7 +68,7 @@ def write_chakra(ranks: Sequence[Sequence[TraceNode]], name: str | PathLike[str]
 
 
 def read_chakra(name: str | PathLike[str]) -> list[list[TraceNode]]:
-    """The nodes of each rank; TraceError for what is no trace."""
+    """The nodes of each rank; TraceError for what is not a trace."""
     found: list[list[TraceNode]] = []
     while (path := Path(f"{name}.{len(found)}.et")).exists():
         try:

@@ -39,7 +39,7 @@ def read_chrome(path: str | PathLike[str]) -> Scene:
     except FileNotFoundError:
         raise TraceError(f"there is no file {path}") from None
     except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-        raise TraceError(f"{path} is no trace of Chrome: {error}") from None
+        raise TraceError(f"{path} is not a trace of Chrome: {error}") from None
 
 
 def parsed(tree: Any, title: str = "") -> Scene:

@@ -17,7 +17,7 @@ LONGEST: Final = 10  # bytes of a varint
 
 
 class TraceError(ValueError):
-    """A file that is no trace, or a trace that makes no sense. The message says where."""
+    """A file that is not a trace, or a trace that makes no sense. The message says where."""
 
     def __str__(self) -> str:
         return clean(super().__str__())

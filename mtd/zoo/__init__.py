@@ -1,6 +1,6 @@
 """Seven hangs that people met in public, each rebuilt in a few lines, and what they look like here.
 
-Each module has `hang`, the program with the bug; `mended`, the same without it; RANKS; ADDRESS, where
+Each module has `hang`, the program with the bug; `repaired`, the same without it; RANKS; ADDRESS, where
 the real one was told; CULPRITS, the ranks that do what the others do not; and one line that is marked
 with "the bug". On real networks all but one of them end in a timeout. It names the rank which waited, not
 the one that was missing. (One returns wrong numbers first.) `mtd zoo` shows what is said here instead.
@@ -40,7 +40,7 @@ class ZooProgram(Protocol):
     ADDRESS: str
     CULPRITS: tuple[int, ...]
     hang: Callable[[], object]
-    mended: Callable[[], object]
+    repaired: Callable[[], object]
 
 
 def real(name: str) -> tuple[str, Callable[[], object]]:

@@ -30,5 +30,5 @@ def hang() -> None:
     train(pause=1e6)
 
 
-def mended() -> None:
+def repaired() -> None:
     train(pause=60)

@@ -33,7 +33,7 @@ def hang() -> dict[str, float]:
     return average(logged())
 
 
-def mended() -> dict[str, float]:
+def repaired() -> dict[str, float]:
     """First they agree which keys there are."""
     names: list[list[str]] = [[] for _ in range(dist.get_world_size())]
     mine = logged()

@@ -26,5 +26,5 @@ def hang() -> None:
     check(expected=3.0)
 
 
-def mended() -> None:
+def repaired() -> None:
     check(expected=float(dist.get_world_size()))

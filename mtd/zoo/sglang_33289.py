@@ -30,7 +30,7 @@ def hang() -> None:
     serve(free=16 if dist.get_rank() == 1 else 32)  # rank 1 holds a longer prompt
 
 
-def mended() -> None:
+def repaired() -> None:
     """All ranks decide together, because it concerns all."""
     free = torch.tensor([16.0 if dist.get_rank() == 1 else 32.0])
     dist.all_reduce(free, op=dist.ReduceOp.MIN)

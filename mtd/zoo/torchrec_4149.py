@@ -33,5 +33,5 @@ def hang() -> None:
     step(is_behind=dist.get_rank() in (6, 7))
 
 
-def mended() -> None:
+def repaired() -> None:
     step(is_behind=False)

@@ -37,5 +37,5 @@ def hang() -> int:
     return train(metrics(), together=False)
 
 
-def mended() -> int:
+def repaired() -> int:
     return train(metrics(), together=True)

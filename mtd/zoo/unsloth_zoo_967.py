@@ -31,6 +31,6 @@ def hang() -> list[float]:
     return train(0 if dist.get_rank() == 2 else 5, counts_empty=False)
 
 
-def mended() -> list[float]:
+def repaired() -> list[float]:
     """An empty batch adds zero, but it adds."""
     return train(0 if dist.get_rank() == 2 else 5, counts_empty=True)

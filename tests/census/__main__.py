@@ -75,7 +75,7 @@ def _took(page: Page, walk: str, command: list[str], folder: Path) -> bool:
 
 
 def _report(page: Page, functions: list[marks.MarkedFunction], by: dict[int, list[str]]) -> None:
-    """For each room: functions, those that were entered, and the lines of files that nobody entered."""
+    """For each package: functions, those that were entered, and the lines of files that nobody entered."""
     rooms: dict[str, Counter[str]] = defaultdict(Counter)
     known: set[str] = set()
     for number, one in enumerate(functions):

@@ -562,7 +562,7 @@ def all_programs() -> Iterator[RightProgram]:
         yield RightProgram(f"lesson {number}, {name}", of_lesson, (number, name))
     for name in zoo.NAMES:
         exhibit = zoo.exhibit(name)
-        yield RightProgram(f"{name}, mended", exhibit.mended, (), (exhibit.RANKS,))
+        yield RightProgram(f"{name}, repaired", exhibit.repaired, (), (exhibit.RANKS,))
 
 
 def with_lessons() -> Any:

@@ -9,7 +9,6 @@ the check takes, on any machine. Both take one thread (`OMP_NUM_THREADS=1 OPENBL
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -80,7 +79,3 @@ def main(arguments: list[str] | None = None) -> int:
     if late:
         terminal.print(f"more than their plan: {', '.join(late)}")
     return 1 if late else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -151,7 +151,7 @@ def test_guessing_first(
     assert "No predictions yet" in out(capsys, "predict")
     monkeypatch.setattr("sys.stdin", io.StringIO("many\n2*3\n"))
     said = out(capsys, "predict", "1")
-    assert "'many' is no number" in said and "you 6   measured 5" in said and "2 + 3" in said
+    assert "'many' is not a number" in said and "you 6   measured 5" in said and "2 + 3" in said
     assert "✔" in out(capsys, "predict", "1", "5")
     assert "no number" in out(capsys, "predict", "1", "x", status=2)
     assert "you gave 2" in out(capsys, "predict", "1", "5", "5", status=2)
@@ -320,7 +320,7 @@ def test_what_is_skipped_is_not_wrong_and_what_differs_is_told(
     )
     file.write_text(SOLVED[1].replace("+", "-"))
     said = out(capsys, "check", "1", status=1)
-    assert "✘ again: it may follow from *correct*, and speaks when that is on" in said
+    assert "✘ again: it may fail for the same reason, and says more when *correct* is on" in said
     assert "4 pages" not in said and "✘ torch" not in said
     file.write_text(SOLVED[1].replace("x + y", "x / 0"))
     assert "✘ again: it may follow" in out(capsys, "check", "1", status=1)

@@ -1,4 +1,4 @@
-"""The course in a real (pseudo) terminal: opened, failed, mended, passed, left; and terminals that can do little."""
+"""The course in a real (pseudo) terminal: opened, failed, repaired, passed, left; and terminals that can do little."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from minitorch_dist.distributed.execution.layout import EAGER
 from minitorch_dist.distributed.fast.boards import DRIVE
 from tests.distributed import nursery
 
-LARGE: Final = EAGER // 4 + 100  # elements of what threads lend each other
+LARGE: Final = EAGER // 4 + 100  # elements of what threads borrow from each other
 
 
 class Say(NamedTuple):

@@ -16,7 +16,7 @@ from minitorch_dist.distributed import overlaps
 from minitorch_dist.launching import launch
 
 Tensor = torch.Tensor
-SHORT, LONG = 2, 70_000  # elements of a block; long ones are lent, or cut into segments
+SHORT, LONG = 2, 70_000  # elements of a block; long ones are borrowed, or cut into segments
 
 
 def block(rank: int, to: int, long: int) -> Tensor:

@@ -32,8 +32,8 @@ def test_nothing_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("PK\x03\x04", "1: this is no journal, it begins with b'PK"),
-        ('{"a": 1}\n', '1: this is no journal; its first line should be {"journal": 1'),
+        ("PK\x03\x04", "1: this is not a journal, it begins with b'PK"),
+        ('{"a": 1}\n', '1: this is not a journal; its first line should be {"journal": 1'),
         ("[]\n", "1: .*is no line of a journal"),
         ('{"journal": 99}\n', "1: a journal of version 99, and this reads version 1: use the"),
         (FIRST + "{nonsense}\n" + FIRST, "2: .*is not JSON"),

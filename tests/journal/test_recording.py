@@ -206,7 +206,7 @@ def test_a_journal_replaces_and_deletes_nothing_of_others(
     launch(ring, 3, journal=tmp_path / "run.mtd")
     (tmp_path / place).write_bytes(content)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(JournalError, match=rf"{place} is no journal.* stays as it is"):
+    with pytest.raises(JournalError, match=rf"{place} is not a journal.* stays as it is"):
         launch(ring, 3, transport, journal=tmp_path / "run.mtd")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -231,7 +231,7 @@ def test_a_journal_follows_no_links_and_waits_for_no_fifo(tmp_path: Path, kind: 
     with pytest.raises(JournalError, match="cannot be a journal: it is a"):
         launch(ring, 2, journal=whole)
     if kind != "link" and place == "run.mtd.0":
-        with pytest.raises(JournalError, match="is no journal: it is a"):
+        with pytest.raises(JournalError, match="is not a journal: it is a"):
             journal.read(whole)
     assert there.read_bytes() == content and os.path.lexists(path)
 

@@ -93,7 +93,7 @@ def test_what_is_done_is_kept(
         (RING.format(rounds="size"), [], "is wrong with 1 rank: rank 0 has to deal with itself"),
         (RING.format(rounds="size - 1"), ["--ranks", "1"], "at least 2 ranks"),
         (RING.format(rounds="size - 1"), ["--network", "nope"], "no network is called 'nope'"),
-        (RING.format(rounds="size - 1"), ["--size", "large"], "'large' is no quantity"),
+        (RING.format(rounds="size - 1"), ["--size", "large"], "'large' is not a quantity"),
         (RING.format(rounds="size - 1"), ["--collective", "broadcast"], "no algorithm of broadcast"),
         (RING.format(rounds="size - 1"), ["--paper", "none.csv"], "none.csv: No such file"),
         (IN_OTHER_ORDERS, ["--ranks", "12"], "made for powers of two, and not for 12 ranks"),

@@ -59,7 +59,7 @@ def test_the_named_test_notices(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_mutant_that_crashes_is_not_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not where a rank returns the crash, and the test fails because it is no number."""
+    """Not where a rank returns the crash, and the test fails because it is not a number."""
 
     def crash(*args: Any) -> None:
         raise AttributeError("the mutant is wrong")

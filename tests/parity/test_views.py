@@ -52,7 +52,7 @@ def test_values_and_gradients(expression: str) -> None:
 
 
 def described(t: Any, expression: str, x: Any) -> list[Any]:
-    """Everything about the results that is no number: where they lie, and whose memory it is."""
+    """Everything about the results that is not a number: where they lie, and whose memory it is."""
     base = x * 1
     out = evaluate(expression, t, base)
     found: list[Any] = []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import resource
-import sys
 import time
 from functools import partial
 from typing import NamedTuple
@@ -92,7 +91,3 @@ def reach(name: str) -> Reached:
     used = resource.getrusage(resource.RUSAGE_SELF)
     spent, memory = time.process_time(), used.ru_maxrss * 1024
     return Reached(report.time / PICO, spent, memory, report.folded.classes)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

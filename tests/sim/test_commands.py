@@ -82,7 +82,7 @@ def test_faults_from_a_file_or_a_text(
     ("words", "said"),
     [
         (["run", "nowhere.py"], "there is no script 'nowhere.py'"),
-        (["run", "--faults", "explode=1", "SCRIPT"], "'explode=1' is no fault"),
+        (["run", "--faults", "explode=1", "SCRIPT"], "'explode=1' is not a fault"),
         (["run", "--ranks", "2", "--faults", "slow=2,x=2", "SCRIPT"], "in a world of 2"),
         (["replay", "seed=3", "SCRIPT"], "is no replay token"),
     ],

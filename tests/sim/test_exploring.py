@@ -276,7 +276,7 @@ def test_what_is_no_token_is_refused() -> None:
     for token, said in (
         ("seed=3", "begins with mtd1:"),
         ("mtd1:seed=3", "how many ranks"),
-        ("mtd1:ranks=3;boom=1", "is no fault"),
+        ("mtd1:ranks=3;boom=1", "is not a fault"),
         ("mtd1:ranks=3;slow=3,x=2", "names rank 3 in a world of 3"),
     ):
         with pytest.raises(ValueError, match=said):

@@ -261,7 +261,7 @@ def test_slow_ranks_make_all_wait() -> None:
 def test_a_wrong_plan_is_refused() -> None:
     with pytest.raises(ValueError, match="names rank 4 in a world of 4"):
         sim.run(train, 4, faults=[sim.slow(4, x=2)])
-    with pytest.raises(TypeError, match="is no fault"):
+    with pytest.raises(TypeError, match="is not a fault"):
         sim.run(train, 4, faults=[None])  # type: ignore[list-item]
 
 

@@ -526,7 +526,7 @@ def test_two_plans_are_compared(planned: Planned, capsys: pytest.CaptureFixture[
     assert "Against a.json" in capsys.readouterr().out
     Path("c.json").write_text('{"format": "minitorch_dist plan 4"}', encoding="utf-8")
     assert cli.main(["diff", "a.json", "c.json"]) == 2
-    assert "is no plan" in capsys.readouterr().err
+    assert "is not a plan" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -547,7 +547,7 @@ def test_two_plans_are_compared(planned: Planned, capsys: pytest.CaptureFixture[
         (["llama3-405b", "--gpus", "8"], "fits 8 × H100-SXM in none"),
         (["gpt-small", "--gpus", "2", "--straggler", "x"], "like 13:0.8"),
         (["gpt-small", "--gpus", "2", "--mtbf", "soonh"], "like 3h"),
-        (["gpt-small", "--gpus", "2", "--against", "none.json"], "is no plan"),
+        (["gpt-small", "--gpus", "2", "--against", "none.json"], "is not a plan"),
         (["gpt-small", "--gpus", "2", "--net", "nvlink0+400G"], "a node has at least one GPU"),
         (["gpt-small", "--gpus", "2", "--slower-link", "nan"], "a factor of 1 or more, not nan"),
         (["gpt-small", "--gpus", "2", "--slower-link", "inf"], "a factor of 1 or more, not inf"),
@@ -555,7 +555,7 @@ def test_two_plans_are_compared(planned: Planned, capsys: pytest.CaptureFixture[
         (["gpt-small", "--gpus", "2", "--mtbf", "nanh"], "times of failures are above 0"),
         (["gpt-small", "--gpus", "2", "--mtbf", "infh"], "times of failures are above 0"),
         (["gpt-small", "--gpus", "2", "--mtbf", "1ns"], "a run never ends"),
-        (["gpt-small", "--gpus", "2", "--mtbf", "3h", "--saving", "no"], "'no' is no quantity"),
+        (["gpt-small", "--gpus", "2", "--mtbf", "3h", "--saving", "no"], "'no' is not a quantity"),
         (["gpt-small", "--gpus", "2", "--cache", "."], "directory"),
         (["gpt-small", "--gpus", "2", "--cache", __file__], "is no cache of plans"),
         (["gpt-small", "--gpus", "2", "--cache", f"{__file__}/x"], "File exists"),

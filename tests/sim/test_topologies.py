@@ -248,7 +248,7 @@ def test_what_cannot_be_built_is_refused() -> None:
     refused("no links up", sim.rails, 2, 8, LINK, LINK, up=LINK)
     refused("at least one group", sim.dragonfly, 1, 0, 1, 1, LINK)
     refused("needs 4 links to the others, but 3 routers", sim.dragonfly, 5, 3, 2, 1, LINK)
-    refused("is no rate", sim.link, "1us", "0Gb/s")
+    refused("is not a rate", sim.link, "1us", "0Gb/s")
     for size in (1, 11, 13):
         refused("sides of a torus", sim.run, dist.barrier, size, net=sim.torus((3, 4), LINK))
     refused("holds 9 ranks", sim.run, dist.barrier, 10, net=NETS["mesh"])

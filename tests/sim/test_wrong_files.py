@@ -158,7 +158,7 @@ def test_a_run_refuses_what_names_nothing() -> None:
         ({"device": 3}, "3 is no device"),
         ({"device": [sim.gpu("h100")]}, "1 devices were given for 2 ranks"),
         ({"speeds": {2: 0.5}}, "rank 2, but the ranks are 0 to 1"),
-        ({"net": 3}, "3 is no network"),
+        ({"net": 3}, "3 is not a network"),
     ]
     for options, said in wrong:
         with pytest.raises((TypeError, ValueError), match=said):

@@ -1,4 +1,4 @@
-"""Seven public hangs are found, and explained with the right rank and line; what is mended passes."""
+"""Seven public hangs are found, and explained with the right rank and line; what is repaired passes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_hardships_and_faults_do_not_hide_it(name: str) -> None:
 @pytest.mark.parametrize("name", zoo.NAMES)
 def test_what_is_mended_gives_no_alarm(name: str) -> None:
     exhibit = zoo.exhibit(name)
-    assert sim.explore(exhibit.mended, exhibit.RANKS, seeds=8) is None
+    assert sim.explore(exhibit.repaired, exhibit.RANKS, seeds=8) is None
 
 
 def test_before_anybody_notices_the_numbers_are_wrong() -> None:
@@ -80,7 +80,7 @@ def test_before_anybody_notices_the_numbers_are_wrong() -> None:
     with pytest.raises(PeerLost):
         sim.run(watched, 4)
     assert seen and all(results[1] != 15.0 for results in seen)
-    assert sim.run(exhibit.mended, 4).results == [[15.0] * 3] * 4
+    assert sim.run(exhibit.repaired, 4).results == [[15.0] * 3] * 4
 
 
 def test_an_unknown_exhibit() -> None:

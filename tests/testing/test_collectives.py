@@ -235,4 +235,4 @@ def test_labels_tell_elements_apart(collective: str) -> None:
 
 def test_what_returns_no_tensor_is_told() -> None:
     found = check_collective(lambda tensor: 0, collective="all_reduce", sizes=(2,))
-    assert "it returned 0, which is no tensor" in found.complaints["correct"]
+    assert "it returned 0, which is not a tensor" in found.complaints["correct"]

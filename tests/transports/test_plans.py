@@ -50,8 +50,8 @@ def test_how_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("explode=3", "is no fault: it begins with one of slow, drop"),
-        ("drop=often", "could not convert|is no quantity|is no span"),
+        ("explode=3", "is not a fault: it begins with one of slow, drop"),
+        ("drop=often", "could not convert|is not a quantity|is no span"),
         ("drop=1.5", "p=1.5 is no probability"),
         ("drop=0.1,colour=red", "there is no colour"),
         ("partition=0+1", "not enough values"),
@@ -61,7 +61,7 @@ def test_how_it_is_written() -> None:
         ("slow=3,x=inf", "finite x > 0"),
         ("slow=3,compute,x=2", "there is no compute"),
         ("crash=5,soon", "there is no soon"),
-        ("delay=1e999999999ms", "is no quantity"),
+        ("delay=1e999999999ms", "is not a quantity"),
         ("delay=1e300ms", "no quantity that occurs"),
         ("crash=5", "at"),
         ("crash=5,at=3ms,restart=2ms", "cannot be restarted before it has crashed"),
@@ -77,5 +77,5 @@ def test_a_plan_is_checked_against_its_world() -> None:
     assert plans.check(["drop=0.5", plans.clog(2)], 3) == [plans.drop(0.5), plans.clog(2)]
     with pytest.raises(ValueError, match="clog=3,in names rank 3 in a world of 3"):
         plans.check([plans.clog(3)], 3)
-    with pytest.raises(TypeError, match="is no fault"):
+    with pytest.raises(TypeError, match="is not a fault"):
         plans.check([0.5], 3)

@@ -208,7 +208,7 @@ class RankCheck:
             raise Broken(text)
 
     def send(self, dst: int, seed: int, payload: Buffer, header: bytes | None = None) -> None:
-        """Send in a thread beside us, so that a send which never returns can be told."""
+        """Send in a thread beside us, so that a send which never returns can be noticed."""
         header = b"%d" % seed if header is None else header
         self.beside(lambda: self.transport.send(dst, header, payload), f"send to rank {dst}")
 

@@ -9,7 +9,7 @@
     crash(5, at="1.2ms", restart="4ms")  killed, and started again
 
 A fault says what happens and to which rank, not how: over `sim://` a `fault_injector` carries it out to the
-picosecond. Each has a text, `drop=0.01,src=0`, from which `parse` makes it again, so a plan fits into one line, or a
+picosecond. Each has a text, `drop=0.01,src=0`, from which `parse` builds it, so a plan fits into one line, or a
 file.
 
 Spans are texts like "1.2ms", or seconds; instants count from the start of the run.
@@ -189,7 +189,7 @@ LAG = "1ms"  # by how much a reordered message is overtaken, unless one says
 
 
 class Where(TypedDict, total=False):
-    """Which messages a fault may befall, and when: all of them, always, unless one says."""
+    """Which messages a fault may hit, and when: all of them, always, unless one says."""
 
     src: int | None
     dst: int | None
@@ -409,7 +409,7 @@ def parse(text: str) -> Fault:
     kind, _, rest = text.strip().partition("=")
     if kind not in KINDS:
         meant = "".join(f" (perhaps {one}?)" for one in get_close_matches(kind, KINDS, 1))
-        raise ValueError(f"{text!r} is no fault{meant}: it begins with one of {', '.join(KINDS)} and =")
+        raise ValueError(f"{text!r} is not a fault{meant}: it begins with one of {', '.join(KINDS)} and =")
     words = [word.strip() for word in rest.split(",") if word.strip()]
     plain = [word for word in words if "=" not in word]
     named: dict[str, Any] = dict(word.split("=", 1) for word in words if "=" in word)
@@ -478,7 +478,7 @@ def check(plan: Iterable[object], world_size: int) -> list[Fault]:
         if isinstance(fault, str):
             fault = parse(fault)
         if not isinstance(fault, Strike | Slow | Partition | Clog | Crash):
-            raise TypeError(f"{fault!r} is no fault; make one with drop, delay, partition, …")
+            raise TypeError(f"{fault!r} is not a fault; make one with drop, delay, partition, …")
         strangers = [rank for rank in ranks_of(fault) if not 0 <= rank < world_size]
         if strangers:
             raise ValueError(f"{fault} names rank {strangers[0]} in a world of {world_size}")

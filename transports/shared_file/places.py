@@ -94,5 +94,5 @@ def _size(address: str, options: dict[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 1 << 40:
-        raise ValueError(f"{address!r} asks for {name}={text}, which is no number of bytes")
+        raise ValueError(f"{address!r} asks for {name}={text}, which is not a number of bytes")
     return int(text)

@@ -54,7 +54,7 @@ def named(key: str) -> str:
 
 
 def all_named(keys: Sequence[str]) -> list[str]:
-    """The keys as a list; as in PyTorch one text is no list of them."""
+    """The keys as a list; as in PyTorch one text is not a list of them."""
     if isinstance(keys, str | bytes):
         raise TypeError(f"a list of keys is wanted, and this is one text: write [{keys!r}]")
     return [named(key) for key in keys]

@@ -3,7 +3,7 @@
     depart ─► clogged? wait ─► struck? ─► ports and wire ─► clogged? wait ─► late? wait ─► in order? ─► deliver
                                  └─ lost: sent again after 1, 2, 4 … ms ─┘
 
-The ranks use a reliable transport, as TCP is, and faults befall the packets below it:
+The ranks use a reliable transport, as TCP is, and faults hit the packets below it:
 
     drop, partition   a lost packet is sent again, at first after `retransmit`, then after twice that,
                       and so on; those behind it wait, since messages keep their order. When one
@@ -207,7 +207,7 @@ class FaultInjector:
         return False
 
     def _strike(self, message: SimMessage) -> list[SimMessage]:
-        """Let the faults that fit befall this attempt; the copies that were made of it."""
+        """Let the faults that fit hit this attempt; the copies that were made of it."""
         copies: list[SimMessage] = []
         ticket: Ticket = message.ticket
         src, dst, now = message.src.rank, message.dst.rank, self.clock.now()
@@ -222,12 +222,12 @@ class FaultInjector:
                 continue
             if fault.kind == "duplicate":
                 copies.append(self._copy(message))
-            self._befall(fault, message, ticket)
+            self._apply(fault, message, ticket)
         if ticket.is_lost and not self.plan.reliable:
             self._note(f"message {number} from rank {src} to rank {dst} was lost at {in_words(now)}")
         return copies
 
-    def _befall(self, fault: Strike, message: SimMessage, ticket: Ticket) -> None:
+    def _apply(self, fault: Strike, message: SimMessage, ticket: Ticket) -> None:
         late, (src, dst) = fault.span, (message.src.rank, message.dst.rank)
         if fault.kind == "drop":
             ticket.is_lost = True

@@ -44,7 +44,7 @@ class ExplainedQuestion(Protocol):
 
 @runtime_checkable
 class HearsLate(Protocol):
-    """An inbox that wants to know what came when its rank had left, where that can be told."""
+    """An inbox that wants to know what came when its rank had left, where that can be known."""
 
     def missed(self, src: int, header: bytes) -> None: ...
 

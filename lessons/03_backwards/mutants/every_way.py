@@ -1,4 +1,4 @@
-"""Each edge sends its own part all the way down at once: right, but it costs as much as there are ways.
+"""Each edge sends its own part all the way down at once: right, but it costs as much as there are paths.
 
 Caught by: cheap, order
 Passes: correct

@@ -1,4 +1,4 @@
-"""The door is never shut again: the first round is a barrier, and all others let everybody through.
+"""The barrier is never closed again: it holds in the first round, and lets everybody through in all others.
 
 Caught by: correct
 Passes: never stuck, ranks

@@ -6,7 +6,7 @@ Caught by: correct, any P
 Passes: numbers
 """
 
-# BLANK 3: to a rank that is no whole number
+# BLANK 3: to a rank that is not a whole number
 if rank < 2 * rest and rank % 2 == 0:
     dist.send(tensor, rank + 1.0)
 elif rank < 2 * rest:

@@ -208,7 +208,7 @@ def _clean(agent: RpcAgent, src: int, id: Any) -> None:
 def _abort(agent: RpcAgent, src: int, said: Any) -> None:
     id, error = said
     if not isinstance(error, Exception):
-        raise DamagedEncoding(f"a context failed with {shown(error)}, which is no exception")
+        raise DamagedEncoding(f"a context failed with {shown(error)}, which is not an exception")
     ours = contexts_of(agent)
     found = ours.known.get(id)
     if found is not None:

@@ -52,7 +52,7 @@ def _receive(context: Context, message: int, places: list[int], reader: Reader, 
     for output, place in enumerate(places):
         tensor = reader.kept(place)
         if not isinstance(tensor, Tensor):
-            raise DamagedEncoding(f"value {place} of a message is no tensor")
+            raise DamagedEncoding(f"value {place} of a message is not a tensor")
         adopt(tensor, node, output)
 
 

@@ -1,7 +1,7 @@
 """State that is made at the first step only: a fresh optimizer has none that a checkpoint could fill.
 
 An optimizer that is given as such gets its state first, by a step that changes nothing. A state that the caller
-has asked of a fresh optimizer holds an empty dict; as in torch it asks for nothing, but here that is told.
+has asked of a fresh optimizer holds an empty dict; as in torch it asks for nothing, but here that is an error.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def parsed(text: bytes) -> Index:
     except ValueError as error:
         raise CheckpointException(f"it is damaged: {error}") from None
     if not isinstance(found, dict):
-        raise CheckpointException("it is no checkpoint's index")
+        raise CheckpointException("it is not a checkpoint's index")
     flaw = _flaw(found)
     if found.get("format") != FORMAT:
         raise CheckpointException(f"it is no '{FORMAT}' but {_shown(found.get('format'))}")

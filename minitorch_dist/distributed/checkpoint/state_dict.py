@@ -45,7 +45,7 @@ class StateDictOptions:
 
     `full_state_dict`: whole tensors instead of DTensors; with `cpu_offload`, on rank 0 only.
     `strict`: names must match exactly when a state is set.
-    `broadcast_from_rank0`: rank 0 alone has the whole state; the others are told.
+    `broadcast_from_rank0`: rank 0 alone has the whole state; the others receive it.
     """
 
     full_state_dict: bool = False

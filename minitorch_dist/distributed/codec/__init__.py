@@ -7,7 +7,7 @@ Numbers, texts and containers (`plain`), arrays and tensors (`arrays`) and excep
 byte by byte (`kinds`) and rebuilt without running anything. Functions and classes travel by name (`names`), if they
 were registered (`registry`). Nothing else is sent, unless a caller trusts the other side in full (`trust`). Then
 any name that can be imported is found, and a value without a form is pickled (`pickled`). RPC and the calls that
-send objects trust their peers so, unless MINITORCH_DIST_ALLOW_PICKLE=0. `others` are types of the floors above.
+send objects trust their peers so, unless MINITORCH_DIST_ALLOW_PICKLE=0. `others` are types of the layers above.
 `packing` puts meta and buffers in a row. `errors` has the errors.
 """
 

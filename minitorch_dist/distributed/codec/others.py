@@ -1,4 +1,4 @@
-"""Types of the floors above, which say themselves how they travel: OTHER, the type's number, and what it wrote."""
+"""Types of the layers above, which say themselves how they travel: OTHER, the type's number, and what it wrote."""
 
 from __future__ import annotations
 

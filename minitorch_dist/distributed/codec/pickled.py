@@ -2,7 +2,7 @@
 
     PICKLED    u32 n, n values · u32 m, m bytes of pickle · u32 b, b buffers as u64 length and octets
 
-Tensors, arrays, exceptions and the types that the floors above have added are taken out of the pickle.
+Tensors, arrays, exceptions and the types that the layers above have added are taken out of the pickle.
 They travel as values of their own (the n values). So those inside an object are treated as those outside.
 """
 

@@ -45,7 +45,7 @@ class Vector(NamedTuple):
     with `source_list` in one array ("source", c) each; results in "work" alike. Only chunks in
     `results` are results (None: all); others that arrive go to scratch slots. `in_place`: source
     and work are the same. In an all_to_all the arrays are numbered by peers: ("source", to) and
-    ("work", from). `lent`: large parts are not sent, and need no segments (see `lending`).
+    ("work", from). `borrowed`: large parts are not sent, and need no segments (see `borrowing`).
     """
 
     sizes: tuple[int, ...]
@@ -54,7 +54,7 @@ class Vector(NamedTuple):
     source_list: bool = False
     work_list: bool = False
     results: tuple[int, ...] | None = None
-    lent: bool = False
+    borrowed: bool = False
 
 
 class ChunkLayout:

@@ -11,7 +11,7 @@ so that the same number means the same call on every rank. Peers here are group 
 
 Messages of one pair and one step are taken in order, so a step may consist of several segments.
 The operation has failed if the block is left by an error, or a message does not fit, or a peer is gone.
-Then the other members are told: they raise the same, at once, and not after their timeouts. The group takes
+Then the other members learn of it: they raise the same, at once, and not after their timeouts. The group takes
 no further operations. A rank that raises an error it was told of passes it on first. It may leave now, and
 the ranks that wait for it shall hear of the cause before they hear that it left.
 """

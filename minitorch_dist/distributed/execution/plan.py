@@ -61,7 +61,7 @@ class ExecutionPlan(NamedTuple):
     actions: tuple[Action, ...]
     receives: int
     slots: tuple[int, ...]  # elements of each scratch slot
-    lends: bool = False  # ranks are threads: what is large is lent, and not sent (see `lending`)
+    borrows: bool = False  # ranks are threads: what is large is borrowed, and not sent (see `borrowing`)
 
     def posts(self) -> list[PostReceive]:
         """Its receives, by number."""

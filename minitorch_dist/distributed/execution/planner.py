@@ -74,7 +74,7 @@ class Planner(ChunkLayout):
             if self.slot_of:
                 self._free_slots(at)
         slots = tuple(self.slots)
-        return ExecutionPlan(tuple(self._merged()), len(self.posts), slots, self.vector.lent)
+        return ExecutionPlan(tuple(self._merged()), len(self.posts), slots, self.vector.borrowed)
 
     # ------------------------------------------------------------------------------ step by step
 
@@ -160,14 +160,14 @@ class Planner(ChunkLayout):
 
     def _gated(self, rank: int) -> frozenset[tuple[int, int]]:
         vector = self.vector
-        if vector.lent:
+        if vector.borrowed:
             return frozenset()
         return gated(self.schedule, rank, self.size, self.root, vector.sizes, vector.itemsize)
 
     # ---------------------------------------------------------------------- segments and scratch
 
     def _segments(self, chunks: Any) -> list[Segment]:
-        longest = WHOLE if self.vector.lent else SEGMENT
+        longest = WHOLE if self.vector.borrowed else SEGMENT
         itemsize = self.vector.itemsize
         return list(segments(numbered(chunks, self.total), self.size_of, itemsize, longest))
 

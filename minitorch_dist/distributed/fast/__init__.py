@@ -3,7 +3,7 @@
 boards              where ranks read each other's memory, nothing is sent
 board_program       the arrays that a rank shows on a board, and those that it reads
 prepared_board_run  an operation on a board that was prepared once and runs in a single round
-lending             between threads, a large part is not sent, but lent
+borrowing           between threads, a large part is not sent: the receiver borrows it
 
 With MINITORCH_DIST_SIMPLE=1 in the environment of all ranks none is used, and each collective is sent in messages.
 """
@@ -11,7 +11,7 @@ With MINITORCH_DIST_SIMPLE=1 in the environment of all ranks none is used, and e
 import os
 
 from minitorch_dist.distributed import prepared
-from minitorch_dist.distributed.fast import boards, lending
+from minitorch_dist.distributed.fast import boards, borrowing
 
 if os.environ.get("MINITORCH_DIST_SIMPLE") != "1":
-    prepared.binders.update(board=boards.bind, lending=lending.bind)
+    prepared.binders.update(board=boards.bind, borrowing=borrowing.bind)

@@ -35,7 +35,7 @@ MOST: Final = 1 << 80  # of any number; as picoseconds these are 38,000 years
 
 
 class JournalError(ValueError):
-    """This is no journal, or not one that can be read."""
+    """This is not a journal, or not one that can be read."""
 
     def __str__(self) -> str:
         return clean(super().__str__())
@@ -189,6 +189,6 @@ def _collect(line: dict[str, Any], names: dict[str, str], kind: type, found: dic
 
 
 def _bound(word: str, value: int) -> None:
-    """JournalError if a number is beyond what can be counted, drawn or told."""
+    """JournalError if a number is beyond what can be counted, drawn or printed."""
     if not -MOST <= value <= MOST or (value < 0 and word in _COUNTS):
         raise JournalError(f"{word}={value!r:.80} is out of all bounds")

@@ -105,7 +105,7 @@ def _opened(path: Path, flags: int) -> Held:
         begin = os.pread(file.number, 40, 0)
         file.close()
         raise JournalError(
-            f"{path} is no journal, since it begins with {begin!r}; it is not replaced, and stays as it is. {ELSEWHERE}"
+            f"{path} is not a journal, since it begins with {begin!r}; it is not replaced, and stays as it is. {ELSEWHERE}"
         )
     return file
 

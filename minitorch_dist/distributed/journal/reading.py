@@ -66,7 +66,7 @@ def _lines(file: Path) -> Iterator[tuple[str, Line]]:
     try:
         number = keeper.open_file(file, follow=True)
     except keeper.OddFile as error:
-        raise JournalError(f"{file} is no journal: {error.strerror}") from None
+        raise JournalError(f"{file} is not a journal: {error.strerror}") from None
     with os.fdopen(number, "rb") as opened:
         yield from _decoded(iter(lambda: opened.readline(MAX_LINE + 1), b""), str(file))
 
@@ -76,12 +76,12 @@ def _decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Line]]:
     for number, line in enumerate(lines, 1):
         where = f"{name}:{number}"
         if len(line) > MAX_LINE:
-            raise JournalError(f"{where}: a line of more than {MAX_LINE} bytes; this is no journal")
+            raise JournalError(f"{where}: a line of more than {MAX_LINE} bytes; this is not a journal")
         try:
             found = json.loads(line)
         except (ValueError, RecursionError) as error:
             if number == 1:
-                raise JournalError(f"{where}: this is no journal, it begins with {line[:40]!r}") from error
+                raise JournalError(f"{where}: this is not a journal, it begins with {line[:40]!r}") from error
             if line.rstrip(b"\n").endswith(b"}"):
                 raise JournalError(f"{where}: {line[:60]!r} is not JSON ({error})") from error
             yield where, None
@@ -98,7 +98,7 @@ def _check_version(line: dict[str, Any], where: str) -> None:
     version = line.get("journal")
     if type(version) is not int:
         raise JournalError(
-            f'{where}: this is no journal; its first line should be {{"journal": {VERSION}, …}}'
+            f'{where}: this is not a journal; its first line should be {{"journal": {VERSION}, …}}'
         )
     if version != VERSION:
         raise JournalError(

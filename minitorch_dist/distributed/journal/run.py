@@ -151,7 +151,7 @@ def read(path: str | os.PathLike[str]) -> Journal:
         The Journal.
 
     Raises:
-        JournalError: It is no journal, or is damaged.
+        JournalError: It is not a journal, or is damaged.
 
     Example:
         >>> import pathlib, tempfile

@@ -7,5 +7,5 @@ mailbox     all of one rank's: what a transport delivers to, and what everybody 
 notice_sink where a message goes that is for the mailbox itself
 texts       what the errors say: which rank, in which operation
 traffic     messages that went and came, and threads: what `circles` asks
-recorder    what a journal is told, if one is kept
+recorder    what goes into a journal, if one is kept
 """

@@ -143,7 +143,7 @@ class Mailbox(MailboxTexts):
 
     def wait(self, receive: PostedReceive, deadline: Deadline) -> None:
         """Drive the transport until `receive` is done, for better or worse. After `deadline` it is
-        over: DistTimeout. A long wait is told in the log, and again after twice that time."""
+        over: DistTimeout. A long wait is noted in the log, and again after twice that time."""
         if self.recorder is not None:
             with self.recorder.waiting(receive.owner, receive.source):
                 return self._wait(receive, deadline)

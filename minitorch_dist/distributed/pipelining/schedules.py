@@ -53,7 +53,7 @@ class _PipelineSchedule:
         }
         everyones = list(self.pipeline_order.values())
         for fault in orders.faults(everyones, self.pipe):
-            raise ValueError(f"{type(self).__name__} is no schedule: {fault}")
+            raise ValueError(f"{type(self).__name__} is not a schedule: {fault}")
         self.planned = times(everyones, self.pipe)  # raises where the orders wait for each other
         self._wires = PipelineMessages(list(self._stages.values()), n_microbatches)
         self.spans: list[ActionSpan] = []  # what the last step did, when

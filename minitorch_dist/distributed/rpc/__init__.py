@@ -1,6 +1,6 @@
 """PyTorch's `torch.distributed.rpc`: functions of other workers, and objects that live there.
 
-Read `plain` first: a call and its reply over send and recv. Then the road of one call:
+Read `plain` first: a call and its reply over send and recv. Then the path of one call:
 
 remote_calls   torch's functions, such as rpc_sync
 call           the caller's side

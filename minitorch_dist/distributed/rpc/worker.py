@@ -107,7 +107,7 @@ class RpcInbox:
         return IncomingPart(view, partial(self.arrived.append, message))
 
     def _unusual_sink(self, message: RpcMessage, part: int, parts: int, nbytes: int) -> Sink:
-        """Of a message in several parts, of an empty one, of one to ourselves, or of one that should not be."""
+        """Of a message that has several parts, is empty, is sent to ourselves, or should not exist."""
         kind, src = message.kind, message.src
         if part >= parts or (kind > FAILURE and (kind != WAKE or parts != 1)):
             return self._refuse(src, f"it sent part {part} of {parts} of a message of kind {kind}")

@@ -7,7 +7,7 @@ There is one file for a family, in the order of learning: `direct`, `ring`, `bin
 `scatter_all_gather`, `chain`, `double_binary_tree`, `hierarchical`, `two_shot`. (`powers` says how to have
 a power of two.)
 
-Those of recent papers are in a room of their own, `gallery`. These are derived from all of them:
+Those of recent papers are in a package of their own, `gallery`. These are derived from all of them:
 
     replay  values      message by message, all ranks in one thread: the naive form of all else
     everyone            all ranks at once, as an array

@@ -100,7 +100,7 @@ def named(collective: str, algorithm: str | Schedule) -> Schedule:
     """`ring`, or with options `chain:pieces=16`; or a file, `mine.py` (see `schedule_files`)."""
     if isinstance(algorithm, Schedule):
         if algorithm.collective != collective:
-            raise ValueError(f"{algorithm} is no schedule of {collective}")
+            raise ValueError(f"{algorithm} is not a schedule of {collective}")
         return algorithm
     found: Schedule | None
     if is_address(algorithm):

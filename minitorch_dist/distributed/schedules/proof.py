@@ -9,7 +9,7 @@ both. At the end they must be what the collective promises:
       chunk 0 on rank 1           {1}              {0, 1, 2}
 
 This is independent of values, dtypes and operations; a mistake that happens to give the right
-numbers (all ones, two ranks) has no chance. A fault is told in words: "element 7 on rank 1
+numbers (all ones, two ranks) has no chance. A fault is described in words: "element 7 on rank 1
 has rank 3 twice and lacks rank 0".
 
 `prove` raises at the first complaint; `examine` lists them all. It also finds schedules that stand still where

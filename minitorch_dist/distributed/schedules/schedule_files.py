@@ -96,7 +96,7 @@ def load(path: Path) -> ModuleType:
     name = PREFIX + path.stem
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ScheduleError(f"{path} is no Python file: its name should end in .py")
+        raise ScheduleError(f"{path} is not a Python file: its name should end in .py")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     token = is_loading.set(True)
     try:

@@ -147,7 +147,7 @@ def send(
 
 
 def _send_copy(tensor: TensorBase, dst: Any, group: Any, tag: int, group_dst: Any) -> None:
-    """Send what is not in one piece; or it is no tensor."""
+    """Send what is not in one piece; or it is not a tensor."""
     if groups.is_member(group):
         check_tensor(tensor, "tensor")
         array = to_send(tensor)

@@ -1,4 +1,4 @@
-"""Between tensors and the arrays that are sent: the only place where the two floors touch.
+"""Between tensors and the arrays that are sent: the only place where the two layers touch.
 
 A received message is written into the tensor's own array where that is contiguous. Otherwise it is
 written into an array of its own, which is copied back when all is there. Nothing is recorded for
@@ -54,7 +54,7 @@ def is_plain(tensor: Any) -> bool:
     """Whether a tensor can be sent from, and written to, where it is."""
     try:
         return not tensor.is_part and tensor.array.flags.carray
-    except AttributeError:  # it is no tensor
+    except AttributeError:  # it is not a tensor
         return False
 
 

@@ -66,7 +66,7 @@ class PendingCollective:
                 self.ends[rank].wake_waiting()
 
     def compare(self, operation: CollectiveOperation) -> None:
-        """A rank comes with this operation. If it is not the same as the first one's, all are told."""
+        """A rank comes with this operation. If it is not the same as the first one's, all learn of it."""
         if self.first.expects != operation.expects:
             error = operation.channel.mailbox.difference(
                 f"is in {operation.describe()}", self.first.channel.mailbox.rank,

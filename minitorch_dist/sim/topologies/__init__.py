@@ -27,7 +27,7 @@ from transports.virtual.topology import Topology
 def check(topology: Topology, size: int) -> None:
     """ValueError if a world of `size` ranks has no place on that network; TypeError if it is none."""
     if not callable(getattr(topology, "route", None)):
-        raise TypeError(f"{topology!r} is no network: take a topology, a Network or a text")
+        raise TypeError(f"{topology!r} is not a network: take a topology, a Network or a text")
     places = getattr(topology, "places", None)
     if places is None:
         return

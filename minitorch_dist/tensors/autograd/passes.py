@@ -1,7 +1,7 @@
 """A backward pass: the one that is running, and the rare ways that it may take.
 
 The rare ways are hooks, passes that go to `inputs` only, and nodes that somebody watches. The engine's loop hands such a node over
-to `attend`. So the ordinary road stays short, and costs one question.
+to `attend`. So the ordinary path stays short, and costs one question.
 """
 
 from __future__ import annotations

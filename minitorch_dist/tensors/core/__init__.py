@@ -1,6 +1,6 @@
 """The core: a tensor, the graph of what was computed, and the gradients that travel back.
 
-The ordinary road, in the order in which `(a * b).sum().backward()` takes it:
+The ordinary call path, in the order in which `(a * b).sum().backward()` takes it:
 
     operations        products, sums and Python's operators: how an operation is written
     base              a tensor: an array, the bytes under it, a place in the graph

@@ -1,6 +1,6 @@
 """Python's operators (`x + y`, `2 - x`, `x == y`, `~x`), in terms of the operations.
 
-An operand that is no tensor and no number is not an error yet: the operator then answers
+An operand that is not a tensor and no number is not an error yet: the operator then answers
 NotImplemented, and Python asks the other operand.
 """
 

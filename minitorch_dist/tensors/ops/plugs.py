@@ -1,6 +1,6 @@
 """Where a faster form of a function may stand in for it.
 
-A module's text is the simple form. `@replaceable` above a function says that the room `ops.fast` may have
+A module's text is the simple form. `@replaceable` above a function says that the package `ops.fast` may have
 another one, which computes the same values in less time:
 
     @replaceable

@@ -1,7 +1,7 @@
-"""`mtd bench`: how fast it is, beside others where they are installed. Both sides take turns in one run.
+"""`mtd bench`: how fast it is, beside others where they are installed. Both sides take turns in one run, in a process of its own.
 
 command     which of these is meant; each runs in a fresh process
-turns       sides that take turns
+turns       sides that take turns, and how a rank answers what it is asked
 record      rows that are kept in a file, of which the page of benchmarks is made
 nn          whole training steps (`steps`, and those of known programs: `program_steps`), beside torch's
 comm        collectives over each transport, beside gloo and Open MPI

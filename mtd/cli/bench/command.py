@@ -29,7 +29,7 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Time in a fresh process: the thread count of the numeric libraries is fixed at their import."""
     arguments = [argument for argument in options.arguments if argument != KEEP]
-    command = [sys.executable, "-m", f"mtd.cli.bench.{options.target}", *arguments]
+    command = [sys.executable, "-m", "mtd.cli.bench", options.target, *arguments]
     return subprocess.call(command, env=environment(KEEP in options.arguments))
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from time import process_time
 
 from mtd.cli.bench import pytorch_rows
 from mtd.cli.bench.comm_worlds import PEER
-from mtd.cli.bench.turns import timed
+from mtd.cli.bench.turns import answer_commands
 
 PROGRAM = True  # a user's program, to the library that is timed
 
@@ -28,25 +27,7 @@ def serve(name: str, address: str, rank: int, world: int) -> None:
     os.environ["MTD_TRANSPORT"] = f"{name}://"
     backend = PEER if name == PEER else "mtd"
     dist.init_process_group(backend, init_method=address, rank=rank, world_size=world)
-    known: dict[str, pytorch_rows.ReadyRow] = {}
-    processor = 0.0
-    print("ready", flush=True)
-    for line in sys.stdin:
-        row, count = line.split()
-        if row == "processor":
-            print(processor, flush=True)
-            continue
-        if row not in known:
-            known[row] = pytorch_rows.ready(t, dist, row)
-            for _ in range(3):  # buckets are rebuilt, buffers are touched
-                known[row].act()
-        act, repeats = known[row].act, int(count)
-        act()
-        dist.barrier()
-        before = process_time()
-        answer = timed(act, repeats)
-        processor = (process_time() - before) / repeats
-        print(answer, flush=True)
+    answer_commands(lambda row: pytorch_rows.ready(t, dist, row).act, dist.barrier)
     dist.destroy_process_group()
 
 

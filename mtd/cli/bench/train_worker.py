@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from mtd.cli.bench import steps
-from mtd.cli.bench.turns import timed
+from mtd.cli.bench.turns import answer_commands
 
 PROGRAM = True  # a user's program, to the library that is timed
 Step = Callable[[], Any]
@@ -57,6 +57,7 @@ def models(t: Any) -> dict[str, Callable[[], tuple[Any, Any, Any, Any]]]:
 
 
 def step_of(t: Any, name: str, how: str) -> Step:
+    t.manual_seed(0)
     model, x, y, loss = models(t)[name]()
     if how in ("fsdp", "rows"):
         model = sharded(t, model, how)
@@ -94,19 +95,7 @@ def serve(library: str, backend: str, address: str, rank: int, world: int) -> No
     importlib.import_module(f"{library}.nn.parallel")
     t.set_num_threads(1)  # else the products of all ranks would want all cores
     dist.init_process_group(backend, init_method=address, rank=rank, world_size=world)
-    known: dict[tuple[str, str], Step] = {}
-    print("ready", flush=True)
-    for line in sys.stdin:
-        name, how, repeats = line.split()
-        if (name, how) not in known:
-            t.manual_seed(0)
-            known[name, how] = step_of(t, name, how)
-            for _ in range(3):  # buckets are rebuilt, buffers are touched
-                known[name, how]()
-        step = known[name, how]
-        step()
-        dist.barrier()
-        print(timed(step, int(repeats)), flush=True)
+    answer_commands(lambda what: step_of(t, *what.split()), dist.barrier)
     dist.destroy_process_group()
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
+import sys
 from collections.abc import Callable, Sequence
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -31,6 +32,31 @@ def timed(act: Callable[[], object], repeats: int) -> float:
     for _ in range(repeats):
         act()
     return (perf_counter() - start) / repeats
+
+
+def answer_commands(prepare: Callable[[str], Callable[[], object]], barrier: Callable[[], object]) -> None:
+    """One rank answers each line `what repeats` with the seconds of one call, until the input ends.
+
+    `processor 0` asks how many seconds of processor time the last calls took, each in all threads of this rank.
+    """
+    known: dict[str, Callable[[], object]] = {}
+    processor = 0.0
+    print("ready", flush=True)
+    for line in sys.stdin:
+        what, _, repeats = line.rpartition(" ")
+        if what == "processor":
+            print(processor, flush=True)
+            continue
+        if what not in known:
+            known[what] = prepare(what)
+            for _ in range(3):  # buckets are rebuilt, buffers are touched
+                known[what]()
+        known[what]()
+        barrier()
+        before = process_time()
+        answer = timed(known[what], int(repeats))
+        processor = (process_time() - before) / int(repeats)
+        print(answer, flush=True)
 
 
 def duration(seconds: float) -> str:

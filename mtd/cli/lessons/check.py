@@ -1,4 +1,4 @@
-"""`mtd check 13`: is it right, and as cheap as can be?
+"""`mtd check 13`: is it correct, and as cheap as can be?
 
 Your code runs in a process of its own, so nothing that it does hurts, and Ctrl-C says where it was.
 """

@@ -80,7 +80,7 @@ def tell(page: Page, workspace: Workspace, made: Made) -> None:
         (with_cd, ""),
         ("mtd", "opens the course where you left it"),
         (f"mtd text {first.number}", f"reads lesson {first.number}: {first.title}"),
-        (f"mtd check {first.number}", f"is {first.folder.name}/{first.file} right?"),
+        (f"mtd check {first.number}", f"tests what you wrote in {first.folder.name}/{first.file}"),
     ):
         if command:
             table.add_row(Text(command, "bold"), what)

@@ -90,14 +90,14 @@ def _typed(page: Page) -> Iterator[str]:
 
 
 def _number(page: Page, answers: Iterator[str], is_asked: bool) -> float | None:
-    """The next answer; asked again while it is no number."""
+    """The next answer; asked again while it is not a number."""
     for answer in answers:
         if not answer.strip() or answer.strip() == "q":
             return None
         try:
             return predicting.parse(answer)
         except (ValueError, ZeroDivisionError):
-            words = f"{answer!r} is no number like 144, 1.5e3, 3/2 or 2*72"
+            words = f"{answer!r} is not a number like 144, 1.5e3, 3/2 or 2*72"
             if not is_asked:
                 raise LessonError(words) from None
             page.say(words)

@@ -36,9 +36,10 @@ def verdict(
     page: Page, workspace: Workspace, lesson: Lesson, exam: Examination, found: CheckVerdict, text: str, progress: Progress,
 ) -> None:  # fmt: skip
     """All that is to be said about a check of this text."""
+    skipped = {name for name in found.said if found.lamps.get(name, False) is None}
     if found.unwritten:
-        if found.said:
-            wrong(page, exam, found, found.said)
+        if found.said.keys() - skipped:
+            wrong(page, exam, found, {name: said for name, said in found.said.items() if name not in skipped})
         if found.lamps:
             page.say(lamps(found, page.width))
             page.say("(– needs a blank that is still to be written)", "dim")
@@ -54,7 +55,6 @@ def verdict(
         way = ["Then save the file."] if page.has_keys else ["Then: ", page.way("check", number)]
         page.tell(*way)
         return
-    skipped = {name for name in found.said if found.lamps.get(name) is None}
     if found.said.keys() - skipped:
         told = {name: said for name, said in found.said.items() if name not in skipped}
         wrong(page, exam, found, told)
@@ -69,7 +69,7 @@ def verdict(
     used(page, found)
     page.say(lamps(found, page.width))
     if None in found.lamps.values():
-        page.say("(– not asked this time)", "dim")
+        page.say("(– not tested this time)", "dim")
     page.say()
     if lesson.number not in progress.explained:
         why_it_matters(page, lesson)
@@ -182,8 +182,8 @@ def _complaints(page: Page, found: CheckVerdict, complaints: dict[str, str]) -> 
     if page.has_keys:
         page.say()
     if others:
-        they, speak = ("it", "speaks") if len(others) == 1 else ("they", "speak")
-        why = f"{they} may follow from *{first}*, and {speak} when that is on"
+        they, say = ("it", "says") if len(others) == 1 else ("they", "say")
+        why = f"{they} may fail for the same reason, and {say} more when *{first}* is on"
         page.tell(("✘ ", "red"), (f"{listed([name for name, _ in others])}: ", "bold"), why)
     page.say()
 
@@ -198,7 +198,7 @@ def _complain(page: Page, name: str, said: str) -> None:
 
 
 def _kind(said: str) -> str:
-    """Which error it is, and on which line of the learner's: so that one mistake is told once."""
+    """Which error it is, and on which line of the learner's: so that one mistake is reported once."""
     error = re.search(
         r"\b[A-Z]\w*(?:Error|Exception|Exit|Mismatch|Lost|Deadlock|Livelock)(?=: )|deadlock", said
     )

@@ -1,7 +1,7 @@
-"""The road of a call: every function of ours that it enters, in the order of first entry.
+"""The path of a call: every function of ours that it enters, in the order of first entry.
 
 A function counts once: from its first line (`def`, or its decorator) to its last, without its docstring. Functions of
-other packages are not counted. Functions that run in another thread are not on the caller's road.
+other packages are not counted. Functions that run in another thread are not on the caller's path.
 """
 
 from __future__ import annotations

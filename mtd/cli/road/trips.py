@@ -1,4 +1,4 @@
-"""The calls whose road is kept short: `TRIPS`, and for each the longest road that it may take.
+"""The calls whose path is kept short: `TRIPS`, and for each the longest path that it may take.
 
 A trip that needs two ranks is made over tcp, by two processes. Rank 0 begins when the other rank can do no
 more without it. So rank 0 finds the messages there that it would wait for. It still waits for answers;
@@ -27,7 +27,7 @@ _numbers = itertools.count()  # of the calls that are followed; the same on all 
 
 
 class Limit(NamedTuple):
-    """How long a road may be, a loop of waiting included; `goal` is what it is meant to become."""
+    """How long a path may be, a loop of waiting included; `goal` is what it is meant to become."""
 
     files: int
     lines: int
@@ -39,7 +39,7 @@ class Limit(NamedTuple):
 
 
 class Trip(NamedTuple):
-    """`roads` makes the calls and returns the road of each, by the names in `limits`."""
+    """`roads` makes the calls and returns the path of each, by the names in `limits`."""
 
     name: str
     title: str
@@ -47,8 +47,8 @@ class Trip(NamedTuple):
     limits: dict[str, Limit]
 
     def shortest_roads(self, worlds: int = 30) -> dict[str, Road]:
-        """Of each call the shortest road. A rank that waits enters more functions, and chance decides whether it waits;
-        so the calls are made again, in so many worlds at the most, until each road is within its limit."""
+        """Of each call the shortest path. A rank that waits enters more functions, and chance decides whether it waits;
+        so the calls are repeated, in so many worlds at the most, until each path is within its limit."""
         best = self.roads()
         for _ in range(worlds - 1):
             if all(self.limits[title].holds(road) for title, road in best.items()):
@@ -181,7 +181,7 @@ TRIPS = {
 
 
 def _late(call: Callable[[], object]) -> Road:
-    """Rank 0 makes the call when the other rank waits for it or is done, and its road is taken."""
+    """Rank 0 makes the call when the other rank waits for it or is done, and its path is recorded."""
     here, came = world.current(), f"road/{next(_numbers)}"
     if here.rank == 0:
         here.store.wait([came])

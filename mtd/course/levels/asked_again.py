@@ -1,7 +1,7 @@
 """No answer? Ask again.
 
-Rank 1 lets rank 0 add 5 to its balance. If no answer comes within a second it asks again. The balance should be
-5 in the end. You may lose one message, and let time pass.
+Rank 1 lets rank 0 add 5 to its balance, and asks again if no answer comes within a second. The balance
+should be 5 in the end. You may lose one message, and let time pass.
 """
 
 RANKS = 2

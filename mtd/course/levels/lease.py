@@ -1,7 +1,7 @@
 """A lock with a lease.
 
-Rank 0 lends a lock, for ten seconds. The rank that gets it works for five. If it does not give the lock back in
-time, it is taken for dead, and the lock is lent to the next. Never do two ranks work at once. You may let time pass.
+Rank 0 grants a lock for ten seconds. The rank that gets it works for five. If it does not give the lock back in
+time, it is taken for dead, and the lock is granted to the next. Never do two ranks work at once. You may let time pass.
 """
 
 RANKS = 3

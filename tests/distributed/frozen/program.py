@@ -26,7 +26,7 @@ from transports.clock import SYSTEM
 SIZES: Final = (1, 2, 3, 5, 8)
 DTYPES: Final = (torch.float32, torch.float64, torch.int64, torch.float16, torch.bfloat16)
 COUNTS: Final = (0, 1, 7, 1000)
-LARGE: Final = 40_000  # elements: half of them is lent, and takes several rounds on a board
+LARGE: Final = 40_000  # elements: half of them is borrowed, and takes several rounds on a board
 ODD: Final = 7
 DATA: Final = Path(__file__).with_name("frozen.json")
 

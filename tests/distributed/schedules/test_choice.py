@@ -64,7 +64,7 @@ def test_what_is_asked_for() -> None:
         choice.choose("broadcast", 4, 8, algorithm="chain:pieces=many")
     with pytest.raises(TypeError, match="has no option speed; it has pieces"):
         choice.choose("broadcast", 4, 8, algorithm="chain:speed=3")
-    with pytest.raises(ValueError, match="ring all_reduce is no schedule of broadcast"):
+    with pytest.raises(ValueError, match="ring all_reduce is not a schedule of broadcast"):
         choice.choose("broadcast", 4, 8, algorithm=ring.all_reduce)
 
 

@@ -4,7 +4,7 @@
                   ▲                                  │
                   └──── end them, join again ◄───────┘  a worker failed, a node came or went
 
-A failure is told to the others through the store, with its traceback. A failure that only follows from
+A failure is reported to the others through the store, with its traceback. A failure that only follows from
 another (a lost peer) waits until that one is known, or for as long as it takes to find a node dead. So the
 report names the cause, and a node's death costs no restart.
 """

@@ -46,7 +46,7 @@ def parsed(endpoint: str, port: int = PORT) -> tuple[str, int]:
     try:
         chosen = int(number) if number else port
     except ValueError as error:
-        raise ValueError(f"{endpoint!r} is no host:port ({number!r} is no number)") from error
+        raise ValueError(f"{endpoint!r} is no host:port ({number!r} is not a number)") from error
     if not 0 <= chosen < 2**16:
         raise ValueError(f"the port of {endpoint!r} is not between 0 and 65535")
     return host, chosen

@@ -207,5 +207,5 @@ def _read(kind: Any, value: Any) -> Any:
             raise TypeError(f"{value!r:.40} is no table of {', '.join(wanted)}")
         return kind(**{name: _read(hint, value[name]) for name, hint in wanted.items()})
     if not isinstance(value, list):
-        raise TypeError(f"{value!r:.40} is no list")
+        raise TypeError(f"{value!r:.40} is not a list")
     return tuple(_read(get_args(kind)[0], one) for one in value)

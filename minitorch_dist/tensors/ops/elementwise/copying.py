@@ -165,7 +165,7 @@ def expanded(before: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...
 def convert(x: Array, dtype: dtypes.dtype) -> Array:
     """`x` as `dtype`, as C would convert: floats are cut off towards zero, without a warning.
 
-    A complex number that becomes a real one loses a part, and that is told.
+    A complex number that becomes a real one loses a part, and a warning says so.
     """
     tell_discarded(x, dtype)
     return converted(x, dtype)

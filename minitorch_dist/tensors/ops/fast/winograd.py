@@ -7,11 +7,11 @@ backwards (transposed), the same three small matrices compute a correlation:
 
     out = A · ((G · w) ⊙ (B · d))            d: 6 inputs, w: 3 taps, out: 4 outputs
 
-Here this is done along the rows of images: d are six rows of pixels, and B·d are six combinations of them.
-The sign ⊙ stands for a matrix product over channels and kernel columns. There are six products for four rows of
-outputs, where one product per row and tap would be twelve. This saves half of nearly all the work. It has
-three costs. Rows have to be summed. Errors grow about fivefold, to 2e-6 in float32. An infinite pixel makes
-everything beside it in six rows undefined.
+Here this is done along the rows of images: d are six rows of pixels, and B·d are six combinations of them. The sign ⊙
+stands for a matrix product over channels and kernel columns. There are six products for four rows of outputs, where
+one product per row and tap would be twelve. This saves half of nearly all the work, at three costs. Rows have to be
+summed. Errors grow about fivefold, to 2e-6 in float32. An infinite pixel makes everything beside it in six rows
+undefined.
 
     image rows   0 1 2 3 4 5 6 7 8 9
     tile 0      [. . . . . .]                → output rows 0 1 2 3

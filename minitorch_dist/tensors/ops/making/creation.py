@@ -27,7 +27,7 @@ Device: TypeAlias = "devices.device | str | int | None"
 
 
 def made(array: Array, device: Device = None, requires_grad: bool = False) -> Any:
-    """A new tensor that owns `array`. (`Any`, because the class stands one floor up.)"""
+    """A new tensor that owns `array`. (`Any`, because the class stands one layer up.)"""
     place = devices.resolve(device)
     out = base.new(TensorBase.plain, mode.settled(array, place), place)
     if requires_grad:

@@ -1,4 +1,4 @@
-"""Ranks that are threads lend each other large parts: the bits, the memory and the errors stay."""
+"""Ranks that are threads borrow large parts from each other: the bits, the memory and the errors stay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.exceptions import DistError, DistMismatch
 from minitorch_dist.distributed.execution.layout import EAGER, Vector
-from minitorch_dist.distributed.fast import lending
+from minitorch_dist.distributed.fast import borrowing
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules import BUILT_IN, two_shot
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
     os.environ.get("MINITORCH_DIST_SIMPLE") == "1", reason="the fast ways are left out"
 )
 
-LARGE = EAGER // 4 + 100  # elements of what is lent
+LARGE = EAGER // 4 + 100  # elements of what is borrowed
 from tests.distributed.serving import serving
 
 
@@ -40,12 +40,12 @@ def group() -> Group:
     return found
 
 
-def bits(lends: bool) -> dict[tuple[str, str, int], bytes]:
+def bits(borrows: bool) -> dict[tuple[str, str, int], bytes]:
     here, found = group(), {}
     rank, size = here.rank(), here.size()
-    here.lends = lends
+    here.borrows = borrows
     x = rough(rank, size * LARGE + 1)
-    for kind in sorted(lending.COLLECTIVES):
+    for kind in sorted(borrowing.COLLECTIVES):
         for name in serving(kind, size):
             for count in (LARGE - 200, LARGE):
                 if kind == "all_reduce":
@@ -62,20 +62,20 @@ def bits(lends: bool) -> dict[tuple[str, str, int], bytes]:
                     y.tobytes()
                 ).digest()  # the bytes of 9 ranks are 300 MB
     collectives.barrier(here)
-    assert not here.world.transport.shared_objects()  # nothing is lent for longer than an operation
+    assert not here.world.transport.shared_objects()  # nothing is borrowed for longer than an operation
     return found
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9])
 def test_the_bits_are_those_of_messages(size: int) -> None:
     """And no schedule waits for ever: whether one does depends on its data, and not on who is quick."""
-    lent, sent = (launch(bits, size, args=(lends,), timeout=300) for lends in (True, False))
-    for one, other in zip(lent, sent, strict=True):
+    borrowed, sent = (launch(bits, size, args=(borrows,), timeout=300) for borrows in (True, False))
+    for one, other in zip(borrowed, sent, strict=True):
         assert [key for key in one if one[key] != other[key]] == []
 
 
 def test_who_swaps_sends() -> None:
-    swapping = {str(s) for s in BUILT_IN.values() if lending.has_swaps(s, 4)}
+    swapping = {str(s) for s in BUILT_IN.values() if borrowing.has_swaps(s, 4)}
     assert any("recursive_doubling" in name for name in swapping)
     assert not any("two_shot" in name or "ring" in name for name in swapping)
 
@@ -83,9 +83,9 @@ def test_who_swaps_sends() -> None:
 def test_a_schedule_of_ones_own_sends() -> None:
     """It may rely on sends that wait for nobody."""
     vector = Vector((LARGE,) * 4, 4)
-    assert lending.is_lendable(two_shot.all_reduce, 4, vector)
+    assert borrowing.is_borrowable(two_shot.all_reduce, 4, vector)
     own = Schedule("all_reduce", "two_shot", two_shot.all_reduce.steps, two_shot.all_reduce.chunks)
-    assert not lending.is_lendable(own, 4, vector)
+    assert not borrowing.is_borrowable(own, 4, vector)
 
 
 def held(name: str) -> int:
@@ -133,7 +133,7 @@ def differ(second: str) -> str:
 def test_a_mismatch_names_both(second: str, size: int) -> None:
     for said in launch(differ, size, args=(second,), timeout=300):
         assert said.startswith(DistMismatch.__name__), said
-        assert "rank 0" in said and "test_lending.py" in said and "float32[262144]" in said
+        assert "rank 0" in said and "test_borrowing.py" in said and "float32[262144]" in said
 
 
 def test_a_rank_that_fails_before_it_takes() -> None:
@@ -148,7 +148,7 @@ class Watched(WrappedTransport):
 def whether_it_lends() -> tuple[bool, float]:
     x = np.ones(1 << 18, np.float32)
     collectives.all_reduce(group(), x)
-    return group().lends, float(x[-1])
+    return group().borrows, float(x[-1])
 
 
 def test_who_wants_to_see_messages_sees_them_on_all_ranks(

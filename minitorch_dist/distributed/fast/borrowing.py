@@ -1,18 +1,18 @@
-"""Carry out a plan where ranks are threads of one process: a large part is not sent, it is lent.
+"""Carry out a plan where ranks are threads of one process: a large part is not sent, the receiver borrows it.
 
-    owner       lend a part: a note with its number ──►                  ◄── "I have had it"
+    owner       offer a part: note with its number ──►                  ◄── "I have had it"
     receiver                          looks it up, copies it from there, or adds it ──┘
 
-A message that comes before its receive is posted has to be kept in fresh memory, and copied again from
-there; which of two threads is early is a matter of luck, and so was the time. A part that is lent stays
-where it is until the receiver takes it, straight to its destination. Notes are ordinary messages of the
-operation, so a rank that calls something else, or is gone, is found as it always is (see `mailbox`).
+A message that comes before its receive is posted has to be kept in fresh memory, and copied again from there; which
+of two threads is early is a matter of luck, and so was the time. A borrowed part stays where it is until the receiver
+takes it, straight to its destination. Notes are ordinary messages of the operation, so a rank that calls something
+else, or is gone, is found as it always is (see `mailbox`).
 
-The steps, the order of addition and the bits are those of the plan. But its owner must not change a part while
-it is lent. A write over it waits, and the end of the operation waits as well. A
-schedule whose ranks swap one chunk for the same chunk would wait for ever; it sends messages. Schedules of
-one's own send messages, too, as nobody has tried it with them. A collective with a root sends messages for
-another reason: the root may be gone before the last rank comes.
+The steps, the order of addition and the bits are those of the plan. But its owner must not change a part while it is
+borrowed. A write over it waits, and the end of the operation waits as well. A schedule whose ranks swap one chunk for
+the same chunk would wait for ever; it sends messages. Schedules of one's own send messages, too, as nobody has tried
+it with them. A collective with a root sends messages for another reason: the root may be gone before the last rank
+comes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _number = count()
 
 
 class Loan:
-    """The lent arrays. Only their owner keeps them: a rank that fails takes its loans back."""
+    """The borrowed arrays. Only their owner keeps them: a rank that fails takes its loans back."""
 
     __slots__ = ("__weakref__", "array")
 
@@ -54,7 +54,7 @@ class Loan:
         self.array = array
 
 
-class Lent(NamedTuple):
+class Borrowed(NamedTuple):
     part: Part
     loan: Loan
     back: PostedReceive
@@ -74,31 +74,31 @@ class Lending(Execution):
         shared_objects = operation.channel.mailbox.transport.shared_objects()
         assert shared_objects is not None, "whoever planned this has asked"
         self.shared_objects = shared_objects
-        self.lent: list[Lent] = []
+        self.borrowed: list[Borrowed] = []
         self.notes: dict[int, tuple[PostReceive, Array]] = {}  # posts that are taken when they are needed
 
     def run(self) -> None:
         super().run()
-        self._return(self.lent)
+        self._return(self.borrowed)
 
     def _send(self, action: SendSegment) -> None:
-        if not self._is_lent(action.parts):
+        if not self._is_borrowed(action.parts):
             return super()._send(action)
         (part,) = action.parts
         number, loan = next(_number), Loan(self._at(part))
         self.shared_objects[number] = loan
         back = self.operation.receive(action.to, EMPTY, wire.GATE | action.step)
-        self.lent.append(Lent(part, loan, back))
+        self.borrowed.append(Borrowed(part, loan, back))
         self.operation.send(action.to, np.array([number], np.int64), action.step)
 
     def _post(self, post: PostReceive) -> None:
-        if not self._is_lent(post.into):
+        if not self._is_borrowed(post.into):
             return super()._post(post)
         note = np.empty(1, np.int64)
         self.notes[post.number] = post, note
         self.receives[post.number] = self.operation.receive(post.source, note, post.step)
 
-    def _is_lent(self, parts: tuple[Part, ...]) -> bool:
+    def _is_borrowed(self, parts: tuple[Part, ...]) -> bool:
         """Both sides cut alike, and what is so large is always a part of one chunk."""
         return len(parts) == 1 and (parts[0].stop - parts[0].start) * self.dtype.itemsize > EAGER
 
@@ -109,11 +109,11 @@ class Lending(Execution):
                 self._take(*self.notes.pop(number))
 
     def _take(self, post: PostReceive, note: Array) -> None:
-        """Copy or add what was lent to us."""
+        """Copy or add what we have borrowed."""
         loan = self.shared_objects.get(int(note[0]))
         if loan is None:  # its owner has failed, and said so before
             raise self.operation.error or DistBackendError(
-                f"rank {self.operation.channel.ranks[post.source]} has taken back what it lent in "
+                f"rank {self.operation.channel.ranks[post.source]} has taken back its part in "
                 f"{self.operation.describe()}"
             )
         self._free(post.into)
@@ -131,17 +131,17 @@ class Lending(Execution):
         super()._combine_own(action)
 
     def _free(self, parts: tuple[Part, ...]) -> None:
-        """Have back what we have lent of these, so that they may be written."""
+        """Have back what others have borrowed of these, so that they may be written."""
         for name, start, stop in parts:
             self._return(
-                [one for one in self.lent if one.part.name == name
+                [one for one in self.borrowed if one.part.name == name
                  and one.part.start < stop and start < one.part.stop]
             )  # fmt: skip
 
-    def _return(self, lent: list[Lent]) -> None:
-        for one in list(lent):
+    def _return(self, borrowed: list[Borrowed]) -> None:
+        for one in list(borrowed):
             self.operation.wait(one.back)
-            self.lent.remove(one)
+            self.borrowed.remove(one)
 
 
 @lru_cache(maxsize=256)
@@ -155,8 +155,8 @@ def has_swaps(schedule: Schedule, size: int) -> bool:
     )
 
 
-def is_lendable(schedule: Schedule, size: int, vector: Vector) -> bool:
-    """Whether large parts can be lent, as far as all ranks know alike."""
+def is_borrowable(schedule: Schedule, size: int, vector: Vector) -> bool:
+    """Whether large parts can be borrowed, as far as all ranks know alike."""
     is_even = max(vector.sizes, default=0) - min(vector.sizes, default=0) <= 1
     is_tried = BUILT_IN.get((schedule.collective, schedule.name)) is schedule
     is_one = schedule.collective in COLLECTIVES and is_tried and is_even
@@ -164,9 +164,9 @@ def is_lendable(schedule: Schedule, size: int, vector: Vector) -> bool:
 
 
 def bind(call: PreparedCall, vector: Vector) -> Execute | None:
-    """A function that carries out a call by lending; None if it will not do."""
-    if not is_lendable(call.schedule, call.size, vector):
+    """A function that carries out a call with borrowed parts; None if it will not do."""
+    if not is_borrowable(call.schedule, call.size, vector):
         return None
-    cut = vector._replace(lent=True)
+    cut = vector._replace(borrowed=True)
     wanted = plan(call.schedule, call.rank, call.size, call.root, cut)
     return PlannedCall(wanted, call.combine, Lending).run
