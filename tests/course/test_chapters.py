@@ -333,7 +333,7 @@ def test_our_answer_takes_the_fastest_layouts_that_we_know() -> None:
         ("{'fsdp': 0}", "fsdp is a whole number above 0, not 0"),
         ("{'fsdp': 8.0}", "fsdp is a whole number above 0, not 8.0"),
         ("{'fsdp': 8, 'micro': 3}", "micro is 1, 2, 4, 8, not 3"),
-        ("{'fsdp': 8, 'checkpoint': 'all'}", "checkpoint is none, selective, full, not 'all'"),
+        ("{'fsdp': 8, 'checkpoint': 'all'}", "checkpoint is none, selective, op, full, not 'all'"),
         ("{'fsdp': 4}", "takes 4 GPUs, and there are 8"),
         ("{'pp': 8}", "4 layers are fewer than 8 stages"),
         ("{'fsdp': 8, 'micro': 8}", "is no multiple of 8 ranks with data"),
