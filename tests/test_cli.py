@@ -101,6 +101,21 @@ def test_the_demo_refuses_sizes_that_make_no_sense(value: str, capsys: pytest.Ca
     assert "--digits" in capsys.readouterr().err
 
 
+def test_the_demo_refuses_a_page_that_it_could_not_write_before_it_trains(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_text("dear", encoding="utf-8")
+    for page, said in (
+        (tmp_path / "no" / "page.html", "No such file"),
+        (letter, "no page, and would be overwritten"),
+    ):
+        assert main(["demo", "--out", str(page)]) == 2
+        shown = capsys.readouterr()
+        assert said in " ".join(shown.err.split()) and shown.out == ""
+    assert letter.read_text("utf-8") == "dear"
+
+
 def test_the_demo_names_a_command_that_a_shell_finds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))

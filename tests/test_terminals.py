@@ -24,7 +24,7 @@ def words(text: str) -> list[str]:
 
 NARROW = [
     "simulate all_reduce --ranks 3", "simulate all_reduce --ranks 64 --size 100MB", "papers bounded_delay", "museum 13",
-    "help", "zoo",
+    "help", "zoo", "list", "list --all",
 ]  # fmt: skip
 
 

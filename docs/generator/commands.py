@@ -82,7 +82,7 @@ def section(name: str, parser: argparse.ArgumentParser, level: str = "###") -> s
     about = escaped(parser.description or "")
     return (
         f"{level} {name}\n\n{about[:1].upper()}{about[1:]}\n\n"
-        + (f"| | |\n|---|---|\n{rows}\n" if rows else "")
+        + (f"| word or option | |\n|---|---|\n{rows}\n" if rows else "")
         + example
     )
 

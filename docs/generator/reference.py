@@ -118,7 +118,7 @@ def signature(name: str, found: Any) -> str:
     if inspect.isclass(found) and issubclass(found, Enum):
         return short
     line = f"{short}({', '.join(words)})"
-    return line if len(line) <= 90 else f"{short}(\n    " + ",\n    ".join(words) + ",\n)"
+    return line if len(line) <= 76 else f"{short}(\n    " + ",\n    ".join(words) + ",\n)"
 
 
 def shown(value: Any) -> str:

@@ -83,6 +83,46 @@ def told(action):
 # --------------------------------------------------------------------------------------------- lamps
 
 
+HOLD = ALPHA + BETA * 1000  # a message of 1000 bytes
+
+
+@lamp("leaves")
+def leaves():
+    """Messages that come to sending ports: a port that is free, one that is busy, another rank's, and one that is free again."""
+    answers(Ports.leaves, [0, HOLD, 0, 2 * HOLD, 9 * HOLD, 10 * HOLD], "begins to leave")
+
+
+@lamp("lands")
+def lands():
+    """The same at receiving ports, where the answer is when the message is there."""
+    answers(Ports.lands, [HOLD, 2 * HOLD, HOLD, 3 * HOLD, 10 * HOLD, 11 * HOLD], "has landed")
+
+
+def answers(method, expected, what):
+    """Ranks 0, 0, 1, 0, 0 and 0, to whose ports a message comes; at the instants 0, 0, 0, 1, 9 HOLD and 9 HOLD."""
+    kept, before = Ports(ALPHA, BETA), []
+    for rank, now, wanted in zip(
+        (0, 0, 1, 0, 0, 0), (0, 0, 0, 1, 9 * HOLD, 9 * HOLD), expected, strict=True
+    ):
+        found = method(kept, rank, 1000, now)
+        assert found == wanted, (
+            f"a message takes {picoseconds(HOLD)}. Messages came to the port of {', '.join(before) or 'nobody'}. Now one comes to "
+            f"that of rank {rank} at {now:,} ps. It {what} at {found:,} ps, expected {picoseconds(wanted)}"
+        )
+        before.append(f"rank {rank} at {now:,} ps")
+
+
+@lamp("received")
+def received():
+    """A rank asks before its message has landed, after, and at the same instant."""
+    for now, landed in ((0, 7), (9, 7), (7, 7)):
+        found = Ports(ALPHA, BETA).received(now, landed)
+        assert found == max(now, landed), (
+            f"received: a rank asks at {now} ps for a message that lands at {landed} ps. It goes on at {found} ps, expected "
+            f"{max(now, landed)}"
+        )
+
+
 @lamp("correct")
 def right():
     """Programs whose times can be found with pencil and paper."""

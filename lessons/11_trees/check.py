@@ -1,5 +1,7 @@
 """Lesson 11: a tree for any root and any number of ranks, as low as can be, and in the order of the ranks."""
 
+import itertools
+
 import tree
 
 import minitorch_dist as torch
@@ -16,15 +18,51 @@ from mtd.course import MeasuredCost, lab, lamp
 SIZES = (1, 2, 3, 5, 6, 8)
 
 
-@lamp("tree", star=1)
-def is_a_tree():
-    """1 to 33 ranks, every root: who reports to whom, and whether both know of it."""
-    for size in range(1, 34):
-        for root in range(size):
-            one_tree(size, root)
+WORLDS = [(size, root) for size in range(1, 34) for root in range(size)]
 
 
-def one_tree(size, root):
+@lamp("speaker", star=1)
+def speakers():
+    """Blocks of 1, 2, 4, 8, 16 and 32, every rank in them, and roots within and outside. A whole file of one's own need not have it."""
+    if not hasattr(tree, "speaker"):
+        return
+    for length, rank, root in itertools.product((1, 2, 4, 8, 16, 32), range(33), range(33)):
+        block = range(rank - rank % length, rank - rank % length + length)
+        found, due = tree.speaker(rank, length, root), root if root in block else block[0]
+        assert found == due, (
+            f"root {root}: for the block of ranks {block[0]} to {block[-1]} rank {found} speaks, expected {due}"
+        )
+
+
+@lamp("parent", star=1)
+def parents():
+    """1 to 33 ranks, every root: nobody is above the root, and from each other rank one gets to the root."""
+    for size, root in WORLDS:
+        where = f"{lab.ranks(size)}, root {root}"
+        above = [tree.parent(rank, size, root) for rank in range(size)]
+        assert above[root] is None, (
+            f"{where}: the root's parent is {above[root]!r}, and should be None: nobody is above it"
+        )
+        for rank in range(size):
+            assert rank == root or above[rank] in range(size), (
+                f"{where}: rank {rank} reports to {above[rank]}, and is not the root"
+            )
+            way = [rank]
+            while way[-1] != root and len(way) <= size:
+                way.append(above[way[-1]])
+            assert way[-1] == root, (
+                f"{where}: from rank {rank} up it goes {way[:5]} …, never to the root"
+            )
+
+
+@lamp("children", star=1)
+def children():
+    """The same trees from above: each rank has those that report to it, once each."""
+    for size, root in WORLDS:
+        children_of(size, root)
+
+
+def children_of(size, root):
     where = f"{lab.ranks(size)}, root {root}"
     above = [tree.parent(rank, size, root) for rank in range(size)]
     below = [tree.children(rank, size, root) for rank in range(size)]
@@ -32,9 +70,6 @@ def one_tree(size, root):
         assert isinstance(found, list), (
             f"{where}: children({rank}, {size}, {root}) is {found!r}, not a list"
         )
-    assert above[root] is None, (
-        f"{where}: the root's parent is {above[root]!r}, and should be None: nobody is above it"
-    )
     for rank in range(size):
         for child in below[rank]:
             assert child in range(size), (
@@ -45,20 +80,11 @@ def one_tree(size, root):
                 f"reports to {above[child]}"
             )
         if rank != root:
-            assert above[rank] in range(size), (
-                f"{where}: rank {rank} reports to {above[rank]}, and is not the root"
-            )
             times = below[above[rank]].count(rank)
             assert times == 1, (
                 f"{where}: rank {rank} reports to rank {above[rank]}, whose children "
                 f"{below[above[rank]]} have it {times} times"
             )
-        way = [rank]
-        while way[-1] != root and len(way) <= size:
-            way.append(above[way[-1]])
-        assert way[-1] == root, (
-            f"{where}: from rank {rank} up it goes {way[:5]} …, never to the root"
-        )
 
 
 @lamp("correct", "exactly once", "never stuck", "frozen")

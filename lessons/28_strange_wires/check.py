@@ -15,7 +15,6 @@ import wires
 from mtd.course import MeasuredCost, lab, lamp, lossy_wires, real_wires
 from transports import conformance
 from transports.clock import SYSTEM
-from transports.conformance.bench import Tray
 
 KIT = ["connect", "interleaved", "threads_send", "reuse", "arguments", "farewell", "close_twice"]
 BODIES = [b"", b"a", b"letters", bytes(9), b"the last one"]
@@ -213,107 +212,6 @@ def numbered(bodies, read):
         )
         read += 1
     return read
-
-
-@lamp("your transport", star=2)
-def transport():
-    """The same part of the kit over your own transport: 1, 2, 3 and 5 ranks. Each message is on the disk once."""
-    first(never_torn)
-    launch = conformance.in_threads(end_of_yours, SYSTEM)
-    launch(1, sends_to_itself)
-    launch(1, in_two_threads)
-    written_once(launch)
-    conforms(launch, [1, 2, 3, 5], patience=10.0)
-
-
-def end_of_yours(rank, size, folder):
-    """A transport in a folder of its own: a rank may make one after another."""
-    turn = next(n for n in itertools.count() if not (Path(folder) / f"{n}-{rank}").exists())
-    (Path(folder) / f"{turn}-{rank}").mkdir()
-    place = Path(folder) / str(turn)
-    place.mkdir(exist_ok=True)
-    return wires.FolderTransport(rank, size, place)
-
-
-def sends_to_itself(end):
-    transport, tray = end.make(), Tray(lambda _: False)
-    transport.connect(end.store, tray, 20)
-    try:
-        transport.send(0, b"header", b"payload")
-        for _ in range(3):
-            transport.progress(0.0)
-    finally:
-        transport.close()
-    assert tray.count(0) == 1, "rank 0 sent a message to itself, and it did not come"
-
-
-def in_two_threads(end):
-    """Both send to their own rank at once, and the inbox takes one message after the other."""
-    changed, begun, inside, met = SYSTEM.condition(), [], [], []
-
-    class Door(Tray):
-        def sink(self, *message):
-            """Wait for the other thread; where one lock lets one thread in, that one cannot come."""
-            with changed:
-                inside.append(message)
-                if len(inside) == 2:
-                    met.append(message)
-                changed.notify_all()
-                wait_until(lambda: len(begun) == 2, 20.0)
-                wait_until(lambda: met or self.begun, 1.0)
-            tub = super().sink(*message)
-            with changed:
-                inside.pop()
-            return tub
-
-    def wait_until(is_so, seconds):
-        deadline = SYSTEM.deadline(seconds)
-        while not is_so() and not deadline.is_over():
-            changed.wait(deadline.left())
-
-    def send():
-        with changed:
-            begun.append(1)
-            changed.notify_all()
-        transport.send(0, b"header", b"payload")
-
-    transport = end.make()
-    transport.connect(end.store, Door(lambda _: False), 20)
-    for thread in [SYSTEM.start(send, f"sender {number}") for number in range(2)]:
-        thread.join()
-    transport.close()
-    assert not met, (
-        "two threads of rank 0 call send(0, …) at once, and both are in deliver at the same time: their messages mix"
-    )
-
-
-def written_once(launch):
-    """Ten messages each way lie in the logs before anybody looks: all are delivered, and no byte is there twice."""
-    with tempfile.TemporaryDirectory() as folder:
-
-        def program(end):
-            transport, tray = wires.FolderTransport(end.rank, 2, folder), Tray(lambda _: False)
-            transport.connect(end.store, tray, 20)
-            for _ in range(10):
-                transport.send(1 - end.rank, b"header", bytes(1000))
-            end.store.set(f"rank {end.rank} has sent", b"")
-            end.store.wait([f"rank {1 - end.rank} has sent"], 20)
-            for _ in range(20):
-                transport.progress(0.0)
-            found = tray.count(1 - end.rank)
-            transport.close()
-            assert found == 10, (
-                f"10 messages lay in a log, and {found} of them came in 20 calls of progress"
-            )
-
-        launch(2, program)
-        sizes = {path.name: path.stat().st_size for path in Path(folder).glob("*.log")}
-    least, most = 10 * 1006, 10 * (1006 + 64)
-    for name in ("0-1.log", "1-0.log"):
-        found = sizes.get(name, 0)
-        assert least <= found <= most, (
-            f"10 messages of 1006 bytes make {name} {found} bytes long: {least} are the least, and {most} the most"
-        )
 
 
 @lamp("memory")

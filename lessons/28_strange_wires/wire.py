@@ -15,7 +15,7 @@ from mtd.course.post import MessageBox
 from transports.conformance.bench import Tray, draw
 from transports.stores.store import PrefixStore
 
-LETTERS = 8
+MESSAGES = 8
 END = b""
 
 
@@ -74,12 +74,12 @@ def program(wire):
     tray = Tray(lambda _: False)
     transport.connect(PrefixStore(f"lesson 28, {turn}", here.store), tray, wire.patience)
     left = (rank - 1) % size
-    for number in range(LETTERS):
+    for number in range(MESSAGES):
         transport.send((rank + 1) % size, b"%d" % number, bytes([rank] * number))
     deadline = here.clock.deadline(wire.patience)
-    while tray.count(left) < LETTERS:
+    while tray.count(left) < MESSAGES:
         assert not deadline.is_over(), (
-            f"rank {rank} waits for message {tray.count(left)} of {LETTERS} from rank {left}, and it does not come"
+            f"rank {rank} waits for message {tray.count(left)} of {MESSAGES} from rank {left}, and it does not come"
         )
         transport.progress(0.1)
     key = f"lesson 28, {turn}, ranks that have all"
@@ -88,6 +88,6 @@ def program(wire):
         transport.progress(0.005)
     transport.close()
     heard = [(header.decode(), bytes(body).hex()) for header, body in tray.messages[left]]
-    wanted = [(str(number), (bytes([left]) * number).hex()) for number in range(LETTERS)]
+    wanted = [(str(number), (bytes([left]) * number).hex()) for number in range(MESSAGES)]
     assert heard == wanted, f"rank {rank} reads {heard} from rank {left}, expected {wanted}"
     return heard

@@ -80,7 +80,7 @@ class Enter(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        # BLANK 4: `grad` knows this rank's piece of the layer only (about 3 lines)
+        # BLANK 4: `grad` comes from this rank's piece of the layer only (about 3 lines)
         # Others may hold `grad`: do not write into it.
         total = grad.clone()
         dist.all_reduce(total)
@@ -109,7 +109,7 @@ class Leave(Function):
 def all_rows(mine):
     """The rows of all ranks, one rank's after the other's."""
     # BLANK 7: dist.all_gather_into_tensor(output, input) (about 3 lines)
-    # mine.new_empty(rows, …) makes room.
+    # mine.new_empty(rows, …) makes a tensor for the result.
     whole = mine.new_empty(dist.get_world_size() * len(mine), *mine.shape[1:])
     dist.all_gather_into_tensor(whole, mine.contiguous())
     return whole
@@ -119,7 +119,7 @@ def all_rows(mine):
 def sum_of_my_rows(summand):
     """This rank's rows of the sum of all ranks' summands."""
     # BLANK 8: dist.reduce_scatter_tensor(output, input) (about 3 lines)
-    # Rows that cannot be cut equally are refused, as columns are.
+    # Refuse rows that cannot be cut equally, as columns are refused.
     rows = part(len(summand), "rows of the sequence")
     mine = summand.new_empty(rows.stop - rows.start, *summand.shape[1:])
     dist.reduce_scatter_tensor(mine, summand.contiguous())
@@ -148,13 +148,13 @@ class LeaveRows(Function):
 
     @staticmethod
     def forward(ctx, summand):
-        # BLANK 11: (1 line)
+        # BLANK 11: this rank's rows of the sum are needed (1 line)
         return sum_of_my_rows(summand)
         # END
 
     @staticmethod
     def backward(ctx, grad):
-        # BLANK 12: a summand has all rows, so has its gradient (1 line)
+        # BLANK 12: a summand has all rows, and so has its gradient (1 line)
         return all_rows(grad)
         # END
 

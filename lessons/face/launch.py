@@ -10,8 +10,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from .. import generations, meeting, stream, wires
-from . import broker, distributed, examine, machines, remote, world
+from .. import generations, meeting, stream
+from . import broker, distributed, examine, folder, machines, remote, world
 from .errors import DistTimeout, PeerLost
 from .failures import Failed, in_words
 from .processes import LOST, UNREAD, look_after, start
@@ -102,7 +102,7 @@ class Here:
         self.rank, self.size = self.meeting.rank, self.meeting.size
         self.own = own
         if asked["wire"] == "file":
-            wire = wires.FolderTransport(self.rank, self.size, asked["place"])
+            wire = folder.FolderTransport(self.rank, self.size, asked["place"])
         elif asked["wire"] == "mqtt":
             run = Path(asked["place"]).name
             wire = broker.BrokerTransport(self.rank, self.size, asked["broker"], run)

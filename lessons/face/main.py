@@ -58,7 +58,10 @@ def parsed(arguments):
         "--kill", metavar="RANK@STEP", help="train: kill this rank after this step, once"
     )
     parser.add_argument(
-        "--ddp", choices=["17", "18", "19"], default="19", help="train: whose (lesson %(default)s)"
+        "--ddp",
+        choices=["17", "18", "19"],
+        default="19",
+        help="train: the lesson whose DDP is used (%(default)s)",
     )
     parser.add_argument(
         "--all-reduce", choices=ALGORITHMS, help="train: always this one (lesson 15 chooses)"
@@ -67,7 +70,7 @@ def parsed(arguments):
         "--schedule",
         choices=["26", "27"],
         default="27",
-        help="pipeline: whose (lesson %(default)s)",
+        help="pipeline: the lesson whose order is used (%(default)s)",
     )
     parser.add_argument(
         "--patience", type=float, default=60.0, help="seconds to wait for a message (%(default)s)"
@@ -107,7 +110,9 @@ def parsed(arguments):
     except ValueError:
         parser.error(f"--kill {options.kill}: say RANK@STEP, for example 1@5")
     if options.kill and (len(options.kill) != 2 or not 0 <= options.kill[0] < options.ranks):
-        parser.error(f"--kill: a rank from 0 to {options.ranks - 1}, and a step")
+        parser.error(
+            f"--kill takes RANK@STEP, such as 1@20, with a rank from 0 to {options.ranks - 1}"
+        )
     if options.kill and options.command != "train":
         parser.error("--kill: only train keeps a checkpoint")
     return options

@@ -9,6 +9,7 @@ import argparse
 
 from mtd import calibration, device_calibration
 from mtd.cli.parser import Parser
+from mtd.pages import whole_files
 from mtd.planning.clusters import rate_of
 from mtd.refusals import refusing
 from transports.quantities import in_words
@@ -33,9 +34,11 @@ def run(options: argparse.Namespace) -> int:
         if options.address == "cpu" and options.rounds != ROUNDS:
             raise ValueError("--rounds is about a transport, and cpu is none")
         if options.address == "cpu":
+            whole_files.check(options.out or "device-cpu.toml")
             return _device(options.out or "device-cpu.toml")
+        path = options.out or f"links-{scheme_of(options.address)}.json"
+        whole_files.check(path)
         found = calibration.measure(options.address, options.rounds)
-    path = options.out or f"links-{scheme_of(options.address)}.json"
     calibration.save_network(
         path, found.latency, found.per_byte, {"measured": options.address, **found.about()}
     )

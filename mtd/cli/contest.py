@@ -52,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
             chapter = open_chapter.chosen(options.file)
             if chapter is not None:
                 file, options.show = chapter[1], show
+                if moved := chapter[0].lesson.moved(options.file):
+                    page.say(moved, "yellow")
                 return open_chapter.run(page, *chapter, options)
             if options.text or options.why:
                 raise NotAdmitted(f"{file} is no open chapter: --text and --why are for these")

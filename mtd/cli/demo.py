@@ -21,6 +21,7 @@ from rich.console import Console
 from minitorch_dist import sim
 from minitorch_dist.datasets.digits import SyntheticDigits
 from minitorch_dist.launching import launch
+from minitorch_dist.launching.ranks import RankFailed
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
@@ -28,6 +29,7 @@ from mtd.cli import demo_training, plots
 from mtd.cli.demo_training import DemoPlan, DemoResult
 from mtd.cli.parser import Parser
 from mtd.pages import page as pages, whole_files
+from mtd.refusals import CannotDo, refusing
 from transports import keeper
 
 PER_ROW, ROWS = 5, 1  # five pictures are 70 columns
@@ -50,8 +52,11 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
     test = demo_training.digits(False, options.test_size, options.seed)
+    with refusing():  # before a minute of training
+        whole_files.check(options.out, whole_files.PAGE, "page")
+    who = "1 rank learns" if options.ranks == 1 else f"{options.ranks} ranks learn"
     console.print(
-        f"{options.ranks} ranks learn to read {options.digits:,} digits with a ConvNet. Each "
+        f"{who} to read {options.digits:,} digits with a ConvNet. Each "
         "takes its share of every batch; DistributedDataParallel averages their gradients.\n"
     )
     found = {address: _train(options, address) for address in WORLDS}
@@ -77,7 +82,10 @@ def run(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace, address: str) -> tuple[DemoResult, float]:
     plan = DemoPlan(options.digits, options.seed, f"{WORLDS[address]:<16}")
     begun = perf_counter()
-    trained = launch(demo_training.train, options.ranks, address, args=(plan,))[0]
+    try:
+        trained = launch(demo_training.train, options.ranks, address, args=(plan,))[0]
+    except RankFailed as error:  # it was killed, so there is no traceback that says more
+        raise CannotDo(str(error)) from error
     assert trained is not None, "rank 0 returns something"
     return trained, perf_counter() - begun
 

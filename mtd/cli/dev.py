@@ -1,11 +1,12 @@
-"""`mtd dev build`, `mtd dev check`: for authors of lessons. `mtd dev count`: the lines of code, and their budgets."""
+"""`mtd dev build`, `mtd dev check`: for authors of lessons. `mtd dev count`: the lines of code, and their budgets. `mtd dev census`: who
+enters which function."""
 
 from __future__ import annotations
 
 import argparse
 import os
 
-from mtd.cli import budgets, code_lines
+from mtd.cli import budgets, code_lines, of_checkout
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import building, judging, notebooks, outputs
@@ -28,10 +29,17 @@ def configure(parser: Parser) -> None:
     count = "lines of code in each package, without blank lines, comments and docstrings"
     counting = tasks.add_parser("count", help=count, description=count)
     counting.takes("--budget  compare each package with its budget; 1 if one is over")
+    census = "which functions the lessons, programs, notebooks, wires and launchers enter, and which names nobody uses"
+    asking = tasks.add_parser(
+        "census", help=census, add_help=False, prefix_chars="\0"
+    )  # all words are passed on
+    asking.takes("options...  options of the census: mtd dev census --help lists them")
     parser.set_defaults(run=run, epilog="mtd dev check --lesson 13")
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.task == "census":
+        return of_checkout.call("tests.census", options.options)
     if options.task == "count":
         return compare_with_budgets() if options.budget else count()
     lessons = [find(one) for one in options.lesson] if options.lesson else None

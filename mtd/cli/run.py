@@ -195,6 +195,8 @@ def _device_of(arguments: argparse.Namespace) -> sim.Device | None:
         if arguments.journal is not None:
             raise ValueError("--page and --journal are two ways to write a run down; say one of them")
         whole_files.check(arguments.page, whole_files.PAGE, "page")
+    if arguments.journal is not None:
+        whole_files.check(arguments.journal)
     if arguments.chakra is not None:
         whole_files.check(f"{arguments.chakra}.0.et")
     return None if arguments.device is None else sim.gpu(arguments.device)

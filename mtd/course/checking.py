@@ -58,6 +58,10 @@ def check(
     except (SyntaxError, ValueError) as error:
         _cannot_run(verdict, error, file)
         return verdict
+    if lesson.earlier(text):
+        verdict.lamps["runs"], verdict.worth["runs"] = False, 1
+        verdict.said["runs"] = lesson.earlier(text)
+        return verdict
     verdict.unwritten = source.unwritten(text, lesson.number)
     asked_for = sum(not blank.instead for blank in lesson.source.blanks)  # the others have an example in them
     if verdict.unwritten and len(verdict.unwritten) >= min(asked_for, text.count("# BLANK ")):
@@ -66,9 +70,9 @@ def check(
         f"lesson {lesson.number} asks for {what}, and {lesson.file} has none"
         for what in sizes.absent(text, lesson.source, lesson.exports)
     ]
-    if lesson.earlier(text) or lacking:
+    if lacking:
         verdict.lamps["runs"], verdict.worth["runs"] = False, 1
-        verdict.said["runs"] = lesson.earlier(text) or "\n".join(lacking)
+        verdict.said["runs"] = "\n".join(lacking)
         return verdict
     begun = time.process_time()
     with searched(folders(lesson, own, solved or {}, room), room):

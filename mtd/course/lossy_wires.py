@@ -33,7 +33,7 @@ from transports.mqtt_protocol.connection import Connection, Publication
 from transports.virtual.clock import VirtualClock
 
 HEAD = struct.Struct("<BIIII")  # kind, sender, number, expected of the other direction, length of the header
-LETTER, AGAIN, WORD, BYE = range(4)  # WORD only acknowledges
+MESSAGE, AGAIN, WORD, BYE = range(4)  # WORD only acknowledges
 PAUSE = 0.0005
 
 
@@ -90,16 +90,16 @@ class StrangeTransport(Transport):
             if dst == self.rank:
                 self._deliver(dst, header, bytes(view))
             else:
-                self._post(dst, LETTER, header, bytes(view))
+                self._post(dst, MESSAGE, header, bytes(view))
 
     def _post(self, dst: int, kind: int, header: bytes = b"", body: bytes = b"") -> None:
         number = self._kept[dst].add((kind, header, body))
         self._put(dst, number, False)
 
     def _put(self, dst: int, number: int, again: bool) -> None:
-        kind, header, body = self._kept[dst].letters[number]
+        kind, header, body = unread(self._kept[dst])[number]
         self._sent[dst, number] = self.clock.now()
-        kind = AGAIN if again and kind == LETTER else kind
+        kind = AGAIN if again and kind == MESSAGE else kind
         expected = self._once[dst].expected
         head = HEAD.pack(kind, self.rank, number, expected, len(header))
         self._wire.put(dst, head + header + body)
@@ -126,20 +126,20 @@ class StrangeTransport(Transport):
             self._read(packet)
         late = self.clock.now() - round(self._wire.patience * PICO)
         for dst, kept in self._kept.items():
-            for number in kept.letters:
+            for number in unread(kept):
                 if self._sent[dst, number] <= late:
                     self._put(dst, number, True)
 
     def _read(self, packet: bytes) -> None:
         kind, src, number, expected, length = HEAD.unpack_from(packet)
         rest = packet[HEAD.size :]
-        for gone in [n for n in self._kept[src].letters if n < expected]:
+        for gone in [n for n in unread(self._kept[src]) if n < expected]:
             del self._sent[src, gone]
         self._kept[src].acknowledge(expected)
         if kind == WORD:
             return
-        letter = (kind, rest[:length], rest[length:])
-        for found, header, body in self._once[src].take(number, letter, kind == AGAIN):
+        message = (kind, rest[:length], rest[length:])
+        for found, header, body in self._once[src].take(number, message, kind == AGAIN):
             if found == BYE:
                 self._leave(src)
             else:
@@ -158,7 +158,7 @@ class StrangeTransport(Transport):
     def _leave(self, src: int) -> None:
         assert self._inbox is not None, "connect was given one"
         self._left[src] = PeerLost(src, CLOSED)
-        self._kept[src].letters.clear()  # nobody will acknowledge them any more
+        unread(self._kept[src]).clear()  # nobody will acknowledge them any more
         if self._state == "open":
             self._inbox.lost(src, self._left[src])
             self._deliveries += 1
@@ -179,7 +179,7 @@ class StrangeTransport(Transport):
         while was_open and not deadline.is_over():
             with self._lock:
                 self._work()
-                if not any(kept.letters for kept in self._kept.values()):
+                if not any(unread(kept) for kept in self._kept.values()):
                     break
             self.clock.sleep(PAUSE)
         self._wire.close()
@@ -189,11 +189,17 @@ class StrangeTransport(Transport):
             raise TransportClosed(f"the strange transport of rank {self.rank} is {self._state}")
 
     def __repr__(self) -> str:
-        kept = sum(len(kept.letters) for kept in self._kept.values())
+        kept = sum(len(unread(kept)) for kept in self._kept.values())
         return (
             f"<StrangeTransport rank {self.rank} of {self.world_size}, {self._state}: {kept} messages "
             f"not acknowledged, {self._deliveries} deliveries>"
         )
+
+
+def unread(kept: Any) -> dict[int, Any]:
+    """The messages that nobody has acknowledged. Answers from before the word was *message* call them letters."""
+    found: dict[int, Any] = kept.messages if hasattr(kept, "messages") else kept.letters
+    return found
 
 
 # ---------------------------------------------------------------------------------------------- wires
@@ -344,14 +350,14 @@ def world(kind: str, rules: Any, seed: int = 0) -> Iterator[Launch]:
         yield conformance.in_threads(make, clock)
 
 
-def delivered(kind: str, rules: Any, letters: int, seed: int = 0) -> list[tuple[int, list[int]]]:
+def delivered(kind: str, rules: Any, messages: int, seed: int = 0) -> list[tuple[int, list[int]]]:
     """Rank 0 sends so many messages to rank 1: which number came, and which were read then, in order."""
     seen: list[tuple[int, list[int]]] = []
 
     class Noted(rules.Once):  # type: ignore[misc]
-        def take(self, number: int, letter: Any, again: bool = False) -> Any:
-            found = super().take(number, letter, again)
-            if letter[0] != BYE:
+        def take(self, number: int, message: Any, again: bool = False) -> Any:
+            found = super().take(number, message, again)
+            if message[0] != BYE:
                 seen.append((number, [int(header) for kind, header, _ in found if kind != BYE]))
             return found
 
@@ -361,10 +367,10 @@ def delivered(kind: str, rules: Any, letters: int, seed: int = 0) -> list[tuple[
         transport, tray = end.make(), Tray(lambda _: False)
         transport.connect(end.store, tray, 20)
         if end.rank == 0:
-            for number in range(letters):
+            for number in range(messages):
                 transport.send(1, b"%d" % number, b"")
         else:
-            while tray.count(0) < letters:
+            while tray.count(0) < messages:
                 transport.progress(20)
         transport.close()
 

@@ -39,7 +39,7 @@ GiB = 1 << 30
 def measured(gpus: int, kernels: str, products: str = "bfloat16") -> tuple[float, float]:
     """Tokens a second of each GPU, and the GiB that it reserves."""
     model = model_files.read("llama3-8b").changed(batch=MICRO * gpus, kernels=kernels, products=products)
-    layout = TrainingLayout(shards=gpus, micro=MICRO, checkpoint="selective", ahead=True)
+    layout = TrainingLayout(shards=gpus, micro=MICRO, checkpoint="op", ahead=True)
     return _measured(model, layout)
 
 

@@ -82,9 +82,21 @@ def bounded(
 def of_a_layer(
     model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known = measure_anew
 ) -> MicroBatchTimes:
-    alone, is_last = _layer_of(layout)
-    named = alone.as_dict(), is_last
-    return MicroBatchTimes.of_numbers(known(named, lambda: measured(model, alone, is_last, cluster).numbers))
+    alone, is_last, ranks = _layer_of(layout)
+    own = _own_experts(model, ranks)
+    named = (alone.as_dict(), is_last, *([ranks] if ranks > 1 else []))
+    return MicroBatchTimes.of_numbers(known(named, lambda: measured(own, alone, is_last, cluster).numbers))
+
+
+def _own_experts(model: ModelSizes, ranks: int) -> ModelSizes:
+    """A model with the experts of one of so many ranks, which have as many slots as where all ranks send words. All its layers have experts."""
+    if not model.experts:
+        return model
+    own = model.experts // ranks
+    top_k = min(model.top_k, own)
+    return model.changed(
+        experts=own, top_k=top_k, capacity=model.capacity * model.top_k / top_k, dense_layers=0
+    )
 
 
 def count(layouts: Sequence[TrainingLayout]) -> int:
@@ -92,12 +104,12 @@ def count(layouts: Sequence[TrainingLayout]) -> int:
     return len({*map(_layer_of, layouts)})
 
 
-def _layer_of(layout: TrainingLayout) -> tuple[TrainingLayout, bool]:
-    """All that decides what its layers take."""
+def _layer_of(layout: TrainingLayout) -> tuple[TrainingLayout, bool, int]:
+    """All that decides what its layers take: alone, as a part of a pipeline, and with the experts of one of so many ranks."""
     alone = replace(
         layout, pipeline=1, shards=1, replicas=1, schedule="1F1B", stages=1, zero=3, scatters=True, experts=1
     )
-    return alone, layout.pipeline > 1
+    return alone, layout.pipeline > 1, layout.experts
 
 
 def measured(model: ModelSizes, alone: TrainingLayout, is_last: bool, cluster: GpuCluster) -> MicroBatchTimes:
@@ -122,7 +134,7 @@ def measured(model: ModelSizes, alone: TrainingLayout, is_last: bool, cluster: G
 def least(model: ModelSizes, layout: TrainingLayout, times: MicroBatchTimes) -> float:
     """The bound. In a pipeline it is that of the last rank. It waits for the first micro-batch to come forwards through
     the other stages, and the last one goes back through them."""
-    of_stage = -(-model.layers // layout.all_stages)
+    of_stage = -(-(model.layers - model.dense_layers) // layout.all_stages)
     own = times.of(of_stage * layout.stages, layout.micro_batches(model))
     return own + (layout.pipeline - 1) * of_stage * min(times.layer)
 

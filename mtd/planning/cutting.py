@@ -82,9 +82,9 @@ def cut(part: TransformerPart, mesh: DeviceMesh, model: ModelSizes, sequence: bo
         parallel.parallelize_module(layer, mesh, of_layer, src_data_rank=None)
     ends: dict[str, parallel.ParallelStyle] = {}
     if part.begin is not None:
-        ends["begin.words"] = Columns()
-        if part.begin.places is not None:
-            ends["begin.places"] = Columns()
+        ends |= {
+            f"begin.{name}": Columns() for name, child in part.begin.named_children() if child is not None
+        }
         ends["begin"] = parallel.PrepareModuleOutput(output_layouts=Shard(-1), desired_output_layouts=between)
     elif not sequence:
         ends[""] = parallel.PrepareModuleInput(input_layouts=Shard(1), desired_input_layouts=Replicate())

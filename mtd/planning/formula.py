@@ -19,9 +19,14 @@ from mtd.planning.model_files import NUMBERS, ModelSizes
 
 HALF, SINGLE = 2, 4  # bytes of a number: computed with, kept
 # Over an activation, reading or writing, in a layer.
-PASSES = {"none": 30, "selective": 36, "full": 42}
+PASSES = {"none": 30, "selective": 30, "op": 36, "full": 42}
 WEIGHT_PASSES = 20  # over the weights of attention, where they are written to memory
-AGAIN = {"none": 0.0, "selective": 0.35, "full": 1.0}  # the share of forward that is computed again
+AGAIN = {
+    "none": 0.0,
+    "selective": 0.05,
+    "op": 0.35,
+    "full": 1.0,
+}  # the share of forward that is computed again
 
 
 @dataclass(frozen=True)
@@ -43,18 +48,20 @@ def estimate(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> 
 def memory(model: ModelSizes, layout: TrainingLayout) -> dict[str, float]:
     """Bytes of the rank that holds most: the first stage, which has most micro-batches in flight."""
     layers = -(-model.layers // layout.all_stages) * layout.stages
-    layer = model.layer_parameters / layout.tensor
+    layer, far = model.layer_parameters / layout.tensor, 0.0
+    if layout.experts > 1:  # those that lie on other ranks
+        far = (1 - 1 / layout.experts) * model.expert_parameters / layout.tensor
     table = model.words * model.width / layout.tensor
     own = layers * layer + table * (2 if layout.pipeline == 1 else 1)
     tokens = layout.micro * model.sequence / layout.context
-    whole = 2 * layer + table if layout.zero == 3 else own
+    whole = 2 * (layer - far) + table if layout.zero == 3 else own - layers * far
     adds_up = layout.micro_batches(model) > 1 and not layout.scatters
-    summed = NUMBERS[model.gradients] * own if adds_up else 0.0
-    of_a_pass = 0.0 if summed == HALF * own else HALF * (2 * layer + table)
+    summed = NUMBERS[model.gradients] * (own - layers * far) if adds_up else 0.0
+    of_a_pass = 0.0 if summed and model.gradients == "bfloat16" else HALF * (2 * (layer - far) + table)
     gradient = of_a_pass + summed + SINGLE * own / layout.shards
     in_flight = min(layout.micro_batches(model), layout.pipeline * (2 if layout.stages > 1 else 1))
     kept = tokens * HALF * _kept(model, layout) * layers * (in_flight if layout.pipeline > 1 else 1)
-    logits = tokens * model.words / layout.tensor * (HALF + 3 * SINGLE)
+    logits = (layout.micro if model.sees_all else tokens) * model.words / layout.tensor * (HALF + 3 * SINGLE)
     is_first_fuller = layout.pipeline > 1
     return {
         "parameter": SINGLE * own / layout.shards + HALF * whole,
@@ -71,10 +78,11 @@ def _kept(model: ModelSizes, layout: TrainingLayout) -> float:
     inside = model.ffn / layout.tensor
     if layout.checkpoint == "full":
         return between
-    if layout.checkpoint == "selective":
+    if layout.checkpoint == "op":
         return 2 * between + 2 * heads + shared + inside
     wide = (5 if model.is_gated else 3) * inside
-    return 3 * _weights(model, layout) + 4 * between + 4 * heads + 6 * shared + wide
+    weights = 0.0 if layout.checkpoint == "selective" else 3 * _weights(model, layout)
+    return weights + 4 * between + 4 * heads + 6 * shared + wide
 
 
 def _weights(model: ModelSizes, layout: TrainingLayout) -> float:
@@ -94,7 +102,8 @@ def _seconds(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> 
     moved += WEIGHT_PASSES * HALF * tokens * _weights(model, layout)
     computing = forward(model, layout, cluster) * (3 + again)
     layer = computing + moved / memory_rate + _tensor(model, layout, cluster) * (1 + again / 2)
-    logits = 6 * model.words * model.width * tokens / layout.tensor / peak
+    layer += _exchanged(model, layout, cluster) * (1 + again / 2)
+    logits = 0 if model.sees_all else 6 * model.words * model.width * tokens / layout.tensor / peak
     each = layers * layer + (logits if layout.pipeline == 1 else max(0.0, logits - layer))
     computing = each * micro * (1 + (layout.pipeline - 1) / (micro * layout.stages))
     if layout.pipeline > 1:
@@ -111,7 +120,9 @@ def forward(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> f
     """The products of a layer and a micro-batch, forwards, at the peak."""
     peak = cluster.device.peak_of("bfloat16") * cluster.device.top
     tokens = layout.micro * model.sequence / layout.context
-    attention = 2 * model.sequence * model.query_width  # half of all pairs are masked
+    attention = (
+        (2 + 2 * model.sees_all) * model.sequence * model.query_width
+    )  # a mask hides half of all pairs
     return (2 * model.layer_matrices + attention) * tokens / layout.tensor / peak
 
 
@@ -140,14 +151,26 @@ def _tensor(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> f
     return 8 * nbytes * (layout.tensor - 1) / layout.tensor / rate
 
 
+def _exchanged(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> float:
+    """Words go to their experts and come back, forwards and backwards."""
+    if layout.experts == 1:
+        return 0.0
+    tokens = layout.micro * model.sequence / layout.context * model.capacity * model.top_k
+    rate = cluster.rate(layout.experts * layout.tensor <= cluster.per_node)
+    return 4 * HALF * tokens * model.width * (layout.experts - 1) / layout.experts / rate
+
+
 def _data(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, own: float) -> float:
     """FSDP gathers parameters and scatters gradients; replicas sum their shards."""
     found, summed = 0.0, NUMBERS[model.gradients]
     if layout.shards > 1:
         micro = layout.micro_batches(model)
         gathers = {1: 1, 2: micro, 3: 2 * micro}[1 if layout.pipeline > 1 else layout.zero]
-        once = _gathering(cluster, layout.tensor, layout.shards)
-        found += own * (HALF * gathers + summed * (micro if layout.scatters else 1)) * once
+        each = HALF * gathers + summed * (micro if layout.scatters else 1)
+        ep = layout.experts
+        far = own * model.expert_parameters / model.layer_parameters if ep > 1 else 0.0
+        found += (own - far) * each * _gathering(cluster, layout.tensor, layout.shards)
+        found += far / ep * each * _gathering(cluster, layout.tensor * ep, layout.shards // ep)
     if layout.replicas > 1:
         once = _gathering(cluster, layout.tensor * layout.shards, layout.replicas)
         found += 2 * summed * own / layout.shards * once

@@ -121,13 +121,13 @@ class WeightMatrix(Linear):
         return KeptProduct.apply(keeper if keeps else None, self.kind, x, self.weight, self.bias)
 
 
-def attention(query: Any, key: Any, value: Any, kernel: str = "2") -> Any:
+def attention(query: Any, key: Any, value: Any, kernel: str = "2", sees_all: bool = False) -> Any:
     """Attention in tiles; its result is kept."""
     keeper = _present.get()
     if keeper is None:
-        return tiled_attention.tiled_attention(query, key, value, kernel=kernel)
+        return tiled_attention.tiled_attention(query, key, value, None, kernel, sees_all)
     found = keeper.take()
     if found is None:
-        found = tiled_attention.outputs(query, key, value, kernel)
+        found = tiled_attention.outputs(query, key, value, kernel, sees_all)
         keeper.keep(found)
-    return tiled_attention.tiled_attention(query, key, value, found, kernel)
+    return tiled_attention.tiled_attention(query, key, value, found, kernel, sees_all)

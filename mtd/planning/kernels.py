@@ -17,6 +17,7 @@ import numpy as np
 import minitorch_dist as torch
 from minitorch_dist import nn
 from minitorch_dist.nn import functional as F
+from minitorch_dist.tensors import distributions, generator
 from minitorch_dist.tensors.autograd.joint import record_joint
 from minitorch_dist.tensors.core.base import Array
 
@@ -81,6 +82,22 @@ def repeated(x: Any, groups: int) -> Any:
     rows, heads, length, size = x.shape
     wide = x.unsqueeze(2).expand(rows, heads, groups, length, size)
     return wide.reshape(rows, heads * groups, length, size)
+
+
+def added(x: Any, y: Any, share: float) -> Any:
+    """x + dropout(y) in one kernel, as Megatron-LM joins them: it keeps a byte of each number, whether it was dropped."""
+    if not share:
+        return x + y
+    kept = distributions.keep(1 - share, y.array.shape, generator.current(), y.array)
+
+    def dropped(array: Array) -> Array:
+        out: Array = np.multiply(array, kept, dtype=array.dtype)
+        out *= array.dtype.type(1 / (1 - share))
+        return out
+
+    return record_joint(
+        x.array + dropped(y.array), "AddBackward0", [x, y], lambda grad: [grad, dropped(grad)]
+    )
 
 
 TURNS = {"usual": turned, "single": turned_in_float32, "joined": turned_at_once}

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from mtd.planning.model_files import ModelSizes
 
-CHECKPOINTS: Final = ("none", "selective", "full")
+CHECKPOINTS: Final = ("none", "selective", "op", "full")
 SCHEDULES: Final = ("1F1B", "Interleaved1F1B", "GPipe")
 
 
@@ -34,7 +34,7 @@ class TrainingLayout:
     shards: int = 1
     replicas: int = 1
     micro: int = 1  # sequences of a micro-batch
-    checkpoint: str = "none"  # which activations are computed again: none, some, or all
+    checkpoint: str = "none"  # what is computed again: see `transformer`
     schedule: str = "1F1B"
     stages: int = 1  # of each rank
     zero: int = 0  # how much shards share, as below; 0 is the usual: 3, and 1 in a pipeline

@@ -1,6 +1,6 @@
 """A model in a file of a few lines of TOML: what it needs to be built, run and planned.
 
-kind = "llama"        # or "gpt": layer norms, biases, learned positions, no gates
+kind = "llama"        # or "gpt": layer norms, biases, learned positions, no gates; or "vit", below
 layers = 80
 width = 8192
 heads = 64
@@ -22,6 +22,13 @@ dense_layers = 3      # the first ones, which have an MLP
 capacity = 1.25       # slots of an expert, times what it gets on average; 1, if not said
 flash = "2"           # which FlashAttention the tiles are, if not said; or "1", "3"
 products = "bfloat16" # of the layers' matrices, if not said; or "float8", with its conversions
+
+A vision transformer (kind = "vit") is a "gpt" that sees all parts of an image. In the place of words and sequence it has
+
+image = 224           # pixels along each side, of three colours
+patch = 16            # pixels along each side of a patch, which is a word here
+classes = 1000
+pooling = "class"     # if not said: one more position, whose result is classified; or "mean" of all patches
 """
 
 from __future__ import annotations
@@ -35,7 +42,7 @@ from typing import Any, Final
 
 from transports.plain_text import clean
 
-KINDS: Final = ("llama", "gpt")
+KINDS: Final = ("llama", "gpt", "vit")
 ATTENTION: Final = ("tiles", "whole")
 KERNELS: Final = ("usual", "single", "joined")
 NUMBERS: Final = {"float32": 4, "bfloat16": 2}  # and their bytes
@@ -43,6 +50,9 @@ SHIPPED: Final = Path(__file__).with_name("models")
 FLASH: Final = ("1", "2", "3")
 PRODUCTS: Final = ("bfloat16", "float8")
 WHOLE: Final = ("layers", "width", "heads", "words", "sequence", "batch", "kv_heads", "ffn", "head")
+IMAGE: Final = ("image", "patch", "classes")  # that a "vit" has in the place of words and sequence
+COLOURS: Final = 3
+POOLING: Final = ("class", "mean")
 COUNTS: Final = ("experts", "top_k", "expert_ffn", "shared_experts", "dense_layers")
 LARGEST: Final = 1 << 48  # of a whole number
 NEEDED: Final = ("kind", "layers", "width", "heads", "words", "sequence", "batch")
@@ -76,6 +86,9 @@ class ModelSizes:
     shared_experts: int = 0
     dense_layers: int = 0
     capacity: float = 1.0
+    image: int = 0
+    patch: int = 0
+    pooling: str = "class"
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -91,6 +104,8 @@ class ModelSizes:
         if self.kind not in KINDS:
             said = nearest(str(self.kind).lower(), KINDS)
             raise ValueError(f"{self.name}: kind is {' or '.join(KINDS)}, not {self.kind!r}{said}")
+        if self.sees_all:
+            self._check_image()
         if self.attention not in ATTENTION:
             raise ValueError(f"{self.name}: attention is {' or '.join(ATTENTION)}, not {self.attention!r}")
         if self.attention == "whole" and self.kv_heads != self.heads:
@@ -130,12 +145,29 @@ class ModelSizes:
             raise ValueError(
                 f"{self.name}: top_k is 1 to {self.experts}, for so many experts there are, not {self.top_k}"
             )
+        if (self.experts or self.tied) and self.sees_all:
+            raise ValueError(f'{self.name}: experts and tied words need words, which kind = "vit" has not')
         if self.experts and not self.is_gated:
             raise ValueError(f'{self.name}: experts need kind = "llama"')
         if self.dense_layers > self.layers:
             raise ValueError(
                 f"{self.name}: dense_layers = {self.dense_layers} are more than {self.layers} layers"
             )
+
+    def _check_image(self) -> None:
+        for word in ("image", "patch"):
+            _check_whole(self.name, word, getattr(self, word))
+        if self.image % self.patch:
+            raise ValueError(f"{self.name}: patch = {self.patch} does not divide image = {self.image}")
+        if self.pooling not in POOLING:
+            raise ValueError(f"{self.name}: pooling is {' or '.join(POOLING)}, not {self.pooling!r}")
+        if self.attention == "whole":
+            raise ValueError(f'{self.name}: kind = "vit" has attention in tiles')
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether attention has no mask, because a word is a part of an image."""
+        return self.kind == "vit"
 
     @property
     def query_width(self) -> int:
@@ -159,6 +191,11 @@ class ModelSizes:
         return attention + (3 if self.is_gated else 2) * self.width * self.ffn
 
     @property
+    def expert_parameters(self) -> int:
+        """Those of a layer's experts that ranks may share, all together."""
+        return self.experts * 3 * self.width * self.expert_ffn
+
+    @property
     def layer_parameters(self) -> int:
         vectors = 2 * self.width  # the norms
         if not self.is_gated:  # biases of norms and matrices
@@ -169,6 +206,10 @@ class ModelSizes:
     def parameters(self) -> int:
         """All of them."""
         ends = (2 - self.tied) * self.words * self.width + self.width
+        if self.sees_all:  # patches, the position that is classified, and a bias for each class
+            ends += (
+                COLOURS * self.patch**2 + 1 + (self.pooling == "class") - self.words
+            ) * self.width + self.words
         if not self.is_gated:
             ends += self.sequence * self.width + self.width
         fewer = self._matrices(self.experts) - self._matrices(0, True)  # in a layer without experts
@@ -179,7 +220,8 @@ class ModelSizes:
         """The model's operations for a token, forwards and backwards, without computing anything again. By the usual
         count no mask saves anything in attention (PaLM, arXiv:2204.02311, appendix B)."""
         fewer = self.layer_matrices - self._matrices(0, True)
-        matrices = self.layers * self.layer_matrices - self.dense_layers * fewer + self.words * self.width
+        ends = COLOURS * self.patch**2 if self.sees_all else self.words  # of each patch, or of each word
+        matrices = self.layers * self.layer_matrices - self.dense_layers * fewer + ends * self.width
         return 6 * matrices + 12 * self.layers * self.query_width * self.sequence
 
     def changed(self, **values: Any) -> ModelSizes:
@@ -213,22 +255,37 @@ def read(name: str) -> ModelSizes:
         raise ValueError(f"{name} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{name!r} is no file of a model: {clean(str(error))}") from None
-    allowed = {each.name for each in fields(ModelSizes)} - {"name"}
+    allowed, needed = {each.name for each in fields(ModelSizes)} - {"name"}, [*NEEDED]
+    if row.get("kind") == "vit":
+        needed = [word for word in NEEDED if word not in ("words", "sequence")] + [*IMAGE]
+        allowed = allowed - {"words", "sequence"} | {"classes"}
     for word in row:
         if word not in allowed:
             said = nearest(word, allowed)
-            raise ValueError(f"{name}: a model has no {word!r}{said}; it has {', '.join(NEEDED)}, "
-                             f"{', '.join(sorted(allowed - {*NEEDED}))}")  # fmt: skip
-    missing = [word for word in NEEDED if word not in row]
+            raise ValueError(f"{name}: a model has no {word!r}{said}; it has {', '.join(needed)}, "
+                             f"{', '.join(sorted(allowed - {*needed}))}")  # fmt: skip
+    missing = [word for word in needed if word not in row]
     if missing:
         raise ValueError(f"{name}: {' and '.join(missing)} missing; a line is like layers = 32")
     try:
         for word in WHOLE:
             if word in row:  # also a 0 that stands for "not said" in Python
                 _check_whole(path.stem, word, row[word])
-        return ModelSizes(path.stem, **row)
+        return ModelSizes(path.stem, **(_of_images(row) if row["kind"] == "vit" else row))
     except ValueError as error:
         raise ValueError(f"{name}: {clean(str(error)).removeprefix(f'{path.stem}: ')}") from None
+
+
+def _of_images(row: dict[str, Any]) -> dict[str, Any]:
+    """The sizes in the file of a "vit": its classes are words, and its patches a sequence."""
+    for word in IMAGE:
+        _check_whole("", word, row[word])
+    positions = (row["image"] // row["patch"]) ** 2 + (row.get("pooling", "class") == "class")
+    return {
+        **{word: value for word, value in row.items() if word != "classes"},
+        "words": row["classes"],
+        "sequence": positions,
+    }
 
 
 def _check_whole(model: str, word: str, value: object) -> None:

@@ -6,7 +6,8 @@ or four short ones (`short_runs`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
@@ -15,15 +16,19 @@ from minitorch_dist.sim.report import RankReport, Report
 from mtd.planning import formula, short_runs
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.fold.folding import Fold, Folded
-from mtd.planning.layouts import CHECKPOINTS, TrainingLayout, faults
+from mtd.planning.layouts import TrainingLayout, faults
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.short_runs import MEMORY
 from mtd.planning.training_step import train
 from transports.clock import PICO
 
 FAMILY: Final = "minitorch_dist plan "
-FORMAT: Final = f"{FAMILY}7"  # rows of 6 add gradients up whole, and scatter them once
+FORMAT: Final = f"{FAMILY}8"  # "selective" was torchtitan's in 7
 LAYOUT_FORMAT: Final = "minitorch_dist layout 1"
+CHECKPOINTS_OF: Final = {
+    "tiles": ("none", "op", "full"),
+    "whole": ("none", "selective", "full"),
+}  # in tiles its core keeps little
 MICRO: Final = (1, 2, 4, 8)
 ROOM: Final = 1 << 50  # bytes: memory is counted, and compared afterwards
 LINKS: Final = "bytes "  # of all GPUs, by kind of link
@@ -73,22 +78,33 @@ class PlanRow:
 
 def layouts(model: ModelSizes, cluster: GpuCluster) -> Iterator[TrainingLayout]:
     """Every layout that divides."""
-    for layout in _tried(cluster):
+    for layout in _tried(cluster, model):
         if not any(faults(layout, model, cluster.gpus)):
             yield layout
 
 
-def _tried(cluster: GpuCluster) -> Iterator[TrainingLayout]:
+def _tried(cluster: GpuCluster, model: ModelSizes) -> Iterator[TrainingLayout]:
     gpus = cluster.gpus
     for tensor in _powers(min(cluster.per_node, gpus)):
         for pipeline in _divisors(gpus // tensor if gpus % tensor == 0 else 0):
-            yield from _with_data(tensor, pipeline, gpus // (tensor * pipeline))
+            for layout in _with_data(
+                tensor, pipeline, gpus // (tensor * pipeline), CHECKPOINTS_OF[model.attention]
+            ):
+                yield layout
+                yield from _with_experts(layout, model)
+
+
+def _with_experts(layout: TrainingLayout, model: ModelSizes) -> Iterator[TrainingLayout]:
+    """The same, where the ranks that share parameters share a layer's experts, too: some of them, or as many as can."""
+    most = math.gcd(layout.shards, model.experts) if model.experts else 1
+    for ranks in sorted({each for each in (8, most) if most % each == 0 and each > 1}):
+        yield replace(layout, experts=ranks)
 
 
 def nearest_miss(model: ModelSizes, cluster: GpuCluster) -> tuple[TrainingLayout, list[str]]:
     """Where none divides: a layout with the fewest faults, and these."""
     fewest: tuple[TrainingLayout, list[str]] | None = None
-    for layout in _tried(cluster):
+    for layout in _tried(cluster, model):
         wrong = [*faults(layout, model, cluster.gpus)]
         if fewest is None or len(wrong) < len(fewest[1]):
             fewest = layout, wrong
@@ -98,11 +114,11 @@ def nearest_miss(model: ModelSizes, cluster: GpuCluster) -> tuple[TrainingLayout
     return fewest
 
 
-def _with_data(tensor: int, pipeline: int, data: int) -> Iterator[TrainingLayout]:
+def _with_data(tensor: int, pipeline: int, data: int, checkpoints: Sequence[str]) -> Iterator[TrainingLayout]:
     schedules = [("1F1B", 1)]
     if pipeline > 1:
         schedules += [("Interleaved1F1B", 2), ("Interleaved1F1B", 4)]
-    for checkpoint in CHECKPOINTS:
+    for checkpoint in checkpoints:
         for micro in MICRO:
             for schedule, stages in schedules:
                 for shards in reversed(_divisors(data)):
@@ -141,6 +157,8 @@ def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) ->
     """The same by runs of the training step, in which one rank of each role stands for the others."""
     micro = layout.micro_batches(model)
     fold: Fold = layout.ranks > 1 and roles_of(model, layout)
+    if layout.pipeline > 1:
+        fold = proved_roles(model, layout, cluster)
     runs: dict[tuple[int, int], Measured] = {}
     short = short_runs.of(model, layout, cluster)
     for each in short.sizes:
@@ -177,6 +195,8 @@ def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple
         model.query_width,
         model.kv_heads * model.head,
     }
+    if not model.is_gated:
+        lengths |= {1, model.sequence}  # positions
     lengths |= {length // layout.tensor for length in lengths}
 
     own = model.experts // layout.experts
@@ -243,22 +263,22 @@ def step(
 def whole_step(
     model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, notes: bool = True
 ) -> Report[Any]:
-    """A step with all layers and micro-batches. A short one, with two stages of a rank at most, proves the roles first, so
-    that each is run by one rank. `notes`: see `train`."""
+    """A step with all layers and micro-batches. `notes`: see `train`."""
+    given = {} if notes else {"notes": False}
+    return runner.run(
+        train, layout.ranks, (model, layout), given, net=cluster.network, shapes=True, speeds=dict(cluster.speeds),
+        device=replace(cluster.device, memory=ROOM), fold=proved_roles(model, layout, cluster),
+    )  # fmt: skip
+
+
+def proved_roles(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> Fold:
+    """The roles, proved by a short step: two stages of a rank at most, with a layer each. In other steps each is run by one rank."""
     short = replace(layout, stages=min(layout.stages, 2))
     few = layout.pipeline + (layout.stages == 1)  # interleaved ones come in multiples of P
     few = min(layout.micro_batches(model), few)
-    small = model.changed(layers=short.layers(1), batch=layout.data * layout.micro * few)
-    options: dict[str, Any] = {
-        "net": cluster.network, "shapes": True, "speeds": dict(cluster.speeds),
-        "device": replace(cluster.device, memory=ROOM),
-    }  # fmt: skip
-    fold: Fold = roles_of(model, layout)
-    proof = runner.run(train, layout.ranks, (small, short), fold=fold, **options)
-    if proof.folded is not None and not proof.folded.refused:
-        fold = proof.folded
-    given = {} if notes else {"notes": False}
-    return runner.run(train, layout.ranks, (model, layout), given, fold=fold, **options)
+    each = 1 if short.layers(1) >= model.dense_layers else 2 + model.dense_layers // short.all_stages
+    proof = step(model, short, cluster, each, few, roles_of(model, layout))
+    return proof.folded if proof.folded is not None and not proof.folded.refused else roles_of(model, layout)
 
 
 def _idle(end: int, rank: RankReport) -> int:

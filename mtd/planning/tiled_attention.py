@@ -28,14 +28,15 @@ FORWARD, BACKWARD = 2, 5  # products of queries and keys, or as large ones
 
 @silent
 def tiled_attention(
-    query: T, key: T, value: T, known: tuple[Array, Array] | None = None, kernel: str = "2"
-) -> T:
-    """Causal attention of `query` (…, heads, L, E) to `key` and `value` (…, heads, L, E), whose heads several query
+    query: T, key: T, value: T, known: tuple[Array, Array] | None = None, kernel: str = "2",
+    sees_all: bool = False,
+) -> T:  # fmt: skip
+    """Causal attention, or with `sees_all` that of all pairs, of `query` (…, heads, L, E) to `key` and `value` (…, heads, L, E), whose heads several query
     heads may share. `known`: what `outputs` has found before, so that only the gradient is left to compute. `kernel`: which
     FlashAttention a device takes for it, as one operation."""
     source = query.array.dtype
     groups, factor, length = _sizes(query, key)
-    out, logs = outputs(query, key, value, kernel) if known is None else known
+    out, logs = outputs(query, key, value, kernel, sees_all) if known is None else known
 
     def backward(grad: Array) -> list[Array | None]:
         own = [read.array for read in (query, key, value)]
@@ -43,8 +44,8 @@ def tiled_attention(
         d_query = np.empty(q.shape, source, like=q)
         d_key, d_value = (np.zeros(k.shape, np.float32, like=k) for _ in range(2))
         for rows in _tiles(length):
-            seen = slice(0, rows.stop)
-            weights = np.exp(_scores(q, k, rows, factor) - logs[..., rows, :])
+            seen = slice(0, length if sees_all else rows.stop)
+            weights = np.exp(_scores(q, k, rows, seen, factor) - logs[..., rows, :])
             d_out, answer = _single(grad[..., rows, :]), _single(out[..., rows, :])
             d_value[..., seen, :] += _times(weights.swapaxes(-1, -2), d_out)
             d = _times(d_out, v[..., seen, :].swapaxes(-1, -2))
@@ -53,7 +54,7 @@ def tiled_attention(
             d *= np.float32(factor)
             d_query[..., rows, :] = _times(d, k[..., seen, :])
             d_key[..., seen, :] += _times(d.swapaxes(-1, -2), _single(q[..., rows, :]))
-        told(BACKWARD, out, kernel)
+        told(BACKWARD, out, kernel, 1, sees_all)
         narrowed = (narrow(each, groups) for each in (d_key, d_value))
         return [d_query, *(each.astype(source, copy=False) for each in narrowed)]
 
@@ -67,7 +68,7 @@ def recorded(out: Array, reads: list[T], backward: Callable[[Array], list[Array 
 
 
 @silent
-def outputs(query: T, key: T, value: T, kernel: str = "2") -> tuple[Array, Array]:
+def outputs(query: T, key: T, value: T, kernel: str = "2", sees_all: bool = False) -> tuple[Array, Array]:
     """The result, and the logarithm of each row's sum."""
     q = query.array
     groups, factor, length = _sizes(query, key)
@@ -75,23 +76,24 @@ def outputs(query: T, key: T, value: T, kernel: str = "2") -> tuple[Array, Array
     logs = np.empty((*q.shape[:-1], 1), np.float32, like=q)
     k, v = (_wide(each.array, groups) for each in (key, value))
     for rows in _tiles(length):
-        scores = _scores(q, k, rows, factor)
+        seen = slice(0, length if sees_all else rows.stop)
+        scores = _scores(q, k, rows, seen, factor)
         top = np.maximum.reduce(scores, axis=-1, keepdims=True)
         scores -= top
         np.exp(scores, out=scores)
         total = np.add.reduce(scores, axis=-1, keepdims=True)
         scores /= total
-        out[..., rows, :] = _times(scores, v[..., : rows.stop, :])
+        out[..., rows, :] = _times(scores, v[..., seen, :])
         logs[..., rows, :] = top + np.log(total)
-    told(FORWARD, out, kernel)
+    told(FORWARD, out, kernel, 1, sees_all)
     return out, logs
 
 
-def told(products: int, out: Array, kernel: str, ranks: int = 1) -> None:
-    """Half of all pairs of a query and a key are hidden, and do not count. `ranks`: those that the sequence is cut over."""
+def told(products: int, out: Array, kernel: str, ranks: int = 1, sees_all: bool = False) -> None:
+    """Half of all pairs of a query and a key are hidden under a mask, and do not count. `ranks`: those that the sequence is cut over."""
     if flops.counters.on:
         *rows, own, size = out.shape
-        pairs = math.prod(rows) * own * own * ranks // 2
+        pairs = math.prod(rows) * own * own * ranks // (1 if sees_all else 2)
         sizes = flops.AttentionSizes(own * ranks, size, kernel)
         flops.done("aten._scaled_dot_product_flash_attention", 2 * products * pairs * size, sizes)
 
@@ -108,11 +110,10 @@ def _tiles(length: int) -> Iterator[slice]:
         yield slice(start, min(start + size, length))
 
 
-def _scores(q: Array, k: Array, rows: slice, factor: float) -> Array:
-    """The scores of some queries with all keys that they may see."""
-    seen = k[..., : rows.stop, :]
-    scores = _times(_single(q[..., rows, :]) * np.float32(factor), seen.swapaxes(-1, -2))
-    if has_numbers(scores):
+def _scores(q: Array, k: Array, rows: slice, seen: slice, factor: float) -> Array:
+    """The scores of some queries with all keys that they may see: later ones where `seen` goes beyond the queries."""
+    scores = _times(_single(q[..., rows, :]) * np.float32(factor), k[..., seen, :].swapaxes(-1, -2))
+    if has_numbers(scores) and seen.stop == rows.stop:
         hidden = ~np.tri(rows.stop - rows.start, rows.stop, rows.start, dtype=bool)
         np.copyto(scores, -np.inf, where=hidden)
     return scores

@@ -29,7 +29,7 @@ from mtd.planning.context_attention import own_part
 from mtd.planning.experts import ExpertLayer, ExpertPlaces
 from mtd.planning.fold import repeats
 from mtd.planning.layouts import TrainingLayout, layers_of
-from mtd.planning.model_files import ModelSizes
+from mtd.planning.model_files import COLOURS, ModelSizes
 from mtd.planning.parallel_loss import cross_entropy
 from mtd.planning.transformer import TransformerPart
 
@@ -54,16 +54,16 @@ def train(
                 optimizer.state[p] = optimizer.start(p, group)
     if pools.pool():
         ledger.of("cuda").reset_peak()  # the model was whole while it was built
-        reserves = CachingAllocator.of(ledger.of("cuda"))
     take = _pipelined if layout.pipeline > 1 else _accumulated
     repeated = repeats.of(layout.micro_batches(model)) if notes else None
+    reserves = CachingAllocator.of(ledger.of("cuda")) if pools.pool() and repeated is None else None
     losses = []
     for _ in range(steps):
         losses += take(model, layout, mesh, parts, stages, repeated or run_each)
         optimizer.step()
         optimizer.zero_grad()
     peak = ledger.of("cuda").snapshot().peak_by_category if pools.pool() else {}
-    reserved = reserves.reserved if pools.pool() and repeated is None else None
+    reserved = reserves.reserved if reserves else None
     return {"losses": losses, "peak": peak, "reserved": reserved}
 
 
@@ -77,7 +77,7 @@ def pass_through(model: ModelSizes, layout: TrainingLayout, is_last: bool, dtype
     else:
         part = built(model, layout, mesh, 0, dtype)
     part.set_requires_gradient_sync(False)
-    words = given = _words(model, layout)
+    given, words = _given(model, layout)
     size = layout.micro, model.sequence // (layout.tensor * layout.context), model.width
     for number in range(2):
         if is_last:
@@ -174,14 +174,18 @@ def is_tied(model: ModelSizes, layout: TrainingLayout) -> bool:
     return model.tied and layout.pipeline == layout.tensor == 1
 
 
-def _words(model: ModelSizes, layout: TrainingLayout) -> Any:
-    """Words to learn: the same for all, since only sizes matter here. With `context` each rank has its part."""
+def _given(model: ModelSizes, layout: TrainingLayout) -> tuple[Any, Any]:
+    """Words, and the words to learn; or images, and their classes. They are the same for all, since only sizes matter here. With
+    `context` each rank has its part."""
     torch.manual_seed(0)
+    if model.sees_all:
+        images = torch.rand(layout.micro, COLOURS, model.image, model.image, device="cuda")
+        return images, torch.randint(model.words, (layout.micro, 1), device="cuda")
     words = torch.randint(model.words, (layout.micro, model.sequence), device="cuda")
-    if layout.context == 1:
-        return words
-    group = _context(layout)
-    return own_part(words, group.rank(), group.size(), 1)
+    if layout.context > 1:
+        group = _context(layout)
+        words = own_part(words, group.rank(), group.size(), 1)
+    return words, words
 
 
 def _accumulated(
@@ -196,8 +200,8 @@ def _accumulated(
         part.set_requires_gradient_sync(is_last or layout.scatters)
         part.set_requires_all_reduce(is_last)
         part.set_reshard_after_backward(is_last or layout.zero > 1)
-        words = _words(model, layout)
-        loss = cross_entropy(part(words), words, group, model.kernels) / count
+        given, wanted = _given(model, layout)
+        loss = cross_entropy(part(given), wanted, group, model.kernels) / count
         loss.backward()
         return loss.detach()
 
@@ -259,10 +263,10 @@ def _pipelined(
     one_stage = layout.stages == 1
     schedule: Any = get_schedule_class(layout.schedule)
     schedule = schedule(pipe[0] if one_stage else pipe, count, loss_fn=loss, scale_grads=False)
-    words = _words(model, layout).repeat(count, 1)
+    one, wanted = _given(model, layout)
     losses: list[Any] = []
-    given = (words,) if 0 in stages else ()
-    target = words if layout.all_stages - 1 in stages else None
+    given = (one.repeat(count, *[1] * (one.ndim - 1)),) if 0 in stages else ()
+    target = wanted.repeat(count, 1) if layout.all_stages - 1 in stages else None
     if layout.ahead:
         _begin_to_gather(parts)
     for part in parts:

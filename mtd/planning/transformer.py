@@ -3,9 +3,11 @@
     kind     norm        positions        MLP                        attention
     llama    RMSNorm     turned (RoPE)    down(silu(gate) · up)      in tiles; several heads share keys
     gpt      LayerNorm   learned          down(gelu(up))             in tiles, or whole with dropout of its weights
+    vit      as gpt, of the patches of an image, and without a mask
 
-With `checkpoint="full"` each layer is computed again for its gradients. With "selective" the results of every second
-matrix and of attention are kept, and the rest is computed again, as torchtitan does by default.
+With `checkpoint="full"` each layer is computed again for its gradients. "selective" computes only the core of attention again, from queries
+to its result (Korthikanti et al., arXiv:2205.05198). With "op" the results of every second matrix and of attention are kept, and the
+rest is computed again, as torchtitan does by default.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from mtd.planning import kernels
 from mtd.planning.context_attention import context_attention, gathered, own_part
 from mtd.planning.experts import ExpertLayer, ExpertPlaces
 from mtd.planning.kept_results import KeptResults, WeightMatrix, attention
-from mtd.planning.model_files import ModelSizes
+from mtd.planning.model_files import COLOURS, ModelSizes
 from mtd.planning.whole_attention import whole_attention
 
 ONE_PLACE = ExpertPlaces()
@@ -49,7 +51,8 @@ class SelfAttention(nn.Module):
         self.turned = kernels.TURNS[model.kernels]
         self.copies = model.heads // model.kv_heads if model.kernels == "single" else 1
         self.context: ProcessGroup | None = None  # over which the sequence is cut
-        self.flash, kind = model.flash, model.products
+        self.is_again = False  # whether its core is computed again for its gradients
+        self.flash, self.sees_all, kind = model.flash, model.sees_all, model.products
         self.query = WeightMatrix(model.width, model.query_width, bias, kind)
         self.key = WeightMatrix(model.width, shared, bias, kind)
         self.value = WeightMatrix(model.width, shared, bias, kind)
@@ -66,15 +69,20 @@ class SelfAttention(nn.Module):
         if group is not None:
             k, v = (gathered(each, group, length * group.size()) for each in (k, v))
         q, k, v = (each.transpose(1, 2) for each in (q, k, v))
+        if self.is_again:
+            seen = checkpoint(self._core, q, k, v, use_reentrant=False, preserve_rng_state=False)
+        else:
+            seen = self._core(q, k, v)
+        return self.out(seen.transpose(1, 2).reshape(rows, length, -1))
+
+    def _core(self, q: Any, k: Any, v: Any) -> Any:
         if self.copies > 1:
             k, v = kernels.repeated(k, self.copies), kernels.repeated(v, self.copies)
-        if group is not None:
-            seen = context_attention(q, k, v, group.rank(), group.size(), self.flash)
-        elif self.is_whole:
-            seen = whole_attention(q, k, v, self.dropout)
-        else:
-            seen = attention(q, k, v, self.flash)
-        return self.out(seen.transpose(1, 2).reshape(rows, length, -1))
+        if self.context is not None:
+            return context_attention(q, k, v, self.context.rank(), self.context.size(), self.flash)
+        if self.is_whole:
+            return whole_attention(q, k, v, self.dropout)
+        return attention(q, k, v, self.flash, self.sees_all)
 
 
 class FeedForward(nn.Module):
@@ -112,14 +120,15 @@ class TransformerLayer(nn.Module):
     ) -> None:
         super().__init__()
         norm = norm_of(model)
-        self.how = how
+        self.how, self.dropout = how, model.dropout
         self.norm1, self.norm2 = norm(model.width), norm(model.width)
         self.attention, self.mlp = SelfAttention(model), mlp_of(model, number, places)
+        self.attention.is_again = how == "selective"
 
     def forward(self, x: Any, turn: Any) -> Any:
-        if self.how == "none":
+        if self.how in ("none", "selective"):
             return self.computed(x, turn)
-        keeper = KeptResults().run if self.how == "selective" else nullcontext
+        keeper = KeptResults().run if self.how == "op" else nullcontext
 
         def run(x: Any, turn: Any) -> Any:
             with keeper():
@@ -128,8 +137,8 @@ class TransformerLayer(nn.Module):
         return checkpoint(run, x, turn, use_reentrant=False, preserve_rng_state=False)
 
     def computed(self, x: Any, turn: Any) -> Any:
-        x = x + self.attention(self.norm1(x), turn)
-        return x + self.mlp(self.norm2(x))
+        x = kernels.added(x, self.attention(self.norm1(x), turn), self.dropout)
+        return kernels.added(x, self.mlp(self.norm2(x)), self.dropout)
 
 
 class WordTable(nn.Embedding):
@@ -165,6 +174,37 @@ class Positions(nn.Module):
         return x + self.places(torch.arange(words.shape[1], device=words.device))
 
 
+class Patches(nn.Module):
+    """The patches of images (rows, colours, height, width), their positions, and one position more that is classified."""
+
+    def __init__(self, model: ModelSizes) -> None:
+        super().__init__()
+        self.side = model.patch
+        self.patches = WeightMatrix(COLOURS * model.patch**2, model.width, True)
+        self.first = WordTable(1, model.width) if model.pooling == "class" else None
+        self.places = WordTable(model.sequence, model.width)
+
+    def forward(self, images: Any) -> Any:
+        rows, side, count = images.shape[0], self.side, images.shape[-1] // self.side
+        cut = images.reshape(rows, COLOURS, count, side, count, side).permute(0, 2, 4, 1, 3, 5)
+        x = self.patches(cut.reshape(rows, count * count, -1).to(self.patches.weight.dtype))
+        if self.first is not None:
+            alike = torch.zeros(rows, 1, dtype=torch.int64, device=x.device)
+            x = torch.cat([self.first(alike), x], 1)
+        return x + self.places(torch.arange(x.shape[1], device=x.device))
+
+
+class ClassLogits(WeightMatrix):
+    """Of the first position, or of the mean of all: (rows, 1, classes)."""
+
+    def __init__(self, model: ModelSizes) -> None:
+        super().__init__(model.width, model.words, True)
+        self.is_mean = model.pooling == "mean"
+
+    def forward(self, x: Any) -> Any:
+        return super().forward(x.mean(1, keepdim=True) if self.is_mean else x[:, :1])
+
+
 class TransformerPart(nn.Module):
     """Some of the layers. `ends`: whether the embedding stands before them, and the logits behind them. `tied`: the logits' matrix
     is the embedding's."""
@@ -177,13 +217,14 @@ class TransformerPart(nn.Module):
         self.context = context
         self.has_turns, self.size = model.is_gated, model.head
         self.sequence = model.sequence
-        self.begin = Positions(model) if ends[0] else None
+        self.begin = (Patches if model.sees_all else Positions)(model) if ends[0] else None
         self.layers = nn.ModuleList([TransformerLayer(model, how, number, places) for number in layers])
         self.norm: Any = None
         self.logits: Any = None
         if ends[1]:
             self.norm = norm_of(model)(model.width)
-            self.logits = None if tied else WeightMatrix(model.width, model.words, False)
+            usual = None if tied else WeightMatrix(model.width, model.words, False)
+            self.logits = ClassLogits(model) if model.sees_all else usual
         self.turn: Any = None
         for layer in self.layers:
             layer.attention.context = context

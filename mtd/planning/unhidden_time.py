@@ -42,7 +42,7 @@ def unhidden(
     """Seconds that a step takes longer than `bounds.bounded` says, at least."""
     times = bounds.of_a_layer(model, layout, cluster, known)
     sent = ShardTimes(model, layout, cluster, known)
-    layers = -(-model.layers // layout.all_stages)
+    layers = -(-(model.layers - model.dense_layers) // layout.all_stages)
     found = 2 * sent.of("all_reduce", sent.table)
     scattered = sent.of("reduce_scatter", sent.table)
     if layout.pipeline == 1:
@@ -70,7 +70,8 @@ class ShardTimes:
 
     def __init__(self, model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known) -> None:
         self.model, self.layout, self.cluster, self.known = model, layout, cluster, known
-        self.layer = model.layer_parameters // layout.tensor
+        far = model.expert_parameters if layout.experts > 1 else 0  # of which other ranks gather less
+        self.layer = (model.layer_parameters - far) // layout.tensor
         self.table = model.words * model.width // layout.tensor
 
     def of(self, kind: str, numbers: int) -> float:
@@ -98,11 +99,12 @@ def _of_micro_batches(
     """Each one gathers all units forwards. Backwards it gathers a layer while the one behind it computes. With zero = 1
     only the first one gathers."""
     gather = sent.of("all_gather", sent.layer)
-    each = model.layers * gather + 2 * sent.of("all_gather", sent.table)
+    layers = model.layers - model.dense_layers
+    each = layers * gather + 2 * sent.of("all_gather", sent.table)
     if layout.zero == 1:
         return each
     if layout.zero == 3:
-        each += (model.layers - 1) * max(0.0, gather - max(times.layer))
+        each += max(0, layers - 1) * max(0.0, gather - max(times.layer))
     return layout.micro_batches(model) * each
 
 

@@ -1,9 +1,9 @@
-"""`python -m tests.census`: who enters which function, and which names nobody uses.
+"""`mtd dev census`: who enters which function, and which names nobody uses.
 
-python -m tests.census                              all walks: lessons, programs, notebooks, wires, launchers, commands
-python -m tests.census --walk programs --walk wires
-python -m tests.census --out census.json            each function, with the walks that entered it
-python -m tests.census --names --used names.txt     the public names that nobody uses, here or in that list
+mtd dev census                              all walks: lessons, programs, notebooks, wires, launchers, commands
+mtd dev census --walk programs --walk wires
+mtd dev census --out census.json            each function, with the walks that entered it
+mtd dev census --names --used names.txt     the public names that nobody uses, here or in that list
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST = 1800  # seconds of one command
 
 
 def main() -> int:
-    parser = Parser(prog="python -m tests.census")
+    parser = Parser(prog="mtd dev census")
     parser.takes(f"""
         --walk {{{",".join(walks.WALKS)}}}...  only this one (may be given again)
         --out OUT: path                        write each function with the walks that entered it, as JSON

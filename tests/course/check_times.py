@@ -1,4 +1,4 @@
-"""`python -m tests.course.check_times`: what each lesson's check takes, beside a yardstick that is timed in turn with it.
+"""`mtd bench lessons`: what each lesson's check takes, beside a yardstick that is timed in turn with it.
 
 Seconds of one machine say little about another, and those of a loaded machine nothing. So each check of a
 solution is divided by a fixed piece of the same kind of work. This piece is small all-reduces of eight
@@ -57,7 +57,7 @@ def measured(one: Lesson, times: int) -> tuple[float, float]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = Parser("python -m tests.course.check_times", description=__doc__)
+    parser = Parser("mtd bench lessons", description=__doc__)
     parser.takes("""
         --lesson N...           only this one; may be repeated
         --rounds|--times N: int = 3  checks of each; the median counts

@@ -33,7 +33,7 @@ from mtd.course.fields import read_fields
 from mtd.course.lesson import LessonError
 
 CHAPTERS = {one.lesson.number: one for one in chapter.all_chapters()}
-NUMBERS = [15, 19, 21, 27, 30]
+NUMBERS = [15, 19, 21, 27, 28, 30]
 
 
 def judge_of(number: int) -> Any:
@@ -44,7 +44,7 @@ def test_which_there_are() -> None:
     assert [*CHAPTERS] == NUMBERS
     assert chapter.named("slow_links") == CHAPTERS[19] == chapter.named("19_overlap")
     assert chapter.named("mine.py") is None and chapter.named("nothing") is None
-    with pytest.raises(LessonError, match="lesson 13 has no open chapter; lessons 15, 19, 21, 27, 30"):
+    with pytest.raises(LessonError, match="lesson 13 has no open chapter; lessons 15, 19, 21, 27, 28, 30"):
         chapter.named("13")
 
 
@@ -333,7 +333,7 @@ def test_our_answer_takes_the_fastest_layouts_that_we_know() -> None:
         ("{'fsdp': 0}", "fsdp is a whole number above 0, not 0"),
         ("{'fsdp': 8.0}", "fsdp is a whole number above 0, not 8.0"),
         ("{'fsdp': 8, 'micro': 3}", "micro is 1, 2, 4, 8, not 3"),
-        ("{'fsdp': 8, 'checkpoint': 'all'}", "checkpoint is none, selective, full, not 'all'"),
+        ("{'fsdp': 8, 'checkpoint': 'all'}", "checkpoint is none, selective, op, full, not 'all'"),
         ("{'fsdp': 4}", "takes 4 GPUs, and there are 8"),
         ("{'pp': 8}", "4 layers are fewer than 8 stages"),
         ("{'fsdp': 8, 'micro': 8}", "is no multiple of 8 ranks with data"),
@@ -355,6 +355,85 @@ def test_a_layout_that_does_not_fit_says_what_holds_the_memory() -> None:
         break
 
 
+# ------------------------------------------------------------------------------- 28: a shared folder
+
+
+def small_transports(judge: Any, wires: Any) -> Iterator[Any]:
+    """All ways to choose: a log for a pair or for all, kept back or not, listed first or not."""
+    for is_common, keeps, lists in itertools.product((False, True), repeat=3):
+
+        def transport(end: Any, is_common: bool = is_common, keeps: bool = keeps, lists: bool = lists) -> Any:
+            kept: dict[str, bytes] = {}
+            others = [peer for peer in range(end.world_size) if peer != end.rank]
+            logs = {f"{peer}-{'all' if is_common else end.rank}": peer for peer in others}
+            places = dict.fromkeys(logs, 0)
+
+            def send(dst: int, header: bytes, payload: bytes) -> None:
+                with end.lock:
+                    if dst == end.rank:
+                        return end.deliver(dst, header, payload)
+                    log = f"{end.rank}-{'all' if is_common else dst}"
+                    message = wires.record(bytes([dst, len(header)]) + header + payload)
+                    kept[log] = kept.get(log, b"") + message
+                    return None if keeps else write()
+
+            def write() -> None:
+                while kept:
+                    end.append(*kept.popitem())
+
+            def look() -> None:
+                sizes = end.sizes() if lists else {}
+                for log, peer in logs.items():
+                    if not lists or sizes.get(log, 0) > places[log]:
+                        found, behind = wires.records(end.read(log, places[log]))
+                        places[log] += behind
+                        for message in found:
+                            if message[0] == end.rank:
+                                head = 2 + message[1]
+                                end.deliver(peer, message[2:head], message[head:])
+
+            return send, write, look
+
+        yield transport
+
+
+@pytest.mark.slow
+def test_all_small_transports_keep_the_contract_and_are_above_the_bound() -> None:
+    judge = judge_of(28)
+    tasks = [
+        judge.Task(f"{ranks} ranks", ranks, rounds, peers, count, nbytes, ms)
+        for ranks, rounds, peers, count, nbytes, ms in (
+            (2, 3, 1, 2, 100, 0.0), (3, 2, 2, 1, 50_000, 0.0), (5, 2, 2, 2, 0, 2.0),
+        )
+    ]  # fmt: skip
+    with CHAPTERS[28].modules():
+        for transport in small_transports(judge, judge.wires):
+            judge.demand_right(transport)
+            for task in tasks:
+                found = judge.play(transport, task)
+                assert found.time >= judge.least(task) - 1e-9
+                assert found == judge.play(transport, task)  # the same on every machine
+        assert min(
+            judge.play(one, tasks[2]).time for one in small_transports(judge, judge.wires)
+        ) < 2 * judge.least(tasks[2])
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return 7", "an answer is three functions, send, write and look, not 7"),
+        ("return print, print, 1", "an answer is three functions"),
+        ("end.append('a', 'text')", "append takes a name and bytes, not 'a' and a str"),
+        ("end.read('a', -1)", "read begins at a byte of the log, not at -1"),
+        ("end._clock", "it may not use ._clock"),
+    ],
+)
+def test_a_transport_that_cannot_be_is_refused(body: str, said: str) -> None:
+    with pytest.raises(NotAdmitted) as refused:
+        judging.held(CHAPTERS[28], f"def transport(end):\n    {body}\n")
+    assert said in str(refused.value)
+
+
 # ------------------------------------------------------------------------------- as a learner meets them
 
 
@@ -374,6 +453,7 @@ def test_the_command_begins_judges_and_remembers(folder: Path, capsys: pytest.Ca
         assert max(map(len, text.split("\n"))) <= 80
         return f"{status} " + " ".join(text.split())
 
+    assert "Lesson 20 is a part of lesson 21 now" in said("20")
     assert "A network without a data sheet" in said("15") and "--begin writes" in said("15")
     assert "wrote 15_which_one/unknown_network.py" in said("15", "--begin")
     assert "it stays as it is" in said("15", "--begin")

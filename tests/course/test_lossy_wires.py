@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,9 +35,9 @@ def test_the_rule_makes_a_transport_of_it(wires: Any, kind: str, world_size: int
 
 def test_without_the_rule_the_kit_says_what_a_lossy_wire_does(wires: Any) -> None:
     class Trusting(wires.Once):  # type: ignore[misc]
-        def take(self, number: int, letter: Any, again: bool = False) -> Any:
+        def take(self, number: int, message: Any, again: bool = False) -> Any:
             self.expected = max(self.expected, number + 1)
-            return [letter]
+            return [message]
 
     class Rules:
         Once, Kept = Trusting, wires.Kept
@@ -73,5 +74,18 @@ def test_its_repr_tells_what_is_on_its_way(wires: Any) -> None:
         0, 2, lossy_wires.Lossy(lossy_wires.Street(clock, 0, 2), 0), wires, clock
     )
     assert repr(end) == (
-        "<StrangeTransport rank 0 of 2, not connected: 0 letters not acknowledged, 0 deliveries>"
+        "<StrangeTransport rank 0 of 2, not connected: 0 messages not acknowledged, 0 deliveries>"
     )
+
+
+def test_answers_from_before_the_transport_became_an_open_chapter(tmp_path: Path) -> None:
+    """They may have it as a class of their own, and call messages letters. What is still open of it is asked for no more."""
+    one = lesson.find(28)
+    before = one.source.solution().replace("messages", "letters")
+    transport = "\n\nclass FolderTransport:\n    def send(self, dst, header, payload):\n        "
+    (tmp_path / one.file).write_text(f"{before}{transport}pass\n")
+    verdict = checking.check(one, tmp_path, only={"correct", "exactly once", "a folder"})
+    assert verdict.is_passed, str(verdict)
+    (tmp_path / one.file).write_text(f'{before}{transport}raise NotImplementedError("lesson 28, blank 3")\n')
+    verdict = checking.check(one, tmp_path)
+    assert not verdict.is_passed and "Delete the class FolderTransport" in verdict.said["runs"]

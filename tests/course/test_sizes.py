@@ -239,7 +239,7 @@ def test_methods_helpers_and_arguments_that_differ_are_told() -> None:
     ours, text = lesson.find(28).source, "class Once:\n    pass\n\n\ndef records(data): ...\n"
     error = "AttributeError: 'Once' object has no attribute 'take'"
     (said,) = remarks(error, text, ours, "wires.py")
-    assert said.startswith("Once is to have a method take(number, letter, again=False): Message `number`")
+    assert said.startswith("Once is to have a method take(number, message, again=False): Message `number`")
     (said,) = remarks("NameError: name 'checksum' is not defined", text, ours, "wires.py")
     assert said == "our file has a function for this, checksum(body), and yours has none"
     error = "TypeError: records() takes 1 positional argument but 2 were given"

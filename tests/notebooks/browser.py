@@ -41,7 +41,13 @@ def jupyterlab(folder: Path) -> Iterator[str]:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(settings))
         env = {**os.environ, "JUPYTERLAB_SETTINGS_DIR": own, "JUPYTER_CONFIG_DIR": own}
-        options = ["--no-browser", "--allow-root", "--port=0", f"--ServerApp.root_dir={folder}", "--IdentityProvider.token=t"]
+        options = [
+            "--no-browser",
+            "--allow-root",
+            "--port=0",
+            f"--ServerApp.root_dir={folder}",
+            "--IdentityProvider.token=t",
+        ]
         command = [sys.executable, "-m", "jupyterlab", *options]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as server:
             assert server.stderr is not None
@@ -88,7 +94,9 @@ class LessonPage:
     def run(self, text: str) -> Any:
         """Run the cell with this text, wait for its end; its outputs."""
         cell = self.cell(text)
-        place = self.page.locator(".jp-CodeCell").evaluate_all("(all, one) => all.indexOf(one)", cell.element_handle())
+        place = self.page.locator(".jp-CodeCell").evaluate_all(
+            "(all, one) => all.indexOf(one)", cell.element_handle()
+        )
         prompt = cell.locator(".jp-InputPrompt")
         before = prompt.inner_text()
         cell.locator(".cm-content").click()
@@ -122,7 +130,13 @@ def wrong_in_its_file(lesson: LessonPage, file: Path, right: str) -> dict[str, A
     file.write_text(right)
     lesson.run("def all_reduce")
     lesson.cell(COMING).wait_for()
-    return {"stored": lesson.stored, "said": said, "wrong cells": wrong, "seen": seen, "cell": lesson.text("def all_reduce")}
+    return {
+        "stored": lesson.stored,
+        "said": said,
+        "wrong cells": wrong,
+        "seen": seen,
+        "cell": lesson.text("def all_reduce"),
+    }
 
 
 def main(folder: str) -> None:

@@ -31,9 +31,7 @@ class CellFailed(Exception):
 def execute(cells: Sequence[str], name: str = "notebook") -> list[str]:
     """Run the cells. Returns what each of them printed and showed."""
     with _as_main() as namespace:
-        return [
-            _run(cell, f"<{name}, cell {number}>", namespace) for number, cell in enumerate(cells)
-        ]
+        return [_run(cell, f"<{name}, cell {number}>", namespace) for number, cell in enumerate(cells)]
 
 
 def _run(cell: str, where: str, namespace: dict[str, Any]) -> str:
@@ -47,9 +45,7 @@ def _run(cell: str, where: str, namespace: dict[str, Any]) -> str:
             if isinstance(last, ast.Expr):
                 _show(eval(compile(ast.Expression(last.value), where, "eval"), namespace))
     except (Exception, SystemExit) as error:
-        raise CellFailed(
-            f"{where}: {type(error).__name__}: {error}\n{printed.getvalue()}"
-        ) from error
+        raise CellFailed(f"{where}: {type(error).__name__}: {error}\n{printed.getvalue()}") from error
     if "matplotlib.pyplot" in sys.modules:  # a notebook's next cell begins a new figure
         sys.modules["matplotlib.pyplot"].close("all")
     return printed.getvalue()

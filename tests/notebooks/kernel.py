@@ -29,7 +29,9 @@ def outputs(path: Path, *more: str) -> list[list[dict[str, Any]]]:
 
 def words(found: list[dict[str, Any]]) -> str:
     """All outputs of a cell, as letters."""
-    return "\n".join(str(one.get("text") or one.get("data", {}).get("text/plain") or one.get("evalue")) for one in found)
+    return "\n".join(
+        str(one.get("text") or one.get("data", {}).get("text/plain") or one.get("evalue")) for one in found
+    )
 
 
 def main(path: str, note: str = "") -> None:

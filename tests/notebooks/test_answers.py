@@ -122,8 +122,12 @@ def test_a_cell_that_is_no_piece(course: Workspace, number: int) -> None:
     assert "6 cells" in repr(AnswerFile(course, RING))
 
 
-LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.just("%%answer 1\nx")
-JSON = st.recursive(LEAVES, lambda one: st.lists(one, max_size=4) | st.dictionaries(KEYS, one, max_size=4), max_leaves=12)
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.just("%%answer 1\nx")
+)
+JSON = st.recursive(
+    LEAVES, lambda one: st.lists(one, max_size=4) | st.dictionaries(KEYS, one, max_size=4), max_leaves=12
+)
 
 
 @given(JSON)
@@ -134,7 +138,7 @@ def test_any_json_is_a_notebook_or_none(tmp_path_factory: pytest.TempPathFactory
     assert book is None or all(isinstance(number, int) for number in notebook_copies._answers(book))
 
 
-@pytest.mark.parametrize("damage", ["[" * 100_000, "", "[" "{}", "[1, 2]", '["x"]', "\0"])
+@pytest.mark.parametrize("damage", ["[" * 100_000, "", "[{}", "[1, 2]", '["x"]', "\0"])
 def test_a_damaged_memory_means_the_skeleton(course: Workspace, damage: str) -> None:
     file = AnswerFile(course, RING)
     (course.place(RING) / ".cells.json").write_text(damage)
@@ -155,9 +159,20 @@ def test_opened_again_it_takes_changes_of_the_file_and_leaves_drafts(course: Wor
     path = notebook_copies.to_work_on(course, RING)
     book = json.loads(path.read_text())
     notebook_copies._answers(book)[4]["source"] = "%%answer 4\na draft that did not run"
-    book["cells"].append({"cell_type": "code", "id": "mine", "metadata": {}, "source": "1 + 1", "outputs": [], "execution_count": None})
+    book["cells"].append(
+        {
+            "cell_type": "code",
+            "id": "mine",
+            "metadata": {},
+            "source": "1 + 1",
+            "outputs": [],
+            "execution_count": None,
+        }
+    )
     path.write_text(json.dumps(book))
-    course.file(RING).write_text(course.text_of(RING).replace(AnswerFile(course, RING).given()[3], "y = 1\n\n\n"))
+    course.file(RING).write_text(
+        course.text_of(RING).replace(AnswerFile(course, RING).given()[3], "y = 1\n\n\n")
+    )
     notebook_copies.to_work_on(course, RING)
     assert cells_of(path)[3] == "y = 1" and cells_of(path)[4] == "a draft that did not run"
     assert json.loads(path.read_text())["cells"][-1]["source"] == "1 + 1"
@@ -178,7 +193,9 @@ def test_a_new_notebook_is_trusted_and_one_that_was_there_is_not(course: Workspa
         assert not notary.check_signature(read(path, 4))
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"cells": 1}', b'{"cells": [1]}', b"\xff\xfe", b"[" * 99_999])
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"[]", b'{"cells": 1}', b'{"cells": [1]}', b"\xff\xfe", b"[" * 99_999]
+)
 def test_a_damaged_notebook_is_kept_and_made_anew(course: Workspace, damage: bytes) -> None:
     path = course.place(RING) / "13_ring.ipynb"
     path.write_bytes(damage)
@@ -198,15 +215,23 @@ def test_an_installed_package_has_no_stored_notebooks_and_makes_them(
     course: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = lessons.find(1)
-    stored = [cells_of(notebook_copies.to_work_on(course, first)), notebook_copies.solution(course, first).read_text("utf-8")]
+    stored = [
+        cells_of(notebook_copies.to_work_on(course, first)),
+        notebook_copies.solution(course, first).read_text("utf-8"),
+    ]
     for path in course.place(first).glob("*.ipynb"):
         path.unlink()
     monkeypatch.setattr(notebooks, "FOLDER", tmp_path / "none")
-    made = [cells_of(notebook_copies.to_work_on(course, first)), notebook_copies.solution(course, first).read_text("utf-8")]
+    made = [
+        cells_of(notebook_copies.to_work_on(course, first)),
+        notebook_copies.solution(course, first).read_text("utf-8"),
+    ]
     assert made[0] == stored[0] and outputs.kept(made[1], stored[1]) == outputs.kept(stored[1], stored[1])
 
 
-def test_the_command(course: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command(
+    course: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(course.folder)
     assert cli.main(["notebook", "13", "--no-open"]) == 0
     assert "13_ring.ipynb" in capsys.readouterr().out.replace("\n", "")
@@ -264,19 +289,26 @@ def test_a_wrong_answer_shows_the_lamp_and_the_first_wrong_cell(course: Workspac
 def test_a_cell_that_is_older_than_the_file_gets_what_stands_there(course: Workspace) -> None:
     given = {number: text.strip("\n") for number, text in enumerate(AnswerFile(course, RING).given())}
     course.file(RING).write_text(RING.source.solution(marks=True))
-    found = kernel.outputs(kernel_book(course, {3: given[3]}, "%%answer 3\n1 / 0", "%%answer 3\n" + given[3], "lesson"))
+    found = kernel.outputs(
+        kernel_book(course, {3: given[3]}, "%%answer 3\n1 / 0", "%%answer 3\n" + given[3], "lesson")
+    )
     (payload,) = [one for one in found[1] if one.get("source") == "set_next_input"]
     assert payload["replace"] and payload["text"] == f"%%answer 3\n{in_solution(RING, 3)}"
     assert "changed beside the notebook" in kernel.words(found[1])
     failed, again, _ = found[2:]
-    assert any("ring.py" in line for line in failed[-1]["traceback"]) and failed[-1]["ename"] == "ZeroDivisionError"
+    assert (
+        any("ring.py" in line for line in failed[-1]["traceback"])
+        and failed[-1]["ename"] == "ZeroDivisionError"
+    )
     assert any(one.get("source") == "set_next_input" for one in again) and "ZeroDivisionError" in str(again)
 
 
 @needs_kernel
 @pytest.mark.slow
 def test_what_cannot_be_done_is_said_in_a_line(course: Workspace) -> None:
-    _, picture, word, far = kernel.outputs(kernel_book(course, {}, "lesson.picture()", "%%answer two\nx", "%%answer 77\nx"))
+    _, picture, word, far = kernel.outputs(
+        kernel_book(course, {}, "lesson.picture()", "%%answer two\nx", "%%answer 77\nx")
+    )
     assert picture[0]["traceback"] == [
         "blank 1: the first half. Which chunk goes to the right, which one comes from the left? (about 2 lines) is still to be "
         "written; then there is something to draw"
@@ -286,7 +318,9 @@ def test_what_cannot_be_done_is_said_in_a_line(course: Workspace) -> None:
 
 
 def test_a_verdict_shows_itself_in_html_and_in_letters() -> None:
-    verdict = CheckVerdict(RING, {"correct": False, "bytes": None, "<b>": False}, worth={"correct": 1, "bytes": 3, "<b>": 2})
+    verdict = CheckVerdict(
+        RING, {"correct": False, "bytes": None, "<b>": False}, worth={"correct": 1, "bytes": 3, "<b>": 2}
+    )
     verdict.said = {"bytes": "not the first that is out", "correct": "1 < 2\n  at ring.py:3", "<b>": "silent"}
     verdict.used = {5: True, 12: False}
     exam = SimpleNamespace(grid=None, scene=None, text="<i>drawn</i>", printed="\x1b[2J<script>")
@@ -295,14 +329,20 @@ def test_a_verdict_shows_itself_in_html_and_in_letters() -> None:
     assert "<script" not in html and "<i>" not in html and "\x1b" not in html + letters
     assert "✘ correct: 1 &lt; 2" in html and "✘ correct: 1 < 2\n    at ring.py:3" in letters
     assert "silent" not in html + letters and "not the first" not in html + letters
-    for said in ("☆☆☆", "(lesson 5 is yours, lesson 12 is ours)", "Change the cell, run it, and check again."):
+    for said in (
+        "☆☆☆",
+        "(lesson 5 is yours, lesson 12 is ours)",
+        "Change the cell, run it, and check again.",
+    ):
         assert said in html and said in letters
 
 
 def test_a_verdict_says_what_comes_next() -> None:
     nothing = SimpleNamespace(grid=None, scene=None, text="", printed="")
     passed = CheckVerdict(RING, {"correct": True}, worth={"correct": 1})
-    assert "Passed. Ours: mtd notebook 13 --solution. Next: mtd notebook 17" in repr(LampPage(nothing, passed, lessons.find(17)))  # type: ignore[arg-type]
+    assert "Passed. Ours: mtd notebook 13 --solution. Next: mtd notebook 17" in repr(
+        LampPage(nothing, passed, lessons.find(17))
+    )  # type: ignore[arg-type]
     blank = CheckVerdict(RING, unwritten=["blank 1: a < b"])
     assert "<li>blank 1: a &lt; b</li>" in LampPage(nothing, blank)._repr_html_()  # type: ignore[arg-type]
 
@@ -317,7 +357,9 @@ def test_without_jupyterlab_the_command_says_what_to_do(
     assert (course.place(RING) / "13_ring.ipynb").exists()
 
 
-def test_an_interrupt_is_for_jupyterlab_which_asks_and_ends(course: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_for_jupyterlab_which_asks_and_ends(
+    course: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The command waits for it, whatever the answer is."""
     said = iter([KeyboardInterrupt, KeyboardInterrupt, 0])
 
@@ -339,7 +381,9 @@ def test_an_interrupt_is_for_jupyterlab_which_asks_and_ends(course: Workspace, m
 
 @needs_kernel
 @pytest.mark.slow
-def test_the_first_notebook_of_all_makes_a_course_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_notebook_of_all_makes_a_course_beside_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     path = kernel_book(Workspace(tmp_path), {1: "x = 1"})
     assert "13_ring/ring.py" in kernel.words(kernel.outputs(path)[0])
@@ -351,7 +395,9 @@ def test_the_first_notebook_of_all_makes_a_course_beside_itself(tmp_path: Path, 
 def test_an_interrupt_ends_the_check_and_says_where_the_code_was(course: Workspace, tmp_path: Path) -> None:
     note = tmp_path / "it runs"
     text = RING.source.solution().replace(
-        "    for step in range(size - 1):", f"    open({str(note)!r}, 'w').close()\n    while True: size += 1\n    for step in range(0):", 1
+        "    for step in range(size - 1):",
+        f"    open({str(note)!r}, 'w').close()\n    while True: size += 1\n    for step in range(0):",
+        1,
     )
     course.file(RING).write_text(text)
     said = kernel.words(kernel.outputs(kernel_book(course, {}, "lesson.check()"), str(note))[-1])

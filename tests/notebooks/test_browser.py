@@ -14,7 +14,10 @@ import pytest
 from mtd.course import lesson as lessons, workspace
 
 LIMIT = 580  # seconds
-needs = [*map(find_spec, ("jupyterlab", "playwright")), shutil.which("chromium") or shutil.which("chromium-browser")]
+needs = [
+    *map(find_spec, ("jupyterlab", "playwright")),
+    shutil.which("chromium") or shutil.which("chromium-browser"),
+]
 
 
 @pytest.mark.slow

@@ -30,7 +30,12 @@ def test_each_notebook_has_run(path: Path) -> None:
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_reader_sees_pictures(path: Path) -> None:
-    kinds = {kind for cell in outputs.code_cells(path.read_text("utf-8")) for one in cell["outputs"] for kind in one.get("data", {})}
+    kinds = {
+        kind
+        for cell in outputs.code_cells(path.read_text("utf-8"))
+        for one in cell["outputs"]
+        for kind in one.get("data", {})
+    }
     assert path.stem == "00_find_the_hang" or kinds & {"image/png", "image/svg+xml", "text/html"}
 
 
@@ -76,7 +81,12 @@ def after_a_run(text: str) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(not outputs.can_be_made(), reason="needs nbclient, ipykernel, matplotlib")
 def test_a_run_is_the_same_each_time_and_names_no_place() -> None:
-    cells = ["print(1)\nprint(2)", "import os\nobject()", "{'a', 'b', 'c'}", "from mtd.course import answers\nanswers.begin(1)"]
+    cells = [
+        "print(1)\nprint(2)",
+        "import os\nobject()",
+        "{'a', 'b', 'c'}",
+        "from mtd.course import answers\nanswers.begin(1)",
+    ]
     made = [after_a_run(written(*cells)) for _ in range(2)]
     assert made[0] == made[1] and outputs.are_there(made[0])
     first, second, *_ = outputs.code_cells(made[0])

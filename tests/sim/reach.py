@@ -1,4 +1,4 @@
-"""`python -m tests.sim.reach`: how long whole steps of large models take to simulate, and how much memory.
+"""`mtd bench reach`: how long whole steps of large models take to simulate, and how much memory.
 
 Each runs in a process of its own, as a user would run it: all layers and micro-batches, one rank for all that do the same. The
 limits are targets for two cores, with one thread each (`OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1`).
@@ -38,13 +38,13 @@ class Target(NamedTuple):
 H100, A100 = ("h100-sxm", "nvlink8+400G"), ("a100-80", "nvlink8+200G")  # on their networks
 INTERLEAVED = partial(TrainingLayout, 8, checkpoint="full", schedule="Interleaved1F1B", stages=2)
 TARGETS = {
-    "8b": Target("llama3-8b", 256, TrainingLayout(shards=128, micro=2, checkpoint="selective"), H100, 30, 1024),
+    "8b": Target("llama3-8b", 256, TrainingLayout(shards=128, micro=2, checkpoint="op"), H100, 30, 1024),
     "70b": Target("llama3-70b", 512, TrainingLayout(8, shards=32, checkpoint="full"), H100, 60, 4096),
     "175b": Target("gpt3-175b", 1536, INTERLEAVED(16, replicas=12), A100, 60, 4096),
     "1t": Target("megatron-1t", 3072, INTERLEAVED(64, replicas=6), A100, 120, 4096),
     "405b": Target(
         "llama3-405b", 2048,
-        TrainingLayout(8, 16, shards=2, replicas=64, checkpoint="selective"), H100, 120, 4096,
+        TrainingLayout(8, 16, shards=2, replicas=64, checkpoint="op"), H100, 120, 4096,
     ),
 }  # fmt: skip
 
@@ -57,7 +57,7 @@ class Reached(NamedTuple):
 
 
 def main() -> int:
-    parser = Parser(prog="python -m tests.sim.reach")
+    parser = Parser(prog="mtd bench reach")
     parser.takes(f"--only {{{','.join(TARGETS)}}}...  only this step (repeatable); all by default")
     options = parser.parse_args()
     console = Console(highlight=False)

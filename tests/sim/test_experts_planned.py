@@ -11,12 +11,13 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.sim import runner
-from mtd.planning import experts, layout_words, layouts, model_files, search
+from mtd.planning import bounds, experts, layout_words, layouts, model_files, search
 from mtd.planning.clusters import cluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.training_step import train
 from mtd.planning.transformer import TransformerPart
+from mtd.planning.unhidden_time import unhidden
 
 MODEL = ModelSizes(
     "tiny", "llama", 3, 8, 4, 12, 8, 8, kv_heads=2, ffn=12, head=4, experts=4, top_k=2, expert_ffn=6,
@@ -104,6 +105,31 @@ def test_one_rank_of_each_role_tells_what_all_take(layout: TrainingLayout) -> No
         for fold in (False, search.roles_of(model, layout))
     ]
     assert found[0] == found[1]
+
+
+def test_a_plan_tries_experts_on_several_ranks() -> None:
+    here, model = cluster("h100", 4, "nvlink4+400G"), MODEL.changed(batch=16)
+    found = {each.experts for each in search.layouts(model, here) if each.shards == 4}
+    assert found == {1, 4}
+    assert {
+        each.experts
+        for each in search.layouts(model.changed(experts=0, top_k=0, shared_experts=0, dense_layers=0), here)
+    } == {1}
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [TrainingLayout(shards=4, experts=4), TrainingLayout(shards=2, replicas=2, experts=2, checkpoint="op"),
+     TrainingLayout(pipeline=2, shards=2, experts=2, tensor=2)],
+    ids=str,
+)  # fmt: skip
+def test_no_layout_with_experts_is_faster_than_its_bound(layout: TrainingLayout) -> None:
+    model = MODEL.changed(
+        layers=4, width=256, head=64, expert_ffn=256, ffn=512, sequence=128, words=512, batch=4 * layout.data
+    )
+    here = cluster("h100", layout.ranks, "nvlink4+400G")
+    (least,) = bounds.bounded(model, [layout], here)
+    assert least + unhidden(model, layout, here) <= search.simulated(model, layout, here).seconds
 
 
 def exchanges(ranks: int, stride: int, length: int) -> None:

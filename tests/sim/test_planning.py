@@ -25,6 +25,8 @@ from tests.deep import some_of
 
 GPT = ModelSizes("tiny", "gpt", 4, 8, 4, 12, 8, 8)
 LLAMA = ModelSizes("tiny", "llama", 4, 8, 4, 12, 8, 8, kv_heads=2, ffn=12)
+VIT = ModelSizes("tiny", "vit", 4, 8, 4, 12, 4, 8, image=8, patch=4, pooling="mean")
+IMAGES = ModelSizes("tiny", "vit", 4, 8, 4, 12, 5, 8, image=8, patch=4)  # with a position for the class
 NET = sim.two_level(2, 4, sim.link("2us", "450GB/s"), sim.link("5us", "50GB/s"))
 
 
@@ -42,10 +44,49 @@ def test_llamas_have_as_many_parameters_as_they_say() -> None:
         assert model_files.read(name).parameters / 1e9 == pytest.approx(billions, abs=0.05)
 
 
-@pytest.mark.parametrize("model", [GPT, LLAMA], ids=lambda model: model.kind)
+@pytest.mark.parametrize(
+    "model", [GPT, LLAMA, VIT, IMAGES], ids=lambda model: f"{model.kind}-{model.sequence}"
+)
 def test_parameters_are_those_of_the_built_model(model: ModelSizes) -> None:
     built = TransformerPart(model, range(model.layers), "none")
     assert sum(p.numel() for p in built.parameters()) == model.parameters
+
+
+IMAGE_LINES = (
+    'kind = "vit"\nlayers = 2\nwidth = 8\nheads = 2\nimage = 224\npatch = 16\nclasses = 10\nbatch = 4\n'
+)
+
+
+def test_a_vision_transformer_by_path(tmp_path: Path) -> None:
+    """ViT-L/16 of Dosovitskiy et al. (arXiv:2010.11929): timm counts 304,326,632 parameters and 61.6 billion products of numbers."""
+    own = tmp_path / "mine.toml"
+    large = IMAGE_LINES.replace("layers = 2", "layers = 24").replace("width = 8", "width = 1024")
+    own.write_text(large.replace("heads = 2", "heads = 16").replace("classes = 10", "classes = 1000"))
+    model = model_files.read(str(own))
+    assert (model.sequence, model.parameters) == (197, 304_326_632)
+    assert model.flops_per_token * model.sequence / 6e9 == pytest.approx(61.6, rel=0.001)
+    assert (
+        model_files.read(str(own)).changed(pooling="mean", sequence=196).parameters
+        == 304_326_632 - 1024 - 1024
+    )
+
+
+@pytest.mark.parametrize(
+    "layout",
+    some_of([
+        TrainingLayout(shards=3, micro=2), TrainingLayout(pipeline=2, micro=2, checkpoint="selective"),
+        TrainingLayout(shards=2, micro=2, checkpoint="full"), TrainingLayout(tensor=2, micro=2),
+        TrainingLayout(pipeline=2, tensor=2, shards=2, micro=2),
+    ], 0, 1, 4),
+    ids=str,
+)  # fmt: skip
+def test_layouts_of_a_vision_transformer_learn_the_same(layout: TrainingLayout) -> None:
+    model = (IMAGES if layout.tensor == 1 else VIT).changed(batch=4 * layout.data)
+    numbers, shapes = (step(model, layout, each) for each in (False, True))
+    assert numbers.time == shapes.time
+    one = step(model.changed(batch=4), TrainingLayout(micro=2), False)
+    found = [float(sum(each["losses"])) for each in (*numbers.results, *one.results) if each["losses"]]  # type: ignore[call-overload]
+    assert found == pytest.approx([found[0]] * len(found), rel=1e-5)
 
 
 def test_a_model_by_path(tmp_path: Path) -> None:
@@ -58,7 +99,13 @@ def test_a_model_by_path(tmp_path: Path) -> None:
         (lines.replace("width = 8\n", ""), "width missing"),
         (lines.replace("width = 8", "width = 9"), "heads = 2 does not divide width = 9"),
         (lines.replace("8", '"8"'), "width is a whole number"),
-        (lines.replace("gpt", "mamba"), "kind is llama or gpt"),
+        (lines.replace("gpt", "mamba"), "kind is llama or gpt or vit"),
+        (lines.replace("gpt", "vit"), "no 'words'"),
+        (IMAGE_LINES.replace("classes = 10\n", ""), "classes missing"),
+        (IMAGE_LINES.replace("16", "15"), "patch = 15 does not divide image = 224"),
+        (IMAGE_LINES.replace("16", '"16"'), "patch is a whole number"),
+        (IMAGE_LINES + 'pooling = "max"', "pooling is class or mean"),
+        (IMAGE_LINES + "tied = true", "need words"),
         (lines + 'attention = "some"', "attention is tiles or whole"),
         (lines + "dropout = 0.1", "dropout needs attention"),
         (lines + 'attention = "whole"\ndropout = "much"', "dropout is at least 0 and below 1"),
@@ -112,6 +159,7 @@ LAYOUTS = [
     TrainingLayout(micro=2),
     TrainingLayout(micro=2, checkpoint="full"),
     TrainingLayout(micro=2, checkpoint="selective"),
+    TrainingLayout(micro=2, checkpoint="op"),
     TrainingLayout(shards=2, micro=2, zero=2),
     TrainingLayout(replicas=2, shards=2, micro=2),
     TrainingLayout(pipeline=2, replicas=2, shards=2, micro=2, zero=2),
@@ -140,7 +188,7 @@ def step(model: ModelSizes, layout: TrainingLayout, shapes: bool) -> sim.Report[
     )
 
 
-@pytest.mark.parametrize("layout", some_of(LAYOUTS, 0, 2, 5, 7, 9, 11), ids=str)
+@pytest.mark.parametrize("layout", some_of(LAYOUTS, 0, 2, 3, 6, 8, 10, 12), ids=str)
 def test_shapes_take_what_numbers_take_and_layouts_learn_the_same(layout: TrainingLayout) -> None:
     model = LLAMA if layout.sequence else GPT
     numbers, shapes = (step(model, layout, each) for each in (False, True))
@@ -198,7 +246,7 @@ def test_what_an_allocator_reserves_is_known_where_all_micro_batches_are_run(
 
 
 @pytest.mark.parametrize("kernels", ["single", "joined"])
-@pytest.mark.parametrize("checkpoint", ["none", "selective"])
+@pytest.mark.parametrize("checkpoint", ["none", "op"])
 def test_kernels_change_times_and_not_numbers(kernels: str, checkpoint: str) -> None:
     layout, model = TrainingLayout(micro=2, checkpoint=checkpoint), LLAMA.changed(kernels=kernels)
     numbers, shapes = (step(model, layout, each) for each in (False, True))
@@ -215,6 +263,7 @@ def test_whole_attention_learns_the_same(layout: TrainingLayout) -> None:
     assert numbers.time == shapes.time
     assert float(sum(numbers.results[0]["losses"])) == pytest.approx(alone(GPT), rel=1e-4)  # type: ignore[call-overload]
     dropped = step(whole.changed(dropout=0.1), layout, True)
+    assert step(whole.changed(dropout=0.1), layout, False).time == dropped.time
     assert dropped.time > shapes.time  # one more pass over the weights
 
 
@@ -271,15 +320,16 @@ def test_the_loss_of_words_that_are_cut_over_ranks(size: int, kernels: str) -> N
 # -------------------------------------------------------------------------------- its attention
 
 
-def test_attention_in_tiles_is_attention() -> None:
+@pytest.mark.parametrize("sees_all", [False, True])
+def test_attention_in_tiles_is_attention(sees_all: bool) -> None:
     torch.manual_seed(0)
     q = torch.randn(2, 4, 19, 8, requires_grad=True)
     k, v = (torch.randn(2, 2, 19, 8, requires_grad=True) for _ in range(2))
     weight, found = torch.randn(2, 4, 19, 8), []
     for out in (
-        F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True),
-        tiled_attention(q, k, v),
-        whole_attention(q, *(each.repeat_interleave(2, 1) for each in (k, v)), 0.0),
+        F.scaled_dot_product_attention(q, k, v, is_causal=not sees_all, enable_gqa=True),
+        tiled_attention(q, k, v, sees_all=sees_all),
+        *([] if sees_all else [whole_attention(q, *(x.repeat_interleave(2, 1) for x in (k, v)), 0.0)]),
     ):
         grads = torch.autograd.grad((out * weight).sum(), (q, k, v))
         found.append([each.detach().numpy() for each in (out, *grads)])

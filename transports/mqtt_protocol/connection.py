@@ -116,7 +116,7 @@ class Connection:
         return not self._was_up and self._failed >= TRIES and self.address.broker_timeout == BROKER_TIMEOUT
 
     def why_vain(self) -> str:
-        """What to do about it."""
+        """The next step, for an error."""
         return (
             f"Does a broker listen there? Start one (mosquitto -p {self.address.port}); or write mqtt:// alone, and rank 0 "
             "starts one for the ranks of this host; or add ?broker_timeout=60 to the address, where it begins later"

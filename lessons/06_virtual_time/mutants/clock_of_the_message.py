@@ -2,8 +2,8 @@
 
 If that is long ago, the rank's clock runs backwards.
 
-Caught by: correct, as the library
-Passes: monotone
+Caught by: received, correct, as the library
+Passes: leaves, lands, monotone
 """
 
 # BLANK 3: the past

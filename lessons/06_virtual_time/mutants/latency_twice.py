@@ -2,8 +2,8 @@
 
 A message alone takes 2α + βn. With one big message nobody notices; with many small ones it doubles.
 
-Caught by: correct, as the library
-Passes: monotone, silent
+Caught by: leaves, correct, as the library
+Passes: lands, received, monotone, silent
 Seen: https://github.com/astra-sim/astra-network-analytical/issues/12
 """
 

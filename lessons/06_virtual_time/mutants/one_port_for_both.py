@@ -3,7 +3,7 @@
 A link model in which both directions share the bandwidth: an exchange takes twice as long as it does.
 
 Caught by: correct, as the library
-Passes: silent
+Passes: leaves, lands, received, silent
 Seen: https://github.com/osukhoroslov/dslab/issues/223
 """
 

@@ -2,8 +2,8 @@
 
 One formula less, and seven ranks send to one in the time of a single message.
 
-Caught by: correct, as the library
-Passes: monotone, silent
+Caught by: lands, correct, as the library
+Passes: leaves, received, monotone, silent
 """
 
 # BLANK 2: nobody is in the way

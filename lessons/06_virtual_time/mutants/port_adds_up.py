@@ -2,7 +2,8 @@
 
 As long as it is never idle both are the same. After a pause the next message finds a port that seems free.
 
-Caught by: correct, as the library
+Caught by: leaves, correct, as the library
+Passes: lands, received
 """
 
 # BLANK 1: += counts from the beginning of the program

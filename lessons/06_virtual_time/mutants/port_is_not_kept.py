@@ -1,7 +1,7 @@
 """A message waits for the port, and then does not keep it.
 
-Caught by: correct, as the library
-Passes: monotone, silent
+Caught by: leaves, correct, as the library
+Passes: lands, received, monotone, silent
 """
 
 # BLANK 1: nobody ever waits

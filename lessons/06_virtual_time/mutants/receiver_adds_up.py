@@ -1,6 +1,7 @@
 """The receiving port counts how long it was busy in all, and not until when.
 
-Caught by: correct, as the library
+Caught by: lands, correct, as the library
+Passes: leaves, received
 """
 
 # BLANK 2: += counts from the beginning of the program

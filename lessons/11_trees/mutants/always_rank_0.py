@@ -2,7 +2,7 @@
 
 Right in every test whose root is rank 0, or in which all ranks hold the same from the beginning, as in ChainerMN's own.
 
-Caught by: tree, correct, everybody, rank order
+Caught by: speaker, parent, correct, everybody, rank order
 Seen: https://github.com/chainer/chainer/pull/7289
 """
 

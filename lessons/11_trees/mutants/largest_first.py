@@ -3,7 +3,7 @@
 Every sum is right. But letters are joined across a gap that is filled later, and early reports wait for late ones.
 
 Caught by: rank order
-Passes: tree, correct, exactly once
+Passes: speaker, parent, children, correct, exactly once
 """
 
 # BLANK 3: the wrong way round

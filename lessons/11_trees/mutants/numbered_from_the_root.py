@@ -4,7 +4,7 @@ A tree as low as any, and every sum is right. But with root 2 of three ranks it 
 that is not commutative gives a wrong result, as soon as the root is not rank 0.
 
 Caught by: rank order, scatters
-Passes: tree, correct, exactly once, rounds, plugs in
+Passes: speaker, parent, children, correct, exactly once, rounds, plugs in
 Seen: https://github.com/faasm/faabric/issues/33
 """
 

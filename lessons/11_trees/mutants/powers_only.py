@@ -2,7 +2,8 @@
 
 Right for 1, 2, 4, 8 ranks. With five, rank 4 has the rank 5 that does not exist below it.
 
-Caught by: tree, correct
+Caught by: children, correct
+Passes: speaker, parent
 """
 
 # BLANK 3: without looking

@@ -1,7 +1,7 @@
 """Everybody reports to the root: lazy, and right.
 
 Caught by: rounds
-Passes: tree, correct, exactly once, never stuck, rank order, scatters, plugs in
+Passes: speaker, parent, children, correct, exactly once, never stuck, rank order, scatters, plugs in
 """
 
 # BLANK 2: to the root

@@ -1,7 +1,7 @@
 """Rabenseifner's is recursive doubling once more: lazy, and right.
 
 Caught by: bytes
-Passes: numbers, correct, halves, any P
+Passes: numbers, ranks, fold in, fold out, correct, halves, any P
 """
 
 from ring import COMBINE

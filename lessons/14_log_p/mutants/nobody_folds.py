@@ -3,7 +3,8 @@
 Right for 2, 4, 8 ranks. With six, rank 2 never hears of ranks 4 and 5: partner 6 would have brought them. A barrier had this
 mistake: a rank could leave before others had come.
 
-Caught by: correct, exactly once, any P
+Caught by: numbers, correct, exactly once, any P
+Passes: ranks, fold in, fold out
 Seen: https://github.com/meta-pytorch/torchcomms/pull/3213
 """
 

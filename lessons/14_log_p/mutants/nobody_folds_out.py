@@ -1,7 +1,7 @@
 """Those that folded in never hear of the result.
 
-Caught by: correct, exactly once, halves
-Passes: numbers, never stuck
+Caught by: fold out, correct, exactly once, halves
+Passes: numbers, ranks, fold in, never stuck
 """
 
 # BLANK 4: nothing

@@ -2,7 +2,8 @@
 
 With three ranks, 1 and 2 are left: as the numbers 0 and 1.
 
-Caught by: numbers, correct
+Caught by: ranks, correct
+Passes: numbers, fold in, fold out
 """
 
 # BLANK 2: as if nobody had folded

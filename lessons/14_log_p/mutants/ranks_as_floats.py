@@ -2,8 +2,8 @@
 
 `/` instead of `//`, or `rank + 1.0`: it equals a rank, but is not one. torch raises a TypeError.
 
-Caught by: correct, any P
-Passes: numbers
+Caught by: fold in, correct, any P
+Passes: numbers, ranks, fold out
 """
 
 # BLANK 3: to a rank that is not a whole number

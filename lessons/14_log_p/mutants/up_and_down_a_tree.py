@@ -1,7 +1,7 @@
 """Up the tree of lesson 11 and down again: lazy, right, and twice the rounds.
 
 Caught by: rounds
-Passes: numbers, correct, exactly once, never stuck, any P, trains
+Passes: numbers, ranks, fold in, fold out, correct, exactly once, never stuck, any P, trains
 """
 
 from tree import broadcast, reduce

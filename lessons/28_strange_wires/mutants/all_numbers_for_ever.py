@@ -5,12 +5,12 @@ Caught by: memory
 Passes: correct, never torn
 """
 
-# BLANK 1: the letters to read now
+# BLANK 1: the messages to read now
 if not hasattr(self, "seen"):
     self.seen = set()
 if number not in self.seen:
     self.seen.add(number)
-    self.early[number] = letter
+    self.early[number] = message
 ready = []
 while self.expected in self.early:
     ready.append(self.early.pop(self.expected))

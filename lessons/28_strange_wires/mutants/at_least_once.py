@@ -6,7 +6,7 @@ Passes: never torn, memory
 Seen: https://github.com/eclipse-paho/paho.mqtt.python/issues/400
 """
 
-# BLANK 1: the letters to read now
+# BLANK 1: the messages to read now
 self.expected = max(self.expected, number + 1)
-return [letter]
+return [message]
 # END

@@ -7,9 +7,9 @@ Passes: never torn, memory
 Seen: https://github.com/eclipse-mosquitto/mosquitto/issues/398
 """
 
-# BLANK 1: the letters to read now
+# BLANK 1: the messages to read now
 if number >= self.expected and not again:
-    self.early[number] = letter
+    self.early[number] = message
 ready = []
 while self.expected in self.early:
     ready.append(self.early.pop(self.expected))

@@ -6,8 +6,8 @@ counts, and half of what it sums. Memory is that of parameters, and of what is k
 
 from itertools import product
 
-KEPT = {"none": 32, "selective": 14, "full": 2}  # bytes a token and number of the width, in a layer
-AGAIN = {"none": 0, "selective": 0.12, "full": 0.33}
+KEPT = {"none": 32, "op": 14, "full": 2}  # bytes a token and number of the width, in a layer
+AGAIN = {"none": 0, "op": 0.12, "full": 0.33}
 MARGIN = 1.05
 
 

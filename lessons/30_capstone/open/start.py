@@ -10,7 +10,7 @@ Return a dictionary. fsdp · dp · tp · pp is the number of GPUs; sizes that yo
     "cp"          of the fsdp ranks, those that cut a sequence
     "micro"       sequences of a micro-batch: 1, 2, 4 or 8
     "stages"      of each rank in the pipeline: 1, or 2 or 4 (interleaved)
-    "checkpoint"  what is computed again: "none", "selective" or "full"
+    "checkpoint"  what is computed again: "none", "selective", "op" or "full"
     "keep"        True: gathered parameters stay until backward
 """
 

@@ -1,4 +1,4 @@
-"""`mtd bench`: how fast it is, beside others where they are installed. Both sides take turns in one run.
+"""`mtd bench`: how fast it is, beside others where they are installed. Both sides take turns in one run, in a process of its own.
 
 command     which of these is meant; each runs in a fresh process
 turns       sides that take turns, and how a rank answers what it is asked

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import os
 import statistics
-import sys
 from typing import NamedTuple
 
 from rich.box import SIMPLE
@@ -187,7 +186,3 @@ def main() -> int:
         for name in names:
             record.keep(options.out, "comm", recorded(cells, name, ranks, wanted))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,9 +10,14 @@ import os
 import subprocess
 import sys
 
+from mtd.cli import of_checkout
 from mtd.cli.parser import Parser
 
-TARGETS = ("comm", "nn", "plan", "pytorch", "rpc", "sim", "train")
+OF_TESTS = {
+    "lessons": "tests.course.check_times",
+    "reach": "tests.sim.reach",
+}  # for developers, in a checkout
+TARGETS = ("comm", "nn", "plan", "pytorch", "rpc", "sim", "train", *OF_TESTS)
 KEEP = "--keep-pins"
 
 
@@ -29,8 +34,11 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Time in a fresh process: the thread count of the numeric libraries is fixed at their import."""
     arguments = [argument for argument in options.arguments if argument != KEEP]
-    command = [sys.executable, "-m", f"mtd.cli.bench.{options.target}", *arguments]
-    return subprocess.call(command, env=environment(KEEP in options.arguments))
+    chosen = environment(KEEP in options.arguments)
+    if options.target in OF_TESTS:
+        return of_checkout.call(OF_TESTS[options.target], arguments, chosen)
+    command = [sys.executable, "-m", "mtd.cli.bench", options.target, *arguments]
+    return subprocess.call(command, env=chosen)
 
 
 def environment(keep_pins: bool) -> dict[str, str]:

@@ -60,7 +60,7 @@ def alternate(steps: Sequence[Step], pairs: int) -> list[list[float]]:
 def peak_memory(library: str, step: str) -> tuple[float, float]:
     """Peak resident megabytes of a process that runs the step, and how much importing took."""
     done = subprocess.run(
-        [sys.executable, "-m", __spec__.name if __spec__ else __name__, "--measure", library, step],
+        [sys.executable, "-m", "mtd.cli.bench", "nn", "--measure", library, step],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     peak, imported = json.loads(done.stdout)
@@ -172,7 +172,3 @@ def _report_memory(console: Console, with_torch: bool) -> None:
     console.print(
         f"import: {seconds:.3f} s beyond numpy's, to reach ≤ {IMPORT_LIMIT}: {verdict(seconds, IMPORT_LIMIT)}"
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -14,7 +14,6 @@ its prediction. Turns in which other work had a part of the processors do not co
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -170,7 +169,3 @@ def about(wrapper: WrapperCosts) -> str:
         for nbytes, each in wrapper.copying.items()
     )
     return f"{duration(wrapper.launch)} an operation with Python around it; copying takes {copying}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib.util
 import statistics
-import sys
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -147,7 +146,3 @@ def recorded(cell: TorchCell, wires: Sequence[str]) -> dict[str, str]:
             f"processor, {wire}": f"{cell.of_processor(wire):.2f}",
         }
     return found
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import statistics
-import sys
 
 from rich.console import Console
 
@@ -85,7 +84,3 @@ def main() -> int:
         mean = statistics.geometric_mean(ratios)
         console.print(f"geometric mean of the ratios: {mean:.2f}, goal ≤ {MEAN_GOAL}")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

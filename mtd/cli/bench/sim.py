@@ -257,7 +257,3 @@ def main() -> int:
     parser = Parser(prog="mtd bench sim")
     configure(parser)
     return run(parser.parse_args())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

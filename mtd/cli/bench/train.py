@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib.util
 import statistics
-import sys
 
 from rich.console import Console
 from rich.table import Table
@@ -117,7 +116,3 @@ def overhead(console: Console, alone: list[BenchWorld], pairs: int) -> None:
         more = ratio(times["tcp", "ddp"], times["tcp", "plain"]) - 1
         plain = statistics.median(times["tcp", "plain"])
         console.print(f"{model} on one rank: {duration(plain)} a step, DDP adds {100 * more:.1f} %")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -21,6 +21,7 @@ from mtd.course.sizes import GAP, WORDS
 from mtd.course.workspace import Workspace, WorkspaceError
 
 PART = 30  # columns of its name
+NARROW = 60  # columns of a terminal in which a table of lessons has no room
 
 
 def configure(parser: Parser) -> None:
@@ -68,7 +69,7 @@ def brief(page: Page, workspace: Workspace | None, progress: Progress) -> None:
                 "▶" if is_here and workspace else "", str(one.number), Text(one.title, no_wrap=True, overflow="ellipsis"),
                 state.append_text(_size(progress, one)), Text(stars, "yellow"), str(one.minutes),
             )  # fmt: skip
-        page.say(table)
+        page.say(_fitting(page, table))
     _sum(page, workspace, progress, lessons)
     page.tell("All of them, with their questions: ", ("mtd list --all", "bold"))
 
@@ -108,7 +109,7 @@ def show(page: Page, workspace: Workspace | None, progress: Progress) -> None:
     title = min(max((len(lesson.title) for lesson in lessons), default=6), 28 if page.width >= 70 else 20)
     head = _row(page, title)
     head.add_row("", "", "lesson", "question, or state", "stars", "min", style="dim")
-    page.say(head)
+    page.say(_fitting(page, head))
     for part, each in groupby(lessons, key=lambda lesson: lesson.part):
         of_part = [*each]
         _heads(page, heads, of_part[0])
@@ -125,7 +126,7 @@ def show(page: Page, workspace: Workspace | None, progress: Progress) -> None:
             if chapter is not None:
                 done, minutes = _chapter(progress, chapter), str(chapter.minutes)
                 table.add_row("", "", f"  {chapter.title}", done, "", minutes)
-        page.say(table)
+        page.say(_fitting(page, table))
     if workspace is not None:
         page.say("Beside the lessons", "bold cyan", indent=5)
         beside = Table.grid(padding=(0, 1, 0, 0))
@@ -133,7 +134,7 @@ def show(page: Page, workspace: Workspace | None, progress: Progress) -> None:
             beside.add_column(width=width)
         for place, said, is_begun in achievements.lines(progress):
             beside.add_row("", place, Text(said, "yellow" if is_begun else ""))
-        page.say(beside)
+        page.say(_fitting(page, beside))
     page.say()
     _sum(page, workspace, progress, lessons)
 
@@ -160,6 +161,24 @@ def _row(page: Page, title: int) -> Table:
     for width in (1, 3, title, page.width - title - 18, 5, 3):
         table.add_column(width=width, justify="right" if width == 3 else "left")
     return table
+
+
+def _fitting(page: Page, table: Table) -> Table | Text:
+    """The table, or a paragraph for each row where its columns would be too narrow to read."""
+    if page.width >= NARROW:
+        return table
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    return Text("\n").join(_paragraph([cell for cell in map(_text, row) if cell.plain]) for row in rows)
+
+
+def _text(cell: object) -> Text:
+    return cell.copy() if isinstance(cell, Text) else Text(str(cell))
+
+
+def _paragraph(cells: list[Text]) -> Text:
+    """`▶ 1 First picture · What does the network do? · 2`"""
+    number = next((at for at, cell in enumerate(cells) if cell.plain.strip("▶0123456789.")), 0)
+    return Text(" ").join([*cells[:number], Text(" · ").join(cells[number:])])
 
 
 def _size(progress: Progress, lesson: Lesson) -> Text:

@@ -184,7 +184,7 @@ class OperationTrace:
         for ranks in parts:
             members = np.array(ranks, np.int64)
             numbers = self._counts[members]
-            for number in np.unique(numbers).tolist():
+            for number in sorted({*numbers.tolist()}):
                 while len(self.tables) <= number:
                     self.tables.append(np.full(len(self.role_table.of), -1, np.int64))
                     self.part_of.append(np.full(len(self.role_table.of), -1, np.int64))
