@@ -197,9 +197,6 @@ class Transport(ABC):
         them will use it. An object that nobody keeps elsewhere vanishes from it."""
         return None
 
-    def leave_behind(self) -> None:  # noqa: B027 - where ranks are threads there is nothing to do
-        """In a forked child, whose parent's the medium is: neither send nor say goodbye."""
-
     @abstractmethod
     def close(self) -> None:
         """Deliver what was sent, then leave. A thread that waits in `progress`, or calls later, gets

@@ -104,7 +104,7 @@ class DrivenTransport(Transport):
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
-        self._state: Literal["not connected", "open", "closed", "its parent's"] = "not connected"
+        self._state: Literal["not connected", "open", "closed"] = "not connected"
         self._turn = Turn(clock)  # to drive
         self._deliveries = self._reported = 0
 
@@ -123,9 +123,6 @@ class DrivenTransport(Transport):
         """The result of `progress`: whether anything was delivered since the last report."""
         found, self._reported = self._deliveries > self._reported, self._deliveries
         return found
-
-    def leave_behind(self) -> None:
-        self._state = "its parent's"
 
     def _not_open(self) -> TransportClosed:
         return TransportClosed(f"the {self.scheme} transport of rank {self.rank} is {self._state}")

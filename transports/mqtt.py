@@ -281,9 +281,6 @@ class MqttTransport(Transport):
             raise TransportClosed(f"the mqtt transport of rank {self.rank} is {self._state}")
         return self._peer_table
 
-    def leave_behind(self) -> None:
-        self._state = "its parent's"
-
     # -- closing ----------------------------------------------------------------------------
 
     def close(self) -> None:

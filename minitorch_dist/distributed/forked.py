@@ -22,7 +22,6 @@ def _leave_behind() -> None:
     """In the child."""
     for here in list(_worlds):
         here.is_left_behind = True
-        here.transport.leave_behind()
         for group in here.groups.values():
             group.is_closed, group.demand_open = True, _refusal(here.rank)
     _worlds.clear()
