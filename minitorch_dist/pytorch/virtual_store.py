@@ -40,6 +40,11 @@ class VirtualStore(torch_dist.Store):
     def num_keys(self) -> int:
         return self._ours.num_keys()
 
+    getNumKeys, deleteKey = num_keys, delete_key  # noqa: N815 - the names that C++ asks for
+
+    def clone(self) -> VirtualStore:
+        return self
+
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
         with torch_errors():
             self._ours.wait(list(keys), timeout)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
+from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +20,7 @@ from minitorch_dist import sim
 from minitorch_dist.launching.callers import Outside
 from tests.pytorch import test_odd_life as real
 from tests.pytorch.ranks import on_ranks
+from transports.errors import Deadlock
 
 # ---------------------------------------------------------------------------------------- workers
 
@@ -188,6 +191,49 @@ def _splits() -> list[Any]:
 
 def test_split_group() -> None:
     assert sim.run(_splits, 4).results == [[2, 0, 2.0], [1, 0, 1.0], [2, 1, 2.0], []]
+
+
+def _asks_the_store(store: Any) -> list[Any]:
+    """Each method, as a program may call it."""
+    store.set("a", "1")
+    store.set("b", b"2")
+    store.wait(["a", "b"])
+    store.wait(["a"], timedelta(seconds=5))
+    found = [
+        store.get("a"),
+        store.add("n", 3),
+        store.add("n", 4),
+        store.check(["a", "never"]),
+        store.check(["b"]),
+    ]
+    found += [store.compare_set("c", "", "new"), store.compare_set("c", "new", "newer"), store.get("c")]
+    store.multi_set(["x", "y"], ["7", "8"])
+    found += [store.multi_get(["x", "y"]), store.delete_key("x"), store.check(["x"]), store.num_keys() > 3]
+    return [*found, store.clone().get("y")]
+
+
+def _store_of_the_world() -> list[Any]:
+    dist.init_process_group("gloo")
+    store = dist.distributed_c10d._get_default_store()
+    gc.collect()  # torch keeps the part in C++ alone
+    return _asks_the_store(dist.PrefixStore(f"rank {dist.get_rank()}", store))
+
+
+def test_the_store_answers_as_torchs() -> None:
+    wanted = _asks_the_store(dist.PrefixStore("rank 0", dist.HashStore()))
+    assert sim.run(_store_of_the_world, 3).results == [wanted] * 3
+
+
+def _waits_for_nobody() -> None:
+    dist.init_process_group("gloo")
+    dist.distributed_c10d._get_default_store().wait(["never"])
+
+
+def test_a_wait_for_a_key_that_nobody_sets_is_named() -> None:
+    with pytest.raises(
+        Deadlock, match=r"waits for the key '[^']*never' of a store, at test_simulated_life.py"
+    ):
+        sim.run(_waits_for_nobody, 2)
 
 
 def _calls() -> None:
