@@ -21,7 +21,6 @@ On simulated ranks, beside these:
     simulated           each rank has what a process has
     virtual_store       the run's store, as torch's
     virtual_futures     waits of torch's C++, in virtual time
-    rank_environment    `os.environ` of each rank
     rank_modules        modules of the user's, and what others keep of a rank
     loader_workers      processes of a DataLoader, outside of the simulation
     spawned_ranks       `torch.multiprocessing.spawn`, where the ranks run already

@@ -16,8 +16,8 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType
 from typing import Any, Final
 
+from minitorch_dist.launching.rank_environment import RankEnvironment
 from minitorch_dist.pytorch import folding
-from minitorch_dist.pytorch.rank_environment import RankEnvironment
 
 OF_RANK: Final = [name.decode() for name in folding.OF_RANK]
 

@@ -17,7 +17,6 @@ All is put back when the run is over. Torch keeps much of its state by thread, s
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -33,7 +32,7 @@ from torch.distributed import distributed_c10d as c10d
 
 import minitorch_dist.pytorch  # noqa: F401 - registers the backend
 from minitorch_dist.distributed import world
-from minitorch_dist.launching import chance
+from minitorch_dist.launching import chance, rank_environment
 from minitorch_dist.pytorch import (
     any_backend,
     cuda_labels,
@@ -46,7 +45,6 @@ from minitorch_dist.pytorch import (
     watching,
 )
 from minitorch_dist.pytorch.operation_time import TimedOperations
-from minitorch_dist.pytorch.rank_environment import RankEnvironment
 from minitorch_dist.pytorch.rank_modules import RankModules
 from minitorch_dist.pytorch.replacing import replaced, replaced_everywhere
 from minitorch_dist.pytorch.virtual_store import VirtualStore
@@ -100,7 +98,7 @@ class PyTorchPart(RunPart):
                 around.enter_context(replaced(module, "split_group", _split_group))
             # Torch warns where a build for the CPU is asked for the timeout of nccl.
             around.enter_context(replaced(c10d, "default_pg_nccl_timeout", timedelta(minutes=10)))
-            around.enter_context(RankEnvironment(folding.refuse_variable).in_place())
+            around.enter_context(rank_environment.RankEnvironment(folding.refuse_variable).in_place())
             around.enter_context(cuda_labels.in_place())
             around.enter_context(folding.in_place())
             if self.stage.has_shapes:
@@ -152,7 +150,7 @@ class PyTorchPart(RunPart):
     @contextmanager
     def around_rank(self, rank: int) -> Iterator[None]:
         given = world.place().given
-        given["environment"] = _as_torchrun_sets_it(rank, self.world_size)
+        given["environment"] = rank_environment.of_torchrun(rank, self.world_size)
         given["around program"] = self._around_program
         torch.default_generator.manual_seed(chance.seed_for("torch"))
         self.modules.begin()
@@ -196,16 +194,6 @@ def _own_generator() -> Callable[[], None]:
     generator = torch.default_generator
     state = generator.get_state()
     return lambda: generator.set_state(state) and None
-
-
-def _as_torchrun_sets_it(rank: int, world_size: int) -> dict[str, str]:
-    return {
-        "RANK": f"{rank}", "LOCAL_RANK": f"{rank}", "GROUP_RANK": "0", "ROLE_RANK": f"{rank}",
-        "WORLD_SIZE": f"{world_size}", "LOCAL_WORLD_SIZE": f"{world_size}", "GROUP_WORLD_SIZE": "1",
-        "ROLE_WORLD_SIZE": f"{world_size}", "ROLE_NAME": "default", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
-        "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0",
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
-    }  # fmt: skip
 
 
 # ----------------------------------------------------------------------- torch.distributed's state

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
         replay_token.parse(arguments.token)
     program = scripts.program(arguments.script, arguments.arguments)
     try:
-        with lessons_for(arguments.script):
+        with lessons_for(arguments.script), scripts.environment_of_ranks(arguments.script):
             report = sim.replay(arguments.token, program, net=arguments.net)
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)

@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.device = _device_of(arguments)
         if arguments.algorithm:
             choice.prefer(arguments.algorithm)
-    with lessons_for(arguments.script):
+    with lessons_for(arguments.script), scripts.environment_of_ranks(arguments.script, arguments.fold):
         return _play(arguments, faults)
 
 

@@ -7,14 +7,20 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
+from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import OURS
+from minitorch_dist.launching import rank_environment
+from minitorch_dist.launching.rank_environment import RankEnvironment
 from minitorch_dist.sim.torch_programs import needs_torch
 from mtd.cli.parser import Parser, near
+from mtd.refusals import CannotDo
 from transports.faults import plans
 from transports.faults.plans import Fault
 
@@ -24,6 +30,9 @@ LIBRARIES = (*OURS, str(Path(os.__file__).parent) + os.sep, "<")
 def play(path: str, arguments: Sequence[str] = (), *, is_known: bool = False) -> None:
     """Run the script as `__main__`, with a namespace of its own. sys.exit(0) is its end, any other
     exit an error. `is_known`: whether `import __main__` finds it, as pickles do."""
+    given = world.place().given
+    if "rank" in given and "environment" not in given:
+        given["environment"] = rank_environment.of_torchrun(given["rank"], given["world_size"])
     file = Path(path)
     code = _torchs_code(file) if is_known else compile(file.read_bytes(), str(file), "exec")
     folder = str(file.resolve().parent)
@@ -64,6 +73,23 @@ def program(path: str, arguments: Sequence[str] = ()) -> partial[None]:
     made.__name__ = path  # type: ignore[attr-defined]
     made.uses_torch = is_torchs  # type: ignore[attr-defined]
     return made
+
+
+@contextmanager
+def environment_of_ranks(path: str, folds: bool = False) -> Iterator[None]:
+    """Ranks that are threads of this process find RANK and its like in os.environ, as under torchrun."""
+    if imports_torch(Path(path), set()):  # whose ranks have it in any run
+        yield
+        return
+    with RankEnvironment(_refuse if folds else lambda key: None).in_place():
+        yield
+
+
+def _refuse(key: Any) -> None:
+    """One rank runs for others here, and nobody sees what a text is compared with."""
+    name = os.environ.decodekey(key)
+    if name in ("RANK", "LOCAL_RANK", "ROLE_RANK") and "rank" in world.place().given:
+        raise CannotDo(f"with --fold a script asks dist.get_rank(), and not os.environ for {name}")
 
 
 def imports_torch(file: Path, seen: set[Path]) -> bool:

@@ -1,4 +1,4 @@
-"""`os.environ` of simulated ranks: each sees the process's variables, and over them its own (RANK, …)."""
+"""`os.environ` of ranks that are threads: each sees the process's variables, and over them its own (RANK, …)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from minitorch_dist.distributed import world
+
+
+def of_torchrun(rank: int, world_size: int) -> dict[str, str]:
+    """The variables that torchrun sets for this rank of one host."""
+    return {
+        "RANK": f"{rank}", "LOCAL_RANK": f"{rank}", "GROUP_RANK": "0", "ROLE_RANK": f"{rank}",
+        "WORLD_SIZE": f"{world_size}", "LOCAL_WORLD_SIZE": f"{world_size}", "GROUP_WORLD_SIZE": "1",
+        "ROLE_WORLD_SIZE": f"{world_size}", "ROLE_NAME": "default", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
+        "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0",
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+    }  # fmt: skip
+
 
 _GONE = object()  # a variable that this rank has deleted
 
