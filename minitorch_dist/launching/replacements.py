@@ -36,6 +36,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib.machinery import ExtensionFileLoader
 from types import CoroutineType
 from typing import Any
 
@@ -118,6 +119,8 @@ def _replace_all() -> None:
     _put(datetime, "datetime", wall_clock.Datetime)
     _put(datetime, "date", wall_clock.Date)
     copyreg.dispatch_table.update(wall_clock.REDUCERS)
+    for name in ("create_module", "exec_module"):
+        _put(ExtensionFileLoader, name, _with_real_dates(getattr(ExtensionFileLoader, name)))
     _replace_taken_out()
     _replace_start()
 
@@ -135,6 +138,22 @@ def _in_simulations(original: Callable[..., Any], ours: Callable[..., Any]) -> C
         return (ours if is_simulated() else original)(*args, **kwargs)
 
     return replacement
+
+
+@functools.cache
+def _with_real_dates(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A module in C, such as pandas has, reads the fields of the real classes, so it is to find these while a rank imports it."""
+
+    @functools.wraps(original)
+    def load(*args: Any) -> Any:
+        stand_ins = datetime.datetime, datetime.date
+        datetime.datetime, datetime.date = wall_clock.REAL, wall_clock.REAL_DATE  # type: ignore[misc]
+        try:
+            return original(*args)
+        finally:
+            datetime.datetime, datetime.date = stand_ins  # type: ignore[misc]
+
+    return load
 
 
 def _refuse(calls: Iterable[real_time.RefusedCall]) -> None:

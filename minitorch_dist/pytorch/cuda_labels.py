@@ -2,7 +2,7 @@
 
 Scripts for several GPUs begin with `torch.cuda.set_device(local_rank)`. From there on, for this rank, every function
 that is given a device `cuda` gets `cpu`. A run with `device=` has GPUs from its beginning. A script that asks
-`torch.cuda.is_available()` before hears the truth, and takes its own way for the CPU. The memory of a GPU is refused in words.
+`torch.cuda.is_available()` before hears the truth, and takes its own way for the CPU. Questions about a GPU are answered where the run has one.
 """
 
 from __future__ import annotations
@@ -90,8 +90,10 @@ def _refuse(*args: Any, **kwargs: Any) -> None:
 
 _INSTEAD: Final = {
     "set_device": _set_device, "current_device": gpu_questions.current,
-    "synchronize": device_queue.flush, "empty_cache": _nothing, "reset_peak_memory_stats": _nothing,
+    "synchronize": device_queue.flush, "empty_cache": _nothing,
     "stream": _nothing_around, "_lazy_init": _refuse,
+    "get_rng_state": lambda device=None: torch.get_rng_state(),
+    "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
 }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """The questions that a program for GPUs asks, and what its rank hears once `cuda` is a label (see `cuda_labels`).
 
     torch.cuda.is_available, torch.accelerator …   there is a GPU for each rank of the run
+    torch.cuda.max_memory_allocated, …             of the device that the run has (device=), as its ledger has it
     torch.autocast("cuda"), GradScaler             those of the CPU
     DeviceMesh("cuda"), torch.load(map_location=…) on the CPU
     torch.cuda.Event, Stream, Tensor.pin_memory    times of the rank's clock; nothing
@@ -23,11 +24,17 @@ from torch.amp.grad_scaler import GradScaler
 from torch.distributed import distributed_c10d as c10d
 from torch.distributed.device_mesh import DeviceMesh
 
+from minitorch_dist import cuda
 from minitorch_dist.distributed import world
 from minitorch_dist.pytorch.replacing import replaced
+from minitorch_dist.tensors import pools
 
 TORCH: Final = str(Path(torch.__file__).parent)
 PICOS: Final = 10**9  # of a millisecond
+OF_A_DEVICE: Final = (
+    "get_device_capability", "get_device_name", "get_device_properties", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
+    "memory_allocated", "memory_reserved", "memory_stats", "memory_summary", "reset_peak_memory_stats",
+)  # fmt: skip
 GIVEN: Final = "cuda mode"  # what a rank has whose `cuda` is a label
 
 
@@ -114,9 +121,10 @@ def _instead() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     yield torch.cuda, "is_initialized", lambda: True
     yield torch.cuda, "is_bf16_supported", lambda *args: True
     yield torch.cuda, "device_count", count
-    yield torch.cuda, "get_device_name", lambda device=None: "a simulated device"
     yield torch.cuda, "current_stream", LabelStream
     yield torch.cuda, "default_stream", LabelStream
+    for name in OF_A_DEVICE:
+        yield torch.cuda, name, _if_known(getattr(torch.cuda, name), getattr(cuda, name))
     yield torch.accelerator, "is_available", lambda: True
     yield torch.accelerator, "device_count", count
     yield torch.accelerator, "current_accelerator", _on_cuda
@@ -126,6 +134,19 @@ def _instead() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     yield torch.accelerator, "set_device_idx", lambda device: torch.cuda.set_device(device)
     yield torch.accelerator, "synchronize", lambda device=None: torch.cuda.synchronize()
     yield torch.accelerator, "device_index", lambda device: nullcontext()
+
+
+def _if_known(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """Of a run with `device=`, what is known of the rank's device and of its memory; torch's own answer without one. Memory
+    changes in the device's order, so the answer waits for what the device has still to do."""
+
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        if not pools.count():
+            return original(*args, **kwargs)
+        torch.cuda.synchronize()
+        return ours()
+
+    return answer
 
 
 @contextmanager

@@ -30,12 +30,24 @@ def _rank() -> int:
     return int(world.place().given.get("rank", 0))
 
 
+def _handlers() -> dict[Any, Any]:
+    """Of DTensor's operations. Within `loss_parallel` a rank has more."""
+    tensor, loss = (sys.modules[f"torch.distributed.tensor{end}"] for end in ("", ".parallel.loss"))
+    found = tensor.DTensor._op_dispatcher._custom_op_handlers
+    return {
+        operation: handler
+        for operation, handler in found.items()
+        if operation not in loss.customized_loss_ops
+    }
+
+
 KEPT: Final[dict[str, tuple[tuple[str, str, Callable[[], Any]], ...]]] = {
     "accelerate.state": (
         ("PartialState", "_shared_state", dict),
         ("AcceleratorState", "_shared_state", dict),
         ("GradientState", "_shared_state", dict),
     ),
+    "torch.distributed.tensor.parallel.loss": (("DTensor._op_dispatcher", "_custom_op_handlers", _handlers),),
     "lightning_utilities.core.rank_zero": (("rank_zero_only", "rank", _rank),),
 }
 """By module: the owner of an attribute, the attribute, and what makes its first value for a rank."""

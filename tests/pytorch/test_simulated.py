@@ -84,6 +84,31 @@ def test_tensor_parallelism_gives_the_loss_of_one_rank(size: int) -> None:
     assert sim.run(_tensor_parallel, size, net=NET).results == pytest.approx([alone] * size, rel=1e-5)
 
 
+def _loss_parallel() -> list[float]:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Shard
+    from torch.distributed.tensor.parallel import ColwiseParallel, loss_parallel, parallelize_module
+
+    dist.init_process_group()
+    net, given, classes = programs.model(), programs.data(0, 1, 0)[:4], torch.tensor([0, 1, 2, 1])
+    found = [nn.functional.cross_entropy(net(given), classes).item()]
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    by_class = ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)
+    parallelize_module(net, mesh, {"2": by_class})
+    for _ in range(3):
+        with loss_parallel():  # torch notes for the whole process that it is within
+            loss = nn.functional.cross_entropy(net(given), classes)
+            loss.backward()
+        found.append(float(loss.detach().full_tensor()))
+    return found
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_each_rank_is_within_loss_parallel_for_itself(size: int) -> None:
+    for alone, *losses in sim.run(_loss_parallel, size, net=NET).results:
+        assert losses == pytest.approx([alone] * 3, rel=1e-5)
+
+
 def _pipeline(kind: str) -> float:
     from torch.distributed import pipelining
 
@@ -211,6 +236,27 @@ def test_cuda_is_a_label_for_a_script_that_sets_its_device() -> None:
     assert results == [[rank, [2.0, 2.0], "cpu", True] for rank in range(3)]
     with pytest.raises((AssertionError, RuntimeError), match=r"CUDA|NVIDIA"):
         torch.ones(1).cuda()
+
+
+def _memory() -> list[Any]:
+    torch.cuda.set_device(dist.get_rank() if dist.is_initialized() else int(os.environ["LOCAL_RANK"]))
+    layer = nn.Linear(1000, 1000).cuda()
+    layer(torch.ones(64, 1000, device="cuda")).sum().backward()
+    torch.cuda.set_rng_state(torch.cuda.get_rng_state(0), 0)
+    held, most = torch.cuda.memory_allocated(), torch.cuda.max_memory_allocated("cuda")
+    free, whole = torch.cuda.mem_get_info()
+    stats = torch.cuda.memory_stats(torch.device("cuda"))
+    assert stats["allocated_bytes.all.peak"] == most and free == whole - held
+    assert torch.cuda.get_device_properties(0).total_memory == whole
+    return [held, most]
+
+
+@pytest.mark.parametrize("shapes", [False, True])
+def test_a_script_hears_what_its_device_holds(shapes: bool) -> None:
+    layer = 4 * (1000 * 1000 + 1000)  # its parameters, and as much of gradients
+    for held, most in sim.run(_memory, 3, net=NET, device=sim.gpu("h100"), shapes=shapes).results:
+        assert 2 * layer <= held <= 2 * layer + 64
+        assert held + 64 * 1000 * 4 <= most <= held + 2 * 64 * 1000 * 4
 
 
 def _without_set_device() -> None:

@@ -11,6 +11,7 @@ import pickle
 import queue
 import random
 import secrets
+import subprocess
 import sys
 import tempfile
 import threading
@@ -20,6 +21,7 @@ import uuid
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime as by_name
+from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from random import random as taken_out
 from time import monotonic as taken_clock, sleep as taken_sleep
@@ -323,3 +325,28 @@ def test_others_see_the_real_things() -> None:
     stop.set()
     thread.join()
     assert min(seen) > 1.6e9
+
+
+def test_modules_in_c_find_the_real_dates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pandas reads their fields from C, where a class that stands in for them has others."""
+    real, seen = (datetime.datetime, datetime.date), []
+
+    def load(self: Any, *args: Any) -> None:
+        seen.append((datetime.datetime, datetime.date))
+
+    monkeypatch.setattr(ExtensionFileLoader, "exec_module", load)
+
+    def program() -> bool:
+        before = datetime.datetime, datetime.date
+        ExtensionFileLoader("module", "module.so").exec_module(ModuleType("module"))
+        return before == (datetime.datetime, datetime.date) and before[0] is not real[0]
+
+    assert sim.run(program, 2).results == [True, True]
+    assert seen == [real] * 2 and datetime.datetime is real[0]
+
+
+def test_pandas_is_imported_by_a_rank() -> None:
+    pytest.importorskip("pandas")
+    script = "import sys; from minitorch_dist import sim; print(sim.run(lambda: str(__import__('pandas').Timestamp('2020-01-01')), 2).results)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.count("2020-01-01 00:00:00") == 2
