@@ -24,11 +24,12 @@ WORLDS = [(size, root) for size in range(1, 34) for root in range(size)]
 @lamp("speaker", star=1)
 def speakers():
     """Blocks of 1, 2, 4, 8, 16 and 32, every rank in them, and roots within and outside. A whole file of one's own need not have it."""
-    if not hasattr(tree, "speaker"):
+    speaker = getattr(tree, "speaker", None)
+    if speaker is None:
         return
     for length, rank, root in itertools.product((1, 2, 4, 8, 16, 32), range(33), range(33)):
         block = range(rank - rank % length, rank - rank % length + length)
-        found, due = tree.speaker(rank, length, root), root if root in block else block[0]
+        found, due = speaker(rank, length, root), root if root in block else block[0]
         assert found == due, (
             f"root {root}: for the block of ranks {block[0]} to {block[-1]} rank {found} speaks, expected {due}"
         )

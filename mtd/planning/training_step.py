@@ -71,6 +71,8 @@ def pass_through(model: ModelSizes, layout: TrainingLayout, is_last: bool, dtype
     """Two micro-batches of all layers, or of the last stage of a pipeline with as many (`is_last`). Nothing is reduced
     after them, and the end of each is marked."""
     mesh = _mesh(layout)
+    if model.experts:
+        _expert_mesh(layout)  # of these ranks, which are one stage only
     if is_last:
         whole, two = model.changed(layers=2 * model.layers), replace(layout, pipeline=2)
         part = built(whole, two, mesh, 1, dtype)

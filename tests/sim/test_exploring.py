@@ -293,5 +293,5 @@ def test_a_program_that_varies_is_warned_of() -> None:
         calls.append(1)
         assert len(calls) % 4, "every fourth call"
 
-    with pytest.warns(RuntimeWarning, match="not the same when it is made again"):
+    with pytest.warns(RuntimeWarning, match="not the same when it is repeated"):
         sim.explore(program, 1, seeds=10)

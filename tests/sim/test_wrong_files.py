@@ -82,7 +82,7 @@ def test_a_near_word_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("contention = 'x'", "contention is a number"),
         ("contention = true", "contention is a number"),
         ("memory = [1]", "memory cannot be"),
-        ("launch = 'soon'", "no quantity"),
+        ("launch = 'soon'", "not a quantity"),
         ("bandwith = 3", "no bandwith"),
     ],
 )

@@ -194,9 +194,9 @@ def test_a_folder_that_is_not_there_is_told_to_all(tmp_path: Path) -> None:
         ("file://tmp/x", "names a host 'tmp'.*three slashes.*file:///tmp/x"),
         ("file:///tmp/x?mode=fast", "mode 'fast'; there are rings and append"),
         ("file:///tmp/x?ring=100", "multiples of 16"),
-        ("file:///tmp/x?ring=0", "no number of bytes"),
-        ("file:///tmp/x?ring=-16", "no number of bytes"),
-        ("file:///tmp/x?ring=٣", "no number of bytes"),
+        ("file:///tmp/x?ring=0", "not a number of bytes"),
+        ("file:///tmp/x?ring=-16", "not a number of bytes"),
+        ("file:///tmp/x?ring=٣", "not a number of bytes"),
         ("file:///tmp/x?speed=9", "unknown options \\['speed'\\]"),
     ],
 )

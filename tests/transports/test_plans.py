@@ -62,7 +62,7 @@ def test_how_it_is_written() -> None:
         ("slow=3,compute,x=2", "there is no compute"),
         ("crash=5,soon", "there is no soon"),
         ("delay=1e999999999ms", "is not a quantity"),
-        ("delay=1e300ms", "no quantity that occurs"),
+        ("delay=1e300ms", "not a quantity that occurs"),
         ("crash=5", "at"),
         ("crash=5,at=3ms,restart=2ms", "cannot be restarted before it has crashed"),
     ],

@@ -258,8 +258,8 @@ def test_networks_by_address() -> None:
     assert run(lambda node: chain(node, 1, 10), 2, "sim://?latency=7ps&rate=8Tb/s").time == 17
     for address, error in {
         "sim://?speed=1": "no 'speed'; there are latency, rate, wire, eager, window, detection",
-        "sim://?latency=2": "no span of time", "sim://?rate=2us": "no rate", "sim://?eager=x": "number",
-        "sim://?rate=0Gb/s": "no rate", "sim://?eager=3QB": "'Q' is none of k, K, M",
+        "sim://?latency=2": "not a span of time", "sim://?rate=2us": "not a rate", "sim://?eager=x": "number",
+        "sim://?rate=0Gb/s": "not a rate", "sim://?eager=3QB": "'Q' is none of k, K, M",
     }.items():  # fmt: skip
         with pytest.raises(ValueError, match=error):
             Network.parse(address)

@@ -239,7 +239,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     with pytest.raises(CheckpointException, match="damaged"):
         dcp.load({"x": mt.ones(3)}, checkpoint_id=tmp_path)
     (tmp_path / "index.json").write_text("[]")
-    with pytest.raises(CheckpointException, match="no checkpoint's index"):
+    with pytest.raises(CheckpointException, match="not a checkpoint's index"):
         dcp.load({"x": mt.ones(3)}, checkpoint_id=tmp_path)
 
     def rank() -> None:
