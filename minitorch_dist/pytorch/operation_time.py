@@ -20,7 +20,7 @@ from minitorch_dist.pytorch import device_queue
 from minitorch_dist.pytorch.watching import WatchingMode
 from minitorch_dist.sim.device import Product
 from minitorch_dist.sim.device_time import ComputeStream, DeviceTime
-from minitorch_dist.tensors.flops import Sizes
+from minitorch_dist.tensors.flops import AttentionSizes, Sizes
 
 aten: Final = torch.ops.aten
 # They take a few rows out of many: they read as much as they write.
@@ -32,7 +32,7 @@ ATTENTION: Final = {
     aten._scaled_dot_product_flash_attention_for_cpu: (0, 2),
     aten._scaled_dot_product_flash_attention_for_cpu_backward: (1, 5),
 }  # the place of the queries, and how many products
-TILES: Final = 16  # as in the planner's attention: what a causal mask hides is not computed
+KERNEL: Final = "2"  # FlashAttention-2, as in the planner
 # They take room and write nothing into it.
 EMPTY: Final = {aten.empty, aten.empty_like, aten.empty_strided, aten.new_empty, aten.new_empty_strided}
 # They write over what they do not read.
@@ -107,13 +107,16 @@ def _attention(packet: Any) -> Callable[..., int]:
         (*many, length, size), keys = args[first].shape, args[first + 1].shape[-2]
         is_causal = kwargs.get("is_causal", any(each is True for each in args))
         whole: int = 2 * products * prod(many) * length * keys * size
-        return whole * (TILES + 1) // (2 * TILES) if is_causal else whole
+        return whole // 2 if is_causal else whole  # pairs that a mask hides do not count
 
     return flops
 
 
-def _sizes(packet: Any, args: tuple[Any, ...]) -> Sizes | None:
-    """Rows, columns and terms of a product of matrices."""
+def _sizes(packet: Any, args: tuple[Any, ...]) -> Sizes | AttentionSizes | None:
+    """Rows, columns and terms of a product of matrices; of attention the length and the head."""
+    if packet in ATTENTION:
+        query, key = args[ATTENTION[packet][0] :][:2]
+        return AttentionSizes(key.shape[-2], query.shape[-1], KERNEL)
     first = PRODUCTS.get(packet)
     if first is None:
         return None

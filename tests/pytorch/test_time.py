@@ -92,12 +92,15 @@ def _buckets(steps: int, **options: Any) -> None:
         optimizer.zero_grad(set_to_none=not options)
 
 
+WITHOUT_LAUNCHES = sim.gpu("h100", launch=0)  # with 5.6 us each, some copies of buckets hide behind messages in one form alone
+
+
 @pytest.mark.parametrize("options", [{}, {"gradient_as_bucket_view": True}])
 def test_ddp_without_numbers_takes_the_steps_that_it_takes_with_them(options: dict[str, Any]) -> None:
     steps = []
     for shapes in (False, True):
         one, two = (
-            sim.run(_buckets, 4, (count,), options, net=NET, device="h100", shapes=shapes).ranks[1]
+            sim.run(_buckets, 4, (count,), options, net=NET, device=WITHOUT_LAUNCHES, shapes=shapes).ranks[1]
             for count in (3, 4)
         )
         assert two.device is not None and two.device.hidden > 0
