@@ -39,7 +39,7 @@ def configure(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.task == "census":
-        return of_checkout.call("tests.census", options.options)
+        return of_checkout.run("tests.census.__main__", options.options)
     if options.task == "count":
         return compare_with_budgets() if options.budget else count()
     lessons = [find(one) for one in options.lesson] if options.lesson else None

@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from mtd.cli.code_lines import GROUNDS, HOUSE, code_lines
@@ -24,7 +25,7 @@ from transports import keeper
 LONGEST = 1800  # seconds of one command
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(prog="mtd dev census")
     parser.takes(f"""
         --walk {{{",".join(walks.WALKS)}}}...  only this one (may be given again)
@@ -34,7 +35,7 @@ def main() -> int:
     """)
     parser.needs("--used", "--names")
     parser.excludes("--names", "--walk", "--out")
-    options, page = parser.parse_args(), Page()
+    options, page = parser.parse_args(arguments), Page()
     if options.names:
         return _list_names(page, options.used)
     files = [file for ground in GROUNDS for file in sorted((HOUSE / ground).rglob("*.py"))]

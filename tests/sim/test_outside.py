@@ -345,6 +345,7 @@ def test_modules_in_c_find_the_real_dates(monkeypatch: pytest.MonkeyPatch) -> No
     assert seen == [real] * 2 and datetime.datetime is real[0]
 
 
+@pytest.mark.parity
 def test_pandas_is_imported_by_a_rank() -> None:
     pytest.importorskip("pandas")
     script = "import sys; from minitorch_dist import sim; print(sim.run(lambda: str(__import__('pandas').Timestamp('2020-01-01')), 2).results)"

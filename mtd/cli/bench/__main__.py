@@ -3,10 +3,20 @@
 import importlib
 import sys
 
+from mtd.cli import of_checkout
+from mtd.cli.bench.command import OF_TESTS
+from mtd.cli.page import refuse
+from mtd.refusals import CannotDo
+
 if __name__ == "__main__":
     target = sys.argv.pop(1)
     try:
-        status = importlib.import_module(f"mtd.cli.bench.{target}").main()
+        if target in OF_TESTS:
+            status = of_checkout.run(OF_TESTS[target])
+        else:
+            status = importlib.import_module(f"mtd.cli.bench.{target}").main()
+    except CannotDo as error:
+        status = refuse("bench", error)
     except KeyboardInterrupt:
         status = 130
     sys.exit(status)

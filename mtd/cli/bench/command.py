@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 
-from mtd.cli import of_checkout
 from mtd.cli.parser import Parser
 
 OF_TESTS = {
@@ -34,11 +33,8 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Time in a fresh process: the thread count of the numeric libraries is fixed at their import."""
     arguments = [argument for argument in options.arguments if argument != KEEP]
-    chosen = environment(KEEP in options.arguments)
-    if options.target in OF_TESTS:
-        return of_checkout.call(OF_TESTS[options.target], arguments, chosen)
     command = [sys.executable, "-m", "mtd.cli.bench", options.target, *arguments]
-    return subprocess.call(command, env=chosen)
+    return subprocess.call(command, env=environment(KEEP in options.arguments))
 
 
 def environment(keep_pins: bool) -> dict[str, str]:
