@@ -21,7 +21,6 @@ from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.without_warnings import (
     enter_silence,
     leave_silence,
-    without_warnings,
 )
 
 Dims: TypeAlias = "int | Sequence[int] | None"
