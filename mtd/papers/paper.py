@@ -1,4 +1,4 @@
-"""The parts of a reproduced table; what was published, and the texts, stand in `papers.toml`."""
+"""The parts of a reproduced table. What was published, and the texts, are read from `papers.toml`."""
 
 from __future__ import annotations
 
