@@ -1,4 +1,4 @@
-"""The parts of a reproduced table. What was published, and the texts, are read from `papers.toml`."""
+"""The parts of a reproduced table. Its published numbers and its texts stand in `papers.toml`."""
 
 from __future__ import annotations
 
