@@ -20,7 +20,7 @@ def _made(
     timeout: timedelta | None,
     backend: str | None,
     *rest: Any,
-) -> list[Any]:
+) -> list[ProcessGroup]:
     """The groups. A backend says nothing here; but one that nobody knows is refused, as in torch."""
     if timeout is not None:
         bootstrap.check_timeout(timeout)
@@ -40,7 +40,7 @@ def new_group(
     group_desc: str | None = None,
     device_id: devices.device | None = None,
     sort_ranks: bool = True,
-) -> Any:
+) -> ProcessGroup:
     """A group of these ranks. Every rank of the world calls this, in the same order, also those
     that are not in it: they get GroupMember.NON_GROUP_MEMBER.
 
@@ -85,7 +85,7 @@ def new_subgroups(
     backend: str | None = None,
     pg_options: Any = None,
     group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:
+) -> tuple[ProcessGroup | None, list[ProcessGroup]]:
     """Groups of `group_size` neighbours each (default: the devices of a host). With `group`, only its
     ranks call this, and wait for nobody else."""
     if group_size is None:
@@ -114,7 +114,7 @@ def new_subgroups_by_enumeration(
     backend: str | None = None,
     pg_options: Any = None,
     group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:
+) -> tuple[ProcessGroup | None, list[ProcessGroup]]:
     """One group for each list of ranks: this rank's own (or None), and all."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
@@ -127,6 +127,6 @@ def new_subgroups_by_enumeration(
     return own_and_all(_made(ranks_per_subgroup_list, timeout, backend, pg_options, group_desc))
 
 
-def own_and_all(made: list[Any]) -> tuple[Any, list[Any]]:
+def own_and_all(made: list[ProcessGroup]) -> tuple[ProcessGroup | None, list[ProcessGroup]]:
     """The group that this rank is in, or None; and all."""
     return next((group for group in made if is_member(group)), None), made
