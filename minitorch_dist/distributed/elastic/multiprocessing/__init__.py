@@ -1,5 +1,5 @@
-"""The processes of one node: `workers`, what they run first (`entry`), print (`logs`) and fail of
-(`errors`), and who ends them when the agent is killed (`warden`)."""
+"""The processes of one node: `workers`, what they run first (`entry`), where their errors are written (`logs`)
+and told (`errors`), and who ends them when the agent is killed (`warden`)."""
 
 from __future__ import annotations
 
