@@ -1,5 +1,11 @@
-"""The processes of one node: `workers`, what they run first (`entry`), where their errors are written (`logs`)
-and told (`errors`), and who ends them when the agent is killed (`warden`)."""
+"""The processes of one node.
+
+workers   the processes, and how they are ended
+entry     what each of them runs first
+errors    what they fail of
+logs      the folder for their errors
+warden    who ends them when the agent is killed
+"""
 
 from __future__ import annotations
 
