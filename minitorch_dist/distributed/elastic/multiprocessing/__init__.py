@@ -4,7 +4,7 @@ workers   the processes, and how they are ended
 entry     what each of them runs first
 errors    what they fail of
 logs      the folder for their errors
-warden    who ends them when the agent is killed
+warden    a process that ends them when the agent is killed
 """
 
 from __future__ import annotations
