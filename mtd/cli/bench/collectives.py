@@ -68,7 +68,7 @@ def there_and_back(dist: Any, x: Any) -> None:
 
 
 def of_mpi(mpi: Any, np: Any) -> tuple[Any, Any]:
-    """What `ready` takes, by torch's names: arrays of numpy, and mpi4py's calls on them, without pickle."""
+    """Both namespaces that `ready` takes, by torch's names: arrays of numpy, and mpi4py's calls on them, without pickle."""
     comm = mpi.COMM_WORLD
     return SimpleNamespace(zeros=partial(np.zeros, dtype=np.float32)), SimpleNamespace(
         get_rank=comm.Get_rank, get_world_size=comm.Get_size, barrier=comm.Barrier, send=comm.Send, recv=comm.Recv,
