@@ -10,7 +10,7 @@ import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
-from mtd.course import MeasuredCost, lab, lamp
+from mtd.course import MeasuredCost, lab, lamp, real_wires
 from mtd.course.cluster import Cluster, Trouble
 from transports.conformance.bench import draw
 
@@ -397,6 +397,12 @@ def waiting():
     found, most = Found(3, slow={2: 10}, steps=8), seconds_of(Found(3, steps=8))
     costs.append(MeasuredCost(seconds_of(found), most, 1.0, " s", found.said, "without it"))
     return max(costs, key=lambda cost: cost.ratio)
+
+
+@lamp("real wire", star=3, processes=True)
+def real_wire():
+    """Your file in three processes, over tcp, over a folder, over mqtt: each result is the simulator's, bit for bit."""
+    real_wires.demand(__file__)
 
 
 # ------------------------------------------------------------------------------------- questions

@@ -263,6 +263,7 @@ def orders_of(stage: int, kinds: tuple[Any, ...]) -> list[list[Action]]:
     return found
 
 
+@pytest.mark.slow
 def test_all_orders_of_two_stages_are_above_the_bound() -> None:
     judge = judge_of(27)
     task = judge.Task("small", 2, 2, (1, 4, 2), (1, 1, 1), 99)
@@ -306,6 +307,7 @@ def layouts_of_a_small_model() -> Iterator[tuple[Any, dict[str, Any]]]:
     yield task, {"fsdp": 4, "cp": 2, "keep": True}
 
 
+@pytest.mark.slow
 def test_no_layout_of_a_small_model_is_below_the_bound() -> None:
     judge = judge_of(30)
     for task, answer in layouts_of_a_small_model():

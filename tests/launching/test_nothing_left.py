@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from minitorch_dist.distributed.elastic.multiprocessing.logs import PREFIX, LogFolder, Wishes
+from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from tests.launching.waiting import until
+from transports import keeper
 from transports.shared_file import signed_file
 
 ROOT = Path(__file__).parents[2]
@@ -119,3 +122,25 @@ def test_a_sweep_takes_nothing_of_others(tmp_path: Path, mode: str) -> None:
     before = {path: path.lstat().st_ino for path in folder.rglob("*")}
     assert signed_file.sweep(folder / "job") == []
     assert {path: path.lstat().st_ino for path in folder.rglob("*")} == before
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="who waits for a lock is read there")
+def test_a_warden_waits_for_an_agent_that_is_still_ending(tmp_path: Path) -> None:
+    """The pipe may end before the lock does: the system closes the files of a killed process one after the other."""
+    folder, held = keeper.make_folder(tmp_path, PREFIX)
+    warden = Warden(folder)
+    process = warden._process
+    assert process.stdin is not None
+    process.stdin.close()
+    waiting = re.compile(rf"-> FLOCK .* {process.pid} ")
+    until(lambda: process.poll() is not None or waiting.search(Path("/proc/locks").read_text()))
+    assert folder.exists()
+    held.close()
+    assert process.wait() == 0 and not folder.exists()
+
+
+def test_a_warden_leaves_the_folder_of_an_agent_that_lives_on(tmp_path: Path) -> None:
+    folder, held = keeper.make_folder(tmp_path, PREFIX)
+    with held:
+        Warden(folder).close()
+    assert folder.exists()

@@ -69,6 +69,7 @@ def test_options_have_three_spellings(tmp_path: Path) -> None:
         assert [env["WORLD_SIZE"] for _, env, *_ in told(done.stdout)] == ["2", "2"], done.stderr
 
 
+@pytest.mark.slow
 def test_modules_programs_and_given_ports(tmp_path: Path) -> None:
     written(tmp_path, "tell.py", TELL)
     done = run("--standalone", "-m", "tell", "a", cwd=tmp_path)
@@ -342,6 +343,7 @@ def test_killing_the_agent_ends_workers_and_their_children(tmp_path: Path) -> No
         until(lambda: not list(folders.iterdir()))  # its temporary folder
 
 
+@pytest.mark.slow
 def test_children_of_a_worker_that_is_done_end_too(tmp_path: Path) -> None:
     script = written(tmp_path, "leaves.py", """
 import subprocess, sys

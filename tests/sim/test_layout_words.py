@@ -83,6 +83,7 @@ def test_the_command_prints_one_object(
     assert where["computing"] + where["sending"] + where["waiting"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_command_says_it_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["plan", "gpt-small", "--gpus", "4", "--layout", "fsdp=2 tp=2"]) == 0
     said = " ".join(capsys.readouterr().out.split())
