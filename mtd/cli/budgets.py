@@ -40,7 +40,7 @@ BUDGETS: Final = (
     Budget("transports", 12_085, 11_000, ("transports",)),
     Budget("mtd", 27_790, 22_000, ("mtd",)),
 )  # fmt: skip
-WHOLE: Final = Budget("the whole library", 51_615, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
+WHOLE: Final = Budget("the whole library", 51_660, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
 
 LOADED: Final = (
     Budget("import minitorch_dist", 10_400, 12_000, ()),
