@@ -1,4 +1,4 @@
-"""What both ends of an MQTT store do, the server and its clients: they come, hear frames, and say why they cannot go on."""
+"""The server and the clients of an MQTT store alike: they come, hear frames, and say why they cannot go on."""
 
 from __future__ import annotations
 
