@@ -143,7 +143,7 @@ OTHERS = {
     "rpc.rpc_sync('worker1', told, args=(2,))": "str", "rpc.remote('worker1', Net)": "RRef[Net]", "torch.no_grad()": "no_grad",
     "mesh.size()": "int", "mesh.get_group()": "ProcessGroup", "part": "DTensor", "model[0]": "Module", "model[:1]": "Sequential", "next(iter(model))": "Module",
     "nn.ModuleList([layer])[0]": "Module", "nn.ModuleDict({'a': layer})['a']": "Module", "x.tolist()": "list[Any]",
-    "dist.new_group([0, 1])": "ProcessGroup", "dist.new_subgroups(2)": "tuple[ProcessGroup | None, list[ProcessGroup]]",
+    "dist.new_group([0, 1])": "ProcessGroup",
     "accuracy(ddp, loader)": "float", "torch.equal(x, x)": "bool",
     "optim.lr_scheduler.StepLR(optimizer, 2).get_last_lr()": "list[float]",
 }  # fmt: skip

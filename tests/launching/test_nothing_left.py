@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.distributed.elastic.multiprocessing.logs import PREFIX, LogFolder, Wishes
+from minitorch_dist.distributed.elastic.multiprocessing.logs import PREFIX, LogFolder
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from tests.launching.waiting import until
 from transports import keeper
@@ -88,7 +88,7 @@ def test_the_next_launcher_takes_away_what_killed_ones_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    dead, alive, kept = (LogFolder(wishes, "id") for wishes in (Wishes(), Wishes(), Wishes(redirects=3)))  # type: ignore[arg-type]
+    dead, alive, kept = (LogFolder(log_dir, "id") for log_dir in (None, None, str(tmp_path)))
     (dead.of_worker(0, 0) / "error.json").write_text("{}")
     theirs = [tmp_path / f"{PREFIX}results", tmp_path / f"{PREFIX}0123456789abcdef-00000000"]
     for folder in theirs:
@@ -96,7 +96,7 @@ def test_the_next_launcher_takes_away_what_killed_ones_left(
         (folder / "precious").touch()
     assert dead._held is not None
     dead._held.close()  # as the end of its process would
-    fresh = LogFolder(Wishes(), "id")
+    fresh = LogFolder(None, "id")
     assert not dead.path.exists() and alive.path.exists() and kept.path.exists() and fresh.path.exists()
     for folder in (alive, fresh, kept):
         folder.close()

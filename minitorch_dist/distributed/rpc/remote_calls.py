@@ -59,19 +59,6 @@ def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
     return agent.me if worker_name is None else agent.workers.find(worker_name)
 
 
-def _get_worker_infos() -> list[WorkerInfo]:
-    return list(current().workers.by_id.values())
-
-
-def get_rpc_timeout() -> float:
-    """The seconds that a call may take if it is given no others."""
-    return current().timeout
-
-
-def _set_rpc_timeout(timeout: float | timedelta) -> None:
-    current().timeout = seconds_of(timeout)
-
-
 @overload
 def rpc_async(
     to: Worker, func: OfTensors, args: Args = ..., kwargs: Kwargs = ..., timeout: Timeout = ...
