@@ -14,6 +14,8 @@ from minitorch_dist.tensors.tensor import Tensor
 class _Numbered(Module):
     """Children that are counted by position. Their names are their numbers unless given."""
 
+    _sliced: Any  # the children of a slice, as a module of the same kind
+
     def __len__(self) -> int:
         return len(self._modules)
 
@@ -28,9 +30,6 @@ class _Numbered(Module):
         if isinstance(index, slice):
             return self._sliced(index)
         return self._modules[self._name_at(index)]
-
-    def _sliced(self, index: slice) -> Self:
-        raise NotImplementedError
 
     def _name_at(self, index: Any) -> str:
         number = operator.index(index)
