@@ -27,9 +27,7 @@ class _Numbered(Module):
     @overload
     def __getitem__(self, index: slice) -> Self: ...
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return self._sliced(index)
-        return self._modules[self._name_at(index)]
+        return self._sliced(index) if isinstance(index, slice) else self._modules[self._name_at(index)]
 
     def _name_at(self, index: Any) -> str:
         number = operator.index(index)
