@@ -1,4 +1,4 @@
-"""What a block of lesson 31 sends, and what it keeps in memory."""
+"""The bytes that a block of lesson 31 sends, and those that it keeps in memory."""
 
 import cut
 
