@@ -99,7 +99,7 @@ class SimulationStage:
         self.given: dict[int, dict[str, Any]] = {}  # by rank: what was given to it
 
     def remark(self, rank: int) -> str:
-        """What a deadlock's report says of a rank beside what it waits for."""
+        """Words about a rank for a deadlock's report, beside those about its wait."""
         said = scene.last_sent(self, rank), package_threads.outside(self.given.get(rank, {}))
         return "; ".join(filter(None, said))
 
