@@ -239,9 +239,10 @@ def run(
         "sent": float(max(each.bytes_sent for each in report.ranks)),
         **{f"{LINKS}{kind}": float(nbytes) for kind, nbytes in _links(report).items()},
         **{
-            f"{MEMORY}{rank} {name}": float(nbytes)
+            f"{MEMORY}{rank}/{moment} {name}": float(nbytes)
             for rank in range(0, layout.ranks, in_stage)
-            for name, nbytes in report.results[rank]["peak"].items()
+            for moment in ("peak", "metrics")
+            for name, nbytes in report.results[rank][moment].items()
         },
     }
     return found, report.folded
