@@ -10,13 +10,16 @@ export OPENBLAS_NUM_THREADS ?= 1
 # The tests start hundreds of processes. Without compiled files each would compile some 600 modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test deep hostile check parity bench notebooks-browser docs clean
+.PHONY: demo test slow deep hostile check parity bench notebooks-browser docs clean
 
 demo: $(VENV)/.installed       ## four ranks train with DDP, as threads and over TCP; ends with a picture
 	$(BIN)/mtd demo
 
-test: $(VENV)/.installed-test  ## the tests
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not parity and not deep"
+test: $(VENV)/.installed-test  ## the tests that take a second or two each; some eight minutes
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow and not parity and not deep"
+
+slow: $(VENV)/.installed-test  ## the others: whole lessons with their mutants, notebooks, jobs of many processes
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "slow and not parity and not deep"
 
 deep: $(VENV)/.installed-test  ## half an hour: sweeps that repeat, and RPC on thousands of bad networks (DEEP_EXAMPLES=2000 of each kind)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "deep and not parity"

@@ -29,6 +29,9 @@
 29  generations.py     Elastic
 31  cut.py             Cut the matrix
 32  experts.py         Experts
+33  recompute.py       Recompute and round
+34  zero_bubble.py     Zero bubble
+35  local_steps.py     How long may we not talk?
 
 face  what is given
 """

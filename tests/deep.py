@@ -1,4 +1,4 @@
-"""How many examples a property is tried on, and which cases of a sweep: few in `make test`, more in `make deep`.
+"""How many examples a property is tried on, and which cases of a sweep: few in `make test` and `make slow`, more in `make deep`.
 
 HYPOTHESIS_PROFILE=deep python -m pytest --timeout=0 -o faulthandler_timeout=0 tests/rpc
 """
@@ -25,7 +25,7 @@ def seeds(few: int) -> range:
 
 
 def some_of(cases: Sequence[Any], *now: int) -> list[Any]:
-    """The cases of a sweep. Those at the places `now` are tried in `make test`, the others in `make deep` only."""
+    """The cases of a sweep. Those at the places `now` are tried each time, the others in `make deep` only."""
     tuples = [case if type(case) is tuple else (case,) for case in cases]
     return [
         case if place in now else pytest.param(*values, marks=pytest.mark.deep)

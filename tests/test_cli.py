@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mtd.cli import COMMANDS, demo, main, plots, scripts
-from mtd.cli.bench import comm, comm_brokers, comm_worlds, command, turns
+from mtd.cli.bench import comm, comm_brokers, command, turns, worlds
 from tests.transports.brokers import KEY, KINDS, Broker
 from transports import keys
 
@@ -257,9 +257,9 @@ def test_a_broker_of_ones_own_is_measured(
 
 def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert comm_worlds.missing("gloo") == "torch is not installed"
-    assert "mpi4py is not installed" in comm_worlds.missing("mpi")
-    assert comm_worlds.missing("tcp") == ""
+    assert worlds.missing("gloo") == "torch is not installed"
+    assert "mpi4py is not installed" in worlds.missing("mpi")
+    assert worlds.missing("tcp") == ""
 
 
 def test_bandwidths_are_those_of_nccl_tests() -> None:

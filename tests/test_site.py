@@ -116,6 +116,7 @@ def variables_in(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_environment_variable_is_in_the_table() -> None:
     listed = {one["name"] for group in commands.VARIABLES for one in group["variable"]}
     files = [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from mtd.cli.bench import comm, pytorch_rows, record, rpc, steps, train_worker
+from mtd.cli.bench import comm, pytorch, record, rpc, steps
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "generator"))
@@ -33,10 +33,10 @@ def test_each_row_has_a_date_a_machine_a_command_and_cells() -> None:
 
 def test_each_row_is_one_that_a_benchmark_still_has() -> None:
     assert set(ROWS["nn"]) == {title for _, _, title in steps.STEPS.values()}
-    assert {what for what in ROWS["rpc"] if "ResNet50" not in what} == set(rpc.WORDS.values())
-    assert set(ROWS["pytorch"]) == {*pytorch_rows.COLLECTIVES, *pytorch_rows.TRAINING}
+    assert {what for what in ROWS["rpc"] if "ResNet50" not in what} == {said for said, _ in rpc.ROWS.values()}
+    assert set(ROWS["pytorch"]) == {*pytorch.COLLECTIVES, *pytorch.TRAINING}
     assert {what.split(", ")[0] for what in ROWS["comm"]} <= {*comm.OPERATIONS, "geometric mean"}
-    assert {what.split(", ")[1] for what in ROWS["train"]} <= {*train_worker.BATCHES}
+    assert {what.split(", ")[1] for what in ROWS["train"]} <= {*steps.BATCHES}
 
 
 def test_a_missed_goal_is_marked_as_the_figures_say() -> None:

@@ -68,7 +68,7 @@ def parsed(arguments):
     )
     parser.add_argument(
         "--schedule",
-        choices=["26", "27"],
+        choices=["26", "27", "34"],
         default="27",
         help="pipeline: the lesson whose order is used (%(default)s)",
     )

@@ -76,6 +76,9 @@ class ModuleList(Module):
     def __iter__(self):
         return iter(self._modules.values())
 
+    def __getitem__(self, index):
+        return list(self)[index]
+
 
 class Sequential(Module):
     def __init__(self, *modules):

@@ -7,9 +7,11 @@ from typing import NamedTuple
 class ActionKind(Enum):
     FORWARD = "F"
     FULL_BACKWARD = "B"
+    BACKWARD_INPUT = "I"
+    BACKWARD_WEIGHT = "W"
 
 
-F, B = ActionKind
+F, B, I, W = ActionKind
 
 
 class Action(NamedTuple):

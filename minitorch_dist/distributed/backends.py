@@ -79,23 +79,3 @@ def transport_for(backend: str, default: str) -> tuple[Callable[..., Transport],
     if scheme not in registry.BUILT_IN and scheme not in registry.known():
         raise AssertionError(f"Unknown backend type {backend}")
     return registry.find(name), name if "://" in name else ""
-
-
-def names() -> list[str]:
-    """All that `is_backend_available` says yes to."""
-    nccl = [Backend.NCCL] if is_nccl_available() else []
-    return [Backend.GLOO, *nccl, *registry.known()]
-
-
-def is_backend_available(backend: str) -> bool:
-    if chosen := by_device(backend):
-        return all(map(is_backend_available, chosen.values()))
-    name = registry.scheme_of(backend) if "://" in backend else backend.lower()
-    return is_mpi_available() if name == Backend.MPI else name in names()
-
-
-def is_mpi_available() -> bool:
-    """Whether mpi4py is installed."""
-    from importlib.util import find_spec
-
-    return find_spec("mpi4py") is not None

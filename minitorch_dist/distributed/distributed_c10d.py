@@ -19,17 +19,12 @@ from minitorch_dist.distributed.torch_api.membership import (
     get_default_backend_for_device as get_default_backend_for_device,
     get_global_rank as get_global_rank,
     get_group_rank as get_group_rank,
-    get_node_local_rank as get_node_local_rank,
     get_process_group_ranks as get_process_group_ranks,
     get_rank as get_rank,
     get_world_size as get_world_size,
     is_available as is_available,
-    is_backend_available as is_backend_available,
-    is_gloo_available as is_gloo_available,
     is_initialized as is_initialized,
-    is_mpi_available as is_mpi_available,
     is_nccl_available as is_nccl_available,
-    is_torchelastic_launched as is_torchelastic_launched,
 )
 from minitorch_dist.distributed.torch_api.process_group import (
     GroupMember,
@@ -39,7 +34,6 @@ from minitorch_dist.distributed.torch_api.process_group import (
 )
 from minitorch_dist.distributed.torch_api.subgroups import (
     new_group as new_group,
-    new_subgroups as new_subgroups,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
 )
 from minitorch_dist.tensors import devices

@@ -61,7 +61,6 @@ class Group:
         self.prepared: dict[Any, Any] = {}  # the prepared calls, by their kind
         self.bound_device_id: Any = None
         self.is_closed = False
-        self.splits = 0
         self._threads: list[Any] = []
         self._worker: TaskThread | None = None
         self._sender: TaskThread | None = None

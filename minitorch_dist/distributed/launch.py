@@ -25,7 +25,7 @@ def main(args: Sequence[str] | None = None) -> None:
         "--use-env", "--use_env", default=False, action="store_true",
         help="do not pass --local-rank; the script reads LOCAL_RANK from its environment",
     )  # fmt: skip
-    run.finish(parser.parse_args(args))
+    run.finish(run.known_options(parser, args))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from minitorch_dist.distributed.groups import NON_MEMBER, Group, everybody, is_m
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.prepared import How
-from minitorch_dist.distributed.world import current
+from minitorch_dist.distributed.world import World, current
 
 
 def new_groups(
@@ -30,20 +30,18 @@ def new_groups(
     backend: str | None = None,
     options: Any = None,
     description: str | None = None,
-    among: Group | None = None,
     sort_ranks: bool = True,
 ) -> list[Any]:
-    """A group for each list of ranks of the world (None: all of them), with one meeting for all of them; NON_MEMBER
-    where this rank is not in the list. All ranks of the world meet, or only those of the group `among`.
+    """A group for each list of ranks of the world (None: all of them), with one meeting of the world for all of them; NON_MEMBER
+    where this rank is not in the list.
     """
     world = current()
     default = world.default_group
-    among = default if among is None else among
     limit = default.timeout if timeout is None else timeout
     backend, description = backend or default.backend, description or "undefined"
     parts = [_checked(ranks, world.world_size, sort_ranks) for ranks in lists]
-    names = [_next_name(among) for _ in parts]
-    _meet(among, [rank for part in parts for rank in (*part, wire.BETWEEN)][:-1], limit)
+    names = [_next_name(world) for _ in parts]
+    _meet(default, [rank for part in parts for rank in (*part, wire.BETWEEN)][:-1], limit)
     made: list[Any] = [
         world.group_kind(world, name, ranks, limit, backend, description, options)
         if world.rank in ranks
@@ -76,15 +74,9 @@ def _checked(ranks: Sequence[int] | None, world_size: int, is_to_sort: bool) -> 
     return everyone if part == everyone else part
 
 
-def _next_name(among: Group) -> str:
-    """The name of the next group that all ranks of `among` make. The world counts for itself, so its
-    count stays equal on all ranks while some of them make groups within a group."""
-    world = among.world
-    if among is world.default_group:
-        world.group_count += 1
-        return str(world.group_count)
-    among.splits += 1
-    return f"{among.group_name}:new:{among.splits}"
+def _next_name(world: World) -> str:
+    world.group_count += 1
+    return str(world.group_count)
 
 
 @contextmanager

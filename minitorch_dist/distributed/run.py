@@ -20,7 +20,6 @@ from typing import Any
 from minitorch_dist.distributed.elastic.agent.agent import SignalException, run as run_agent
 from minitorch_dist.distributed.elastic.agent.job import Job
 from minitorch_dist.distributed.elastic.multiprocessing.errors import ChildFailedError, record, say
-from minitorch_dist.distributed.elastic.multiprocessing.logs import Wishes
 from minitorch_dist.distributed.elastic.multiprocessing.workers import LOCAL_RANK, WorkerProgram
 from minitorch_dist.distributed.elastic.rendezvous import places
 from minitorch_dist.distributed.elastic.rendezvous.membership import Patience
@@ -52,9 +51,7 @@ OPTIONS: list[tuple[str, str, type, Any, str]] = [
     ("shutdown-timeout", "", int, None, "seconds between asking workers to end and killing them (30)"),
     ("module", "m", bool, False, "run a module, as python -m does"),
     ("no-python", "", bool, False, "run a program that is no Python script"),
-    ("log-dir", "", str, None, "keep error files, and what is redirected, under this folder"),
-    ("redirects", "r", int, 0, "what goes to files instead: 0 nothing, 1 stdout, 2 stderr, 3 both"),
-    ("tee", "t", int, 0, "what goes to files as well"),
+    ("log-dir", "", str, None, "keep error files under this folder"),
     (
         "algorithm",
         "",
@@ -64,8 +61,11 @@ OPTIONS: list[tuple[str, str, type, Any, str]] = [
     ),
     ("net", "", str, "", "what `gloo`, `nccl` or no backend at all means: tcp, file, mqtt://…"),
 ]
+MORE = (
+    "PyTorch's torchrun has more options than there are here, such as --tee and --redirects. "
+    "`mtdrun … > FILE 2>&1` keeps what all workers print"
+)
 FORMER = {"net": ("--transport",)}  # names of before, which are still taken
-CHOICES = {"redirects": range(4), "tee": range(4)}
 
 
 def get_args_parser(prog: str | None = None) -> argparse.ArgumentParser:
@@ -85,7 +85,7 @@ def get_args_parser(prog: str | None = None) -> argparse.ArgumentParser:
         else:
             action = parser.add_argument(
                 *names, type=kind, default=default if given is None else given, help=text,
-                choices=CHOICES.get(name), metavar=name.rpartition("-")[2].upper(),
+                metavar=name.rpartition("-")[2].upper(),
             )  # fmt: skip
             parser._option_string_actions |= dict.fromkeys(FORMER.get(name, ()), action)
     parser.add_argument("training_script", help="the script, module or program")
@@ -94,7 +94,15 @@ def get_args_parser(prog: str | None = None) -> argparse.ArgumentParser:
 
 
 def parse_args(args: Sequence[str] | None) -> argparse.Namespace:
-    return get_args_parser().parse_args(args)
+    return known_options(get_args_parser(), args)
+
+
+def known_options(parser: argparse.ArgumentParser, args: Sequence[str] | None) -> argparse.Namespace:
+    """The options of a command line; one that is not here ends the program with what to do instead."""
+    options, unknown = parser.parse_known_args(args)
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}. {MORE}")
+    return options
 
 
 # ------------------------------------------------------------------------- what the options mean
@@ -227,7 +235,7 @@ def job_of(args: argparse.Namespace) -> Job:
         local_addr=args.local_addr,
         patience=patience_of(conf),
         monitor_interval=max(0.001, args.monitor_interval),
-        wishes=Wishes(args.log_dir, args.redirects, args.tee),
+        log_dir=args.log_dir,
         shutdown_timeout=grace,
         transport=args.net,
     )

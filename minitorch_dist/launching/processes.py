@@ -162,7 +162,7 @@ def _serve(order: LaunchOrder, at_end: ExitStack) -> Any:
     store = TCPStore("127.0.0.1", order.port, timeout=order.timeout, of=mine)
     at_end.callback(store.close)
     place.given.update(
-        rank=order.rank, world_size=order.world_size, local_rank=order.rank, store=store,
+        rank=order.rank, world_size=order.world_size, store=store,
         address=order.transport, journal=order.journal,
     )  # fmt: skip
     called = pickle.loads(order.call)

@@ -24,7 +24,7 @@ def place_for(
 ) -> world.WorldScope:
     """Where a launched rank will stand."""
     return world.WorldScope(
-        clock, rank=rank, world_size=world_size, local_rank=rank, store=store, address=transport,
+        clock, rank=rank, world_size=world_size, store=store, address=transport,
         journal="" if journal is None else journal,
     )  # fmt: skip
 

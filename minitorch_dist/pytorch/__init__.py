@@ -28,6 +28,7 @@ On simulated ranks, beside these:
     gpu_questions       what programs for GPUs ask, and hear then
     watching            modes that see each operation
     operation_time      operations take a device's time
+    gpu_kernels         those that a GPU would run
     storages            memory by category
     shapes              tensors without numbers
     shape_reducer       DistributedDataParallel of these

@@ -38,6 +38,7 @@ from minitorch_dist.pytorch import (
     cuda_labels,
     device_queue,
     folding,
+    gpu_kernels,
     loader_workers,
     shapes,
     spawned_ranks,
@@ -105,6 +106,8 @@ class PyTorchPart(RunPart):
                 around.enter_context(shapes.around_run())
             around.enter_context(watching.around_run())
             around.enter_context(storages.around_run())
+            if device_time.of(self.clock) is not None:
+                around.enter_context(gpu_kernels.in_place(self.stage.has_shapes))
             if self._works_beside():
                 around.enter_context(device_queue.around_run())
             if torch_dist.rpc.is_available():

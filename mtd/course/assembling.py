@@ -97,26 +97,9 @@ def texts_of(parts: Sequence[StackModule], room: Path = ROOM) -> dict[str, str]:
         **{part.lesson.file: part.text for part in parts},
         **{f"{FACE}/{path.name}": path.read_text("utf-8") for path in given},
         "__init__.py": _docstring(parts),
-        "__main__.py": MAIN,
+        "__main__.py": Path(__file__).with_name("stack_main.txt").read_text("utf-8"),
         MADE: json.dumps(_whose(parts), indent=1, ensure_ascii=False) + "\n",
     }
-
-
-MAIN = """\
-import os
-import sys
-
-from .face.main import main
-
-try:
-    status = main()
-    sys.stdout.flush()
-except BrokenPipeError:  # nobody reads any more: … | head
-    os._exit(0)
-except KeyboardInterrupt:
-    status = 130
-sys.exit(status)
-"""
 
 
 def _docstring(parts: Iterable[StackModule]) -> str:

@@ -16,17 +16,11 @@ from html import escape
 from minitorch_dist.pictures import words
 from minitorch_dist.pictures.scene import COMPUTE, OPERATION, Scene
 from mtd.course.worlds import Lived
+from mtd.pages.html_files import text_of
 
 WIDTH, LEFT, RIGHT = 960, 150, 12
 PITCH, GAP, TOP = 22, 22, 10  # between ranks, between worlds
 MOST = 4000  # messages of a world
-STYLE = """
-.worlds{--ink:#1f2328;--soft:#66707b;--rule:#d5d9de;--op:#0072b2;--line:#0072b2;--comp:#8a919a;--dead:#d55e00;font:12px system-ui,sans-serif}
-@media(prefers-color-scheme:dark){.worlds{--ink:#e6e8eb;--soft:#9aa3ad;--rule:#353b43;--op:#4aa8e0;--line:#4aa8e0;--comp:#8f97a1;--dead:#ff8a4d}}
-.worlds text{fill:var(--ink)}.worlds .soft{fill:var(--soft)}.worlds .rule{stroke:var(--rule)}
-.worlds .op{fill:var(--op);fill-opacity:.4}.worlds .comp{fill:var(--comp)}
-.worlds .line{stroke:var(--line);stroke-width:.7;stroke-opacity:.75;fill:none}.worlds .failed{fill:var(--dead);fill-opacity:.55}
-"""
 
 
 def draw(found: Sequence[Lived]) -> str:
@@ -41,7 +35,7 @@ def draw(found: Sequence[Lived]) -> str:
         f'<svg class="worlds" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" width="100%" role="img" '
         f'aria-label="Timelines of {escape(names)}">'
     )
-    return "\n".join([begin, f"<style>{STYLE}</style>", *parts, "</svg>"])
+    return "\n".join([begin, f"<style>\n{text_of('mtd.course', 'timelines.css')}</style>", *parts, "</svg>"])
 
 
 def _band(lived: Lived, top: int) -> list[str]:

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from importlib.resources import files
 from itertools import count
 from typing import Final
 
 from minitorch_dist.pictures.colours import PALETTE
 from mtd.grids.grid_cells import EMPTY, GridCells, GridMessage, letter
+from mtd.pages.html_files import text_of
 
 _numbers: Final = count()
 
 
 def part(grid: GridCells) -> str:
     """As a part of a page."""
-    room = files("mtd.grids")
-    style, script = (room.joinpath(f"grid_page.{end}").read_text(encoding="utf-8") for end in ("css", "js"))
+    style, script = (text_of("mtd.grids", f"grid_page.{end}") for end in ("css", "js"))
     first = grid.fault.step if grid.fault else 0
     steps = "".join("".join(_step(grid, number)) for number in range(len(grid.steps)))
     words = "".join(
@@ -39,7 +38,9 @@ def part(grid: GridCells) -> str:
 def draw(*grids: GridCells) -> str:
     """A page of them as text."""
     title = grids[0].title if grids else "nothing was held in chunks"
-    return _PAGE.format(title=escape(title), part="<br>".join(map(part, grids)))
+    return text_of("mtd.grids", "grid_page.html").format(
+        title=escape(title), part="<br>".join(map(part, grids))
+    )
 
 
 def _step(grid: GridCells, number: int) -> Iterator[str]:
@@ -92,13 +93,3 @@ def _message(grid: GridCells, number: int, message: GridMessage) -> str:
     where = f" <code>{escape(message.where)}</code>" if message.where else ""
     names = " → ".join(escape(grid.rows[row]) for row in (message.source, message.to))
     return f'<li class="{"bad" if is_bad else ""}">{names}: <b>{escape(message.text)}</b>{where}</li>'
-
-
-_PAGE: Final = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<meta name="generator" content="minitorch_dist">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>{title}</title></head>
-<body style="margin:2em;color-scheme:light dark">{part}</body></html>
-"""

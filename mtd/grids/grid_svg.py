@@ -15,20 +15,13 @@ from typing import Final
 
 from minitorch_dist.pictures.colours import PALETTE
 from mtd.grids.grid_cells import EMPTY, GridCells, GridMessage, letter
+from mtd.pages.html_files import text_of
 
 HIGH, PITCH, TOP, MARGIN, GAP = 26, 34, 52, 64, 34
 TITLE, LETTER, LINE = 26, 6.7, 18  # the title's height, and about how wide and high a letter is
 LEAST: Final = 420  # pixels in width
 _PART: Final = re.compile("[a-zA-Z][₀-₉₋]*")  # of a cell: a rank, and of which element
 SECONDS: Final = 1.5  # for each step
-STYLE: Final = """
-.mtd{--ink:#1f2328;--soft:#6e7781;--rule:#d0d7de;--back:#fff;--bad:#c62828;--good:#1a7f37;
-font:13px system-ui,sans-serif;background:var(--back)}
-@media(prefers-color-scheme:dark){.mtd{--ink:#e6e8eb;--soft:#9aa2ab;--rule:#3d444d;--back:#14171a;--bad:#ff6b6b;--good:#3fb950}}
-.mtd text{fill:var(--ink)}.mtd .soft{fill:var(--soft)}.mtd .bad{fill:var(--bad)}.mtd .cell{font-family:ui-monospace,Menlo,Consolas,monospace;text-anchor:middle}
-.mtd .box{fill:none;stroke:var(--rule)}.mtd .done{stroke:var(--good);stroke-width:1.8}.mtd .wrong{stroke:var(--bad);stroke-width:3}
-.mtd .paper{fill:var(--back)}
-"""
 
 
 def draw(grid: GridCells, width: int = 900) -> str:
@@ -216,7 +209,7 @@ def _element(grid: GridCells, parts: list[str], width: float, height: float) -> 
     return "\n".join([
         f'<svg class="mtd" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {whole:g}" width="100%" '
         f'style="max-width:{width:g}px" role="img" aria-label="{escape(grid.title)}">',
-        f"<style>{STYLE}</style>",
+        f"<style>\n{text_of('mtd.grids', 'grid_svg.css')}</style>",
         f'<rect class="paper" width="{width:g}" height="{whole:g}"/>',
         f'<text x="8" y="18" font-weight="600">{escape(grid.title)}</text>',
         *parts, *said, "</svg>",

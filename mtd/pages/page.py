@@ -9,13 +9,12 @@ place marked where they first part.
 
 from __future__ import annotations
 
-import json
 from html import escape
-from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from minitorch_dist.pictures.colours import PALETTE
 from minitorch_dist.pictures.scene import Scene
+from mtd.pages import html_files
 
 MOST: Final = 100_000  # messages and spans of a run
 MOST_LANES: Final = 10_000  # each has a row, and a box to choose it by
@@ -40,14 +39,7 @@ def draw(scene: Scene, other: Scene | None = None, parting: Parting | None = Non
         "parting": None if parting is None else [parting.one, parting.other, parting.text],
         "strings": strings.found,
     }
-    room = files("mtd.pages")
-    packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return _PAGE.format(
-        title=escape(scene.title),
-        style=room.joinpath("page.css").read_text(encoding="utf-8"),
-        data=packed,
-        script=room.joinpath("page.js").read_text(encoding="utf-8"),
-    )
+    return html_files.filled("mtd.pages", "page", data, title=escape(scene.title))
 
 
 class _Strings:
@@ -87,20 +79,3 @@ def _run(scene: Scene, strings: _Strings) -> dict[str, Any]:
         "memory": {str(lane): held for lane, held in scene.memory.items()},
         "memoryIs": scene.memory_is,
     }  # fmt: skip
-
-
-_PAGE: Final = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<meta name="generator" content="minitorch_dist">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-<title>{title}</title><style>{style}</style></head>
-<body><header><h1>{title}</h1><nav id="bar" aria-label="player"></nav></header>
-<div id="filters"></div>
-<p id="now" role="status" aria-live="polite"></p>
-<main id="runs"></main>
-<div id="tip" role="tooltip" hidden></div>
-<noscript>This page draws itself with a script of its own; please allow it.</noscript>
-<script type="application/json" id="data">{data}</script>
-<script>{script}</script></body></html>
-"""

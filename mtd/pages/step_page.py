@@ -8,12 +8,12 @@ time is. SVG, and a few KB of our own script (`step_page.js`); nothing is ever l
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from importlib.resources import files
 from typing import Any, Final, NamedTuple
+
+from mtd.pages import html_files
 
 KINDS: Final = (
     "computing",
@@ -87,14 +87,9 @@ class StepPage:
                 for lane in self.lanes
             ],
         }  # fmt: skip
-        room = files("mtd.pages")
-        packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-        return room.joinpath("step_page.html").read_text(encoding="utf-8").format(
-            title=escape(self.title), words=_paragraphs(self.words),
-            chain_words=_items(self.chain_words), notes=_paragraphs(self.notes, "note"),
-            tables="".join(map(_table, self.tables)), data=packed,
-            style=room.joinpath("step_page.css").read_text(encoding="utf-8"),
-            script=room.joinpath("step_page.js").read_text(encoding="utf-8"),
+        return html_files.filled(
+            "mtd.pages", "step_page", data, title=escape(self.title), words=_paragraphs(self.words),
+            chain_words=_items(self.chain_words), notes=_paragraphs(self.notes, "note"), tables="".join(map(_table, self.tables)),
         )  # fmt: skip
 
 

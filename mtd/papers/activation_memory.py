@@ -9,7 +9,7 @@ from minitorch_dist.distributed.device_mesh import init_device_mesh
 from minitorch_dist.sim.device import gpu
 from minitorch_dist.sim.runner import run
 from minitorch_dist.tensors import ledger
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 from mtd.planning import cutting
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.transformer import TransformerPart
@@ -51,13 +51,3 @@ def rows() -> Sequence[Row]:
     for (how, ranks), published in PUBLISHED.items():
         found.append(Row(f"recompute {how}, t = {ranks}", published, of_a_layer(how, ranks), 0.01, "sbh"))
     return found
-
-
-PAPER = Paper(
-    "Reducing activation recomputation: what a layer keeps",
-    "V. Korthikanti et al., MLSys 2023, arXiv:2205.05198, table 2, for the model of 22 billion parameters",
-    "Bytes of a layer's activations after its forward pass, as the ledger counts them, over s b h. Attention writes its weights, and "
-    "a tenth of them and of results is dropped. Where ranks cut the sequence, ours hold 4 (1 - 1/t) more than the paper's: what they gather "
-    "before a layer's first matrices stays, as in torch.",
-    rows,
-)

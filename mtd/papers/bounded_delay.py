@@ -10,7 +10,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist
 from minitorch_dist.sim import nets, program_calls
 from minitorch_dist.sim.runner import run
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 
 WORKERS, STEPS, COUNT, RATE = 4, 24, 64, 0.05  # COUNT: weights
 SERVER = WORKERS  # its rank
@@ -109,13 +109,3 @@ def rows() -> Sequence[Row]:
         took = run(play, WORKERS + 1, (delay, pace), net=NET).time / 1e9
         found.append(Row(f"delay {delay}, {name}", published * 1e3, took, 0.01, "ms"))
     return found
-
-
-PAPER = Paper(
-    "Bounded delay: nobody is more than so many steps ahead",
-    "M. Li et al., Scaling distributed machine learning with the parameter server, OSDI 2014",
-    f"{WORKERS} workers and a server run. A worker that begins a step may be τ steps ahead of the "
-    "slowest: with one slow worker it is exactly that. Without delay the weights are those of one process, bit "
-    "for bit. Workers that are slow by turns are hidden by a delay, one that is always slow is not.",
-    rows,
-)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from minitorch_dist.distributed.pipelining.orders import ORDERS, Pipe, everyones
 from minitorch_dist.distributed.pipelining.timing import Timing, times
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 
 PIPES = ((4, 4), (4, 8), (8, 8), (8, 32), (16, 64))
 
@@ -33,12 +33,3 @@ def rows() -> Sequence[Row]:
             about = f"interleaved (p-1)/(vm), {at}, v={local}"
             found.append(Row(about, formula, float(timing.bubble), 1e-12))
     return found
-
-
-PAPER = Paper(
-    "Pipelines: bubbles and memory",
-    "Y. Huang et al., GPipe, NeurIPS 2019; D. Narayanan et al., Megatron-LM, SC 2021, doi:10.1145/3458817.3476209",
-    "Forward takes 1, backward 2, messages nothing. The schedules that train are timed from the same orders; "
-    "their runs in virtual time agree (tests/distributed/pipelining).",
-    rows,
-)

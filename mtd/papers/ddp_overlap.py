@@ -22,7 +22,7 @@ from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.sim import nets, program_calls, topology_links
 from minitorch_dist.sim.runner import run
 from mtd import estimates
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 from transports.virtual.topology import Uniform
 
 # ------------------------------------------------------------------------------ DDP as it runs
@@ -161,14 +161,3 @@ def _sweep() -> list[Row]:
 
 def rows() -> Sequence[Row]:
     return _runs() + _sweep()
-
-
-PAPER = Paper(
-    "DDP: buckets, and what overlap hides",
-    "S. Li et al., PyTorch Distributed, VLDB 2020, arXiv:2006.15704, sections 3.2.3 and 5.1-5.2",
-    "For the runs, the published column is the result of the recurrence, and ours is DDP's clock in virtual time. Of the sweep "
-    "only the shape is held: a best size within, which grows with ranks × latency, and a gain that "
-    "shrinks where communication dominates. (The paper saw 21 to 38 %, ours is 44 % at its best bucket.) Gradients are spread evenly over 100 ms; "
-    "rings of 8 µs and 32 Gb/s. The authors' absolute times are not known and not checked.",
-    rows,
-)

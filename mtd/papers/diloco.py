@@ -14,7 +14,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, nn, optim
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.runner import run
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 
 WORKERS, ROUNDS, WIDTH = 8, 2, 8
 NET = nets.Hockney("5us", "1Gb/s")
@@ -77,12 +77,3 @@ def rows() -> Sequence[Row]:
     each, once = _sent(_data_parallel, 3) - warm, _sent(_diloco, 1, 500)
     found.append(Row("H=500, a step of data parallel 500 times", 500, 500 * each / once))
     return found
-
-
-PAPER = Paper(
-    "DiLoCo: 500 times fewer bytes",
-    "A. Douillard et al., DiLoCo, 2023, arXiv:2311.08105",
-    "8 workers, a small linear model; all bytes on the simulated network, the pseudo-gradients in the "
-    "parameters' own type. Perplexities are not checked.",
-    rows,
-)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from minitorch_dist.distributed.schedules.choice import named
 from minitorch_dist.sim import nets
 from mtd import estimates
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 
 SIZE, TOTAL, KNEE = 16, 1 << 30, 33_000_000  # ranks, elements in all, elements at the knee
 BETA = 80  # ps per byte
@@ -31,12 +31,3 @@ def rows() -> Sequence[Row]:
     rising = total(KNEE // 4) / total(KNEE) - total(KNEE) / total(4 * KNEE)
     found.append(Row("“begins increasing rapidly” below 33M", (0.1, 1.0), rising))
     return found
-
-
-PAPER = Paper(
-    "FSDP: small all_gathers cost",
-    "Y. Zhao et al., PyTorch FSDP, VLDB 2023, figure 2(b), doi:10.14778/3611540.3611569",
-    "2^30 elements gathered in pieces of s: the curve is 1 + k/s with one fitted number, k = 3.3M. The "
-    "paper prints no numbers but the knee at 33M.",
-    rows,
-)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from mtd.papers.megatron_speed import DEVICE, operations
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 from mtd.planning import clusters, model_files, search
 from mtd.planning.layouts import TrainingLayout
 from transports.clock import PICO
@@ -36,13 +36,3 @@ def rows() -> Sequence[Row]:
 def long_rows() -> Iterator[Row]:
     growth = teraflops(512, 2) / teraflops(128, 2)
     yield Row("512 GPUs / 128 GPUs (linear)", 1.0, growth, 0.1)
-
-
-PAPER = Paper(
-    "FSDP: how fast a GPU computes",
-    "Y. Zhao et al., VLDB 2023, arXiv:2304.11277, section 5.4, figure 7(b)",
-    "A step of GPT-3 175B in shapes, on simulated A100s with 250 Gb/s each. Nothing is fitted on this paper. Operations are counted "
-    "as Megatron-LM does; the paper does not say how. Its figures for T5 and DHEN are not reproduced.",
-    rows,
-    long_rows,
-)

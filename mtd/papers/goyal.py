@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from minitorch_dist.distributed.schedules.choice import named
 from minitorch_dist.sim import nets
 from mtd import estimates
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 
 
 def rows() -> Sequence[Row]:
@@ -19,11 +19,3 @@ def rows() -> Sequence[Row]:
         Row("time at 12.8 Gb/s", 0.125, time, 1e-3, "s"),
         Row("bytes sent by a rank, within 125 ms", 1600e6, sent / 0.125, 1e-3, "B/s"),
     ]
-
-
-PAPER = Paper(
-    "Large minibatch SGD: 100 MB all-reduced in 125 ms",
-    "P. Goyal et al., Accurate, large minibatch SGD, 2017, arXiv:1706.02677",
-    "1600 MB/s = 12.8 Gb/s is the limit of many ranks; ours has 2000, so 2(p-1)/p is 1/2000 below 2.",
-    rows,
-)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from minitorch_dist.distributed.pipelining.orders import ORDERS, Pipe, everyones
 from minitorch_dist.distributed.pipelining.timing import times
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 
 
 def _duration(stages: int, count: int) -> float:
@@ -21,13 +21,3 @@ def rows() -> Sequence[Row]:
         Row(f"Transformer, K={stages}, M=32", published, unit / _duration(stages, 32), 0.08)
         for stages, published in ((2, 1.8), (4, 3.4), (8, 6.3))
     ]
-
-
-PAPER = Paper(
-    "GPipe: how many times faster with K accelerators",
-    "Y. Huang et al., GPipe, NeurIPS 2019, arXiv:1811.06965, table 2",
-    "Ours is ideal, with equal stages and free messages; the real one reaches 93 to 96 % of it. The rest of "
-    "the table is not checked. At M=1 and M=4 it beats the ideal (3.2 at K=4, M=4, where 2.3 is "
-    "possible), since the batch was changed to fit the memory; and AmoebaNet's stages are unequal.",
-    rows,
-)

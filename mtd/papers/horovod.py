@@ -7,16 +7,11 @@ from functools import lru_cache
 
 from minitorch_dist.distributed.schedules.choice import named
 from mtd import estimates
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row, published_rows
 from transports.virtual.topology import link, two_level
 
 NODES, GPUS, BATCH, BUCKET = 128, 4, 64, 64 << 20
 NET = two_level(NODES, GPUS, link("5us", "10GB/s"), link("5us", "25Gb/s"))
-MODELS = {
-    "VGG-16": (138.36e6, 154, 0.68),
-    "ResNet-101": (44.5e6, 125, 0.90),
-    "Inception V3": (23.8e6, 142, 0.90),
-}
 
 
 @lru_cache
@@ -40,19 +35,10 @@ def _bucketed(nbytes: int, step: float) -> float:
 
 def rows() -> Sequence[Row]:
     found = []
-    for name, (parameters, images, published) in MODELS.items():
-        nbytes, step = int(4 * parameters), BATCH / images
+    for name, millions, images, published in published_rows("horovod"):
+        nbytes, step = int(4e6 * millions), BATCH / images
         whole = _all_reduce(nbytes)
         low, high = step / (step + whole), step / (step / 3 + max(2 * step / 3, whole))
         found.append(Row(f"{name}, published within ours", published, (low, high)))
         found.append(Row(f"{name}, in buckets", (low, high), step / _bucketed(nbytes, step)))
     return found
-
-
-PAPER = Paper(
-    "Horovod: scaling on 512 GPUs",
-    "A. Sergeev, M. Del Balso, Horovod, 2018, arXiv:1802.05799, and its README",
-    "128 nodes of 4 P100, 25 Gb/s between nodes. Images a second of one GPU are not the paper's; links on "
-    "a node are assumed. Efficiency must lie between no overlap and all of it.",
-    rows,
-)

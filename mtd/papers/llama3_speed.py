@@ -15,15 +15,13 @@ from collections.abc import Iterator, Sequence
 import minitorch_dist as torch
 from minitorch_dist import nn
 from minitorch_dist.distributed.schedules import choice
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row, published_rows
 from mtd.planning import clusters, model_files, search
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.transformer import TransformerPart
 from transports.clock import PICO
 
-# GPUs, context parallelism: TFLOP/s of each
-TABLE = {(8192, 1): 430, (16384, 1): 400, (16384, 16): 380}
 TENSOR, PIPELINE, STAGES = 8, 16, 8
 TOKENS = 16 << 20  # of a step, in all sequences together
 LONG = 131072  # words of a sequence, where it is cut
@@ -71,16 +69,6 @@ def _size(module: nn.Module) -> int:
 
 
 def long_rows() -> Iterator[Row]:
-    for (gpus, context), published in TABLE.items():
+    for gpus, context, published in published_rows("llama3_speed"):
         what = f"{gpus} GPUs" + (f", sequences cut over {context}" if context > 1 else "")
         yield Row(what, published, teraflops(gpus, context), 0.1, "TFLOP/s")
-
-
-PAPER = Paper(
-    "Llama 3: how fast a GPU computes",
-    "Llama Team, The Llama 3 Herd of Models, arXiv:2407.21783, table 4",
-    "A step of training of 405 billion parameters in shapes, on simulated H100s. Nothing is fitted on this "
-    "paper. Pairs that the mask of attention hides do not count; the paper does not say how it counts them.",
-    rows,
-    long_rows,
-)

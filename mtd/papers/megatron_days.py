@@ -14,17 +14,9 @@ import minitorch_dist as torch
 from minitorch_dist import nn
 from minitorch_dist.utils.checkpoint import checkpoint
 from minitorch_dist.utils.flop_counter import FlopCounterMode
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row, published_rows
 
 WORDS, SEQUENCE, DAY = 51200, 2048, 86400
-GPT3, LARGE, TRILLION = (96, 12288), (105, 20480), (128, 25600)  # layers, width
-TRAINED = (  # model, billions of tokens, GPUs, TFLOP/s of each, days
-    *(("ZeRO-3, 174.6B", GPT3, 300, *row) for row in ((384, 144, 90), (768, 88, 74), (1536, 44, 74))),
-    *(("ZeRO-3, 529.6B", LARGE, 300, *row) for row in ((640, 138, 169), (1120, 98, 137), (2240, 48, 140))),
-    *(("PTD-P, 174.6B", GPT3, 300, *row) for row in ((384, 153, 84), (768, 149, 43), (1536, 141, 23))),
-    *(("PTD-P, 529.6B", LARGE, 300, *row) for row in ((560, 171, 156), (1120, 167, 80), (2240, 159, 42))),
-)
-ROUGHLY = (("175B", GPT3, 300, 1024, 140, 34), ("1T", TRILLION, 450, 3072, 163, 84))
 
 
 def _layer(batch: int, sequence: int, width: int) -> int:
@@ -66,21 +58,12 @@ def rows() -> Sequence[Row]:
         Row("96 Bsh² · s/6h", 96 / 6, float(c)),
         Row("96 Bslh² · V/16lh", 96 / 16, float(logits)),
     ]
-    for what, (layers, width), billions, gpus, each, days in TRAINED:
-        operations = layers * (a * width**2 + c * SEQUENCE * width) + logits * width * WORDS
+    for what, layers, width, billions, gpus, each, days in published_rows("megatron_days"):
+        of_layers = layers * a * width**2
+        if what.startswith("by equation 4"):
+            operations = of_layers
+        else:
+            operations = of_layers + layers * c * SEQUENCE * width + logits * width * WORDS
         ours = _days(float(operations), billions, gpus, each)
         found.append(Row(f"{what}, {gpus} GPUs", days, ours, 0.015, "days"))
-    for what, (layers, width), billions, gpus, each, days in ROUGHLY:
-        ours = _days(float(layers * a * width**2), billions, gpus, each)
-        found.append(Row(f"by equation 4, {what}, {gpus} GPUs", days, ours, 0.015, "days"))
     return found
-
-
-PAPER = Paper(
-    "Megatron-LM: days of training",
-    "D. Narayanan et al., SC 2021, doi:10.1145/3458817.3476209, equations 3 and 4, section 5.1, table 2",
-    "Operations of our own TransformerEncoderLayer with checkpointing, counted while it runs at small sizes, "
-    "which determine them at the paper's. The FLOP/s of a GPU are the authors'. Tokens: 300 billion, for the "
-    "model of a trillion 450. Equation 4 leaves out attention and logits, which is 3 % less.",
-    rows,
-)

@@ -1,10 +1,18 @@
-"""The parts of a reproduced table."""
+"""The parts of a reproduced table. Its published numbers and its texts stand in `papers.toml`."""
 
 from __future__ import annotations
 
+import importlib
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+TABLE: Final[dict[str, dict[str, Any]]] = tomllib.loads(
+    Path(__file__).with_name("papers.toml").read_text("utf-8")
+)
+PAPERS: Final = tuple(sorted(TABLE))
 
 
 class Row(NamedTuple):
@@ -41,3 +49,17 @@ class Paper:
     about: str  # what is done here, and what is not checked
     rows: Callable[[], Sequence[Row]]
     long_rows: Callable[[], Iterable[Row]] = tuple  # with --long: minutes and more each
+
+
+def paper(name: str) -> Paper:
+    """By the name of its module, and of its part of `papers.toml`."""
+    if name not in PAPERS:
+        raise ValueError(f"there is no paper {name!r} here; there are {', '.join(PAPERS)}")
+    module, said = importlib.import_module(f"mtd.papers.{name}"), TABLE[name]
+    long_rows = getattr(module, "long_rows", tuple)
+    return Paper(said["title"], said["source"], said["about"], module.rows, long_rows)
+
+
+def published_rows(name: str) -> list[Any]:
+    """The numbers that a paper printed, as `papers.toml` has them."""
+    return [*TABLE[name]["rows"]]

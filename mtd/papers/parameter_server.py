@@ -8,7 +8,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.runner import run
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 
 WORKERS, COUNT = 8, 9600  # of float32
 NET = nets.Hockney(0, "100Gb/s")
@@ -58,12 +58,3 @@ def rows() -> Sequence[Row]:
     first = next(servers for servers, time in times.items() if time <= 1.25 * ring)
     found.append(Row("servers at which it is as fast as a ring", WORKERS, first))
     return found
-
-
-PAPER = Paper(
-    "Parameter server: the servers' ports are the bottleneck",
-    "M. Li et al., Scaling distributed machine learning with the parameter server, OSDI 2014",
-    "T = 2 max(nβ, W nβ / S), with 8 workers, which run, without latency: exact. With one server for each "
-    "worker it is within 8/7 of a ring. (For bounded delay see `bounded_delay`.)",
-    rows,
-)

@@ -13,7 +13,7 @@ import minitorch_dist.distributed as dist
 from minitorch_dist import models, nn
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.runner import run
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 
 RANKS = 2  # each of two sends each number once, which is what the paper counts
 STEPS = 50_000 // (16 * 128)  # in an epoch, of 16 workers with 128 images each
@@ -68,13 +68,3 @@ def rows() -> Sequence[Row]:
         what, times = f"rank {rank}: how many times fewer", epochs[0] / epochs[rank]
         found.append(Row(what, published, times, 0.5 / published))
     return found
-
-
-PAPER = Paper(
-    "PowerSGD: bytes of an epoch of ResNet-18 on CIFAR-10",
-    "T. Vogels et al., NeurIPS 2019, arXiv:1905.13727, table of ranks",
-    "Gradients of the real shapes are reduced between two ranks, of whom each sends each number "
-    "once. Right to the last digit that is printed. The paper's MB are MiB, and 50,000 images make 24 "
-    "whole steps of 2048. Accuracy and time are not checked.",
-    rows,
-)

@@ -10,7 +10,7 @@ from minitorch_dist.distributed.schedules.choice import named
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.runner import run
 from mtd import estimates
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 from transports.virtual.clock import has_greenlets
 
 COUNT = 12_000  # divisible by all sizes below; float32
@@ -35,11 +35,3 @@ def rows() -> Sequence[Row]:
         ratio_two = estimates.estimate(ring, 2, nbytes, NET).time
         found.append(Row(f"T({size}) / T(2), lockstep", 2 * (size - 1) / size, ratio / ratio_two, 1e-12))
     return found
-
-
-PAPER = Paper(
-    "Ring all_reduce: independent of the number of ranks",
-    "P. Patarasuk, X. Yuan, JPDC 69(2), 2009, doi:10.1016/j.jpdc.2008.09.002; shown again by Baidu and Horovod",
-    "T(p)/T(2) = 2(p-1)/p, below 2 for all p; exact, with latency 0.",
-    rows,
-)

@@ -16,7 +16,7 @@ from minitorch_dist.distributed.tensor.parallel import (
 )
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.runner import run
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 
 B, S, H = 2, 4, 32  # batch, sequence, width
 NET = nets.Hockney(0, "100Gb/s")  # without latency all choose what sends least
@@ -63,12 +63,3 @@ def rows() -> Sequence[Row]:
     sent = (twice[1].bytes_sent - once[1].bytes_sent - 8) / 4  # 8: the number of its signature
     found.append(Row("between stages, each way: bsh", 2 * B * S * H, sent))
     return found
-
-
-PAPER = Paper(
-    "Megatron-LM: what tensor and pipeline parallelism send",
-    "D. Narayanan et al., SC 2021, doi:10.1145/3458817.3476209, section 3.2; M. Shoeybi et al., arXiv:1909.08053",
-    "Elements that a rank sends for one micro-batch, forward and backward. The middle of three stages sends "
-    "one activation on and one gradient back. Scatter/gather between stages is not built.",
-    rows,
-)

@@ -11,17 +11,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
 from minitorch_dist.distributed.schedules import choice
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row, published_rows
 from mtd.planning import clusters, model_files, search
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 from transports.clock import PICO
 
-# GPUs, kernels: tokens a second of each GPU, GiB
-TABLE = {
-    (8, "single"): (5762, 82.4), (8, "joined"): (6667, 77.0),
-    (128, "single"): (5605, 67.0), (128, "joined"): (6514, 62.0),
-}  # fmt: skip
 CUT = partial(TrainingLayout, 8, 8, shards=8, micro=4, checkpoint="full", ahead=True)
 WHOLE = TrainingLayout(8, shards=32, micro=16, checkpoint="full", ahead=True)
 LARGE = {
@@ -52,11 +47,10 @@ def _measured(model: ModelSizes, layout: TrainingLayout) -> tuple[float, float]:
 
 def rows() -> Sequence[Row]:
     found = []
-    for key, (tokens, memory) in TABLE.items():
-        gpus, kernels = key
+    for gpus, kernels, tokens, memory in published_rows("torchtitan"):
         ours = measured(gpus, kernels)
         compiled = ", compiled" if kernels == "joined" else ""
-        is_fitted = key == FITTED
+        is_fitted = (gpus, kernels) == FITTED
         what = f"{gpus} GPUs{compiled}{' (fitted)' if is_fitted else ''}"
         found.append(Row(what, tokens, ours[0], 0.01 if is_fitted else 0.1, "tokens/s"))
         within = 0.08 if is_fitted else 0.07  # see docs/papers.md: 7.9 % below
@@ -78,13 +72,3 @@ def long_rows() -> Iterator[Row]:
             ours = _measured(sizes, layout)
         yield Row(f"float8: {name}", tokens, ours[0], 0.1, "tokens/s")
         yield Row(f"float8: {name}, memory", memory, ours[1], 0.1, "GiB")
-
-
-PAPER = Paper(
-    "torchtitan: Llama 3.1 8B with FSDP",
-    "torchtitan, benchmarks/llama3_h100_202412_torchtitan.md, tables 1 and 3; W. Liang et al., arXiv:2410.06511",
-    "A step of training in shapes, on simulated H100s of 500 W: two sequences of 8,192 words on each GPU, selective checkpointing. The "
-    "share of the peak that products reach is fitted on one row. Memory is what a caching allocator reserves.",
-    rows,
-    long_rows,
-)

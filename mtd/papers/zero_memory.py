@@ -8,26 +8,17 @@ what the ledger counts after a step that N ranks have really taken.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist
 from minitorch_dist.cuda import ledger
 from minitorch_dist.sim.runner import run
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row, published_rows
 
 PARAMETERS = 15_360  # divisible by all numbers of ranks
 STAGES = ("Pos", "Pos+g", "Pos+g+p")
-# GB of a 7.5 billion parameter model; the larger models of the table are multiples of it
-PUBLISHED = {
-    1: (120, 120, 120), 4: (52.5, 41.3, 30), 16: (35.6, 21.6, 7.5), 64: (31.4, 16.6, 1.88),
-    256: (30.4, 15.4, 0.47), 1024: (30.1, 15.1, 0.12),
-}  # fmt: skip
-LARGER = {  # printed without digits, cut off
-    (128, 4): (896, 704, 512), (128, 16): (608, 368, 128), (128, 64): (536, 284, 32),
-    (128, 256): (518, 263, 8), (1000, 4): (7000, 5500, 4000), (1000, 16): (4750, 2875, 1000),
-    (1000, 64): (4187, 2218, 250), (1000, 256): (4046, 2054, 62.5),
-}  # fmt: skip
 
 
 class ZeroAdam:
@@ -72,24 +63,12 @@ def held(stage: int) -> float:
 
 def rows() -> Sequence[Row]:
     found = []
-    for size, published in PUBLISHED.items():
+    bytes_of = cache(lambda size, stage: max(run(held, size, (stage,)).results))
+    for billions, size, *published in published_rows("zero_memory"):
         for stage, (name, printed) in enumerate(zip(STAGES, published, strict=True), 1):
-            ours = max(run(held, size, (stage,)).results)
-            digits = 0.06 if printed >= 1 else 0.006  # half of the last digit, or all where it was cut
-            what = f"7.5B, {name}, N={size}"
-            found.append(Row(what, printed, 7.5 * ours, digits / printed, "GB"))
-            for (billions, n), larger in LARGER.items():
-                if n == size:
-                    cut = 1 / larger[stage - 1]
-                    about = f"{billions}B, {name}, N={n}"
-                    found.append(Row(about, larger[stage - 1], billions * ours, cut, "GB"))
+            digits = (
+                1 if billions > 7.5 else 0.06 if printed >= 1 else 0.006
+            )  # all of the last one where it was cut
+            what = f"{billions}B, {name}, N={size}"
+            found.append(Row(what, printed, billions * bytes_of(size, stage), digits / printed, "GB"))
     return found
-
-
-PAPER = Paper(
-    "ZeRO: memory of each device",
-    "S. Rajbhandari et al., ZeRO, SC 2020, arXiv:1910.02054, table 1",
-    "A step of mixed-precision Adam by N simulated ranks on 15,360 parameters; bytes a parameter from the "
-    "ledger, times the size of the model. The table's larger columns are cut off, not rounded.",
-    rows,
-)

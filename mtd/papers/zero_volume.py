@@ -12,7 +12,7 @@ from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, ShardingSt
 from minitorch_dist.distributed.fsdp.wrap import ModuleWrapPolicy
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.runner import run
-from mtd.papers.paper import Paper, Row
+from mtd.papers.paper import Row
 
 WIDTH, LAYERS, SIZE, GROUP = 48, 4, 8, 2
 PARAMETERS = LAYERS * WIDTH * WIDTH
@@ -58,12 +58,3 @@ def rows() -> Sequence[Row]:
     about = "HYBRID_SHARD, the paper's 2M(W-1)/(GW)"
     found.append(Row(about, printed, across, (GROUP - 1) / (SIZE - 1) + 1e-9, "B"))
     return found
-
-
-PAPER = Paper(
-    "ZeRO and FSDP: bytes that a rank sends in a step",
-    "S. Rajbhandari et al., ZeRO, SC 2020, section 7; Y. Zhao et al., PyTorch FSDP, VLDB 2023, section 3.2.2",
-    "8 ranks, counted on the simulated network. The paper's form for hybrid sharding is high by "
-    "(W-1)/(W-G): 1.4 % with its 512 ranks in nodes of 8, 17 % with ours in nodes of 2.",
-    rows,
-)

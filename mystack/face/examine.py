@@ -18,15 +18,18 @@ from .. import (
     doubling,
     experts,
     golden,
+    local_steps,
     messages,
     one_f_one_b,
     owners,
+    recompute,
     sharded,
     shift,
     stages,
     stream,
     tree,
     wires,
+    zero_bubble,
 )
 from . import distributed as dist, exact, nn, orders, remote, tensors
 from .tensors import Tensor
@@ -175,14 +178,48 @@ def of_across():
     assert across.count([root])[x] == 3, "x is used three times in (x + x) · x"
 
 
-def of_pipeline(schedule):
+def of_recompute():
+    """The gradients of three layers that draw random numbers, with and without a checkpoint."""
+
+    class Noise(nn.Linear):
+        def forward(self, x):
+            return super().forward(x) * Tensor(np.random.randint(0, 3, x.shape))
+
+    layers = [Noise(np.array([[1.0, -2.0], [0.0, 3.0]]), np.ones(2)) for _ in range(3)]
+    found = []
+    for model in (nn.Sequential(*layers), recompute.Segments(layers)):
+        np.random.seed(7)
+        model(Tensor(np.arange(16.0).reshape(8, 2))).sum().backward()
+        found.append([*(p.grad.tolist() for p in model.parameters()), np.random.random()])
+        for p in model.parameters():
+            p.grad = None
+    equal(found[1][0], found[0][0], "the gradient of the first weight behind a checkpoint")
+    assert found[0] == found[1], (
+        "with a checkpoint there are other gradients, or another random number afterwards"
+    )
+
+
+def of_zero_bubble():
+    weight = nn.Parameter(np.array([[1.0, 2.0]]))
+    product = zero_bubble.Product(weight)
+    product(Tensor([[3.0]])).sum().backward()
+    assert weight.grad is None or not weight.grad.array.any(), "W is computed with I"
+    of_pipeline(zero_bubble.zero_bubble, (orders.F, orders.I, orders.W))
+
+
+def of_local_steps():
+    found = local_steps.outer_step(1.0, 2.0, 4.0, 0.5, 0.5)
+    equal(found, [-2.25, 5.0], "a weight of 1 and its velocity of 2 after a change of 4")
+
+
+def of_pipeline(schedule, kinds=(orders.F, orders.B)):
     for size in (1, 2, 3, 5):
         for rank in range(size):
             actions = [
                 (action.kind, action.microbatch) for action in schedule(rank, orders.Pipe(size, 4))
             ]
-            due = {(kind, k) for kind in (orders.F, orders.B) for k in range(4)}
-            is_whole = set(actions) == due and len(actions) == 8
+            expected = {(kind, k) for kind in kinds for k in range(4)}
+            is_whole = set(actions) == expected and len(actions) == len(expected)
             assert is_whole, (
                 f"rank {rank} of {size} does not do each micro-batch once forward and once backward"
             )
@@ -204,6 +241,9 @@ ALONE = {
     "stages": lambda: of_pipeline(stages.gpipe),
     "one_f_one_b": lambda: of_pipeline(one_f_one_b.one_forward_one_backward),
     "wires": of_wires,
+    "recompute": of_recompute,
+    "zero_bubble": of_zero_bubble,
+    "local_steps": of_local_steps,
 }
 
 
@@ -288,11 +328,12 @@ def of_replicas(here, ddp):
 
 
 def same_as_one(here, how):
-    """A few steps of a program of lesson 21, 26 or 27, and the same without ranks."""
+    """A few steps of a program of lesson 21, 26, 27 or 34, and the same without ranks."""
     from .programs import TRAINED
 
-    options = {"steps": 3, "every": 100, "kill": None, "schedule": "27" if how == "1f1b" else "26"}
-    found = TRAINED[{"1f1b": "pipeline", "gpipe": "pipeline"}.get(how, how)](here, options)
+    orders_of = {"gpipe": "26", "1f1b": "27", "zero bubble": "34"}
+    options = {"steps": 3, "every": 100, "kill": None, "schedule": orders_of.get(how)}
+    found = TRAINED["pipeline" if how in orders_of else how](here, options)
     model, data = exact.Model(), exact.digits()
     optimizer = golden.SGD(model.parameters(), lr=exact.RATE, momentum=exact.MOMENTUM)
     for step in range(3):
@@ -378,6 +419,32 @@ def of_experts_together(here):
         equal(own.bias.grad.array, [slopes[n]] * 2, f"the gradient of expert {n}'s bias")
 
 
+def of_local_steps_together(here):
+    """If all average after each step, that is data parallel; if they do so after two, all have the same weights."""
+    data, lr = exact.digits(), 2.0**-3
+    for every, momentum in ((1, 0.0), (2, 0.5)):
+        mine, whole = exact.Model(), exact.Model()
+        local = local_steps.DiLoCo(
+            mine.parameters(), golden.SGD(mine.parameters(), lr=lr), every, 1.0, momentum
+        )
+        alone = golden.SGD(whole.parameters(), lr=lr)
+        for step in range(2):
+            batch = exact.batch(data, step)
+            share = batch.share(here.rank, here.size)
+            for model, own, times in ((mine, share, here.size), (whole, batch, 1)):
+                for p in model.parameters():
+                    p.grad = None
+                (exact.loss(model(own.x), own.y) * times).backward()
+            local.step()
+            alone.step()
+        for number, (p, q) in enumerate(zip(mine.parameters(), whole.parameters())):
+            expected = q if every == 1 else p.detach().clone()
+            dist.broadcast(expected.detach(), 0)
+            assert (p.array == expected.array).all(), (
+                f"parameter {number} differs, where all ranks average after every {every} steps"
+            )
+
+
 TOGETHER = {
     "mailboxes": of_mailboxes,
     "shift": of_shift,
@@ -398,6 +465,8 @@ TOGETHER = {
     "one_f_one_b": lambda here: same_as_one(here, "1f1b"),
     "cut": of_cut,
     "experts": of_experts_together,
+    "zero_bubble": lambda here: same_as_one(here, "zero bubble"),
+    "local_steps": of_local_steps_together,
 }
 
 

@@ -90,9 +90,10 @@ class Tensor(backwards.Tensor):
         self.node.grad = grad
 
     def requires_grad_(self, wanted=True):
-        if not wanted:
+        if wanted:
+            self.node = self.node or Leaf()
+        elif self.node is not None:
             raise TypeError("in this stack all parameters are trained")
-        self.node = self.node or Leaf()
         return self
 
     def register_post_accumulate_grad_hook(self, hook):
@@ -365,6 +366,10 @@ def maximum(a, b):
 
 def minimum(a, b):
     return Tensor(np.minimum(a.array, b.array))
+
+
+# Random numbers are those of numpy.
+get_rng_state, set_rng_state = np.random.get_state, np.random.set_state
 
 
 class Grad(ContextDecorator):

@@ -3,7 +3,7 @@
 train       DDP with buckets that overlap with backward (19; or 17, 18), and a checkpoint after each step (29)
 zero        each rank keeps a part of the optimizer's memory (21)
 fsdp        … of the gradients, and of the parameters (21)
-pipeline    … or some of the layers; micro-batches go through them in the order of lesson 27 (or 26)
+pipeline    … or some of the layers; micro-batches go through them in the order of lesson 27 (or 26, 34)
 tensor      … or some columns and rows of each layer, and its rows of each batch between them (31)
 experts     another model: twelve small layers, of which each picture visits two; ranks share them out (32)
 """
@@ -24,6 +24,7 @@ from .. import (
     replicas,
     sharded,
     stages,
+    zero_bubble,
 )
 from . import distributed as dist, exact, nn, orders, processes, tensors
 
@@ -121,6 +122,26 @@ def train_fsdp(here, options):
     return exact.finished(whole, data)
 
 
+ORDERS = {
+    "26": (stages.gpipe, stages.Stage),
+    "27": (one_f_one_b.one_forward_one_backward, one_f_one_b.Stage),
+    "34": (zero_bubble.zero_bubble, zero_bubble.Stage),
+}
+
+
+class Late(zero_bubble.Product):
+    """A layer of the digits, whose weight's gradient is computed later than that of its input."""
+
+    def __init__(self, whole):
+        super().__init__(nn.Parameter(whole.weight.detach().T.clone()))
+        self.bias = whole.bias  # trained as it is
+        self.__dict__["whole"] = whole  # whose weight takes the result: no module of this one
+
+    def forward(self, x):
+        product = zero_bubble.Later.apply(x, exact.rounded(self.weight), self)
+        return product + exact.rounded(self.bias)
+
+
 def train_pipeline(here, options):
     """Ranks beyond the third have no layer, and hand on what they get."""
     data, model = exact.digits(), exact.Model()
@@ -129,10 +150,9 @@ def train_pipeline(here, options):
     mine = [layer for layer, place in zip(layers, places) if place == here.rank]
     inputs = [64, exact.HIDDEN, exact.HIDDEN, 10]
     columns = inputs[sum(place < here.rank for place in places)]
-    schedule, Stage = {
-        "26": (stages.gpipe, stages.Stage),
-        "27": (one_f_one_b.one_forward_one_backward, one_f_one_b.Stage),
-    }[options["schedule"]]
+    if options["schedule"] == "34":
+        mine = [layer if isinstance(layer, nn.ReLU) else Late(layer) for layer in mine]
+    schedule, Stage = ORDERS[options["schedule"]]
     stage = Stage(nn.Sequential(*mine), columns)
     order = schedule(here.rank, orders.Pipe(here.size, MICROBATCHES))
     optimizer = golden.SGD(stage.layers.parameters(), lr=exact.RATE, momentum=exact.MOMENTUM)
@@ -141,6 +161,9 @@ def train_pipeline(here, options):
         optimizer.zero_grad()
         stage.step(order, pieces, exact.loss)
         optimizer.step()
+    for layer in mine:
+        if isinstance(layer, Late):
+            layer.whole.weight.detach().copy_(layer.weight.detach().T)
     for layer, place in zip(layers, places):
         for p in layer.parameters():
             dist.broadcast(p.detach(), src=place)

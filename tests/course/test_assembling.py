@@ -307,6 +307,7 @@ def test_properties_are_left_out_written_or_not(number: int) -> None:
         ),
         (31, "return all_rows(grad)", "return 2 * all_rows(grad)", []),
         (32, "exchanged(grad, ctx.came, ctx.sent)", "2 * exchanged(grad, ctx.came, ctx.sent)", []),
+        (34, "part if before is None else before + part", "part", ["--schedule", "34"]),
     ],
 )
 def test_a_wrong_answer_is_named_with_its_lesson(
@@ -317,7 +318,7 @@ def test_a_wrong_answer_is_named_with_its_lesson(
     assert right in text
     mine.file(one).write_text(text.replace(right, wrong), "utf-8")
     assembling.assemble(tmp_path / "mystack", mine)
-    command = {31: "tensor", 32: "experts"}.get(number, "train")
+    command = {31: "tensor", 32: "experts", 34: "pipeline"}.get(number, "train")
     done = run(tmp_path / "mystack", command, "--ranks", "3", *how, "--steps", "3", "--patience", "2")
     assert done.returncode == 1
     assert f"✘ lesson {number:02} ({one.file}, yours)" in done.stdout, done.stdout + done.stderr

@@ -263,6 +263,7 @@ def orders_of(stage: int, kinds: tuple[Any, ...]) -> list[list[Action]]:
     return found
 
 
+@pytest.mark.slow
 def test_all_orders_of_two_stages_are_above_the_bound() -> None:
     judge = judge_of(27)
     task = judge.Task("small", 2, 2, (1, 4, 2), (1, 1, 1), 99)
@@ -306,6 +307,7 @@ def layouts_of_a_small_model() -> Iterator[tuple[Any, dict[str, Any]]]:
     yield task, {"fsdp": 4, "cp": 2, "keep": True}
 
 
+@pytest.mark.slow
 def test_no_layout_of_a_small_model_is_below_the_bound() -> None:
     judge = judge_of(30)
     for task, answer in layouts_of_a_small_model():
@@ -407,14 +409,14 @@ def test_all_small_transports_keep_the_contract_and_are_above_the_bound() -> Non
         )
     ]  # fmt: skip
     with CHAPTERS[28].modules():
-        for transport in small_transports(judge, judge.wires):
+        for transport in small_transports(judge, judge.simple.wires):
             judge.demand_right(transport)
             for task in tasks:
                 found = judge.play(transport, task)
                 assert found.time >= judge.least(task) - 1e-9
                 assert found == judge.play(transport, task)  # the same on every machine
         assert min(
-            judge.play(one, tasks[2]).time for one in small_transports(judge, judge.wires)
+            judge.play(one, tasks[2]).time for one in small_transports(judge, judge.simple.wires)
         ) < 2 * judge.least(tasks[2])
 
 

@@ -30,6 +30,7 @@ def test_ranks_that_form_no_stages_are_refused(ranks: int, capsys: pytest.Captur
     assert f"--ranks {ranks} forms no stages" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [4, 6])
 def test_a_mesh_with_a_cap_and_a_death_has_the_weights_of_one_rank(ranks: int) -> None:
     found = lived(ranks, "alone", "simulator", "faults")

@@ -40,6 +40,7 @@ def test_a_solution_that_is_wrong(room: Path) -> None:
     assert "✘" in said_of(room)["solved"]
 
 
+@pytest.mark.slow
 def test_a_mutant_that_lives(room: Path) -> None:
     mutant = lesson.find(1, room).mutants[0]
     (blank,) = lesson.find(1, room).source.blanks
@@ -58,6 +59,7 @@ def test_an_answer_that_cannot_be_measured_and_too_many_words(room: Path) -> Non
     assert "AttributeError" in said["question nobody"] and "600 are the most" in said["whole"]
 
 
+@pytest.mark.slow
 def test_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

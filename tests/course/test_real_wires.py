@@ -22,7 +22,7 @@ from mtd.course.verdict import CheckVerdict
 from tests.course.small import room
 from tests.launching.waiting import is_running, until
 
-LESSONS = (5, 9, 13, 17, 21, 22, 28, 31, 32)
+LESSONS = (5, 9, 13, 17, 21, 22, 28, 31, 32, 33, 34, 35)
 LOOP = "    for step in range(size - 1):\n        # BLANK 1"
 
 

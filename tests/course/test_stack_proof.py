@@ -62,6 +62,7 @@ def test_one_rank_cannot_be_killed(mine: Workspace, tmp_path: Path, monkeypatch:
     assert not any("--kill" in words for words in asked)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_told_in_words(mine: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     wrong = done("✔ lesson 05\n✘ lesson 13 (ring.py, yours), on 3 ranks\nrank 0 has 3\n", code=1)
     answering(monkeypatch, examine=wrong, train=done(SAME))

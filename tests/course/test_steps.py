@@ -53,6 +53,7 @@ def test_nor_who_has_written_the_first_ones(one: Lesson, tmp_path: Path) -> None
         assert not accused(one, {*range(1, last + 1)}, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_function_is_judged_before_the_others_are_written(tmp_path: Path) -> None:
     ring = lesson.find(13)
     verdict = after(ring, {3}, tmp_path)

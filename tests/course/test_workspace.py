@@ -253,6 +253,7 @@ def test_progress_in_a_lesson_between_two_others(tmp_path: Path) -> None:
     assert not again.notice
 
 
+@pytest.mark.slow
 def test_an_answer_from_before_two_lessons_were_one_is_told_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

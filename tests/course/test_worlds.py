@@ -42,6 +42,7 @@ def setting(tmp_path: Path) -> TrainingSetup:
     return TrainingSetup(script, ("3",), 3, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
 def test_train_py_alone_in_the_simulator_and_with_all_that_may_befall_it(ranks: int, tmp_path: Path) -> None:
     """After a death it goes on from its checkpoint: fewer losses, the same weights."""

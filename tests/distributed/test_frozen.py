@@ -22,6 +22,7 @@ DATA: dict[str, Any] = json.loads(program.DATA.read_text())
 every_size = pytest.mark.parametrize("size", program.SIZES)
 
 
+@pytest.mark.slow
 @every_size
 def test_the_bits_are_those_of_before(size: int, tmp_path: Path) -> None:
     assert program.frozen_results(size, tmp_path) == DATA[str(size)]["results"]

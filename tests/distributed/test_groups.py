@@ -184,52 +184,17 @@ def test_who_is_lost_meanwhile_is_named(size: int) -> None:
 def test_subgroups() -> None:
     def rank() -> None:
         me = dist.get_rank()
-        own, every = dist.new_subgroups(2)
+        own, every = dist.new_subgroups_by_enumeration([[0, 1], [2, 3], [4, 5]])
         assert dist.get_process_group_ranks(own) == [me // 2 * 2, me // 2 * 2 + 1]
         assert [group == -100 for group in every].count(False) == 1 and len(every) == 3
         own, every = dist.new_subgroups_by_enumeration([[0, 5], [1, 2]])
         assert (own is None) == (me in (3, 4))
-        for wrong, words in {
-            0: "must be positive", 4: "must be divisible by 'group_size=4'", 7: "must not exceed",
-        }.items():  # fmt: skip
-            with pytest.raises(ValueError, match=words):
-                dist.new_subgroups(wrong)
         with pytest.raises(ValueError, match="has appeared in both subgroup"):
             dist.new_subgroups_by_enumeration([[0, 1], [1, 2]])
         with pytest.raises(NotImplementedError, match="use_local_synchronization"):
             dist.new_group([0, 1], use_local_synchronization=True)
 
     launch(rank, 6)
-
-
-@pytest.mark.parametrize("world_size", [3, 5, 8])
-def test_subgroups_of_a_group_concern_its_ranks_only(world_size: int) -> None:
-    """The others may do something else meanwhile, and make groups of the world afterwards."""
-
-    def rank() -> list[float]:
-        me = dist.get_rank()
-        pair = dist.new_group([0, world_size - 1])
-        got = []
-        for size in (1, 2):
-            if me in (0, world_size - 1):
-                own, every = dist.new_subgroups(size, group=pair)
-                assert len(every) == 2 // size and own.size() == size
-                total = torch.tensor([me + 1.0])
-                dist.all_reduce(total, group=own)
-                got.append(total.item())
-        last = dist.new_group([world_size - 1, 1, 0])
-        if me in (0, 1, world_size - 1):
-            total = torch.ones(1)
-            dist.all_reduce(total, group=last)
-            got.append(total.item())
-        own, _ = dist.new_subgroups(world_size, group=dist.group.WORLD)
-        assert own.size() == world_size
-        return got
-
-    results = launch(rank, world_size)
-    assert results[0] == [1.0, world_size + 1.0, 3.0]
-    assert results[-1] == [float(world_size), world_size + 1.0, 3.0]
-    assert results[1] == [3.0] and all(got == [] for got in results[2:-1])
 
 
 def test_wrong_arguments_in_torchs_words() -> None:

@@ -281,6 +281,7 @@ def in_a_row(rank: int, address: str, folder: str, stride: int, first: int) -> l
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("address", ["file://", "tcp://"])
 def test_in_processes(address: str, size: int, tmp_path: Path) -> None:

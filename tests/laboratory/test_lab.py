@@ -45,6 +45,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_all_in_one_go(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "mine.py", "--ranks", "8,12", "--size", "1KB", "--size", "1MB"]) == 0
     said = capsys.readouterr().out

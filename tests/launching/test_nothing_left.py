@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.distributed.elastic.multiprocessing.logs import PREFIX, LogFolder, Wishes
+from minitorch_dist.distributed.elastic.multiprocessing.logs import PREFIX, LogFolder
+from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from tests.launching.waiting import until
+from transports import keeper
 from transports.shared_file import signed_file
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +88,7 @@ def test_the_next_launcher_takes_away_what_killed_ones_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    dead, alive, kept = (LogFolder(wishes, "id") for wishes in (Wishes(), Wishes(), Wishes(redirects=3)))  # type: ignore[arg-type]
+    dead, alive, kept = (LogFolder(log_dir, "id") for log_dir in (None, None, str(tmp_path)))
     (dead.of_worker(0, 0) / "error.json").write_text("{}")
     theirs = [tmp_path / f"{PREFIX}results", tmp_path / f"{PREFIX}0123456789abcdef-00000000"]
     for folder in theirs:
@@ -93,7 +96,7 @@ def test_the_next_launcher_takes_away_what_killed_ones_left(
         (folder / "precious").touch()
     assert dead._held is not None
     dead._held.close()  # as the end of its process would
-    fresh = LogFolder(Wishes(), "id")
+    fresh = LogFolder(None, "id")
     assert not dead.path.exists() and alive.path.exists() and kept.path.exists() and fresh.path.exists()
     for folder in (alive, fresh, kept):
         folder.close()
@@ -119,3 +122,25 @@ def test_a_sweep_takes_nothing_of_others(tmp_path: Path, mode: str) -> None:
     before = {path: path.lstat().st_ino for path in folder.rglob("*")}
     assert signed_file.sweep(folder / "job") == []
     assert {path: path.lstat().st_ino for path in folder.rglob("*")} == before
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="who waits for a lock is read there")
+def test_a_warden_waits_for_an_agent_that_is_still_ending(tmp_path: Path) -> None:
+    """The pipe may end before the lock does: the system closes the files of a killed process one after the other."""
+    folder, held = keeper.make_folder(tmp_path, PREFIX)
+    warden = Warden(folder)
+    process = warden._process
+    assert process.stdin is not None
+    process.stdin.close()
+    waiting = re.compile(rf"-> FLOCK .* {process.pid} ")
+    until(lambda: process.poll() is not None or waiting.search(Path("/proc/locks").read_text()))
+    assert folder.exists()
+    held.close()
+    assert process.wait() == 0 and not folder.exists()
+
+
+def test_a_warden_leaves_the_folder_of_an_agent_that_lives_on(tmp_path: Path) -> None:
+    folder, held = keeper.make_folder(tmp_path, PREFIX)
+    with held:
+        Warden(folder).close()
+    assert folder.exists()

@@ -59,6 +59,7 @@ def test_two_jobs_on_one_port(size: int, is_swapped: bool, kind: str) -> None:
     assert jobs.judge(both, ends) >= 1 or kind != "launched"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rank_of_each_job_comes_first(kind: str) -> None:
     """These two would make a world, and the other two one after it: all four would end well, with 101."""

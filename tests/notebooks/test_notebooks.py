@@ -26,7 +26,7 @@ def named(one: Lesson) -> str:
 
 
 def whole(one: Lesson) -> bool:
-    """Whether the check in its notebook is run with all lamps in `make test`."""
+    """Whether the check in its notebook is run with all lamps each time."""
     return one.number % 10 == 5
 
 
@@ -49,6 +49,7 @@ def test_in_step_with_its_lesson(one: Lesson) -> None:
         assert path.exists() and path.read_text("utf-8") == building.text_for(path, make), "mtd dev build"
 
 
+@pytest.mark.slow
 def test_nothing_else_is_out_of_step() -> None:
     assert building.stray() == []
     for path, make in building.generated():

@@ -96,6 +96,7 @@ def test_synchronous_servers_are_one_optimizer(servers: int) -> None:
     assert courses[0] == courses[1] == [w[0] for w in table("--servers 1 --world_size 5")]
 
 
+@pytest.mark.slow
 def test_who_waits_for_a_straggler() -> None:
     """In virtual time: a step takes 10 ms, worker 0's 50 ms."""
     slow = "--world_size 6 --straggler 0.04"

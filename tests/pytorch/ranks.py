@@ -73,9 +73,13 @@ def _live(
     )  # fmt: skip
     try:
         dist.init_process_group(backend)
+        # Kept until the end: a Reducer that lets go of the last reference to a group of gloo's waits, with the GIL, for
+        # gloo's thread, and that thread may be waiting for the GIL to free a tensor.
+        group = dist.group.WORLD
         result = function(*args)
         if dist.is_initialized():
             dist.destroy_process_group()
+        del group
     except BaseException as error:
         pipe.send((None, _sendable(error)))
     else:

@@ -13,18 +13,19 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from mtd.cli.bench import pytorch, pytorch_rows, pytorch_simulated
+from mtd.cli.bench import pytorch, pytorch_simulated, worker
 from tests.pytorch.ranks import on_ranks
 
 HOUSE = Path(__file__).parents[2]
-SMALL = [row for row in pytorch_rows.COLLECTIVES if "MB" not in row or row.endswith("-1MB")]
+ROWS = pytorch.COLLECTIVES | pytorch.TRAINING
+SMALL = [row for row in pytorch.COLLECTIVES if "MB" not in row or row.endswith("-1MB")]
 
 
 def _digests(rows: list[str]) -> dict[str, list[str]]:
     """A digest of what each row gives after two calls, of numbers that differ on each rank."""
     found = {}
     for row in rows:
-        act, given, results = pytorch_rows.ready(torch, dist, row)
+        act, given, results = worker.prepared(torch, dist, ROWS[row])
         for tensor in given:
             numbers = torch.arange(tensor.numel(), dtype=torch.float32).reshape(tensor.shape)
             tensor.copy_((numbers % 251 + 7 * dist.get_rank()) / 17)
@@ -34,7 +35,7 @@ def _digests(rows: list[str]) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("rows", [SMALL, list(pytorch_rows.TRAINING)], ids=["collectives", "training"])
+@pytest.mark.parametrize("rows", [SMALL, list(pytorch.TRAINING)], ids=["collectives", "training"])
 def test_each_row_gives_gloos_numbers_to_the_last_digit(rows: list[str]) -> None:
     theirs = on_ranks(_digests, 2, rows, backend="gloo")
     assert list(theirs[0]) == rows
@@ -61,7 +62,7 @@ def test_a_small_run_prints_ratios_and_goals_and_keeps_its_rows(tmp_path: Path) 
 def test_rows_are_chosen_by_kind_or_name_and_others_are_named() -> None:
     assert pytorch.chosen("ddp-mlp,training,ranks") == [
         "ddp-mlp",
-        *[row for row in pytorch_rows.TRAINING if row != "ddp-mlp"],
+        *[row for row in pytorch.TRAINING if row != "ddp-mlp"],
         "ranks",
     ]
     with pytest.raises(ValueError, match="there is no 'ddp-mpl'"):

@@ -158,6 +158,7 @@ def attacked(*more: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_hostile_peer_runs_nothing() -> None:
     done = attacked("60")
     assert done.returncode == 0 and "nothing was run" in done.stdout, done.stderr[-3000:]

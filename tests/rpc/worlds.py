@@ -7,6 +7,7 @@ from typing import Any
 
 import minitorch_dist as mtd
 from minitorch_dist.distributed import rpc, world
+from minitorch_dist.distributed.rpc.agent import current
 
 THREADS = ("queue://", "sim://")
 
@@ -41,7 +42,7 @@ def fibonacci(n: int) -> int:
     """Calls that nest, and run in circles through all workers."""
     if n < 2:
         return n
-    size = len(rpc._get_worker_infos())
+    size = len(current().workers.by_id)
     right = f"w{(me() + 1) % size}"
     first = rpc.rpc_async(right, fibonacci, (n - 1,))
     return int(rpc.rpc_sync(right, fibonacci, (n - 2,)) + first.wait())
@@ -51,7 +52,7 @@ def there_and_back(depth: int) -> int:
     """As deep as asked for, between two workers."""
     if depth == 0:
         return 0
-    return 1 + int(rpc.rpc_sync((me() + 1) % len(rpc._get_worker_infos()), there_and_back, (depth - 1,)))
+    return 1 + int(rpc.rpc_sync((me() + 1) % len(current().workers.by_id), there_and_back, (depth - 1,)))
 
 
 @rpc.functions.async_execution

@@ -11,7 +11,7 @@ from mtd import device_calibration
 from mtd.cli.bench import plan, plan_model, plan_quiet
 from mtd.cli.bench.plan_model import FREE_WIRE, WireCosts, WrapperCosts
 from mtd.cli.bench.plan_quiet import PlanTurn
-from mtd.cli.bench.train_worker import THIN, TINY
+from mtd.cli.bench.steps import THIN, TINY
 
 FAST = Device("fast", {"float32": 2e12}, 1e12)
 SLOW = Device("slow", {"float32": 1e12}, 5e11, half=10.0)

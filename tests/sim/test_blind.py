@@ -53,6 +53,7 @@ def test_a_summary_counts_errors() -> None:
     assert said.by_size == pytest.approx((-0.15 - 0.05) / 2) and said.by_length == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", some_of(range(0, len(SMALL), 12), 2))
 def test_a_row_is_predicted(place: int) -> None:
     """Rows that may be looked at, to a third: the command tells how near they are."""

@@ -58,6 +58,7 @@ def test_ranks_that_have_a_core_each_are_not_slowed() -> None:
     assert fit_all(Measured({n: [10, 11] for n in SIZES})).costs.cores == math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.05, 0.4])
 def test_nine_of_ten_values_fall_into_the_intervals(noise: float) -> None:
     chance, inside, count = np.random.default_rng(5), 0, 0

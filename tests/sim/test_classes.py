@@ -57,6 +57,7 @@ def layouts(draw: Any) -> TrainingLayout:
     return layout
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None)
 @given(layouts(), st.sampled_from(sorted(NETS)))
 def test_any_layout(layout: TrainingLayout, net: str) -> None:
@@ -64,6 +65,7 @@ def test_any_layout(layout: TrainingLayout, net: str) -> None:
         the_same(layout, NETS[net])
 
 
+@pytest.mark.slow
 def test_a_stage_is_a_class() -> None:
     layout = TrainingLayout(2, 2, shards=2, replicas=2, zero=2)
     found = the_same(layout, NETS["beside"])

@@ -8,6 +8,8 @@ import threading
 import time
 from typing import Any
 
+import pytest
+
 import minitorch_dist as torch
 from minitorch_dist import nn, sim
 from minitorch_dist.distributed.fsdp import fully_shard, shard_layout
@@ -41,6 +43,7 @@ def calls(ranks: int) -> float:
     return count / ranks
 
 
+@pytest.mark.slow
 def test_a_rank_does_as_much_among_many_as_among_few() -> None:
     few, many = calls(16), calls(48)
     assert few > 50 and many <= 1.1 * few

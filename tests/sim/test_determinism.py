@@ -49,6 +49,7 @@ def test_in_other_processes_and_engines() -> None:
         assert done.stdout.strip() == expected, done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_deterministic_passes() -> None:
     for seed in (0, 3):
         sim.check_determinism(program, 5, seed=seed, faults=FAULTS, hardships=ALL)

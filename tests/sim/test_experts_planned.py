@@ -92,6 +92,7 @@ def test_shipped_models_have_as_many_parameters_as_they_say(
     assert own == pytest.approx(active, rel=0.12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "layout",
     [TrainingLayout(shards=4, experts=4), TrainingLayout(2, 2, shards=2, experts=2, zero=1)],

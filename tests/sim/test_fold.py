@@ -151,7 +151,9 @@ def test_on_other_networks_and_devices(options: dict[str, Any]) -> None:
 def mixture(seed: int) -> None:
     """A random program of collectives, messages, groups and waits, equal on all ranks."""
     draw, rank, size = iter(_digits(seed)), dist.get_rank(), dist.get_world_size()
-    half = dist.new_subgroups(2)[0] if size % 2 == 0 else None
+    half = None
+    if size % 2 == 0:
+        half, _ = dist.new_subgroups_by_enumeration([[first, first + 1] for first in range(0, size, 2)])
     works: list[Any] = []
     for kind in draw:
         x = torch.ones(1000 * (1 + next(draw, 0)), device="cuda")

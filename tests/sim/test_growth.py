@@ -127,6 +127,7 @@ def test_no_member_of_a_whole_world_is_searched_for(monkeypatch: pytest.MonkeyPa
         assert [few(channel, rank) for rank in range(6)] == [rank in ranks for rank in range(6)]
 
 
+@pytest.mark.slow
 def test_hundreds_of_ranks_exchange_objects() -> None:
     report = sim.run(objects_of_all, 256, engine="greenlet")
     assert report.messages == 256 * 8

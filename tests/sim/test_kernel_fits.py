@@ -110,6 +110,7 @@ def test_wrong_efficiencies_are_refused(wrong: dict[str, object]) -> None:
         sim.gpu("h100", **wrong)
 
 
+@pytest.mark.slow
 def test_a_fitted_device_beside_one_that_is_not_is_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -111,6 +111,7 @@ def test_an_interrupted_layout_goes_on(
     assert cli.main(command) == 0 and capsys.readouterr().out == out
 
 
+@pytest.mark.slow
 def test_the_command_says_it_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["plan", "gpt-small", "--gpus", "4", "--layout", "fsdp=2 tp=2"]) == 0
     said = " ".join(capsys.readouterr().out.split())

@@ -103,6 +103,7 @@ def test_a_plan_in_which_nothing_happens_changes_nothing(size: int) -> None:
         assert watched.time == calm.time and watched.digest == calm.digest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_a_right_program_is_never_accused(size: int) -> None:
     for program in seeds(5):

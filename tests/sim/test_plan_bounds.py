@@ -28,6 +28,7 @@ def bound(model: ModelSizes, layout: TrainingLayout, here: GpuCluster) -> float:
     return least + unhidden(model, layout, here)
 
 
+@pytest.mark.slow
 def test_the_fastest_of_all_is_found_by_simulating_some() -> None:
     """No layout is faster than its bound. So the fastest one is among those that are worth a simulation."""
     here = cluster("h100", 2, "nvlink2+400G")
@@ -50,6 +51,7 @@ def test_a_faster_rank_makes_the_bound_lower() -> None:
     assert fast <= search.simulated(model, layout, here[1]).seconds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "layout",
     [
@@ -68,6 +70,7 @@ def test_a_bound_is_near(layout: TrainingLayout) -> None:
     assert NEAREST * found < bound(model, layout, here) <= found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shards", "replicas", "zero"), [(4, 1, 3), (2, 2, 2)])
 def test_a_bound_has_the_gathers_of_each_micro_batch(shards: int, replicas: int, zero: int) -> None:
     layout = TrainingLayout(2, 1, shards, replicas, zero=zero)

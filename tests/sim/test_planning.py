@@ -223,6 +223,7 @@ def test_a_step_of_roles_proved_with_fewer_stages_is_the_step_of_all_ranks() -> 
         )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "layout",
     [
@@ -256,6 +257,7 @@ def test_kernels_change_times_and_not_numbers(kernels: str, checkpoint: str) -> 
     assert float(sum(numbers.results[0]["losses"])) == pytest.approx(alone(LLAMA), rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [TrainingLayout(micro=2, checkpoint="selective"),
                                     TrainingLayout(tensor=2, shards=2, micro=2, sequence=False)], ids=str)  # fmt: skip
 def test_whole_attention_learns_the_same(layout: TrainingLayout) -> None:

@@ -45,6 +45,7 @@ COMMAND = ["plan", "gpt-small", "--batch", "4", *FLAGS]
 SMALLER = ["plan", "small.toml", *FLAGS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "words", "ffn"),
     some_of(
@@ -73,6 +74,7 @@ def test_folded_runs_are_full_runs(layout: TrainingLayout, words: int, ffn: int)
     assert folded == whole == search.run(model, layout, here, 2, 2, proved)[0]
 
 
+@pytest.mark.slow
 def test_bytes_by_kind_of_link_are_those_of_the_collectives() -> None:
     """FSDP alone that keeps its parameters gathers them once, in half precision, and scatters gradients once,
     in single precision."""
@@ -122,6 +124,7 @@ def test_the_formula_counts_what_a_rank_keeps(shards: int, replicas: int, pipeli
     assert found.peak == pytest.approx(sum(told.values()), rel=0.5)
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_the_step() -> None:
     """Its peak grows with the shards of parameters, gradients and the optimizer. The whole layers that are built first
     would be twice as much."""
@@ -160,6 +163,7 @@ def test_shards_within_nodes_take_what_shards_over_all_take() -> None:
         assert seconds(node) == pytest.approx(seconds(every), rel=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("zero", "sent"), [(3, 8), (2, 6), (1, 0)])
 def test_a_micro_batch_gathers_and_scatters_without_a_pipeline(zero: int, sent: int) -> None:
     """The formula's bytes for a parameter are the run's: two gathers and a scatter, one gather and a scatter, or nothing."""
@@ -512,6 +516,7 @@ def test_a_file_of_other_plans_is_shared(tmp_path: Path) -> None:
     assert read.seconds == {"bound": [0.1, 0.2]} and other.get("x") is None and other.get("y") is None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_model")
 def test_two_plans_are_compared(planned: Planned, capsys: pytest.CaptureFixture[str]) -> None:
     Path(".mtd-plan.json").write_text(json.dumps(planned.kept))

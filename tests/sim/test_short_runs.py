@@ -128,6 +128,7 @@ def test_any_pipeline_on_any_link(seed: int) -> None:
             assert share >= -1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "layout",
     some_of(

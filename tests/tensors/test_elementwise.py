@@ -171,6 +171,16 @@ def test_no_warning_from_reductions(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("dtype", [mtd.float16, mtd.float32])
+def test_no_warning_where_a_result_is_too_large_for_its_type(dtype: mtd.dtype) -> None:
+    largest = mtd.finfo(dtype).max
+    for function in (
+        lambda x: x * largest, lambda x: x + largest, lambda x: x / 1e-4, lambda x: x @ x,
+        lambda x: x.sum(), lambda x: x.cumsum(0), lambda x: x.mean(), lambda x: x.prod(),
+    ):  # fmt: skip
+        quietly(function, mtd.full((2,), largest, dtype=dtype, requires_grad=True))
+
+
 def test_the_users_numpy_keeps_its_warnings() -> None:
     _ = mtd.from_numpy(SPECIAL) / 0
     with pytest.warns(RuntimeWarning, match="divide by zero"):

@@ -465,6 +465,7 @@ def test_ranks_have_to_agree_about_what_they_offer() -> None:
         conformance.check(broken_option(HasABoardAtRank0), [3], only=["board"])
 
 
+@pytest.mark.slow
 def test_the_kit_says_what_it_has_tried() -> None:
     """What a transport does not declare is not tried; one that loses is not held to line 3."""
 

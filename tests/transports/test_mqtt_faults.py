@@ -198,6 +198,7 @@ def test_no_broker_at_all() -> None:
     told_in_time(ConnectError, r"refused.*Does a broker listen there.*mosquitto -p", connect)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [MqttTransport, MQTTStore])
 def test_no_broker_is_told_long_before_the_timeout(kind: Any) -> None:
     """After some tries, unless the address says how long to wait."""

@@ -316,6 +316,7 @@ def test_a_silent_rank_changes_nothing(network: Any) -> None:
     assert beside.ranks[:4] == alone.ranks and beside.ranks[4].messages_sent == 0
 
 
+@pytest.mark.slow
 @given(
     st.integers(2, 8),
     *[st.integers(0, 10**7)] * 2,

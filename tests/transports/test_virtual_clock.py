@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -121,6 +122,60 @@ def test_who_sleeps_inside_a_condition_keeps_the_others_out() -> None:
 
     each_rank(clock, 3, program)
     assert seen == [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3)]
+
+
+@pytest.mark.parametrize("entries", [1, 3])
+@pytest.mark.parametrize("timeout", [None, 1.0])
+def test_who_is_stopped_in_a_wait_while_another_is_inside_leaves_quietly(
+    entries: int, timeout: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: failed.append(args.exc_value))
+
+    def program(clock: VirtualClock) -> None:
+        changed = clock.condition()
+
+        def wait() -> None:
+            with ExitStack() as inside:
+                for _ in range(entries):
+                    inside.enter_context(changed)
+                changed.wait(timeout)
+
+        def stay() -> None:
+            clock.sleep(0.5)
+            with changed:
+                clock.sleep(10)
+
+        clock.start(wait, "waiter")
+        clock.start(stay, "holder")
+        clock.sleep(2)
+
+    simulate(program)
+    assert failed == []
+
+
+def test_who_was_to_enter_and_is_broken_off_lets_the_next_one_in() -> None:
+    seen = []
+
+    def program(clock: VirtualClock) -> None:
+        changed = clock.condition()
+
+        def enter(name: str) -> None:
+            try:
+                with changed:
+                    seen.append(name)
+            except KeyboardInterrupt:
+                seen.append(f"{name} was broken off")
+
+        with changed:
+            threads = [clock.start(partial(enter, name), name) for name in "abc"]
+            clock.sleep(1)
+        clock._fail(threads[0], KeyboardInterrupt())
+        for each in threads:
+            each.join()
+
+    simulate(program)
+    assert seen == ["a was broken off", "b", "c"]
 
 
 @given(st.lists(st.floats(0, 1e4, allow_subnormal=False), min_size=1, max_size=8))

@@ -65,15 +65,15 @@ def sweep_folders(parent: PathLike, prefix: str) -> list[Path]:
     return removed
 
 
-def remove_if_dead(path: Path) -> bool:
-    """Remove a folder of `make_folder` unless its process still holds it."""
+def remove_if_dead(path: Path, wait: bool = False) -> bool:
+    """Remove a folder of `make_folder` unless its process still holds it. `wait`: until that process has ended."""
     if path.is_symlink():
         return False
     with suppress(OSError):
         path.rmdir()  # it is empty: its process was killed before there was a mark
         return True
     with suppress(OSError), Held(open_file(path / MARK, os.O_RDWR)) as held:
-        if held.lock():
+        if held.lock(wait=wait):
             shutil.rmtree(path)
             return True
     return False

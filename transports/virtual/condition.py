@@ -32,8 +32,8 @@ class VirtualCondition:
         self._depth = 0
         self._queue: deque[SimThread] = deque()  # threads that want to enter
         self._waiters: deque[SimThread] = deque()
-        # their wait ended with an error, others are inside
-        self._ousted: set[SimThread | None] = set()
+        # their wait ended with an error, others are inside; and how often they have still to leave
+        self._ousted: dict[SimThread | None, int] = {}
 
     def __enter__(self) -> bool:
         me = self._clock.current()
@@ -45,8 +45,10 @@ class VirtualCondition:
         return True
 
     def __exit__(self, kind: Any = None, error: Any = None, trace: Any = None, /) -> None:
-        if self._holder is not self._clock.current():
-            self._ousted.remove(self._clock.current())
+        me = self._clock.current()
+        if self._holder is not me:
+            if left := self._ousted.pop(me) - 1:
+                self._ousted[me] = left
             return
         self._depth -= 1
         if self._depth == 0:
@@ -60,18 +62,17 @@ class VirtualCondition:
         self._waiters.append(me)
         try:
             notified = self._clock.park(None if timeout is None else picoseconds(timeout), self.explain)
+            if not notified:
+                self._forget(me)
+            self._line_up(me)
         except BaseException:
             self._forget(me)
-            if self._depth == 0:
-                self._holder, self._depth = me, depth
+            if self._depth:
+                self._ousted[me] = depth
             else:
-                self._ousted.add(me)
+                self._holder, self._depth = me, depth
             raise
-        if not notified:
-            self._forget(me)
-        if self._depth:
-            self._line_up(me)
-        self._holder, self._depth = me, depth
+        self._depth = depth
         return notified
 
     def notify(self, n: int = 1) -> None:
@@ -101,6 +102,8 @@ class VirtualCondition:
             except BaseException:
                 if me in self._queue:
                     self._queue.remove(me)
+                elif not self._depth:  # it was to enter, and cannot: the next one may
+                    self._let_in()
                 raise
         self._holder = me
 

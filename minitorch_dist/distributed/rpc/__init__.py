@@ -38,9 +38,6 @@ from minitorch_dist.distributed.rpc.options import (
     TensorPipeRpcBackendOptions as TensorPipeRpcBackendOptions,
 )
 from minitorch_dist.distributed.rpc.remote_calls import (
-    _get_worker_infos as _get_worker_infos,
-    _set_rpc_timeout as _set_rpc_timeout,
-    get_rpc_timeout as get_rpc_timeout,
     get_worker_info as get_worker_info,
     init_rpc as init_rpc,
     is_available as is_available,

@@ -5,7 +5,6 @@ torch's functions that only ask. A group of None is the whole world.
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any
 
@@ -34,19 +33,7 @@ def is_initialized() -> bool:
     return world.is_here()
 
 
-def is_torchelastic_launched() -> bool:
-    """Whether this process was started by torchrun, or ours."""
-    return os.getenv("TORCHELASTIC_RUN_ID") is not None
-
-
-def is_gloo_available() -> bool:
-    """`gloo` is accepted as a name for `tcp`."""
-    return True
-
-
 is_nccl_available = backends.is_nccl_available
-is_mpi_available = backends.is_mpi_available
-is_backend_available = backends.is_backend_available
 
 
 def _get_default_group() -> ProcessGroup:
@@ -153,20 +140,6 @@ def get_default_backend_for_device(device: str | devices.device) -> str:
     if found is None:
         raise ValueError(f"Default backend not registered for device : {device}")
     return found
-
-
-def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This rank among those of its host, as the launcher has said (LOCAL_RANK)."""
-    given = world.place().given.get("local_rank", os.environ.get("LOCAL_RANK"))
-    if given is not None:
-        return int(given)
-    if fallback_rank is not None:
-        return int(fallback_rank)
-    raise RuntimeError(
-        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
-        "`get_node_local_rank` to work, assuming you are not running in a multi-device context and "
-        "want the code to run locally instead."
-    )
 
 
 def warn_not_in_group(operation: str, depth: int = 1) -> Work | None:

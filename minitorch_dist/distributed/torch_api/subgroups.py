@@ -10,8 +10,7 @@ from minitorch_dist.distributed import bootstrap
 from minitorch_dist.distributed.backends import Backend, transport_for
 from minitorch_dist.distributed.groups import is_member
 from minitorch_dist.distributed.new_groups import new_groups
-from minitorch_dist.distributed.torch_api.membership import get_process_group_ranks, get_world_size
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors import devices
 
 
@@ -20,7 +19,7 @@ def _made(
     timeout: timedelta | None,
     backend: str | None,
     *rest: Any,
-) -> list[Any]:
+) -> list[ProcessGroup]:
     """The groups. A backend says nothing here; but one that nobody knows is refused, as in torch."""
     if timeout is not None:
         bootstrap.check_timeout(timeout)
@@ -40,7 +39,7 @@ def new_group(
     group_desc: str | None = None,
     device_id: devices.device | None = None,
     sort_ranks: bool = True,
-) -> Any:
+) -> ProcessGroup:
     """A group of these ranks. Every rank of the world calls this, in the same order, also those
     that are not in it: they get GroupMember.NON_GROUP_MEMBER.
 
@@ -72,40 +71,10 @@ def new_group(
     if use_local_synchronization:
         raise NotImplementedError(
             "use_local_synchronization: a group is made by all ranks of the world here. Let every rank call "
-            "new_group, or make groups within a group by new_subgroups(…, group=…); PyTorch has it"
+            "new_group; PyTorch has it"
         )
-    (made,) = _made([ranks], timeout, backend, pg_options, group_desc, None, sort_ranks)
+    (made,) = _made([ranks], timeout, backend, pg_options, group_desc, sort_ranks)
     return made
-
-
-def new_subgroups(
-    group_size: int | None = None,
-    group: ProcessGroup | None = None,
-    timeout: timedelta | None = None,
-    backend: str | None = None,
-    pg_options: Any = None,
-    group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:
-    """Groups of `group_size` neighbours each (default: the devices of a host). With `group`, only its
-    ranks call this, and wait for nobody else."""
-    if group_size is None:
-        if devices.count() == 0:
-            raise ValueError(
-                "Default group size only takes effect when CUDA is available."
-                "If your subgroup using a backend that does not depend on CUDA,"
-                "please pass in 'group_size' correctly."
-            )
-        group_size = devices.count()
-    if group_size <= 0:
-        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
-    size = get_world_size(group)
-    if size < group_size:
-        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
-    if size % group_size != 0:
-        raise ValueError(f"The world size ({size}) must be divisible by '{group_size=}'")
-    ranks = get_process_group_ranks(group)
-    parts = [ranks[start : start + group_size] for start in range(0, size, group_size)]
-    return own_and_all(_made(parts, timeout, backend, pg_options, group_desc, or_default(group)))
 
 
 def new_subgroups_by_enumeration(
@@ -114,7 +83,7 @@ def new_subgroups_by_enumeration(
     backend: str | None = None,
     pg_options: Any = None,
     group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:
+) -> tuple[ProcessGroup | None, list[ProcessGroup]]:
     """One group for each list of ranks: this rank's own (or None), and all."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
@@ -127,6 +96,6 @@ def new_subgroups_by_enumeration(
     return own_and_all(_made(ranks_per_subgroup_list, timeout, backend, pg_options, group_desc))
 
 
-def own_and_all(made: list[Any]) -> tuple[Any, list[Any]]:
+def own_and_all(made: list[ProcessGroup]) -> tuple[ProcessGroup | None, list[ProcessGroup]]:
     """The group that this rank is in, or None; and all."""
     return next((group for group in made if is_member(group)), None), made

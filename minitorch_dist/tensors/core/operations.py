@@ -21,7 +21,6 @@ from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.without_warnings import (
     enter_silence,
     leave_silence,
-    without_warnings,
 )
 
 Dims: TypeAlias = "int | Sequence[int] | None"
@@ -119,13 +118,13 @@ def plain(x: Array, other: Any) -> bool:
 
 def with_number(function: Callable[[Array, Any], Any], x: Array, number: Any) -> Any:
     """function(x, number) for a floating x. Halves compute in float32 and round once."""
-    if x.dtype.char in "fdFD":
-        before = enter_silence()
-        try:
+    before = enter_silence()
+    try:
+        if x.dtype.char in "fdFD":
             return function(x, number)
-        finally:
-            leave_silence(before)
-    return without_warnings(function, x.astype(np.float32), number).astype(x.dtype)
+        return function(x.astype(np.float32), number).astype(x.dtype)
+    finally:
+        leave_silence(before)
 
 
 # ------------------------------------------------------------------------------ Python's operators
@@ -231,7 +230,7 @@ def total(x: Array, over: tuple[int, ...], keepdim: bool) -> Any:
     """The sum of a floating array, computed in its own type; that of halves in float32."""
     kind = np.float32 if x.itemsize == 2 else x.dtype
     out = compute(add_up, x, over, kind, None, keepdim)
-    return out if kind is x.dtype else np.asanyarray(out).astype(x.dtype)
+    return out if kind is x.dtype else compute(np.asanyarray(out).astype, x.dtype)
 
 
 @numpy_names

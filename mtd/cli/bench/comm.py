@@ -14,20 +14,17 @@ import os
 import statistics
 from typing import NamedTuple
 
-from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
 from mtd.cli import page
 from mtd.cli.bench import comm_brokers, record
-from mtd.cli.bench.comm_worlds import PEERS, BenchWorld, missing, opened
-from mtd.cli.bench.turns import duration, ratio, taking_turns
+from mtd.cli.bench.collectives import OPERATIONS
+from mtd.cli.bench.turns import duration, filling, mean_and_worst, ratio
+from mtd.cli.bench.worlds import PEERS, BenchWorld, missing, opened
 from mtd.cli.parser import Parser
 from transports import keeper, registry
 
-OPERATIONS = (
-    "barrier", "send_recv", "broadcast", "all_reduce", "all_gather", "reduce_scatter", "all_to_all",
-)  # fmt: skip
 SIZES = {"8B": 8, "1KB": 1 << 10, "64KB": 1 << 16, "1MB": 1 << 20, "16MB": 1 << 24, "64MB": 1 << 26}
 TRANSPORTS = ("tcp", "file", "queue", "mqtt")
 TURN = 0.03  # seconds
@@ -58,14 +55,10 @@ def bus_factor(operation: str, size: int) -> float:
 
 def measure(worlds: list[BenchWorld], operation: str, size: str, pairs: int) -> BenchCell:
     """Let the worlds take turns."""
-    nbytes, repeats = SIZES[size], {}
-    for world in worlds:
-        first = world.ask("time", operation, nbytes, 3)
-        repeats[world.name] = max(1, min(2000, int(TURN / max(first, 1e-7))))
-    found = taking_turns(worlds, pairs, lambda w: w.ask("time", operation, nbytes, repeats[w.name]))
-    times = dict(zip(repeats, found, strict=True))
-    ours = [world for world in worlds if world.name not in PEERS]
-    held = {world.name: world.ask("memory", operation, nbytes) for world in ours}
+    command = f"{operation} {SIZES[size]}"
+    found = filling(worlds, pairs, TURN, lambda world, repeats: world.tell(f"{command} {repeats}"), most=2000)
+    times = {world.name: each for world, each in zip(worlds, found, strict=True)}
+    held = {world.name: world.tell("memory 0") for world in worlds if world.name not in PEERS}
     return BenchCell(operation, size, times, held)
 
 
@@ -74,11 +67,11 @@ def table_of(
 ) -> Table:
     """One transport: time, bandwidths, what it held beyond its tensors, and the ratios."""
     title = f"{called}, {ranks} ranks, medians of {pairs} turns"
-    width = min(len(title), 79)
-    table = Table(title=title, box=SIMPLE, padding=(0, 0), show_edge=False, min_width=width)
-    headings = ["", "bytes", "time", "GB/s", "bus", "held"]
-    for heading in [*headings, *[word for peer in peers for word in (peer, f"/{peer}")]]:
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    of_peers = [word for peer in peers for word in (peer, f"/{peer}")]
+    table = page.table("", "bytes", "time", "GB/s", "bus", "held", *of_peers, title=title)
+    table.padding, table.show_edge, table.min_width = (0, 0), False, min(len(title), 79)
+    for column in table.columns:
+        column.no_wrap = True
     for cell in cells:
         middle, nbytes = statistics.median(cell.times[name]), SIZES[cell.size]
         row = [cell.operation, "", duration(middle), "", "", ""]
@@ -95,10 +88,7 @@ def table_of(
 
 def summary(cells: list[BenchCell], ours: str, theirs: str, called: str) -> str:
     """`file / gloo: geometric mean 0.13, worst 0.47 (send_recv 64MB)`"""
-    ratios = {str(cell): cell.ratio(ours, theirs) for cell in cells}
-    mean = math.exp(statistics.fmean(math.log(r) for r in ratios.values()))
-    worst = max(ratios, key=lambda cell: ratios[cell])
-    return f"{called} / {theirs}: geometric mean {mean:.2f}, worst {ratios[worst]:.2f} ({worst})"
+    return f"{called} / {theirs}: {mean_and_worst({str(cell): cell.ratio(ours, theirs) for cell in cells})}"
 
 
 def report(console: Console, ranks: int, names: dict[str, str], peers: list[str],

@@ -8,7 +8,7 @@
     ──► the step in virtual time, on arrays without numbers ──► predicted
     the same step in processes ──► measured
 
-The code of a step is one and the same in both (`train_worker.step_of`). Nothing of a measured step enters
+The code of a step is one and the same in both (`steps.ready`). Nothing of a measured step enters
 its prediction. Turns in which other work had a part of the processors do not count (`plan_quiet`).
 """
 
@@ -26,16 +26,15 @@ from minitorch_dist.sim.device import Device
 from mtd import device_calibration
 from mtd.cli import page
 from mtd.cli.bench import plan_model
-from mtd.cli.bench.comm_worlds import BenchWorld
 from mtd.cli.bench.plan_model import WrapperCosts
 from mtd.cli.bench.plan_quiet import FEWEST, OTHERS, OtherLoad, PlanTurn, quietest, typical
-from mtd.cli.bench.train_worker import BATCHES, THIN, TINY
+from mtd.cli.bench.steps import BATCHES, THIN, TINY
 from mtd.cli.bench.turns import duration
+from mtd.cli.bench.worlds import BenchWorld
 from mtd.cli.parser import Parser
 from transports import keeper
 from transports.clock import PICO
 
-WORKER = "mtd.cli.bench.train_worker"
 MODELS = ("mlp", "wide")
 WAYS = ("ddp", "fsdp")
 WIRES = ("tcp", "file")
@@ -122,7 +121,7 @@ class PlanMachine:
             f"{kind}: {duration(wire.latency)} a message, {1e9 * wire.per_byte:.3g} s for a GB, "
             f"{1e9 * wire.per_added:.3g} s to add it"
         )
-        world = BenchWorld(kind, self.ranks, self.folder, WORKER)
+        world = BenchWorld(kind, self.ranks, self.folder)
         try:
             if not self.plain:
                 self.plain = self._steps(world, [TINY, *THIN], "plain")

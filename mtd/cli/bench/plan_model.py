@@ -31,7 +31,7 @@ from minitorch_dist import distributed as dist, sim
 from minitorch_dist.launching import launch
 from minitorch_dist.sim.device import Device
 from mtd import device_calibration
-from mtd.cli.bench.train_worker import TINY, models, step_of
+from mtd.cli.bench.steps import MODELS, TINY, ready
 from transports.clock import PICO, SYSTEM
 from transports.virtual.network import Network
 from transports.virtual.topology import Link, Uniform
@@ -171,7 +171,7 @@ def launch_of(way: str, ranks: int, wire: WireCosts, device: Device, tiny: float
 @cache
 def layer_bytes(model: str) -> list[int]:
     """Bytes of the parameters of each layer that has some."""
-    whole = models(torch)[model]()[0]
+    whole = MODELS[model].make(torch)
     found = [sum(p.nbytes for p in layer.parameters()) for layer in whole.children()]
     return [nbytes for nbytes in found if nbytes]
 
@@ -204,7 +204,7 @@ def virtual(model: str, way: str, ranks: int, wire: WireCosts, device: Device) -
 
 def virtual_steps(model: str, way: str, steps: int = 3) -> list[float]:
     """On each rank: the virtual seconds of each step. The first one still prepares its calls."""
-    step, times = step_of(torch, model, way), []
+    step, times = ready(torch, model, way).act, []
     for _ in range(steps):
         dist.barrier()
         began = sim.now()

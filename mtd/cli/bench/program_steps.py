@@ -90,7 +90,8 @@ def nanogpt(t: Any) -> Step:
     return stepped(optimizer, lambda: model(x, y), clip)
 
 
-def _language_model(t: Any, kind: str) -> Step:
+def language_model(t: Any, kind: str) -> Step:
+    """`kind`: LSTM or GRU."""
     nn, F = t.nn, t.nn.functional
     words, width, length, rows = 2000, 200, 35, 20
 
@@ -124,14 +125,6 @@ def _language_model(t: Any, kind: str) -> Step:
         return loss
 
     return step
-
-
-def lstm(t: Any) -> Step:
-    return _language_model(t, "LSTM")
-
-
-def gru(t: Any) -> Step:
-    return _language_model(t, "GRU")
 
 
 def small_lstm(t: Any) -> Step:

@@ -9,7 +9,6 @@ The rows `ranks` and `fsdp-8b` take minutes and run only if asked for (see `pyto
 
 from __future__ import annotations
 
-import importlib.util
 import statistics
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -18,13 +17,19 @@ from rich.console import Console
 
 from mtd.cli import page
 from mtd.cli.bench import pytorch_simulated as simulated, record
-from mtd.cli.bench.comm_worlds import PEER, BenchWorld, opened
-from mtd.cli.bench.pytorch_rows import COLLECTIVES, TRAINING
-from mtd.cli.bench.turns import duration, ratio, taking_turns
+from mtd.cli.bench.turns import duration, filling, mean_and_worst, ratio
+from mtd.cli.bench.worlds import PEER, BenchWorld, missing, opened
 from mtd.cli.parser import Parser
 from transports import keeper
 
-WORKER: Final = "mtd.cli.bench.pytorch_worker"
+SIZES: Final = {"4KB": 1 << 12, "64KB": 1 << 16, "1MB": 1 << 20, "16MB": 1 << 24, "64MB": 1 << 26}
+COLLECTIVES: Final = {  # each row, and its command to a worker
+    f"{operation}-{size}": f"{operation} {nbytes}"
+    for operation in ("all_reduce", "all_gather", "reduce_scatter") for size, nbytes in SIZES.items()
+}  # fmt: skip
+TRAINING: Final = {
+    "ddp-mlp": "mlp-1024 ddp", "ddp-convnet": "convnet-32 ddp", "ddp-wide": "wide-16 ddp", "fsdp-mlp": "mlp-1024 rows",
+}  # fmt: skip
 RANKS: Final = 2
 TURN: Final = 0.1  # seconds of one measurement
 KINDS: Final = {"collectives": list(COLLECTIVES), "training": list(TRAINING)}
@@ -50,17 +55,19 @@ class TorchCell(NamedTuple):
 
 def measure(worlds: Sequence[BenchWorld], row: str, turns: int) -> TorchCell:
     """Let the worlds take turns."""
-    longest = max(world.tell(f"{row} 2") for world in worlds)
-    repeats = max(1, min(200, round(TURN / longest)))
+    command = (COLLECTIVES | TRAINING)[row]
     processor: dict[str, list[float]] = {world.name: [] for world in worlds}
 
-    def once(world: BenchWorld) -> float:
-        seconds = world.tell(f"{row} {repeats}")
+    def ask(world: BenchWorld, repeats: int) -> float:
+        seconds = world.tell(f"{command} {repeats}")
         processor[world.name].append(world.tell("processor 0"))
         return seconds
 
-    found = taking_turns(worlds, turns, once)
-    return TorchCell(row, dict(zip(processor, found, strict=True)), processor)
+    found = filling(worlds, turns, TURN, ask)
+    in_turns = {
+        name: each[-turns:] for name, each in processor.items()
+    }  # without the first, which says how often
+    return TorchCell(row, dict(zip(processor, found, strict=True)), in_turns)
 
 
 def show(console: Console, cells: Sequence[TorchCell], wires: Sequence[str], turns: int) -> None:
@@ -86,14 +93,8 @@ def show(console: Console, cells: Sequence[TorchCell], wires: Sequence[str], tur
 
 
 def summary(kind: str, wire: str, cells: Sequence[TorchCell]) -> str:
-    """`training, tcp / gloo: geometric mean 0.62, goal ≤ 0.65; worst 0.91 (ddp-convnet), goal ≤ 1.0`"""
     ratios = {cell.row: cell.ratio(wire) for cell in cells}
-    worst = max(ratios, key=lambda row: ratios[row])
-    mean = statistics.geometric_mean(ratios.values())
-    return (
-        f"{kind}, {wire} / {PEER}: geometric mean {mean:.2f}, goal ≤ {GOALS[kind, wire]}; "
-        f"worst {ratios[worst]:.2f} ({worst}), goal ≤ {MOST}"
-    )
+    return f"{kind}, {wire} / {PEER}: {mean_and_worst(ratios, (GOALS[kind, wire], MOST))}"
 
 
 def chosen(given: str) -> list[str]:
@@ -116,7 +117,7 @@ def main() -> int:
         {record.OPTION}
     """)
     options = parser.parse_args()
-    if importlib.util.find_spec("torch") is None:
+    if missing(PEER):
         parser.error("PyTorch is not installed: pip install 'minitorch_dist[torch]'")
     try:
         rows = chosen(options.rows)
@@ -127,7 +128,9 @@ def main() -> int:
     cells: list[TorchCell] = []
     with keeper.temporary_folder("mtd-") as folder:
         if beside_gloo:
-            with opened(BenchWorld(name, RANKS, folder, WORKER) for name in [PEER, *wires]) as worlds:
+            with opened(
+                BenchWorld(name, RANKS, folder, library="torch") for name in [PEER, *wires]
+            ) as worlds:
                 cells = [measure(worlds, row, options.rounds) for row in beside_gloo]
             show(console, cells, wires, options.rounds)
         for row in rows:

@@ -6,44 +6,35 @@ The result is the median of the ratios of neighbours. `--long` is the pipeline o
 
 from __future__ import annotations
 
-import importlib.util
 import statistics
 
 from rich.console import Console
 
 from mtd.cli import page
 from mtd.cli.bench import record, rpc_pipeline
-from mtd.cli.bench.comm_worlds import PEER, BenchWorld, opened
-from mtd.cli.bench.turns import duration, ratio, taking_turns
+from mtd.cli.bench.turns import duration, filling, ratio
+from mtd.cli.bench.worlds import PEER, BenchWorld, missing, opened
 from mtd.cli.parser import Parser
 from transports import keeper
 
-GOALS = {
-    "int": 0.5, "method": 0.5, "remote": 0.5, "echo-1KB": 0.5, "echo-1MB": 1.0, "echo-16MB": 1.0,
-    "1000-async": 0.7, "train": 0.6,
+ROWS = {  # each call in words, and the goal of its ratio
+    "int": ("rpc_sync of an int", 0.5), "method": ("method of an RRef", 0.5), "remote": ("remote + to_here", 0.5),
+    "echo-1KB": ("echo of 1 KB", 0.5), "echo-1MB": ("echo of 1 MB", 1.0), "echo-16MB": ("echo of 16 MB", 1.0),
+    "1000-async": ("1,000 rpc_async in flight", 0.7), "train": ("Linear: forward, backward, step", 0.6),
 }  # fmt: skip
 MEAN_GOAL = 0.5  # of the geometric mean
-WORDS = {
-    "int": "rpc_sync of an int", "method": "method of an RRef", "remote": "remote + to_here",
-    "echo-1KB": "echo of 1 KB", "echo-1MB": "echo of 1 MB", "echo-16MB": "echo of 16 MB",
-    "1000-async": "1,000 rpc_async in flight", "train": "Linear: forward, backward, step",
-}  # fmt: skip
-
-
 WORKER = "mtd.cli.bench.rpc_worker"
 
 
 def measure(worlds: list[BenchWorld], what: str, pairs: int) -> list[list[float]]:
     """Seconds of each world, in turns; about 50 ms a turn."""
-    first = max(world.tell_first(f"{what} 2") for world in worlds)
-    repeats = max(1, min(500, int(0.05 / first)))
-    return taking_turns(worlds, pairs, lambda world: world.tell_first(f"{what} {repeats}"))
+    return filling(worlds, pairs, 0.05, lambda world, repeats: world.tell(f"{what} {repeats}", 1), most=500)
 
 
 def main() -> int:
     parser = Parser(prog="mtd bench rpc")
     parser.takes(f"""
-        --only {{{",".join(GOALS)}}}...  only this call (may be given again)
+        --only {{{",".join(ROWS)}}}...  only this call (may be given again)
         --rounds|--pairs N: int = 9           turns of each call (%(default)s)
         {record.OPTION}
     """)
@@ -52,7 +43,7 @@ def main() -> int:
         help="minutes: only the ResNet50 pipeline, so many runs for each num_split (%(const)s)",
     )  # fmt: skip
     options = parser.parse_args()
-    has_torch = importlib.util.find_spec("torch") is not None
+    has_torch = not missing(PEER)
     ratios: list[float] = []
     headings = ["call", "time", *(["torch", "ratio", "goal"] if has_torch else [])]
     title = f"tcp, 2 processes, medians of {options.rounds} turns"
@@ -64,16 +55,13 @@ def main() -> int:
         keeper.temporary_folder("mtd-") as folder,
         opened(BenchWorld(name, 2, folder, WORKER) for name in names) as worlds,
     ):
-        for what in () if options.long else options.only or GOALS:
+        for what in () if options.long else options.only or ROWS:
             times = measure(worlds, what, options.rounds)
-            row = [WORDS[what], duration(statistics.median(times[0]))]
+            said, goal = ROWS[what]
+            row = [said, duration(statistics.median(times[0]))]
             if has_torch:
                 ratios.append(ratio(*times))
-                row += [
-                    duration(statistics.median(times[1])),
-                    f"{ratios[-1]:.2f}",
-                    f"≤ {GOALS[what]}",
-                ]
+                row += [duration(statistics.median(times[1])), f"{ratios[-1]:.2f}", f"≤ {goal}"]
             table.add_row(*row)
     if options.long:
         rpc_pipeline.measure(table, has_torch, options.long)

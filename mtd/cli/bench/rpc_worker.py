@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mtd.cli.bench.turns import timed
+from mtd.cli.bench.turns import answer_commands
 
 warnings.simplefilter("ignore")
 library, rank = sys.argv[1], int(sys.argv[4])
@@ -44,10 +44,7 @@ def main() -> None:
         rpc_backend_options=rpc.TensorPipeRpcBackendOptions(**options),
     )  # fmt: skip
     things = what_to_do() if rank == 0 else {}
-    print("ready", flush=True)
-    for line in sys.stdin if rank == 0 else ():
-        name, repeats = line.split()
-        print(timed(things[name], int(repeats)), flush=True)
+    answer_commands(things.__getitem__, lambda: None, commands=sys.stdin if rank == 0 else ())
     rpc.shutdown()
 
 

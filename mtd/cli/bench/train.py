@@ -8,7 +8,6 @@ does DDP cost on one rank, where there is no peer?
 
 from __future__ import annotations
 
-import importlib.util
 import statistics
 
 from rich.console import Console
@@ -16,13 +15,12 @@ from rich.table import Table
 
 from mtd.cli import page
 from mtd.cli.bench import record
-from mtd.cli.bench.comm_worlds import PEER, BenchWorld, opened
-from mtd.cli.bench.train_worker import BATCHES
-from mtd.cli.bench.turns import duration, ratio, taking_turns
+from mtd.cli.bench.steps import BATCHES
+from mtd.cli.bench.turns import duration, filling, ratio
+from mtd.cli.bench.worlds import PEER, BenchWorld, missing, opened
 from mtd.cli.parser import Parser
 from transports import keeper
 
-WORKER = "mtd.cli.bench.train_worker"
 TURN = 0.3  # seconds that one measurement takes
 
 
@@ -40,11 +38,10 @@ def main() -> int:
     chosen = options.only or ["mlp", "convnet", "wide", "overhead"]
     console = Console(highlight=False)
     names = options.net.split(",")
-    has_torch = importlib.util.find_spec("torch") is not None
     with keeper.temporary_folder("mtd-") as folder:
         together = [m for m in chosen if m != "overhead"]
-        among = [*names, *([PEER] if has_torch else [])] if together else []
-        with opened(BenchWorld(name, options.ranks, folder, WORKER) for name in among) as worlds:
+        among = [*names, *([] if missing(PEER) else [PEER])] if together else []
+        with opened(BenchWorld(name, options.ranks, folder) for name in among) as worlds:
             for way in options.ways.split(",") if together else ():
                 table = beside_torch(console, worlds, together, options.rounds, way)
                 rows = record.rows_of(table, names=2)
@@ -54,7 +51,7 @@ def main() -> int:
             if "wide" in together and "ddp" in options.ways:
                 overlap(console, worlds, options.rounds)
         if "overhead" in chosen:
-            with opened([BenchWorld("tcp", 1, folder, WORKER)]) as alone:
+            with opened([BenchWorld("tcp", 1, folder)]) as alone:
                 overhead(console, alone, options.rounds)
     return 0
 
@@ -64,9 +61,7 @@ def turns(
 ) -> dict[tuple[str, str], list[float]]:
     """Seconds of a step for each world and each way, taken in turns."""
     runs = [(world, how) for world in worlds for how in hows]
-    longest = max(world.tell(f"{model} {how} 2") for world, how in runs)
-    repeats = max(1, min(200, round(seconds / longest)))
-    found = taking_turns(runs, pairs, lambda run: run[0].tell(f"{model} {run[1]} {repeats}"))
+    found = filling(runs, pairs, seconds, lambda run, repeats: run[0].tell(f"{model} {run[1]} {repeats}"))
     return {(w.name, how): times for (w, how), times in zip(runs, found, strict=True)}
 
 

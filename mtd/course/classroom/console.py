@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from mtd.course.classroom import names, racing
 from mtd.course.classroom.racing import NoRace
 from mtd.course.classroom.room import Cannot, Room
 
-HELP: Final = """\
-start            train: from the beginning, or on from where it stopped
-race             two tables, one sum: race ring,tree 10000 (of so many numbers);
-                 there are also direct, recursive_doubling and rabenseifner
-unplug NAME      as if its cable was pulled; plug NAME lets it in again
-stop             back to the lobby; what was trained is kept
-who              all seats, and where they are
-picture          the last step, as it happened
-finish           the certificate, and the end of the class (quit is the same)"""
+HELP: Final = Path(__file__).with_suffix(".txt").read_text("utf-8").rstrip("\n")
 
 
 class Finish(Exception):

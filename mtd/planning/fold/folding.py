@@ -168,7 +168,7 @@ class Recording:
             trace.stream.trace = trace
             devices.streams[rank] = trace.stream
         # A second run makes groups of the same names as the first one did.
-        here.group_count, here.default_group.splits = 0, 0
+        here.group_count = 0
         given = world.place().given
         given["fresh"] = True
         trace.enter(here)

@@ -184,6 +184,7 @@ def go_on(here: Class) -> None:
     look(room)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(words(), max_size=12), st.booleans(), st.booleans())
 def test_whatever_a_pupil_says_the_others_go_on(spoken: list[Any], is_first: bool, races: bool) -> None:

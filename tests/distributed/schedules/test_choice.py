@@ -23,6 +23,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"MINITORCH_DIST_{name}ALGORITHM", raising=False)
 
 
+@pytest.mark.slow
 def test_auto_takes_what_costs_least() -> None:
     links = Links(15_000_000, 500, 120)
     for collective in COLLECTIVES:

@@ -133,7 +133,7 @@ OPTIONS = (
     ["--standalone", "--nproc-per-node", "4", "train.py", "--lr", "0.1"],
     ["--nnodes", "1:4", "--rdzv-backend", "c10d", "--rdzv-endpoint", "host:29400", "--max-restarts", "3", "t.py"],
     ["--nnodes=2", "--node-rank=1", "--master-addr=localhost", "--master-port=29500", "-m", "package.module"],
-    ["--redirects", "1", "--tee", "3", "--log-dir", "logs", "t.py"],
+    ["--local-addr", "host", "--log-dir", "logs", "t.py"],
     ["--rdzv-conf", "join_timeout=600,last_call_timeout=30", "--monitor-interval", "0.5", "t.py"],
     ["--shutdown-timeout", "5", "--net", "tcp", "t.py"],
 )  # fmt: skip

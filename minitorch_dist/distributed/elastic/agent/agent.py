@@ -78,7 +78,7 @@ class ElasticAgent:
         SignalException says who stopped it."""
         with ExitStack() as at_end:
             self._handle_signals(at_end)
-            folder = LogFolder(self.job.wishes, self.job.run_id)
+            folder = LogFolder(self.job.log_dir, self.job.run_id)
             at_end.callback(folder.close)
             warden = Warden(None if folder.is_kept else folder.path)
             at_end.callback(warden.close)
@@ -226,7 +226,7 @@ class ElasticAgent:
         """The exception that ends an agent whose job has not succeeded."""
         if not failures:
             return RendezvousClosedError(f"the job has ended: {state.cause}")
-        if not self.job.wishes.has_files():
+        if self.job.log_dir is None:
             for each in failures.values():
                 each.error_file = "<N/A>"  # it goes with us
         note = f"All workers were started again {state.restarts} time(s) (--max-restarts {state.rules.max_restarts})."

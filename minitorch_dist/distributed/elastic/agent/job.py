@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minitorch_dist.distributed.elastic.multiprocessing.logs import Wishes
 from minitorch_dist.distributed.elastic.multiprocessing.workers import WorkerProgram
 from minitorch_dist.distributed.elastic.rendezvous.membership import Patience
 from minitorch_dist.distributed.elastic.rendezvous.places import StorePlace
@@ -28,7 +27,7 @@ class Job:
     local_addr: str | None = None
     patience: Patience = field(default_factory=Patience)
     monitor_interval: float = 0.1
-    wishes: Wishes = field(default_factory=Wishes)
+    log_dir: str | None = None
     shutdown_timeout: float = 30.0
     transport: str = ""
 

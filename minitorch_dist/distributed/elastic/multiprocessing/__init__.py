@@ -1,5 +1,11 @@
-"""The processes of one node: `workers`, what they run first (`entry`), print (`logs`) and fail of
-(`errors`), and who ends them when the agent is killed (`warden`)."""
+"""The processes of one node.
+
+workers   the processes, and how they are ended
+entry     what each of them runs first
+errors    what they fail of
+logs      the folder for their errors
+warden    a process that ends them when the agent is killed
+"""
 
 from __future__ import annotations
 

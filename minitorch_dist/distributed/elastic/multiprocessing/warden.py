@@ -1,6 +1,6 @@
 """Ends what an agent that was killed leaves: its workers with all that they started, its folder.
 
-    agent ── a pipe: "+123" group 123 has begun, "-123" it has ended ──► warden
+    agent ── a pipe: "+123" group 123 has begun, "-123" it has ended, "." the agent removes its folder ──► warden
 
 When the pipe ends, the agent has ended, too, and the groups that are left are killed. A process of its own,
 since a killed agent does nothing any more; standard library only, for its start.
@@ -39,30 +39,31 @@ class Warden:
         self._say(f"-{group}")
 
     def close(self) -> None:
-        assert self._process.stdin is not None, "it was made with a pipe"
-        self._process.stdin.close()
-        self._process.wait()
+        self._say(".")
+        self._process.communicate()  # which closes the pipe
 
     def __repr__(self) -> str:
         return f"<Warden, pid {self._process.pid}>"
 
 
 def serve() -> None:
+    folder = sys.argv[1]
     groups: set[int] = set()
     for line in sys.stdin:
-        group = int(line[1:])
         if line[0] == "+":
-            groups.add(group)
+            groups.add(int(line[1:]))
+        elif line[0] == "-":
+            groups.discard(int(line[1:]))
         else:
-            groups.discard(group)
+            folder = ""
     for group in groups:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
-    if sys.argv[1]:
+    if folder:
         sys.path.append(sys.argv[2])  # only here, for its start is to be quick
         from transports import keeper
 
-        keeper.remove_if_dead(Path(sys.argv[1]))
+        keeper.remove_if_dead(Path(folder), wait=True)  # the pipe may end before the agent's lock does
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from minitorch_dist.distributed.elastic.multiprocessing import errors
 from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure
-from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder, Streams
+from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from minitorch_dist.multiprocessing import ending, sigint
 from transports.clock import SYSTEM, Deadline
@@ -53,10 +53,9 @@ class WorkerProcess:
         program: WorkerProgram,
         local_rank: int,
         environment: Mapping[str, str],
-        streams: Streams,
         is_alone: bool,
     ) -> None:
-        self.local_rank, self.streams = local_rank, streams
+        self.local_rank = local_rank
         # Only who is in the terminal's foreground may read from it: a single worker (for pdb), which
         # hears Ctrl-C from the terminal itself. Several find its input at an end.
         is_terminal = sys.stdin is not None and sys.stdin.isatty()
@@ -69,7 +68,6 @@ class WorkerProcess:
                 program.command(local_rank), env={**os.environ, **environment},
                 process_group=0 if self._leads else None,
                 stdin=subprocess.DEVNULL if is_terminal and self._leads else None,
-                stdout=streams.files[0], stderr=streams.files[1],
             )  # fmt: skip
         self.pid = self._process.pid
         self.sentinel = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else -1
@@ -116,7 +114,6 @@ class WorkerProcess:
         return ProcessFailure(self.local_rank, self.pid, code, self.error_file, rank=self.rank)
 
     def close(self) -> None:
-        self.streams.close()
         if self.sentinel >= 0:
             os.close(self.sentinel)
             self.sentinel = -1
@@ -142,9 +139,8 @@ class WorkerGroup:
         try:
             for local_rank, environment in enumerate(environments):
                 place = folder.of_worker(generation, local_rank)
-                streams = Streams(folder.wishes, place, local_rank)
                 own = {**environment, "TORCHELASTIC_ERROR_FILE": str(place / "error.json")}
-                worker = WorkerProcess(program, local_rank, own, streams, len(environments) == 1)
+                worker = WorkerProcess(program, local_rank, own, len(environments) == 1)
                 self.all.append(worker)
                 if worker.group is not None:
                     warden.watch_over(worker.group)
@@ -159,8 +155,6 @@ class WorkerGroup:
             ending.await_any(running, seconds)
         else:
             SYSTEM.sleep(seconds)
-        for worker in self.all:
-            worker.streams.pump()
 
     def are_running(self) -> bool:
         return any(worker.exitcode is None for worker in self.all)

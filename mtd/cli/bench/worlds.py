@@ -1,4 +1,4 @@
-"""The worlds that `mtd bench comm` lets take turns: processes of one library and transport each."""
+"""The worlds that benchmarks let take turns: processes of one library and transport each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import IO
 
 from mtd.cli.bench import comm_brokers
 
-WORKER = "mtd.cli.bench.comm_worker"
+WORKER = "mtd.cli.bench.worker"
 PEER = "gloo"
 PEERS = (PEER, "mpi")
 
@@ -59,8 +59,11 @@ def opened(worlds: Iterable[BenchWorld]) -> Iterator[list[BenchWorld]]:
 class BenchWorld:
     """The processes, and a pipe to and from each."""
 
-    def __init__(self, name: str, size: int, folder: Path, worker: str = WORKER) -> None:
+    def __init__(
+        self, name: str, size: int, folder: Path, worker: str = WORKER, library: str = "minitorch_dist"
+    ) -> None:
         self.name, self.size, self._worker = name, size, worker
+        self._library = "torch" if name == PEER else library
         self.processes: list[subprocess.Popen[str]] = []
         self._ends: list[tuple[IO[str], IO[str]]] = []
         try:
@@ -76,7 +79,6 @@ class BenchWorld:
 
     def _start(self, folder: Path) -> None:
         name, size = self.name, self.size
-        library = "torch" if name == PEER else "minitorch_dist"
         address = f"tcp://127.0.0.1:{free_port()}"
         if name == "file":
             address = f"file://{folder}/{name}.{size}"
@@ -84,7 +86,7 @@ class BenchWorld:
             name, address = "mqtt", comm_brokers.meeting(name)
         for rank in range(1 if name == "queue" else size):
             process = subprocess.Popen(
-                [sys.executable, "-m", self._worker, library, name, address, str(rank), str(size)],
+                [sys.executable, "-m", self._worker, self._library, name, address, str(rank), str(size)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
             assert process.stdin is not None and process.stdout is not None
@@ -110,23 +112,13 @@ class BenchWorld:
             down, up = os.open(commands, os.O_RDWR), os.open(answers, os.O_RDWR)
             self._ends.append((os.fdopen(down, "w"), os.fdopen(up)))
 
-    def ask(self, what: str, operation: str, nbytes: int, repeats: int = 1) -> float:
-        """Seconds of one operation, or bytes that it held, as the worst rank sees it."""
-        return self.tell(f"{what} {operation} {nbytes} {repeats}")
-
-    def tell(self, command: str) -> float:
-        """Let all ranks do as the worker understands it; the greatest of their answers."""
-        return max(self._tell(self._ends, command))
-
-    def tell_first(self, command: str) -> float:
-        """The same of rank 0 alone, where the others only serve."""
-        return max(self._tell(self._ends[:1], command))
-
-    def _tell(self, ends: list[tuple[IO[str], IO[str]]], command: str) -> list[float]:
+    def tell(self, command: str, ranks: int | None = None) -> float:
+        """Let the first ranks, or all, do as the worker understands it. The greatest of their answers."""
+        ends = self._ends[:ranks]
         for commands, _ in ends:
             commands.write(f"{command}\n")
             commands.flush()
-        return [float(self._answer(answers)) for _, answers in ends]
+        return max(float(self._answer(answers)) for _, answers in ends)
 
     def _answer(self, answers: IO[str]) -> str:
         while self.name == "mpi" and not select.select([answers], [], [], 1.0)[0]:
