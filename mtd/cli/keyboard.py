@@ -14,6 +14,7 @@ import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from typing import Any, Final
 
 NAMES: Final = {
@@ -85,16 +86,10 @@ class Keyboard:
 
 def is_there() -> bool:
     """Whether somebody sits at a terminal that can do this."""
-    is_dumb = os.environ.get("TERM", "") in ("dumb", "")
-    if is_dumb or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    return gives_keys()
+    is_able = os.environ.get("TERM", "") not in ("dumb", "")
+    return is_able and sys.stdin.isatty() and sys.stdout.isatty() and gives_keys()
 
 
 def gives_keys() -> bool:
     """Whether this system's terminals give keys one by one, as Unix has it."""
-    try:
-        import termios  # noqa: F401 - only whether there is one
-    except ImportError:  # not a Unix
-        return False
-    return True
+    return find_spec("termios") is not None

@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 from textwrap import wrap
 from typing import Any, Final
 
@@ -148,7 +149,7 @@ def play(
     """Let a person step through a scene; the player as it was left."""
     console = console or Console(highlight=False)
     player = Player(scene, fork)
-    for key in read_keys() if keys is None else _with_first(keys):
+    for key in read_keys() if keys is None else chain([None], keys):
         if key is not None and not player.press(key):
             break
         if console.is_terminal and not console.is_dumb_terminal:
@@ -158,11 +159,6 @@ def play(
         console.print(sayable("n next  p back  r rank  +/- zoom  f fork  h help  q quit", console))
         console.file.flush()
     return player
-
-
-def _with_first(keys: Iterator[str]) -> Iterator[str | None]:
-    yield None
-    yield from keys
 
 
 def read_keys() -> Iterator[str | None]:
