@@ -28,6 +28,7 @@ class VirtualFuture(Future[Any]):
     def __init__(self, work: Any = None, before: VirtualFuture | None = None) -> None:
         super().__init__()
         self._work, self._before = work, before
+        self.failures: list[Exception] = [] if before is None else before.failures  # of callbacks in this row
 
     def settle(self) -> None:
         """Wait in virtual time until it is complete."""
@@ -56,6 +57,7 @@ class VirtualFuture(Future[Any]):
             try:
                 result = callback(done)
             except Exception as error:
+                self.failures.append(error)
                 fail(following, error)
             else:
                 following.set_result(result)
@@ -79,8 +81,11 @@ def is_in_backward() -> bool:
 
 
 def finish(future: VirtualFuture, work: Any) -> None:
+    """Let it be complete. C++ would take what a failed callback leaves for its result, so its error is raised here."""
     future.settle()
     work.wait()
+    if future.failures:
+        raise future.failures[0]
 
 
 def in_this_backward(future: VirtualFuture, work: Any) -> None:
