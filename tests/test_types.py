@@ -118,7 +118,8 @@ TENSORS = (
     "torch.max(x, y)", "x.sort().values", "torch.sort(x, 0).indices", "x.topk(2).indices", "torch.topk(x, 2).values",
     "next(iter(loader))[0]", "next(iter(DataLoader(Rows(), batch_size=4)))[1]", "loader.dataset[0][0]",
     "optimizer.step(closure)", "zero.step(closure)", "rpc.rpc_sync('worker1', doubled, args=(x,))", "rref.to_here()",
-    "rpc.rpc_async('worker1', doubled, args=(x,)).wait()", "rref.local_value()", "part.full_tensor()", "part.to_local()",
+    "rpc.rpc_async('worker1', doubled, args=(x,)).wait()",
+    "rpc.rpc_sync('worker1', torch.add, args=(x, 1))", "rpc.rpc_async('worker1', torch.mul, args=(x, x)).wait()", "rref.local_value()", "part.full_tensor()", "part.to_local()",
     "F.one_hot(target, 2)", "F.log_softmax(x, dim=1)", "F.nll_loss(x, target)", "F.gelu(x)", "F.dropout(x, 0.1)", "F.layer_norm(x, (3,))",
     "F.binary_cross_entropy_with_logits(x, x)", "F.scaled_dot_product_attention(x, x, x)", "F.max_pool2d(x, 2)", "F.pad(x, (1, 1))",
     "nn.LSTM(3, 4)(x)[1][0]", "nn.GRU(3, 4)(x)[1]", "nn.MultiheadAttention(4, 2)(x, x, x)[0]", "nn.LayerNorm(3)(x)",
@@ -140,7 +141,10 @@ OTHERS = {
     "dist.broadcast(x, 0)": "Work | None", "dist.barrier()": "Work | None", "dist.send(x, 1)": "None", "dist.irecv(x, 0)": "Work | None",
     "dist.batch_isend_irecv([dist.P2POp(dist.isend, x, 1)])": "list[Work]", "rref": "RRef[Tensor]", "rpc.RRef(x)": "RRef[Tensor]",
     "rpc.rpc_sync('worker1', told, args=(2,))": "str", "rpc.remote('worker1', Net)": "RRef[Net]", "torch.no_grad()": "no_grad",
-    "mesh.size()": "int", "mesh.get_group()": "ProcessGroup", "part": "DTensor", "accuracy(ddp, loader)": "float", "torch.equal(x, x)": "bool",
+    "mesh.size()": "int", "mesh.get_group()": "ProcessGroup", "part": "DTensor", "model[0]": "Module", "model[:1]": "Sequential", "next(iter(model))": "Module",
+    "nn.ModuleList([layer])[0]": "Module", "nn.ModuleDict({'a': layer})['a']": "Module", "x.tolist()": "list[Any]",
+    "dist.new_group([0, 1])": "ProcessGroup",
+    "accuracy(ddp, loader)": "float", "torch.equal(x, x)": "bool",
     "optim.lr_scheduler.StepLR(optimizer, 2).get_last_lr()": "list[float]",
 }  # fmt: skip
 EXPECTED = {**dict.fromkeys(TENSORS, "Tensor"), **OTHERS}

@@ -5,11 +5,14 @@ from contextlib import contextmanager
 
 import books
 import numpy as np
-from hypothesis import given, strategies as st
+from hypothesis import given
 
 import minitorch_dist as torch
 from minitorch_dist.tensors.core import operations
 from mtd.course import MeasuredCost, lab, lamp
+from mtd.course.loading import beside
+
+oracles = beside(__file__, "oracles")
 
 ROW = 1000 * 8  # bytes of a thousand float64
 
@@ -136,7 +139,7 @@ def memory():
 @lamp("places", star=2)
 def places():
     """A storage that holds 0, 1, 2, …: there each number is its own place, in whatever view."""
-    x = numbered(4, 6)
+    x = oracles.numbered(4, 6)
     for words, view in (
         ("x", x),
         ("x.T", x.T),
@@ -146,69 +149,8 @@ def places():
         ("x[::-1].T", x[::-1].T),
         ("x.reshape(2, 12)[1]", x.reshape(2, 12)[1]),
     ):
-        each_is_its_place(words, view, x)
-    anywhere()
-
-
-def numbered(*shape):
-    """A tensor whose numbers say where they lie."""
-    return books.Tensor(np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape))
-
-
-def each_is_its_place(words, view, x):
-    assert view.storage is x.storage or not view.array.size, (
-        f"{words} shows the numbers of x and has a storage of its own: look at blank 2"
-    )
-    numbers = view.array.copy()
-    x.array[...] = -1  # a place is found without reading the numbers
-    found_at = {index: view.place(*index) for index in np.ndindex(view.shape)}
-    x.array[...] = np.arange(x.array.size).reshape(x.shape)
-    for index, number in np.ndenumerate(numbers):
-        found = found_at[index]
-        if found == -1:
-            raise AssertionError(
-                f"{words}: place{index} says {found}, which is the number that stands there now. A place follows from the "
-                "offset, the strides and the index alone"
-            )
-        if found != number:
-            call = f"place({', '.join(map(str, index))})"
-            raise AssertionError(
-                f"x holds 0, 1, 2, … row by row, so that each number is its own place. {words} has the offset {view.offset} "
-                f"and the strides {view.strides}, and the number at {index} is {number:g}; {call} says {found}"
-            )
-
-
-STEPS = st.sampled_from(
-    [slice(None), slice(1, None), slice(None, -1), slice(None, None, 2), slice(None, None, -1)]
-)
-LOOKS = st.lists(
-    st.none() | st.integers(0, 1) | st.lists(STEPS, min_size=3, max_size=3), max_size=3
-)
-
-
-@lab.learn
-@given(st.lists(st.integers(1, 4), max_size=3), LOOKS)
-def anywhere(shape, looks):
-    """Views of views: turned (None), a row of them (a number), or a part along each axis."""
-    x = view = numbered(*shape)
-    words = f"x, of shape {x.shape}"
-    for look in looks:
-        if look is None:
-            view, words = view.T, f"{words}, .T"
-        elif isinstance(look, list) and view.shape:
-            parts = tuple(look[: len(view.shape)])
-            view, words = view[parts], f"{words}, {said(parts)}"
-        elif isinstance(look, int) and len(view.shape) > 1 and view.shape[0] > look:
-            view, words = view[look], f"{words}, [{look}]"
-    each_is_its_place(words, view, x)
-
-
-def said(parts):
-    """[1:, ::2]"""
-    bounds = ([part.start, part.stop, *[part.step] * (part.step is not None)] for part in parts)
-    return (
-        "[" + ", ".join(":".join("" if n is None else str(n) for n in one) for one in bounds) + "]"
-    )
+        oracles.each_is_its_place(words, view, x)
+    oracles.anywhere()
 
 
 # --------------------------------------------------------------------------------- the shape of a result
@@ -221,40 +163,8 @@ def shapes():
         ((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (2, 3)), ((2, 1), (1, 3)), ((4, 2, 3), (2, 1)), ((), (2, 3)),
         ((), ()), ((1,), (0,)), ((0, 3), (1, 3)), ((2, 3), (2,)), ((2, 3), (3, 3)), ((2, 3), (0, 3)), ((1, 2), (3,)),
     ]:  # fmt: skip
-        meet(a, b)
-    any_two()
-
-
-SIZES = st.lists(st.integers(0, 3), max_size=4).map(tuple)
-
-
-@lab.learn
-@given(SIZES, SIZES)
-def any_two(a, b):
-    meet(a, b)
-
-
-def meet(a, b):
-    where = f"broadcast_shapes({a}, {b})"
-    try:
-        wanted = np.broadcast_shapes(a, b)
-    except ValueError:
-        wanted = None
-    try:
-        found = books.broadcast_shapes(a, b)
-    except ValueError as error:
-        assert wanted is None, f"{where} raises a ValueError ({error}), expected {wanted}"
-        return
-    except Exception as error:
-        asked = "a ValueError" if wanted is None else wanted
-        raise AssertionError(f"{where} raises {type(error).__name__}, expected {asked}") from error
-    assert not (isinstance(found, ValueError) or found is ValueError), (
-        f"{where} returns a ValueError. `raise` it: then the caller stops, too"
-    )
-    assert wanted is not None, (
-        f"{where} is {found}, expected a ValueError: along some axis two sizes differ, and neither is 1"
-    )
-    assert found == wanted, f"{where} is {found}, expected {wanted}"
+        oracles.meet(a, b)
+    oracles.any_two()
 
 
 # --------------------------------------------------------------------------------- a view of it
@@ -268,54 +178,8 @@ def strides():
         (x[0], (2, 3)), (x, (4, 2, 3)), (x[:1], (2, 3)), (x[:, :1], (2, 3)), (x[:, :1], (4, 2, 3)), (x.T, (2, 3, 2)),
         (x[:, ::-1], (2, 2, 3)), (x[0, 0, ...], (2, 3)), (x, (2, 3)), (x[:, :1], (2, 0)),
     ]:  # fmt: skip
-        stretch(array, shape)
-    any_view()
-
-
-@st.composite
-def broadcast(draw):
-    """A shape, and one that broadcasts to it; and a seed."""
-    full = tuple(draw(st.lists(st.integers(0, 4), max_size=4)))
-    kept = full[draw(st.integers(0, len(full))) :]
-    return full, tuple(1 if draw(st.booleans()) else n for n in kept), draw(st.integers(0, 99))
-
-
-@lab.learn
-@given(broadcast(), st.booleans(), st.sampled_from([1, 2, -1]))
-def any_view(drawn, turned, step):
-    """Of numbers that lie in rows or in columns, one after another, with gaps or from right to left."""
-    full, shape, _ = drawn
-    wider = tuple(n * abs(step) for n in shape)
-    array = np.arange(np.prod(wider, dtype=int) * 1.0)
-    array = array.reshape(wider[::-1]).T if turned else array.reshape(wider)
-    stretch(array[(*[slice(None, None, step)] * array.ndim, ...)], full)
-
-
-def stretch(array, shape):
-    """The strides first: with wrong ones, `expand` would read memory that is not the array's."""
-    has_strides(array, shape)
-    if 0 in shape:  # there is nothing to see
-        return
-    seen = books.expand(books.Tensor(array), *shape).array
-    assert seen.shape == shape and np.array_equal(seen, np.broadcast_to(array, shape)), (
-        f"expand of {array.tolist()} to {shape} is {seen.tolist()}"
-    )
-
-
-def has_strides(array, shape):
-    found = books.expanded_strides(array.shape, array.strides, shape)
-    wanted = np.broadcast_to(array, shape).strides
-    where = f"expanded_strides({array.shape}, {array.strides}, {shape})"
-    assert isinstance(found, tuple | list), (
-        f"{where} is {found!r}, expected a tuple with a stride for each axis"
-    )
-    assert len(found) == len(shape), (
-        f"{where} is {found}, expected {len(shape)} strides, one for each axis of {shape}"
-    )
-    for axis, size in enumerate(shape):  # a stride is taken only where there is a next number
-        assert size == 1 or 0 in shape or found[axis] == wanted[axis], (
-            f"{where} is {tuple(found)}: the stride of axis {axis} is {found[axis]}, expected {wanted[axis]}"
-        )
+        oracles.stretch(array, shape)
+    oracles.any_view()
 
 
 @lamp("no copy", star=3)
@@ -325,7 +189,7 @@ def no_copy():
     with fresh() as ledger:
         x, views = books.Tensor(row, "parameter"), []
         for shape in [(1000, 1000), (2, 1000, 1000), (1, 1000)]:
-            has_strides(row, shape)
+            oracles.has_strides(row, shape)
             views.append(books.expand(x, *shape))
         return MeasuredCost(
             ledger.live,
@@ -350,7 +214,7 @@ def back():
 
 
 @lab.learn
-@given(broadcast())
+@given(oracles.broadcast())
 def anything(drawn):
     adjoint(*drawn)
 
@@ -480,7 +344,7 @@ def stretched():
         ("a row", np.arange(3.0), (2, 3)),
         ("bias", np.arange(2.0).reshape(2, 1), (4, 2, 3)),
     ):
-        stretch(array, full)
+        oracles.stretch(array, full)
         x = books.Tensor(array)
         wide = books.expand(x, *full)
         met = books.broadcast_shapes(full, array.shape)

@@ -6,17 +6,18 @@ import numpy as np
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import cuda, nn, sim
-from minitorch_dist.distributed.tensor import Replicate, Shard
-from minitorch_dist.distributed.tensor.parallel.activations import convert
 from minitorch_dist.optim import SGD
-from minitorch_dist.testing import exact
 from minitorch_dist.testing.strictness import plainly, strict
 from mtd.course import MeasuredCost, lab, lamp, real_wires, small_transformer as small
-from mtd.course.whole_numbers import compare, linear, whole_numbers
+from mtd.course.loading import beside
+from mtd.course.whole_numbers import whole_numbers
+
+layers = beside(__file__, "layers")
+exchanges = beside(__file__, "exchanges")
+trained = beside(__file__, "trained")
 
 SIZES = (1, 2, 3, 5, 8)
 FREE = sim.Hockney(0, "100Gb/s")
-FEATURES, RESULTS = 3, 2
 
 
 # ----------------------------------------------------------------------- who goes where
@@ -74,60 +75,14 @@ def seats():
 def exchange():
     """Counts and rows of uneven parts, some of them empty; a gradient goes the same way back."""
     for size in SIZES:
-        sim.run(counts, size)
+        sim.run(exchanges.counts, size)
         for dtype in (torch.float64, torch.float32):
-            sim.run(there_and_back, size, (dtype,))
+            sim.run(exchanges.there_and_back, size, (dtype,))
     for came in ([[2, 1], [1, 3]], [[1], [0], [2]], [[0, 0]]):
-        found, wanted = [[*mine] for mine in experts.places_of(came)], places(came)
+        found, wanted = [[*mine] for mine in experts.places_of(came)], exchanges.places(came)
         assert found == wanted, (
             f"rows that came, by rank and expert: {came}; places_of gives {found}, expected {wanted}"
         )
-
-
-def places(came):
-    owners = [mine for counts in came for mine, count in enumerate(counts) for _ in range(count)]
-    return [
-        [at for at, owner in enumerate(owners) if owner == mine] for mine in range(len(came[0]))
-    ]
-
-
-def going(rank, to):
-    return (3 * rank + 2 * to) % 4
-
-
-def counts():
-    rank, size = dist.get_rank(), dist.get_world_size()
-    found = experts.tell_counts([going(rank, expert) for expert in range(2 * size)])
-    wanted = [
-        [going(other, expert) for expert in (2 * rank, 2 * rank + 1)] for other in range(size)
-    ]
-    assert [[*map(int, each)] for each in found] == wanted, (
-        f"{lab.ranks(size)}, 2 experts each: tell_counts on rank {rank} gives {found}, expected {wanted}"
-    )
-
-
-def there_and_back(dtype):
-    rank, size = dist.get_rank(), dist.get_world_size()
-    sent, came = (
-        [going(rank, to) for to in range(size)],
-        [going(other, rank) for other in range(size)],
-    )
-
-    def labels(source, to, sign):
-        return [[sign * (100.0 * source + 10 * to + n), 1.0] for n in range(going(source, to))]
-
-    def rows(pairs, sign=1):
-        found = [row for source, to in pairs for row in labels(source, to, sign)]
-        return torch.tensor(found, dtype=dtype).reshape(-1, 2)
-
-    mine, theirs = [(rank, to) for to in range(size)], [(source, rank) for source in range(size)]
-    x = rows(mine).requires_grad_()
-    y = experts.Exchange.apply(x, sent, came)
-    compare(y, rows(theirs), f"after an exchange ({sent} rows go, {came} come) the result")
-    y.backward(rows(theirs, -1))
-    compare(
-        x.grad, rows(mine, -1), f"behind an exchange ({sent} rows go, {came} come) the gradient"
-    )
 
 
 @lamp("combine")
@@ -139,120 +94,11 @@ def weighted():
         ([2, 0, 2, 0], [2, 2, 0, 1]),
         ([1, 1, 0, 2], [0, 1, 0, 0]),
     ):
-        sim.run(combined, 1, (rows, weights, tokens, numbers))
-    sim.run(combined, 1, (rows[:0], weights, [], []))
-
-
-def combined(rows, weights, tokens, numbers):
-    a, b, c, d = (tensor.clone().requires_grad_() for tensor in (rows, weights, rows, weights))
-    found = experts.combine(a, b, tokens, numbers)
-    chosen = torch.zeros(len(weights), len(rows), dtype=torch.float64)
-    for place, token in enumerate(tokens):
-        chosen[token, place] = 1.0
-    wanted = (
-        chosen @ (c * (chosen.T @ d)[range(len(rows)), numbers].view(-1, 1))
-        if tokens
-        else 0 * d[:, :2]
-    )
-    grad = whole_numbers(3, 2, seed=3)
-    compare(found, wanted, f"combine of rows for the tokens {tokens} from the experts {numbers}")
-    if tokens:
-        found.backward(grad)
-        wanted.backward(grad)
-        compare(a.grad, c.grad, "behind combine the gradient of the rows")
-        compare(b.grad, d.grad, "behind combine the gradient of the weights")
+        sim.run(exchanges.combined, 1, (rows, weights, tokens, numbers))
+    sim.run(exchanges.combined, 1, (rows[:0], weights, [], []))
 
 
 # ----------------------------------------------------------------------- the layer
-
-ALL, NONE, SOME = "all to one expert", "one rank without tokens", "uneven"
-
-
-def tokens_of(rank, kind):
-    """How many tokens a rank has."""
-    return {ALL: 3, NONE: 4 * (rank == 0), SOME: (3 * rank + 2) % 5}[kind]
-
-
-def router_of(count, kind):
-    router = whole_numbers(count, FEATURES, seed=5)
-    if kind == ALL:
-        router *= 0
-        router[count - 1] += 1.0
-    return router
-
-
-def input_of(rank, kind):
-    x = whole_numbers(tokens_of(rank, kind), FEATURES, seed=rank)
-    return x * x + 1 if kind == ALL else x
-
-
-def layers_of(count):
-    return [
-        nn.Sequential(linear(FEATURES, 4, 10 + n), nn.ReLU(), linear(4, RESULTS, 50 + n))
-        for n in range(count)
-    ]
-
-
-def dense(router, layers, k, factor, inputs):
-    """One rank that has all experts: each token beside each expert that took it, by the rules of the text."""
-    found, taken = [], []
-    for x in inputs:
-        weights = (x @ router.T).relu()
-        order = [
-            sorted(range(len(layers)), key=lambda e: (-row[e], e))[:k] for row in weights.tolist()
-        ]
-        most, room = -(-int(factor * 16) * len(x) * k // (16 * len(layers))), [0] * len(layers)
-        y, pairs = torch.zeros(len(x), RESULTS, dtype=torch.float64), []
-        for place in range(k):
-            for token, choices in enumerate(order):
-                room[choices[place]] += 1
-                if room[choices[place]] <= most:
-                    pairs.append((token, choices[place]))
-        for token, expert in pairs:
-            row = torch.zeros(len(x), 1, dtype=torch.float64)
-            row[token] = 1.0
-            y = y + row * (weights[token, expert] * layers[expert](x[token : token + 1]))
-        y = y + 0 * sum(layer(x).sum() for layer in layers) + 0 * weights.sum() + 0 * x.sum()
-        found.append(y)
-        taken.append(pairs)
-    return found, taken
-
-
-def is_same_as_one_rank(k, factor, kind):
-    """Twice there and back, so that gradients have to add up; then without gradients."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    count = 2 * size
-    router, layers = router_of(count, kind), layers_of(count)
-    layer = experts.Experts(router, layers_of(count), k, factor, torch.relu)
-    inputs = [input_of(each, kind).requires_grad_() for each in range(size)]
-    whole = router.clone().requires_grad_()
-    wanted, _ = dense(whole, layers, k, factor, inputs)
-    mine = inputs[rank].detach().clone().requires_grad_()
-    told = f"with {k} of {count} experts, factor {factor}, {kind},"
-    grads = [whole_numbers(len(x), RESULTS, seed=30 + each) for each, x in enumerate(inputs)]
-    for backward in (1, 2):
-        y = layer(mine)
-        compare(y, wanted[rank], f"{told} the result")
-        weights = (mine @ router.T).relu()
-        due = experts.balance(weights, experts.choose(weights, k)).item()
-        assert abs(layer.balance.item() - due) < 1e-9, (
-            f"{told} the layer's `balance` is {layer.balance.item():g}, and for its weights and choices it is {due:g}"
-        )
-        y.backward(grads[rank])
-        for each, grad in zip(wanted, grads, strict=True):
-            each.backward(grad, retain_graph=True)
-        behind = (
-            f"{told} after {'one backward' if backward == 1 else 'two backwards'} the gradient of"
-        )
-        compare(mine.grad, inputs[rank].grad, f"{behind} the input")
-        compare(layer.router.grad, whole.grad, f"{behind} the router")
-        for number, own in enumerate(layer.experts):
-            theirs = layers[2 * rank + number]
-            for (name, p), q in zip(own.named_parameters(), theirs.parameters(), strict=True):
-                compare(p.grad, q.grad, f"{behind} {name} of expert {2 * rank + number}")
-    layer.eval()
-    with torch.no_grad():
-        compare(layer(mine), wanted[rank], f"{told} without gradients the result")
 
 
 @lamp("correct")
@@ -260,76 +106,38 @@ def correct():
     """Results and gradients are those of one rank that has all experts, with 1 and 2 choices, below and above the capacity."""
     for size in SIZES:
         for k in (1, 2):
-            for factor, kind in ((16.0, SOME), (0.5, SOME), (1.0, ALL), (16.0, NONE)):
-                sim.run(is_same_as_one_rank, size, (k, factor, kind))
+            for factor, kind in (
+                (16.0, layers.SOME),
+                (0.5, layers.SOME),
+                (1.0, layers.ALL),
+                (16.0, layers.NONE),
+            ):
+                sim.run(layers.is_same_as_one_rank, size, (k, factor, kind))
     for size, count in ((2, 3), (3, 4)):
-        sim.run(refused, size, (count,))
-
-
-def refused(count):
-    size = dist.get_world_size()
-    try:
-        experts.Experts(router_of(count, SOME), layers_of(count), 1, 1.0, torch.relu)
-    except ValueError as error:
-        assert str(count) in str(error), (
-            f"{count} experts: the ValueError says {str(error)!r}, without {count}"
-        )
-    else:
-        raise AssertionError(
-            f"{count} experts on {size} ranks were taken, expected a ValueError: ranks would have unequal numbers"
-        )
+        sim.run(layers.refused, size, (count,))
 
 
 @lamp("never stuck", star=2)
 def stuck():
     """Every send waits for its receive; with ranks that have no tokens, and with ranks to which nobody sends."""
     for size in (1, 2, 3, 5):
-        for kind in (ALL, NONE, SOME):
+        for kind in (layers.ALL, layers.NONE, layers.SOME):
             try:
                 with strict():
-                    sim.run(is_same_as_one_rank, size, (2, 16.0, kind))
+                    sim.run(layers.is_same_as_one_rank, size, (2, 16.0, kind))
             except sim.Deadlock as error:
                 raise AssertionError(f"{lab.ranks(size)}, {kind}: {plainly(str(error))}") from error
 
 
 # ----------------------------------------------------------------------- trains
 
-BATCHES, COUNT = (36, 24, 12), 6
-
-
-def sixteenths(scores):
-    """Weights of 0 to 2, rounded to sixteenths; the gradient passes as if they were not."""
-    near = ((scores * 16).round() / 16).clamp(0, 2)
-    return scores + (near - scores).detach()
-
-
-def whole_model():
-    found = []
-    for seed in range(COUNT):
-        layer = nn.Linear(2, 1, dtype=torch.float64)
-        layer.weight.data.copy_(whole_numbers(1, 2, seed=seed, most=256) / 256)
-        layer.bias.data.copy_(whole_numbers(1, seed=seed, most=256) / 256)
-        found.append(layer)
-    return experts.Experts(
-        whole_numbers(COUNT, 2, seed=9, most=256) / 256, found, 2, 6.0, sixteenths
-    )
-
-
-def train():
-    rank, size, model = dist.get_rank(), dist.get_world_size(), whole_model()
-    optimizer = SGD(model.parameters(), lr=exact.RATE, momentum=0.5)
-    with exact.watched() as steps:
-        for seed, samples in enumerate(BATCHES):
-            exact.step(model, optimizer, exact.data(samples, seed).shares(size)[rank])
-    return steps
-
 
 @lamp("trains", star=2)
 def trains():
     """1, 2, 3 and 6 ranks end with the weights of one rank, bit for bit; and each step's, before they are rounded."""
-    (alone,) = sim.run(train, 1).results
+    (alone,) = sim.run(trained.train, 1).results
     for size in (2, 3, 6):
-        ranks = sim.run(train, size).results
+        ranks = sim.run(trained.train, size).results
         for step, wanted in enumerate(alone):
             held = [ranks[0][step][0]] + [array for rank in ranks for array in rank[step][1:]]
             routers = {rank[step][0].tobytes() for rank in ranks}
@@ -348,37 +156,10 @@ def trains():
                 )
 
 
-def in_experts(module):
-    """Six experts in the place of an MLP; each rank takes its part of the tokens."""
-    first, _, second = module
-    torch.manual_seed(3)
-    router = torch.randn(6, small.WIDTH, dtype=torch.float64)
-    layers = []
-    for number in range(6):
-        wide, narrow = (
-            nn.Linear(*reversed(each.weight.shape), dtype=torch.float64) for each in (first, second)
-        )
-        wide.weight.data.mul_(1 + number)
-        layers.append(nn.Sequential(wide, nn.ReLU(), narrow))
-    return OnItsTokens(experts.Experts(router, layers, 2, 6.0, lambda scores: scores.softmax(-1)))
-
-
-class OnItsTokens(nn.Module):
-    def __init__(self, layer):
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x):
-        group = dist.group.WORLD
-        return convert(
-            self.layer(convert(x, Replicate(), Shard(0), group)), Shard(0), Replicate(), group
-        )
-
-
 @lamp("in the library", star=2)
 def in_the_library():
     """A small transformer with your experts for its MLPs, by the library's parallelize_module, has one rank's losses."""
-    plan = {"blocks.*.mlp": small.Yours(in_experts)}
+    plan = {"blocks.*.mlp": small.Yours(trained.in_experts)}
     (wanted,) = sim.run(small.losses, 1, (plan,)).results
     for size in (2, 3, 6):
         for rank, found in enumerate(sim.run(small.losses, size, (plan,)).results):
@@ -445,43 +226,19 @@ def fullest_after(steps):
 # ----------------------------------------------------------------------- what it costs
 
 
-def a_step(kind, k):
-    rank, size = dist.get_rank(), dist.get_world_size()
-    layer = experts.Experts(router_of(2 * size, kind), layers_of(2 * size), k, 1.0, torch.relu)
-    layer(input_of(rank, kind).requires_grad_()).sum().backward()
-
-
-def least_bytes(size, kind, k):
-    """Each row that leaves its rank: there and back, and its gradient; the counts; an all_reduce of the router's gradient."""
-    count = 2 * size
-    _, taken = dense(
-        router_of(count, kind),
-        layers_of(count),
-        k,
-        1.0,
-        [input_of(each, kind) for each in range(size)],
-    )
-    leaving = [
-        [sum(expert // 2 == to for _, expert in pairs) for to in range(size)] for pairs in taken
-    ]
-    router = 2 * (size - 1) / size * count * FEATURES * 8
-    found = []
-    for rank in range(size):
-        out = sum(leaving[rank]) - leaving[rank][rank]
-        back = sum(row[rank] for row in leaving) - leaving[rank][rank]
-        found.append((out + back) * (FEATURES + RESULTS) * 8 + (size - 1) * 2 * 8 + router)
-    return max(found)
-
-
 @lamp("bytes")
 def bytes_of_a_step():
     """A row that leaves its rank goes there and comes back, and so does its gradient; a count is told for each expert."""
     found = []
     for size in (2, 3, 4):
-        for kind in (ALL, SOME):
-            sent = max(rank.bytes_sent for rank in sim.run(a_step, size, (kind, 2), net=FREE).ranks)
+        for kind in (layers.ALL, layers.SOME):
+            sent = max(
+                rank.bytes_sent for rank in sim.run(layers.a_step, size, (kind, 2), net=FREE).ranks
+            )
             where = f"{size} ranks, 2 choices, {kind}, forward and backward"
-            found.append(MeasuredCost(sent, least_bytes(size, kind, 2), unit=" bytes", where=where))
+            found.append(
+                MeasuredCost(sent, layers.least_bytes(size, kind, 2), unit=" bytes", where=where)
+            )
     return max(found, key=lambda cost: cost.ratio)
 
 
@@ -537,11 +294,11 @@ def milliseconds(kind, factor):
 
 
 def all_to_one():
-    return milliseconds(ALL, 4.0)
+    return milliseconds(layers.ALL, 4.0)
 
 
 def all_to_one_with_a_capacity():
-    return milliseconds(ALL, 1.25)
+    return milliseconds(layers.ALL, 1.25)
 
 
 def picture():
@@ -567,8 +324,8 @@ LEGEND = "1st, 2nd: taken as this token's first or second choice   full: left ou
 def looked_at():
     rank = dist.get_rank()
     router, x = (
-        whole_numbers(4, FEATURES, seed=5),
-        whole_numbers(4, FEATURES, seed=40 + rank, most=3),
+        whole_numbers(4, layers.FEATURES, seed=5),
+        whole_numbers(4, layers.FEATURES, seed=40 + rank, most=3),
     )
     weights = (x @ router.T).relu()
     chosen = experts.choose(weights, 2)

@@ -7,10 +7,13 @@ import recompute
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import cuda, nn, sim
-from minitorch_dist.optim import SGD, Adam
 from minitorch_dist.testing import exact
 from mtd.course import MeasuredCost, lab, lamp, real_wires
 from mtd.course.layers import SquareLayer
+from mtd.course.loading import beside
+
+modules = beside(__file__, "modules")
+rounded = beside(__file__, "rounded")
 
 SIZES = (1, 2, 3, 5)
 
@@ -18,66 +21,14 @@ SIZES = (1, 2, 3, 5)
 # ------------------------------------------------------------------------------ compute it again
 
 
-class Two(nn.Module):
-    """Two inputs, and weights of which one may be unused."""
-
-    def __init__(self, seed, is_unused=False):
-        super().__init__()
-        self.w = nn.Parameter(torch.arange(4.0).view(2, 2) - seed)
-        self.unused = nn.Parameter(torch.ones(1)) if is_unused else None
-
-    def forward(self, x, y):
-        return ((x @ self.w) * y).relu() + y
-
-
-class Looked(nn.Module):
-    """An input of whole numbers, which has no gradient."""
-
-    def __init__(self):
-        super().__init__()
-        self.table = nn.Parameter(torch.arange(8.0).view(4, 2))
-
-    def forward(self, places, x):
-        return self.table[places] * x
-
-
-def gradients(call, case):
-    """The output, and the gradients of all that a case has, where its module is used as `call` says."""
-    x, y = (torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True) for _ in range(2))
-    module = Looked() if case == "whole numbers" else Two(1, case == "an unused parameter")
-    if case == "no parameters":
-        output = call(nn.Tanh(), x)
-    elif case == "whole numbers":
-        output = call(module, torch.tensor([3, 1]), x)
-    elif case == "twice":
-        output = call(module, call(module, x, y), y)
-    else:
-        output = call(module, x, y)
-    for _ in range(2 if case == "two backwards" else 1):
-        (output * output).sum().backward(retain_graph=case == "two backwards")
-    every = [x, y, *module.parameters()]
-    return output.tolist(), [None if each.grad is None else each.grad.tolist() for each in every]
-
-
-CASES = (
-    "two inputs",
-    "no parameters",
-    "an unused parameter",
-    "whole numbers",
-    "twice",
-    "two backwards",
-)
-
-
-def plainly(module, *inputs):
-    return module(*inputs)
-
-
 @lamp("correct")
 def right():
     """Output and gradients are those without a checkpoint, bit for bit: several inputs, an unused parameter, a module used twice."""
-    for case in CASES:
-        wanted, found = gradients(plainly, case), gradients(recompute.checkpoint, case)
+    for case in modules.CASES:
+        wanted, found = (
+            modules.gradients(modules.plainly, case),
+            modules.gradients(recompute.checkpoint, case),
+        )
         assert found == wanted, f"{case}: output and gradients are {found}, expected {wanted}"
     x = torch.ones(2, requires_grad=True)
     with torch.no_grad():
@@ -86,19 +37,14 @@ def right():
         )
 
 
-class Dropped(nn.Module):
-    def forward(self, x):
-        return nn.functional.dropout(x * x, 0.5)
-
-
 @lamp("same dice")
 def dice():
     """Dropout drops the same numbers in the second forward, and other draws go on as if there had been none."""
     found = []
-    for call in (plainly, recompute.checkpoint):
+    for call in (modules.plainly, recompute.checkpoint):
         torch.manual_seed(7)
         x = torch.ones(64, requires_grad=True)
-        one, other = call(Dropped(), x), call(Dropped(), x)
+        one, other = call(modules.Dropped(), x), call(modules.Dropped(), x)
         torch.rand(3)  # somebody else draws between forward and backward
         (one + 10 * other).sum().backward()
         found.append((one.tolist(), other.tolist(), x.grad.tolist(), torch.rand(1).item()))
@@ -120,7 +66,7 @@ def frozen():
     """Often no input needs a gradient, and the parameters do; or only some of these; or nothing at all."""
     for case in ("no input", "no input, and w frozen", "nothing"):
         results = []
-        for call in (plainly, recompute.checkpoint):
+        for call in (modules.plainly, recompute.checkpoint):
             layer = nn.Linear(2, 2)
             nn.init.constant_(layer.weight, 0.5)
             nn.init.constant_(layer.bias, 1.0)
@@ -140,29 +86,12 @@ def frozen():
         )
 
 
-class Halves(nn.Module):
-    """Checkpoints in checkpoints: the first half is forgotten, and within it again the first half."""
-
-    def __init__(self, layers):
-        super().__init__()
-        middle = len(layers) // 2
-        self.inner = layers[0] if len(layers) == 1 else None
-        self.parts = nn.ModuleList(
-            [] if self.inner else [Halves(layers[:middle]), Halves(layers[middle:])]
-        )
-
-    def forward(self, x):
-        if self.inner:
-            return self.inner(x)
-        return self.parts[1](recompute.checkpoint(self.parts[0], x))
-
-
 @lamp("nested", star=2)
 def nested():
     """A checkpoint in a checkpoint: the same gradients; and of 16 layers at most 9 outputs are held at once:
     for each of 4 halvings the input and the gradient that came, and an output."""
     grads = []
-    for build in (lambda layers: nn.Sequential(*layers), Halves):
+    for build in (lambda layers: nn.Sequential(*layers), modules.Halves):
         layers = [nn.Linear(2, 2) for _ in range(8)]
         for number, layer in enumerate(layers):
             nn.init.constant_(layer.weight, 0.25 + number / 16)
@@ -171,37 +100,16 @@ def nested():
         grads.append([p.grad.tolist() for layer in layers for p in layer.parameters()])
     assert grads[0] == grads[1], "8 layers: the gradients are not those without checkpoints"
     return MeasuredCost(
-        peak(Halves, 16), 9, 1.03, " outputs", "16 layers, halved four times", "halving"
+        modules.peak(modules.Halves, 16),
+        9,
+        1.03,
+        " outputs",
+        "16 layers, halved four times",
+        "halving",
     )
 
 
 # --------------------------------------------------------------------------------- what it costs
-
-ROWS, SIDE = 4096, 2
-
-
-def held(build, count):
-    """(at most in a step, after it): activations, in outputs of one layer, on an accelerator."""
-
-    def program():
-        model = build([SquareLayer(SIDE).to("cuda") for _ in range(count)])
-        x = torch.ones(ROWS, SIDE, dtype=torch.float64, device="cuda")
-        before = cuda.memory_allocated()
-        cuda.reset_peak_memory_stats()
-        model(x).sum().backward()
-        most = cuda.max_memory_allocated()
-        return (most - before) / x.nbytes, (cuda.memory_allocated() - before) / x.nbytes
-
-    return sim.run(program, 1, memory="1GB").results[0]
-
-
-def peak(build, count):
-    return held(build, count)[0]
-
-
-def least(count):
-    """With equal segments: a segment's input for each, all of one segment, and a gradient."""
-    return min(parts + math.ceil(count / parts) for parts in range(1, count + 1))
 
 
 @lamp("memory")
@@ -213,20 +121,13 @@ def memory():
         assert ends[0] == 0 and ends[-1] == count and ends == sorted({*ends}), (
             f"cuts({count}) is {ends}, expected rising numbers from 0 to {count}"
         )
-        most, left = held(recompute.Segments, count)
+        most, left = modules.held(recompute.Segments, count)
         assert left < 0.1, f"{count} layers: after backward {left:.1f} outputs are still held"
         where = f"{count} layers, cut at {ends}"
-        found.append(MeasuredCost(most, least(count), 1.03, " outputs", where, "equal segments"))
+        found.append(
+            MeasuredCost(most, modules.least(count), 1.03, " outputs", where, "equal segments")
+        )
     return max(found, key=lambda cost: cost.ratio)
-
-
-def milliseconds(build, count):
-    def program():
-        layers = [SquareLayer(SIDE, "1ms", "2ms") for _ in range(count)]
-        build(layers)(torch.ones(1, SIDE, dtype=torch.float64)).sum().backward()
-        return round(sim.now() * 1000)
-
-    return sim.run(program, 1).results[0]
 
 
 @lamp("time", star=3)
@@ -236,7 +137,7 @@ def time():
     for count in (4, 7, 16):
         ends = recompute.cuts(count)
         again = count - (ends[-1] - ends[-2])
-        total = milliseconds(recompute.Segments, count)
+        total = modules.milliseconds(recompute.Segments, count)
         where = f"{count} layers, cut at {ends}"
         found.append(
             MeasuredCost(total, 3 * count + again, unit=" ms", where=where, least_of="your cuts")
@@ -247,45 +148,20 @@ def time():
 # -------------------------------------------------------------------------------------- round it
 
 
-class Slopes(nn.Module):
-    """Weights whose gradients are the numbers that `forward` is given."""
-
-    def __init__(self, *values):
-        super().__init__()
-        self.ws = nn.ParameterList([torch.full((1,), value) for value in values])
-
-    def forward(self, slopes):
-        return sum((w.float() * slope).sum() for w, slope in zip(self.ws, slopes))
-
-
-def plain(rate):
-    return lambda parameters: SGD(parameters, lr=rate)
-
-
-def mixed_over(size, program, *args):
-    """The results of all ranks."""
-    return sim.run(program, size, args).results
-
-
-def step(mixed, model, slopes):
-    (mixed.scale * model(slopes)).backward()
-    return mixed.step()
-
-
 @lamp("small updates")
 def updates():
     """512 steps of 1/1024 lead from 1 to 1/2; each float32 copy is of before the rounding, and on one rank only."""
     for size in SIZES:
 
         def program():
-            model = Slopes(1.0, 1 + 2.0**-12, 3.0)
-            mixed = recompute.Mixed(model, plain(2.0**-10), torch.bfloat16, 1.0, 10**6)
+            model = rounded.Slopes(1.0, 1 + 2.0**-12, 3.0)
+            mixed = recompute.Mixed(model, rounded.plain(2.0**-10), torch.bfloat16, 1.0, 10**6)
             first = [master.item() for master in mixed.masters.values()]
             for _ in range(512):
-                step(mixed, model, [1.0, 0.0, -1.0])
+                rounded.step(mixed, model, [1.0, 0.0, -1.0])
             return first, [w.item() for w in model.ws], str(model.ws[0].dtype)
 
-        results = mixed_over(size, program)
+        results = rounded.mixed_over(size, program)
         copies = sorted(value for first, *_ in results for value in first)
         assert copies == [1.0, 1 + 2.0**-12, 3.0], (
             f"{lab.ranks(size)}, weights of 1, {1 + 2.0**-12} and 3: the float32 copies of all ranks together are "
@@ -316,14 +192,14 @@ def sums():
         for said, dtype, scale, slope in cases:
 
             def program(dtype, scale, slope):
-                model = Slopes(0.0)
-                mixed = recompute.Mixed(model, plain(1.0), dtype, scale, 10**6)
-                step(mixed, model, [slope(dist.get_rank())])
+                model = rounded.Slopes(0.0)
+                mixed = recompute.Mixed(model, rounded.plain(1.0), dtype, scale, 10**6)
+                rounded.step(mixed, model, [slope(dist.get_rank())])
                 return [-master.item() for master in mixed.masters.values()]
 
             (found,) = (
                 value
-                for values in mixed_over(size, program, dtype, scale, slope)
+                for values in rounded.mixed_over(size, program, dtype, scale, slope)
                 for value in values
             )
             exactly = sum(map(slope, range(size))) / size
@@ -339,23 +215,13 @@ def together():
         for victim in range(size):
             for bad in (math.inf, -math.inf, math.nan):
                 for place in (0, 1):
-                    results = mixed_over(size, skips, victim, bad, place)
+                    results = rounded.mixed_over(size, rounded.skips, victim, bad, place)
                     said = f"{lab.ranks(size)}, two weights; on rank {victim} the gradient of weight {place} is {bad}"
                     for rank, found in enumerate(results):
                         assert found == (False, [2.0, 2.0], 4.0, True, [1.5, 1.5], 4.0), (
                             f"{said}. On rank {rank} (did it step, the weights, the scale), then the same after a good step, "
                             f"are {found}, expected (False, [2.0, 2.0], 4.0, True, [1.5, 1.5], 4.0)"
                         )
-
-
-def skips(victim, bad, place):
-    model = Slopes(2.0, 2.0)
-    mixed = recompute.Mixed(model, plain(0.5), torch.float16, 8.0, 10**6)
-    slopes = [1.0, 1.0]
-    if dist.get_rank() == victim:
-        slopes[place] = bad
-    first = step(mixed, model, slopes), [w.item() for w in model.ws], mixed.scale
-    return *first, step(mixed, model, [1.0, 1.0]), [w.item() for w in model.ws], mixed.scale
 
 
 @lamp("scale", star=2)
@@ -366,14 +232,14 @@ def scale():
     for size in (1, 3):
 
         def program():
-            model, found = Slopes(2.0), []
-            mixed = recompute.Mixed(model, plain(0.0), torch.float16, 8.0, 3)
+            model, found = rounded.Slopes(2.0), []
+            mixed = recompute.Mixed(model, rounded.plain(0.0), torch.float16, 8.0, 3)
             for kind in steps.replace(" ", ""):
-                step(mixed, model, [1.0 if kind == "g" else math.inf])
+                rounded.step(mixed, model, [1.0 if kind == "g" else math.inf])
                 found.append(mixed.scale)
             return found
 
-        for found in mixed_over(size, program):
+        for found in rounded.mixed_over(size, program):
             assert found == wanted, (
                 f"{lab.ranks(size)}, scale 8, patience 3, good and bad steps {steps}: the scales are {found}, "
                 f"expected {wanted}"
@@ -383,63 +249,12 @@ def scale():
 # ------------------------------------------------------------------------------------- it trains
 
 
-def spirals(dtype, has_masters=True, rate=2.0**-9, steps=400):
-    """The loss after training the course's small model, on one rank. `dtype` None: all in float32."""
-
-    def program():
-        samples, model = exact.data(37), exact.Model()
-        x, y = samples.x.float(), samples.y.float()
-        model.to(torch.float32)
-        mixed = (
-            recompute.Mixed(model, plain(rate), dtype, 2.0**8) if dtype and has_masters else None
-        )
-        if dtype and not has_masters:
-            model.to(dtype)
-        optimizer = plain(rate)(model.parameters())
-        for _ in range(steps):
-            total = exact.loss(model(x.to(dtype) if dtype else x).float(), y)
-            if mixed:
-                (mixed.scale * total).backward()
-                mixed.step()
-            else:
-                optimizer.zero_grad()
-                total.backward()
-                optimizer.step()
-        return exact.loss(model(x.to(dtype) if dtype else x).float(), y).item()
-
-    return sim.run(program, 1).results[0]
-
-
-def in_float32(steps=60):
-    """The loss after these steps of Adam, in float32 and on one rank."""
-    model, whole = exact.Model().to(torch.float32), exact.data(37)
-    optimizer = Adam(model.parameters(), lr=0.02)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        exact.loss(model(whole.x.float()), whole.y.float()).backward()
-        optimizer.step()
-    return exact.loss(model(whole.x.float()), whole.y.float()).item()
-
-
-def of_ranks():
-    """The loss and the weights after 60 steps of Adam, in float16 and on all ranks."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    share, model = exact.data(37).shares(size)[rank], exact.Model().to(torch.float32)
-    mixed = recompute.Mixed(model, lambda ps: Adam(ps, lr=0.02), torch.float16, 2.0**16, 10)
-    for _ in range(60):
-        total = exact.loss(model(share.x.half()).float(), share.y.float()) * size
-        (mixed.scale * total).backward()
-        mixed.step()
-    whole = exact.data(37)
-    return exact.loss(model(whole.x.half()).float(), whole.y.float()).item(), exact.weights(model)
-
-
 @lamp("trains", star=3)
 def trains():
     """Ranks with Adam in float16 end with the same weights, and with a loss within a twentieth of that in float32."""
-    wanted = in_float32()
+    wanted = rounded.in_float32()
     for size in SIZES:
-        results = mixed_over(size, of_ranks)
+        results = rounded.mixed_over(size, rounded.of_ranks)
         for rank, (found, weights) in enumerate(results):
             assert exact.same(weights, results[0][1]), (
                 f"{lab.ranks(size)}: after 60 steps rank {rank} has other weights than rank 0"
@@ -459,11 +274,11 @@ def real_wire():
 
 
 def held_of_64():
-    return round(peak(recompute.Segments, 64))
+    return round(modules.peak(recompute.Segments, 64))
 
 
 def percent_longer():
-    return 100 * (milliseconds(recompute.Segments, 16) / 48 - 1)
+    return 100 * (modules.milliseconds(recompute.Segments, 16) / 48 - 1)
 
 
 def weight_of_512_steps():
@@ -482,7 +297,7 @@ class Noted(nn.Module):
 
     def __init__(self, log):
         super().__init__()
-        self.layer, self.log = SquareLayer(SIDE, "1ms", "2ms").to("cuda"), log
+        self.layer, self.log = SquareLayer(modules.SIDE, "1ms", "2ms").to("cuda"), log
 
     def forward(self, x):
         out = self.layer(x)
@@ -501,7 +316,7 @@ def silhouette(build, count):
     def program():
         log = []
         model = build([Noted(log) for _ in range(count)])
-        x = torch.ones(ROWS, SIDE, dtype=torch.float64, device="cuda")
+        x = torch.ones(modules.ROWS, modules.SIDE, dtype=torch.float64, device="cuda")
         begin = cuda.memory_allocated()
         model(x).sum().backward()
         end = round(sim.now() * 1000)
@@ -529,7 +344,7 @@ def picture():
     ):
         rows = silhouette(build, 16)
         lines += [f"{title:8}" + "".join(LEVELS[min(8, (value + 1) // 2)] for value in rows)]
-        lines += [f"{'':8}{len(rows)} ms, at most {round(peak(build, 16))} outputs", ""]
+        lines += [f"{'':8}{len(rows)} ms, at most {round(modules.peak(build, 16))} outputs", ""]
     lines += ["a weight of 1, and steps of -1/1024"]
     weight = torch.ones(1, dtype=torch.bfloat16) - 2.0**-10
     lines += [

@@ -1,6 +1,5 @@
 """Lesson 35: all talk seldom, in few bits, and with those who are there; nothing is counted twice."""
 
-import functools
 import itertools
 
 import local_steps
@@ -11,8 +10,11 @@ from minitorch_dist import sim
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
 from mtd.course import MeasuredCost, lab, lamp, real_wires
-from mtd.course.cluster import Cluster, Trouble
+from mtd.course.cluster import Trouble
+from mtd.course.loading import beside
 from transports.conformance.bench import draw
+
+machines = beside(__file__, "machines")
 
 SIZES = (1, 2, 3, 5)
 
@@ -211,143 +213,40 @@ def few_bytes():
 
 # -------------------------------------------------------------------------------- those who are there
 
-DEATHS = (None, 0.01, 1.8)  # never comes back; before anybody has noticed; when the others go on
-STILL = (0.8, 2.0)  # the others still wait; they have gone on
-WORK, STEPS = 0.4, 4
-
-
-class Found:
-    """A run, and all that was noted in it."""
-
-    def __init__(self, size, trouble=(), slow=None, patience=local_steps.PATIENCE, steps=STEPS):
-        self.cluster = Cluster(size, list(trouble), slow)
-        self.lighthouse = local_steps.Lighthouse(range(size))
-        self.made, self.states = {}, {}  # changes by (machine, life); states by version
-        self.works = []  # (machine, from, until) in seconds
-        self.unlike = ""
-        told = [*map(str, trouble)]
-        told += [
-            f"machine {rank} computes {times:g} times as long"
-            for rank, times in (slow or {}).items()
-        ]
-        self.said = f"{size} machine{'s' * (size > 1)}; {' and '.join(told) or 'nothing happens'}"
-        first = local_steps.State(0, 0, (), 0, {})
-        try:
-            self.results = self.cluster.run(
-                lambda machine: local_steps.train(
-                    machine, self.lighthouse, first, self.work, self.outer, steps, patience
-                )
-            )
-        except Exception as error:
-            ends = (
-                "training never ends"
-                if "beyond its limit" in str(error)
-                else f"{type(error).__name__}: {error}"
-            )
-            raise AssertionError(f"{self.said}: {ends}{self.tail()}") from error
-        self.judge()
-
-    def work(self, machine, weights):
-        """A change that nobody else makes: (machine, life, number)."""
-        begin = machine.now()
-        machine.compute(WORK)
-        self.works.append((machine.rank, begin, machine.now()))
-        life = machine.rank, machine.lives
-        self.made[life] = self.made.get(life, 0) + 1
-        return (*life, self.made[life])
-
-    def outer(self, weights, velocity, changes):
-        """The weights are a list of all changes, the velocity counts the steps."""
-        for one in changes:
-            if one in weights:
-                self.unlike = self.unlike or (
-                    f"change number {one[2]} of machine {one[0]} is added to weights in which it is already"
-                )
-        return (*weights, *changes), velocity + 1
-
-    def judge(self):
-        assert not self.unlike, f"{self.said}: {self.unlike}{self.tail()}"
-        for state in self.results:
-            if state is None:
-                continue
-            assert state.velocity == state.steps, (
-                f"{self.said}: after {state.steps} steps the velocity has {state.velocity} of them; a machine that heals "
-                f"needs the whole state{self.tail()}"
-            )
-            known = self.states.setdefault(state.version, state)
-            assert known == state, (
-                f"{self.said}: two machines end with quorum {state.version}, and with different weights: {known.weights} and "
-                f"{state.weights}{self.tail()}"
-            )
-
-    def nothing_is_lost(self):
-        """Of each life the changes in the weights are the first ones, without a gap."""
-        for state in self.states.values():
-            for rank, life in self.made:
-                found = [number for *who, number in state.weights if tuple(who) == (rank, life)]
-                assert found == [*range(1, len(found) + 1)], (
-                    f"{self.said}: of machine {rank}'s changes {found} are in the weights at the end, so some before them were "
-                    f"lost{self.tail()}"
-                )
-
-    def tail(self):
-        small = ("sleeps", "receives")
-        events = [one for one in self.cluster.events if not one.what.startswith(small)][-8:]
-        return "".join(
-            f"\n    {one.at / 1e12:7.3f} s  machine {one.rank} {one.what}" for one in events
-        )
-
-
-@functools.cache
-def calm(size):
-    return Found(size)
-
 
 @lamp("quorum")
 def quorum():
     """Nothing happens: 1 to 4 machines need one quorum for each step, and all changes are in the weights, once."""
     for size in range(1, 5):
-        found = calm(size)
+        found = machines.calm(size)
         found.nothing_is_lost()
         number = found.lighthouse.number
-        assert number == STEPS, (
-            f"{found.said}: {number} quorums for {STEPS} steps, expected {STEPS}{found.tail()}"
+        assert number == machines.STEPS, (
+            f"{found.said}: {number} quorums for {machines.STEPS} steps, expected {machines.STEPS}{found.tail()}"
         )
         many = [len(state.weights) for state in found.results]
-        assert many == [size * (STEPS - 1)] * size, (
-            f"{found.said}: {many} changes are in the machines' weights, expected {size * (STEPS - 1)}. All begin with a "
-            f"quorum, and then each brings {STEPS - 1}{found.tail()}"
+        assert many == [size * (machines.STEPS - 1)] * size, (
+            f"{found.said}: {many} changes are in the machines' weights, expected {size * (machines.STEPS - 1)}. All begin with a "
+            f"quorum, and then each brings {machines.STEPS - 1}{found.tail()}"
         )
-
-
-def points(size):
-    """Every action of every machine in a calm run; of many looks at the lighthouse in a row each tenth."""
-    machines = calm(size).cluster.machines
-    for machine in machines:
-        ticks = 0
-        events = [one for one in calm(size).cluster.events if one.rank == machine.rank]
-        for action, event in enumerate(events, 1):
-            ticks = ticks + 1 if event.what == "sleeps" else 0
-            if ticks % 10 < 2:
-                yield machine.rank, action
 
 
 @lamp("death", star=2)
 def death():
     """Any machine of 1, 2 or 3 dies at any place, and comes back never, at once or late: others go on, and it heals."""
     for size in (1, 2, 3):
-        for rank, action in points(size):
-            for restart in DEATHS:
-                Found(size, [Trouble(rank, action, restart=restart)]).nothing_is_lost()
+        for rank, action in machines.points(size):
+            for restart in machines.DEATHS:
+                machines.Found(size, [Trouble(rank, action, restart=restart)]).nothing_is_lost()
 
 
 @lamp("late", star=2)
 def late():
     """Any machine of 2 or 3 stands still at any place: its work comes late, is not lost, and is not counted twice."""
     for size in (2, 3):
-        for rank, action in points(size):
-            for still in STILL:
-                Found(size, [Trouble(rank, action, still=still)]).nothing_is_lost()
+        for rank, action in machines.points(size):
+            for still in machines.STILL:
+                machines.Found(size, [Trouble(rank, action, still=still)]).nothing_is_lost()
 
 
 @lamp("several at once", star=2)
@@ -356,21 +255,16 @@ def several():
     for seed in range(60):
         size = 2 + draw(4, seed, "size")
         many = 2 + draw(3, seed, "many")
-        Found(size, [some(seed, number, draw(size, seed, number)) for number in range(many)])
-
-
-def some(seed, number, rank):
-    action = 1 + draw(120, seed, number, "action")
-    if draw(3, seed, number, "kind"):
-        return Trouble(rank, action, restart=DEATHS[draw(3, seed, number, "restart")])
-    return Trouble(rank, action, still=STILL[draw(2, seed, number, "still")])
+        machines.Found(
+            size, [machines.some(seed, number, draw(size, seed, number)) for number in range(many)]
+        )
 
 
 @lamp("patience", star=2)
 def patience():
     """At first patience is shorter than a message needs on the slow cable: it grows, and all take part again."""
     for size in (2, 3):
-        found = Found(size, patience=0.02, steps=20)
+        found = machines.Found(size, patience=0.02, steps=20)
         last = found.states[max(found.states)].weights
         there = sorted({rank for rank, *_ in last})
         assert there == [*range(size)], (
@@ -379,23 +273,23 @@ def patience():
         )
 
 
-def seconds_of(found):
-    """Until machine 0 is done."""
-    return max(one.at for one in found.cluster.events if one.rank == 0) / 1e12
-
-
 @lamp("waiting", star=3)
 def waiting():
     """A machine that dies costs the others a silence and a longer wait: three times the patience. A slow one costs nothing."""
-    costs, usual = [], seconds_of(calm(3))
+    costs, usual = [], machines.seconds_of(machines.calm(3))
     for action in (1, 3, 10, 30, 45, 60, 75, 90):
-        found = Found(3, [Trouble(2, action)])
+        found = machines.Found(3, [Trouble(2, action)])
         most = usual + 3 * local_steps.PATIENCE
         costs.append(
-            MeasuredCost(seconds_of(found), most, 1.0, " s", found.said, "three patiences")
+            MeasuredCost(machines.seconds_of(found), most, 1.0, " s", found.said, "three patiences")
         )
-    found, most = Found(3, slow={2: 10}, steps=8), seconds_of(Found(3, steps=8))
-    costs.append(MeasuredCost(seconds_of(found), most, 1.0, " s", found.said, "without it"))
+    found, most = (
+        machines.Found(3, slow={2: 10}, steps=8),
+        machines.seconds_of(machines.Found(3, steps=8)),
+    )
+    costs.append(
+        MeasuredCost(machines.seconds_of(found), most, 1.0, " s", found.said, "without it")
+    )
     return max(costs, key=lambda cost: cost.ratio)
 
 
@@ -423,7 +317,7 @@ COLUMN = 0.08  # seconds
 
 def picture():
     """Machine 1 dies and comes back; machine 2 computes three times as long."""
-    found = Found(3, [Trouble(1, 60, restart=0.8)], {2: 3}, steps=8)
+    found = machines.Found(3, [Trouble(1, 60, restart=0.8)], {2: 3}, steps=8)
     events, lines = found.cluster.events, []
     columns = int(max(one.at for one in events) / 1e12 / COLUMN) + 1
     for rank in range(3):

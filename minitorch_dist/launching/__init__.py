@@ -15,6 +15,7 @@ random generator; in virtual time, where nobody has seeded that, with one that f
     replacements  wall_clock  chance     what would come from outside of a simulated run
     standard_locks  standard_locals  what the standard library has for threads, for simulated ranks
     real_time  callers          what of it is refused, since it takes real time, and who called it
+    package_threads             threads of installed packages, for simulated ranks
     rank_environment            `os.environ` of each rank, where ranks are threads
     output                      what a simulated rank prints and logs
 """

@@ -13,7 +13,8 @@ One run shall be the same each time it is made. So while a simulation runs, and 
     threading.Lock(), Event, Queue …               wait in virtual time (`standard_locks`)
     threading.local                                belongs to a rank, or a thread of one (`standard_locals`)
     threading.Thread(…).start()                    is an error that names the call, and what to use;
-                                                   not where output waits for its own thread (`output`)
+                                                   not where output waits for its own thread (`output`),
+                                                   or a package starts it (`package_threads`)
     asyncio, multiprocessing, os.fork              are such an error, too (`real_time`)
 
 Other threads of the process see the real things. They are replaced in their own modules, and in the
@@ -46,6 +47,7 @@ from numpy.random import mtrand
 from minitorch_dist.launching import (
     chance,
     output,
+    package_threads,
     real_time,
     standard_locals,
     standard_locks,
@@ -254,13 +256,22 @@ def _is_users(module: Any) -> bool:
 
 
 def _replace_start() -> None:
-    original = threading.Thread.start
+    original, made = threading.Thread.start, threading.Thread.__init__
+
+    def init(thread: threading.Thread, *args: Any, daemon: bool | None = None, **kwargs: Any) -> None:
+        """A rank's thread is a daemon of ours, and what a program starts is none of its."""
+        made(thread, *args, daemon=False if daemon is None and is_simulated() else daemon, **kwargs)
 
     def start(thread: threading.Thread) -> None:
         if not is_simulated():
             return original(thread)
-        if not (_is_strand(thread) or output.is_calling() or _is_of_package(thread)):
-            raise refusal("threading.Thread.start()", real_time.THREAD)
+        if not (_is_strand(thread) or output.is_calling()):
+            if is_users(caller().f_code.co_filename) or package_threads.is_of_pool(thread):
+                raise refusal("threading.Thread.start()", real_time.THREAD)
+            if package_threads.belongs_to_rank(thread):
+                return package_threads.start(thread)
+            package_threads.note(thread, caller())
+        thread.daemon = True
         me = threading.get_ident()
         standard_locks.starting.add(me)
         try:
@@ -269,13 +280,10 @@ def _replace_start() -> None:
             standard_locks.starting.discard(me)
 
     _put(threading.Thread, "start", start)
+    _put(threading.Thread, "__init__", init)
+    _replace(threading, "current_thread", package_threads.current)
 
 
 def _is_strand(thread: threading.Thread) -> bool:
     owner = getattr(getattr(thread, "_target", None), "__self__", None)
     return type(owner).__module__.startswith("transports.")
-
-
-def _is_of_package(thread: threading.Thread) -> bool:
-    """Whether an installed package starts it for the background, as progress bars do."""
-    return thread.daemon and not is_users(caller().f_code.co_filename)

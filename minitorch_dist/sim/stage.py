@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.world import World
+from minitorch_dist.launching import package_threads
 from minitorch_dist.sim import scene
 from minitorch_dist.sim.arrival_order import ArrivalOrder
 from minitorch_dist.sim.hardship import Hardship
@@ -94,7 +95,13 @@ class SimulationStage:
         self.entered.append(self.arrivals.enter)
         clock.stage = self
         clock.cause = self.cause
-        clock.remark = lambda rank: scene.last_sent(self, rank)
+        clock.remark = self.remark
+        self.given: dict[int, dict[str, Any]] = {}  # by rank: what was given to it
+
+    def remark(self, rank: int) -> str:
+        """Words about a rank for a deadlock's report, beside those about its wait."""
+        said = scene.last_sent(self, rank), package_threads.outside(self.given.get(rank, {}))
+        return "; ".join(filter(None, said))
 
     def live(self, function: Callable[[], T]) -> T | None:
         """Call it as this rank, and again after each restart; None if the rank was killed for good."""
@@ -102,6 +109,7 @@ class SimulationStage:
         rank = place.given["rank"]
         begin = None if self.injector is None else PlaceAtBegin.of(place)
         place.given["visit"] = self.visit  # worlds that are made later
+        self.given[rank] = place.given
         self.enter(world.current())
         late = self.hardship.begins_after(rank)
         while True:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 
 from mtd.cli import page
+from mtd.cli.plan_progress import tell
 from mtd.papers import blind
 from mtd.papers.blind import BlindRow, PredictedRow, Summary
+from mtd.planning import in_processes
+from mtd.planning.in_processes import ProcessEnded
+from mtd.planning.plan_cache import PlanCache
 
+KEPT: Final = Path(".mtd-blind.json")  # what is done, until all is
 EVERY: Final = 10**6  # GPUs
 EACH: Final = 20  # rows, after which a line is told
 ASKED: Final = Summary(0, 0.07, 0.07, 0.85, 0.03, 0.03, 0)  # of rows that are held back
@@ -23,7 +26,12 @@ ASKED: Final = Summary(0, 0.07, 0.07, 0.85, 0.03, 0.03, 0)  # of rows that are h
 def run(console: Console, is_long: bool) -> int:
     """0 if the rows that are held back are as near as was asked."""
     rows = blind.rows(EVERY if is_long else blind.USUAL)
-    found = list(_predicted(rows))
+    cache = PlanCache(KEPT, tell)
+    try:
+        found = _predicted(rows, cache)
+    except (KeyboardInterrupt, ProcessEnded) as error:
+        tell(f"mtd papers: {str(error) or 'interrupted'}; {cache.where}")
+        return 1 if str(error) else 130
     looked = [each for each in found if not each.row.is_held_back]
     held = [each for each in found if each.row.is_held_back]
     console.print(page.fitting(_rows(looked), console))
@@ -50,12 +58,23 @@ def is_near(found: Summary) -> bool:
     )
 
 
-def _predicted(rows: Sequence[BlindRow]) -> Iterator[PredictedRow]:
-    with ProcessPoolExecutor(os.cpu_count(), get_context("forkserver")) as pool:
-        for number, found in enumerate(pool.map(blind.predicted, rows), 1):
-            if number % EACH == 0:
-                print(f"{number} of {len(rows)} rows", file=sys.stderr, flush=True)
-            yield found
+def _predicted(rows: Sequence[BlindRow], cache: PlanCache) -> list[PredictedRow]:
+    """Each row that is done is kept until all are."""
+    keys = {row: cache.key(*blind.question(row)) for row in rows}
+    plans = {row: plan for row in rows if (plan := cache.get(keys[row])) is not None}
+    if plans:
+        tell(f"{len(plans)} of {len(rows)} rows from before, in {cache.path}")
+
+    def wanted() -> list[BlindRow]:
+        return [row for row in rows if row not in plans]
+
+    for row, plan in in_processes.simulate(blind.simulated, wanted, os.cpu_count() or 1):
+        plans[row] = plan
+        cache.put(keys[row], plan)
+        if len(plans) % EACH == 0:
+            tell(f"{len(plans)} of {len(rows)} rows")
+    cache.end()
+    return [blind.predicted(row, plans[row]) for row in rows]
 
 
 def _rows(found: Sequence[PredictedRow]) -> Any:

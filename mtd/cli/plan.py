@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from minitorch_dist.distributed.schedules import ScheduleError, choice
@@ -42,8 +43,9 @@ def run(options: argparse.Namespace) -> int:
         before = None if options.against is None else saved_plans.read(options.against)
         if options.layout is not None:
             model, layout = layout_words.read(options.layout, model, cluster.gpus)
-            return plan_layout.run(options, model, layout, cluster)
-        cache = PlanCache(Path(options.cache))
+            cache = PlanCache(Path(options.cache), _tell)
+            return plan_layout.run(options, layout, PlanProgress(model, cluster, cache))
+        cache = PlanCache(Path(options.cache), _tell)
         if options.page is not None:
             whole_files.check(options.page, whole_files.PAGE, "page")
         rows, refused = search.estimated(model, cluster)
@@ -56,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     except ScheduleError as error:  # of --algorithm, for a group of this layout
         raise CannotDo(str(error)) from error
     except KeyboardInterrupt:
-        _tell(f"mtd plan: interrupted before anything was simulated; {progress.where}")
+        _tell(f"mtd plan: interrupted before anything was simulated; {cache.where}")
         return 130
     (found, _, rest), ended_early = _simulated(progress, every, options)
     found.sort(key=lambda row: (not row.fits, row.seconds))
@@ -81,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
             return 1
         _tell(f"wrote {options.page}")
     if ended_early:
-        _tell(f"mtd plan: {ended_early}; {progress.where}")
+        _tell(f"mtd plan: {ended_early}; {cache.where}")
         return 130 if ended_early == INTERRUPTED else 1
     return 0
 
@@ -112,7 +114,8 @@ def _simulate(
     model: ModelSizes, cluster: GpuCluster, wanted: Callable[[], list[TrainingLayout]], jobs: int
 ) -> Iterator[PlanRow]:
     if min(jobs, len(wanted())) > 1:
-        yield from in_processes.simulate(model, cluster, wanted, jobs)
+        one = partial(search.simulated, model, cluster=cluster)
+        yield from (row for _, row in in_processes.simulate(one, wanted, jobs))
     while layouts := wanted():
         yield search.simulated(model, layouts[0], cluster)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import partial
 from typing import Any, Final
 
 from minitorch_dist.tensors.pools import readable
 from mtd.cli.page import Page
+from mtd.cli.plan_progress import PlanProgress, tell
 from mtd.pages import whole_files
 from mtd.planning import one_layout, reasons, search
 from mtd.planning.clusters import GpuCluster
@@ -18,8 +20,13 @@ from mtd.planning.search import PlanRow
 GIB: Final = 1 << 30
 
 
-def run(options: argparse.Namespace, model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> int:
-    row = one_layout.predicted(model, layout, cluster)
+def run(options: argparse.Namespace, layout: TrainingLayout, progress: PlanProgress) -> int:
+    model, cluster = progress.model, progress.cluster
+    try:
+        row = one_layout.predicted(model, layout, cluster, partial(progress.short_run, layout))
+    except KeyboardInterrupt:
+        tell(f"mtd plan: interrupted; {progress.cache.where}")
+        return 130
     if options.json is not None:
         write(options.json, as_json(model, cluster, row))
     else:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from time import perf_counter
 from typing import Any, Final
 
 from minitorch_dist.distributed.schedules import choice
@@ -15,9 +16,11 @@ from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.plan_cache import PlanCache
 from mtd.planning.pruning import Candidate
-from mtd.planning.search import PlanRow
+from mtd.planning.search import Measured, PlanRow
+from mtd.planning.short_runs import Run
 
 EACH: Final = 10  # small runs, after which a line is told
+LONG: Final = 3.0  # seconds of a short run that is told of
 
 
 def tell(text: str) -> None:
@@ -27,16 +30,6 @@ def tell(text: str) -> None:
 class PlanProgress:
     def __init__(self, model: ModelSizes, cluster: GpuCluster, cache: PlanCache) -> None:
         self.model, self.cluster, self.cache = model, cluster, cache
-        self._is_kept = True
-        if cache.is_of_another_version:
-            tell(f"{cache.path} is of another version: it is begun anew")
-
-    @property
-    def where(self) -> str:
-        """Where the same command goes on, for somebody who stopped it."""
-        if not self._is_kept:
-            return f"what is done could not be kept in {self.cache.path}"
-        return f"what is done is in {self.cache.path}, and the same command goes on"
 
     def bounded(self, rows: Sequence[PlanRow]) -> list[Candidate]:
         """The candidates with their bounds. They are told of while small runs are made for them."""
@@ -49,7 +42,7 @@ class PlanProgress:
             kept = self.cache.seconds.get(key)
             if kept is None:
                 kept = measure()
-                self._keep(lambda: self.cache.keep_seconds(key, kept))
+                self.cache.keep_seconds(key, kept)
                 if (made + 1) % EACH == 0:
                     of = f" of {number}" if made < number else ""
                     tell(f"{made + 1}{of} small runs are made for it")
@@ -67,18 +60,22 @@ class PlanProgress:
         return found
 
     def keep(self, row: PlanRow) -> None:
-        self._keep(lambda: self.cache.put(self._key(row.layout), row))
+        self.cache.put(self._key(row.layout), row)
 
     def _key(self, layout: TrainingLayout) -> str:
         return self.cache.key(self.model, layout, self.cluster)
 
-    def _keep(self, write: Callable[[], None]) -> None:
-        """A full disk does not end a plan. It only cannot go on later."""
-        try:
-            write()
-        except OSError as error:
-            if self._is_kept:
-                tell(
-                    f"mtd plan: {self.cache.path} cannot be written ({error.strerror}); it goes on, and keeps nothing"
-                )
-            self._is_kept = False
+    def short_run(self, layout: TrainingLayout, size: Run, measure: Callable[[], Measured]) -> Measured:
+        """One of the runs that tell a layout's step: kept, and told of, where it takes long."""
+        layers, micro = size
+        key, begin = self.cache.key(self.model, layout, self.cluster, layers, micro), perf_counter()
+        said = f"{layers} layers in each stage, and {micro} micro-batches of a step"
+        kept = self.cache.runs.get(key)
+        if kept is not None:
+            tell(f"{said}: simulated before, from {self.cache.path}")
+            return kept
+        found = measure()
+        if perf_counter() - begin > LONG:
+            self.cache.keep_run(key, found)
+            tell(f"{said}: {found['seconds']:.3g} s, simulated in {perf_counter() - begin:.0f} s")
+        return found

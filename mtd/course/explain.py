@@ -39,7 +39,7 @@ def in_words(error: BaseException, file: Path, check: Path | None = None) -> str
     if own:
         lines += _place(*own[-1], file)
     elif check is not None and not isinstance(error, AssertionError):
-        there = [place for place in frames if _is(place, check)]
+        there = [place for place in frames if Path(place[0].f_code.co_filename).parent == check.parent]
         if there:
             frame, line = there[-1]
             shown = re.sub(

@@ -17,3 +17,9 @@ def load(path: Path, name: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def beside(file: str, name: str) -> ModuleType:
+    """For a check or a judge, `beside(__file__, "costs")`: costs.py in its folder, with the modules that are found now."""
+    path = Path(file).with_name(f"{name}.py")
+    return load(path, f"{name}_of_{path.parent.name}")

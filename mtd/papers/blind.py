@@ -18,7 +18,10 @@ from statistics import fmean, median
 from typing import Any, Final, NamedTuple
 
 from mtd.planning import clusters, layout_words, one_layout
+from mtd.planning.clusters import GpuCluster
+from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
+from mtd.planning.search import PlanRow
 
 TABLE: Final = Path(__file__).with_name("blind.toml")
 USUAL: Final = 64  # GPUs, unless all are asked for
@@ -63,12 +66,19 @@ def rows(most: int = USUAL) -> list[BlindRow]:
     return [row for row in found if row.gpus <= most]
 
 
-def predicted(row: BlindRow) -> PredictedRow:
+def question(row: BlindRow) -> tuple[ModelSizes, TrainingLayout, GpuCluster]:
     sizes = _table()["models"][row.model]
     given = ModelSizes(row.model, sequence=row.sequence, batch=1, **sizes)
     model, layout = layout_words.read(row.layout, given, row.gpus)
-    here = clusters.cluster(row.device, row.gpus, row.net)
-    found = one_layout.predicted(model, layout, here)
+    return model, layout, clusters.cluster(row.device, row.gpus, row.net)
+
+
+def simulated(row: BlindRow) -> PlanRow:
+    return one_layout.predicted(*question(row))
+
+
+def predicted(row: BlindRow, found: PlanRow) -> PredictedRow:
+    model, _, here = question(row)
     return PredictedRow(
         row, model.parameters, found.tokens(model), found.peak / (here.device.memory or math.inf)
     )

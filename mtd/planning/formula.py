@@ -61,7 +61,8 @@ def memory(model: ModelSizes, layout: TrainingLayout) -> dict[str, float]:
     gradient = of_a_pass + summed + SINGLE * own / layout.shards
     in_flight = min(layout.micro_batches(model), layout.pipeline * (2 if layout.stages > 1 else 1))
     kept = tokens * HALF * _kept(model, layout) * layers * (in_flight if layout.pipeline > 1 else 1)
-    logits = (layout.micro if model.sees_all else tokens) * model.words / layout.tensor * (HALF + 3 * SINGLE)
+    each = 2 * HALF if model.loss == "fused" else HALF + 3 * SINGLE
+    logits = (layout.micro if model.sees_all else tokens) * model.words / layout.tensor * each
     is_first_fuller = layout.pipeline > 1
     return {
         "parameter": SINGLE * own / layout.shards + HALF * whole,

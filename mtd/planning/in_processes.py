@@ -1,24 +1,23 @@
-"""Simulate several layouts at once, each in a process of its own.
+"""Simulate several layouts or steps at once, each in a process of its own.
 
-A simulation runs one rank at a time, so one process keeps one core busy. Layouts know nothing of each other.
+A simulation runs one rank at a time, so one process keeps one core busy. They know nothing of each other.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from typing import TypeVar
 
 from minitorch_dist.multiprocessing import ending
-from mtd.planning import search
-from mtd.planning.clusters import GpuCluster
-from mtd.planning.layouts import TrainingLayout
-from mtd.planning.model_files import ModelSizes
 from mtd.planning.search import PlanRow
+
+T = TypeVar("T")
 
 
 class ProcessEnded(Exception):
@@ -26,26 +25,21 @@ class ProcessEnded(Exception):
 
 
 def simulate(
-    model: ModelSizes,
-    cluster: GpuCluster,
-    wanted: Callable[[], list[TrainingLayout]],
-    processes: int,
-) -> Iterator[PlanRow]:
-    """The simulated rows of the layouts that are `wanted`, in the order in which they are done. After each it asks
-    again, and ends when none is wanted any more."""
+    one: Callable[[T], PlanRow], wanted: Callable[[], Sequence[T]], processes: int
+) -> Iterator[tuple[T, PlanRow]]:
+    """Each of those that are `wanted` with its row, in the order in which they are done. After each it asks again, and ends when
+    none is wanted any more."""
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, context, _begin)
-    running: dict[Future[PlanRow], TrainingLayout] = {}
+    running: dict[Future[PlanRow], T] = {}
     try:
-        while layouts := wanted():
-            waiting = [each for each in layouts if each not in running.values()]
-            for layout in waiting[: processes - len(running)]:
+        while left := wanted():
+            waiting = [each for each in left if each not in running.values()]
+            for each in waiting[: processes - len(running)]:
                 with _uninterrupted():
-                    future = pool.submit(search.simulated, model, layout, cluster)
-                running[future] = layout
+                    running[pool.submit(one, each)] = each
             for done in wait(running, return_when=FIRST_COMPLETED).done:
-                del running[done]
-                yield done.result()
+                yield running.pop(done), done.result()
     except BrokenProcessPool:
         raise ProcessEnded(
             "a process that simulated was ended from outside, perhaps for want of memory"

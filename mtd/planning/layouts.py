@@ -144,6 +144,8 @@ def faults(layout: TrainingLayout, model: ModelSizes, gpus: int) -> Iterator[str
                 yield f"ep = {layout.experts} does not divide {name} = {whole}"
     if model.experts and model.expert_ffn % layout.tensor:
         yield f"tp = {layout.tensor} does not divide expert_ffn = {model.expert_ffn}"
+    if model.metrics and layout.tensor * layout.pipeline > 1:
+        yield "metrics are computed of whole logits: they need tp = 1 and pp = 1"
     if layout.light_ends and layout.pipeline == 1:
         yield "light ends need a pipeline"
     if model.batch % max(1, layout.data * layout.micro):

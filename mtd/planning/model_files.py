@@ -22,6 +22,8 @@ dense_layers = 3      # the first ones, which have an MLP
 capacity = 1.25       # slots of an expert, times what it gets on average; 1, if not said
 flash = "2"           # which FlashAttention the tiles are, if not said; or "1", "3"
 products = "bfloat16" # of the layers' matrices, if not said; or "float8", with its conversions
+loss = "usual"        # if not said: torch's own, in float32; or "fused", one kernel that keeps the logits in their type
+metrics = 2           # so many times the loss is computed again after a micro-batch, to be shown; 0, if not said
 
 A vision transformer (kind = "vit") is a "gpt" that sees all parts of an image. In the place of words and sequence it has
 
@@ -49,6 +51,7 @@ NUMBERS: Final = {"float32": 4, "bfloat16": 2}  # and their bytes
 SHIPPED: Final = Path(__file__).with_name("models")
 FLASH: Final = ("1", "2", "3")
 PRODUCTS: Final = ("bfloat16", "float8")
+LOSSES: Final = ("usual", "fused")
 WHOLE: Final = ("layers", "width", "heads", "words", "sequence", "batch", "kv_heads", "ffn", "head")
 IMAGE: Final = ("image", "patch", "classes")  # that a "vit" has in the place of words and sequence
 COLOURS: Final = 3
@@ -80,6 +83,8 @@ class ModelSizes:
     tied: bool = False
     flash: str = "2"
     products: str = "bfloat16"
+    loss: str = "usual"
+    metrics: int = 0
     experts: int = 0
     top_k: int = 0
     expert_ffn: int = 0
@@ -120,11 +125,13 @@ class ModelSizes:
             raise ValueError(f"{self.name}: gradients are {' or '.join(NUMBERS)}, not {self.gradients!r}")
         object.__setattr__(self, "expert_ffn", self.expert_ffn or (self.ffn if self.experts else 0))
         self._check_experts()
-        for word, choices in (("flash", FLASH), ("products", PRODUCTS)):
+        for word, choices in (("flash", FLASH), ("products", PRODUCTS), ("loss", LOSSES)):
             if getattr(self, word) not in choices:
                 raise ValueError(
                     f"{self.name}: {word} is {' or '.join(choices)}, not {getattr(self, word)!r}"
                 )
+        if self.metrics != 0:
+            _check_whole(self.name, "metrics", self.metrics)
         if not isinstance(self.tied, bool):
             raise ValueError(f"{self.name}: tied is true or false, not {self.tied!r}")
         if not isinstance(self.source, str):

@@ -10,10 +10,12 @@ from mtd.planning import search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
-from mtd.planning.search import PlanRow
+from mtd.planning.search import Known, PlanRow
 
 
-def predicted(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> PlanRow:
+def predicted(
+    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known = search.measured
+) -> PlanRow:
     rings: AbstractContextManager[Any] = nullcontext() if layout.pipeline == 1 else choice.preferring("ring")
     with rings:
-        return search.simulated(model, layout, cluster)
+        return search.simulated(model, layout, cluster, known)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from minitorch_dist.sim import runner
@@ -18,7 +19,7 @@ from mtd.planning.clusters import GpuCluster
 from mtd.planning.fold.folding import Fold, Folded
 from mtd.planning.layouts import TrainingLayout, faults
 from mtd.planning.model_files import ModelSizes
-from mtd.planning.short_runs import MEMORY
+from mtd.planning.short_runs import MEMORY, Run
 from mtd.planning.training_step import train
 from transports.clock import PICO
 
@@ -33,6 +34,7 @@ MICRO: Final = (1, 2, 4, 8)
 ROOM: Final = 1 << 50  # bytes: memory is counted, and compared afterwards
 LINKS: Final = "bytes "  # of all GPUs, by kind of link
 Measured = dict[str, float]
+Known = Callable[[Run, Callable[[], Measured]], Measured]
 
 
 @dataclass(frozen=True)
@@ -153,18 +155,30 @@ def estimated(model: ModelSizes, cluster: GpuCluster) -> tuple[list[PlanRow], in
 # ------------------------------------------------------------------------------------- by running
 
 
-def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> PlanRow:
-    """The same by runs of the training step, in which one rank of each role stands for the others."""
+def measured(size: Run, measure: Callable[[], Measured]) -> Measured:
+    return measure()
+
+
+def simulated(
+    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known = measured
+) -> PlanRow:
+    """The same by runs of the training step, in which one rank of each role stands for the others. `known` may have some of the
+    runs from before."""
     micro = layout.micro_batches(model)
-    fold: Fold = layout.ranks > 1 and roles_of(model, layout)
-    if layout.pipeline > 1:
-        fold = proved_roles(model, layout, cluster)
-    runs: dict[tuple[int, int], Measured] = {}
-    short = short_runs.of(model, layout, cluster)
-    for each in short.sizes:
-        runs[each], proved = run(model, layout, cluster, *each, fold)
+    fold: Fold | None = None
+
+    def measure(layers: int, micro: int) -> Measured:
+        nonlocal fold
+        if fold is None and layout.pipeline > 1:
+            fold = proved_roles(model, layout, cluster)
+        given = fold if fold is not None else layout.ranks > 1 and roles_of(model, layout)
+        found, proved = run(model, layout, cluster, layers, micro, given)
         if proved is not None and not proved.refused:
             fold = proved  # the other runs have the same roles
+        return found
+
+    short = short_runs.of(model, layout, cluster)
+    runs = {size: known(size, partial(measure, *size)) for size in short.sizes}
     found = short.told(runs)
     by_stage: dict[str, dict[str, float]] = {}
     for word, value in found.items():
@@ -239,9 +253,10 @@ def run(
         "sent": float(max(each.bytes_sent for each in report.ranks)),
         **{f"{LINKS}{kind}": float(nbytes) for kind, nbytes in _links(report).items()},
         **{
-            f"{MEMORY}{rank} {name}": float(nbytes)
+            f"{MEMORY}{rank}{apart} {name}": float(nbytes)
             for rank in range(0, layout.ranks, in_stage)
-            for name, nbytes in report.results[rank]["peak"].items()
+            for moment, apart in (("peak", ""), ("metrics", "/metrics"))
+            for name, nbytes in report.results[rank][moment].items()
         },
     }
     return found, report.folded

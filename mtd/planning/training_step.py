@@ -30,11 +30,12 @@ from mtd.planning.experts import ExpertLayer, ExpertPlaces
 from mtd.planning.fold import repeats
 from mtd.planning.layouts import TrainingLayout, layers_of
 from mtd.planning.model_files import COLOURS, ModelSizes
-from mtd.planning.parallel_loss import cross_entropy
+from mtd.planning.parallel_loss import cross_entropy, show
 from mtd.planning.transformer import TransformerPart
 
 AXES = ("pp", "dp", "fsdp", "tp")
 CONTEXT, EXPERTS = "the mesh of context parallelism", "the mesh of experts"  # among the extras of a world
+METRICS = "the peak of memory while metrics are computed"
 
 
 def train(
@@ -64,7 +65,12 @@ def train(
         optimizer.zero_grad()
     peak = ledger.of("cuda").snapshot().peak_by_category if pools.pool() else {}
     reserved = reserves.reserved if reserves else None
-    return {"losses": losses, "peak": peak, "reserved": reserved}
+    return {
+        "losses": losses,
+        "peak": peak,
+        "metrics": current().extras.get(METRICS, {}),
+        "reserved": reserved,
+    }
 
 
 def pass_through(model: ModelSizes, layout: TrainingLayout, is_last: bool, dtype: str = "bfloat16") -> None:
@@ -84,8 +90,7 @@ def pass_through(model: ModelSizes, layout: TrainingLayout, is_last: bool, dtype
     for number in range(2):
         if is_last:
             given = torch.empty(*size, dtype=getattr(torch, dtype), device="cuda", requires_grad=True)
-        loss = cross_entropy(part(given), words, mesh["tp"].get_group(), model.kernels) / 2
-        loss.backward()
+        _learn(part, given, words, mesh["tp"].get_group(), model, 2)
         program_calls.mark(f"micro-batch {number}")
 
 
@@ -203,11 +208,33 @@ def _accumulated(
         part.set_requires_all_reduce(is_last)
         part.set_reshard_after_backward(is_last or layout.zero > 1)
         given, wanted = _given(model, layout)
-        loss = cross_entropy(part(given), wanted, group, model.kernels) / count
-        loss.backward()
-        return loss.detach()
+        return _learn(part, given, wanted, group, model, count)
 
     return [run("a pass", number, partial(taken, number)) for number in range(count)]
+
+
+def _learn(part: Any, given: Any, wanted: Any, group: Any, model: ModelSizes, count: int) -> Any:
+    """One of `count` micro-batches, forwards and backwards."""
+    logits = part(given)
+    loss = cross_entropy(logits, wanted, group, model) / count
+    if not model.metrics:
+        del logits  # or they would stay until all gradients are there
+    loss.backward()
+    if model.metrics:
+        _show(logits, wanted, model.metrics)
+    return loss.detach()
+
+
+def _show(logits: Any, wanted: Any, times: int) -> None:
+    """The metrics. Their peak of memory is kept apart: a line through short runs tells a peak that always comes at the same moment."""
+    if not pools.pool():
+        return show(logits, wanted, times)
+    passes = ledger.of("cuda").overall
+    with ledger.watch("cuda") as seen:
+        before = passes.peak, passes.by_category
+        show(logits, wanted, times)
+    passes.peak, passes.by_category = before
+    current().extras[METRICS] = seen.by_category
 
 
 def _begin_to_gather(parts: Any) -> None:
@@ -259,7 +286,7 @@ def _pipelined(
     numbers = itertools.count()
 
     def loss(logits: Any, words: Any) -> Any:
-        usual = partial(cross_entropy, logits, words, group, model.kernels)
+        usual = partial(cross_entropy, logits, words, group, model)
         return run("the loss", next(numbers), lambda: usual() / count)
 
     one_stage = layout.stages == 1

@@ -409,14 +409,14 @@ def test_all_small_transports_keep_the_contract_and_are_above_the_bound() -> Non
         )
     ]  # fmt: skip
     with CHAPTERS[28].modules():
-        for transport in small_transports(judge, judge.wires):
+        for transport in small_transports(judge, judge.simple.wires):
             judge.demand_right(transport)
             for task in tasks:
                 found = judge.play(transport, task)
                 assert found.time >= judge.least(task) - 1e-9
                 assert found == judge.play(transport, task)  # the same on every machine
         assert min(
-            judge.play(one, tasks[2]).time for one in small_transports(judge, judge.wires)
+            judge.play(one, tasks[2]).time for one in small_transports(judge, judge.simple.wires)
         ) < 2 * judge.least(tasks[2])
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from mtd.cli import papers_blind
 from mtd.papers import blind
-from mtd.papers.blind import BlindRow, PredictedRow
-from mtd.planning import layout_words
+from mtd.papers.blind import BlindRow, PredictedRow, Summary
+from mtd.planning import in_processes, layout_words
 from mtd.planning.model_files import ModelSizes
+from mtd.planning.plan_cache import PlanCache
+from mtd.planning.search import PlanRow
 from tests.deep import some_of
 
 EVERY = blind.rows(10**6)
@@ -53,12 +57,40 @@ def test_a_summary_counts_errors() -> None:
 @pytest.mark.parametrize("place", some_of(range(0, len(SMALL), 12), 2))
 def test_a_row_is_predicted(place: int) -> None:
     """Rows that may be looked at, to a third: the command tells how near they are."""
-    assert abs(blind.predicted(SMALL[place]).error) < 1 / 3
+    row = SMALL[place]
+    assert abs(blind.predicted(row, blind.simulated(row)).error) < 1 / 3
+
+
+def test_an_interrupted_table_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows that are done are kept until all are."""
+    rows, asked = SMALL[:45], []
+
+    def one(simulated: Any, wanted: Callable[[], Sequence[BlindRow]], processes: int) -> Iterator[Any]:
+        while left := wanted():
+            if len(asked) == 30:
+                raise KeyboardInterrupt
+            asked.append(left[0])
+            yield left[0], PlanRow(blind.question(left[0])[1], 1.0, {"parameter": 2.0**30}, True)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(in_processes, "simulate", one)
+    monkeypatch.setattr(blind, "rows", lambda most: rows)
+    assert papers_blind.run(Console(file=io.StringIO()), False) == 130
+    assert "20 of 45 rows\n" in (said := capsys.readouterr().err)
+    assert "interrupted; what is done is in .mtd-blind.json, and the same command goes on" in said
+    asked[:] = asked[1:2]
+    monkeypatch.setattr(papers_blind, "is_near", lambda summary: True)
+    monkeypatch.setattr(blind, "summary", lambda found: Summary(len(found), *[0.0] * 5, 0))
+    assert papers_blind.run(Console(file=io.StringIO()), False) == 0
+    assert len(asked) < 20 and " of 45 rows from before" in capsys.readouterr().err
+    assert not Path(".mtd-blind.json").exists()
 
 
 def test_the_command_tells_rows_and_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    def near(rows: Sequence[BlindRow]) -> Iterator[PredictedRow]:
-        return (PredictedRow(each, 10**9, each.tokens * 1.02, 0.5) for each in rows)
+    def near(rows: Sequence[BlindRow], cache: PlanCache) -> list[PredictedRow]:
+        return [PredictedRow(each, 10**9, each.tokens * 1.02, 0.5) for each in rows]
 
     monkeypatch.setattr(papers_blind, "_predicted", near)
     text = io.StringIO()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from mtd import cli
-from mtd.planning import layout_words
+from mtd.cli import plan_progress
+from mtd.planning import layout_words, search
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 
@@ -81,6 +83,32 @@ def test_the_command_prints_one_object(
     assert sum(parts) == pytest.approx(found["memory_gib"]["together"]) and found["fits"]
     where = found["where"]
     assert where["computing"] + where["sending"] + where["waiting"] == pytest.approx(1)
+
+
+def test_an_interrupted_layout_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Short runs that took long are kept. The first command is stopped in the second one, and the next one makes only that."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plan_progress, "LONG", -1)
+    asked, usual = [], search.run
+
+    def run(*given: Any) -> Any:
+        asked.append(given[3:5])
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return usual(*given)
+
+    monkeypatch.setattr(search, "run", run)
+    command = ["plan", "gpt-small", "--gpus", "4", "--layout", "fsdp=4 accumulate=9", "--json", "-"]
+    assert cli.main(command) == 130
+    said = capsys.readouterr().err
+    assert said.count("simulated in") == 1 and "the same command goes on" in said
+    assert cli.main(command) == 0
+    out, said = capsys.readouterr()
+    assert said.count("simulated before, from .mtd-plan.json") == 1 and len(asked) == 3
+    Path(".mtd-plan.json").unlink()
+    assert cli.main(command) == 0 and capsys.readouterr().out == out
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.launching import launch
 from minitorch_dist.nn import functional as F
-from mtd.planning import layouts, model_files, search
+from minitorch_dist.tensors import ledger
+from mtd.planning import layout_words, layouts, model_files, search
 from mtd.planning.clusters import cluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
@@ -296,9 +297,9 @@ def test_building_the_model_sends_nothing() -> None:
     assert report.time < 100_000_000  # 100 µs: groups are made
 
 
-@pytest.mark.parametrize("kernels", ["usual", "joined"])
+@pytest.mark.parametrize("said", [{}, {"kernels": "joined"}, {"loss": "fused"}])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
-def test_the_loss_of_words_that_are_cut_over_ranks(size: int, kernels: str) -> None:
+def test_the_loss_of_words_that_are_cut_over_ranks(size: int, said: dict[str, str]) -> None:
     torch.manual_seed(0)
     logits, targets = 9 * torch.randn(2, 3, 4 * size), torch.randint(4 * size, (2, 3))
     whole = logits.clone().requires_grad_()
@@ -307,7 +308,7 @@ def test_the_loss_of_words_that_are_cut_over_ranks(size: int, kernels: str) -> N
 
     def rank() -> tuple[float, Any]:
         own = logits.chunk(size, -1)[dist.get_rank()].clone().requires_grad_()
-        loss = cross_entropy(own, targets, dist.group.WORLD, kernels)
+        loss = cross_entropy(own, targets, dist.group.WORLD, LLAMA.changed(**said))
         loss.backward()
         assert own.grad is not None
         return float(loss), own.grad.numpy()
@@ -317,6 +318,36 @@ def test_the_loss_of_words_that_are_cut_over_ranks(size: int, kernels: str) -> N
     assert [loss for loss, _ in found] == pytest.approx([expected] * size, rel=1e-6)
     together = np.concatenate([each for _, each in found], -1)
     np.testing.assert_allclose(together, whole.grad.numpy(), atol=1e-7)
+
+
+@pytest.mark.parametrize(("loss", "arrays"), [("fused", 3), ("usual", 7)])
+def test_a_fused_loss_holds_fewer_arrays(loss: str, arrays: int) -> None:
+    """Beside the logits their gradient, and the copy that a leaf keeps. The usual one holds three of float32, each as large as two."""
+    rows, words = 4096, 50368
+
+    def rank() -> float:
+        logits = torch.empty(1, rows, words, dtype=torch.bfloat16, device="cuda", requires_grad=True)
+        with ledger.watch("cuda") as seen:
+            cross_entropy(
+                logits, torch.zeros(1, rows, dtype=torch.int64, device="cuda"), None, LLAMA.changed(loss=loss)
+            ).backward()
+        return seen.peak / (2 * rows * words)
+
+    report = sim.run(rank, 1, shapes=True, device=sim.gpu("h100"))
+    assert report.results[0] == pytest.approx(arrays, rel=1e-3)
+
+
+def test_the_memory_of_metrics_is_told_by_short_runs() -> None:
+    """Of a model with few layers their logits are the peak, and of one with many the activations."""
+    few = ModelSizes("few", "gpt", 32, 128, 2, 4096, 256, 4, tied=True, loss="fused", metrics=2)
+    here, layout = cluster("h100", 2, "nvlink8+400G"), TrainingLayout(shards=2, micro=2, ahead=True)
+    for model in (few, few.changed(layers=5)):
+        found = search.simulated(model, layout, here)
+        whole = search.whole_step(model, layout, here).results[0]
+        peaks = [sum(whole[moment].values()) for moment in ("peak", "metrics")]
+        assert found.peak == pytest.approx(max(peaks), rel=0.01)
+    with pytest.raises(ValueError, match="metrics are computed of whole logits"):
+        layout_words.read("tp=2", few, 2)
 
 
 # -------------------------------------------------------------------------------- its attention

@@ -367,7 +367,7 @@ def test_a_process_that_is_ended_is_told_of(
     assert "was ended from outside" in " ".join(capsys.readouterr().err.split())
 
 
-def die(*_: object) -> None:
+def die(*_: object, **more: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -511,6 +511,8 @@ def test_a_file_of_other_plans_is_shared(tmp_path: Path) -> None:
         == row
         == read.get(read.key(MODEL.changed(batch=8), layout, here))
     )
+    one.keep_run("run", {"seconds": 0.5})
+    assert PlanCache(tmp_path / "kept").runs == {"run": {"seconds": 0.5}}
     assert read.seconds == {"bound": [0.1, 0.2]} and other.get("x") is None and other.get("y") is None
 
 

@@ -40,7 +40,7 @@ from transports.errors import QueueEmptyError
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.frames import Frame
 from transports.mqtt_protocol.store import MQTTStore
-from transports.mqtt_protocol.store_server import Topics
+from transports.mqtt_protocol.store_end import Topics
 from transports.stores import protocol
 from transports.stores.protocol import StoreRequest
 

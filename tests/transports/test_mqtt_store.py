@@ -19,7 +19,8 @@ from transports.mqtt_protocol import address as addresses, frames as frames_of_m
 from transports.mqtt_protocol.connection import TICK, Connection, Publication
 from transports.mqtt_protocol.store import MQTTStore
 from transports.mqtt_protocol.store_client import MqttStoreClient
-from transports.mqtt_protocol.store_server import CALLS, MAX_BODY, MqttStoreServer
+from transports.mqtt_protocol.store_end import MAX_BODY
+from transports.mqtt_protocol.store_server import CALLS, MqttStoreServer
 from transports.stores import key_values, protocol
 
 
@@ -298,7 +299,7 @@ def test_a_broker_that_stands_still_does_not_make_two_keepers(
     made.pass_time(60)
     assert not made.is_alone()
     made.hear(made.retained)  # the other one has answered
-    assert "somebody else keeps a store named 'a'" in made.server._problem
+    assert "somebody else keeps a store named 'a'" in str(made.server._problem)
     made.close()
 
 

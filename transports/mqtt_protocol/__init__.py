@@ -8,6 +8,7 @@
     peers         one other rank: its flow, and whether it lives
     peer_table    all peers of one connection: the I/O thread's work on frames and timeouts
     store         `MQTTStore`: rank 0 keeps the values, the others ask for them
+    store_end     what both sides of it do
     store_server  rank 0's side of it
     asker         one client, as that side knows it
     store_client  the side that asks

@@ -6,43 +6,36 @@ ignores a command that a stranger has recorded. A store server that began anew i
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from transports import frames as streams
-from transports.clock import PICO, Clock, Deadline
-from transports.errors import DistNetworkError, DistStoreError
+from transports.clock import Clock
+from transports.errors import DistNetworkError, DistStoreError, OtherJob
 from transports.job import JobCard
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
-from transports.mqtt_protocol.connection import TICK, Connection, Publication, refusal
+from transports.mqtt_protocol.connection import TICK, Connection, Publication
 from transports.mqtt_protocol.frames import Frame, FrameRefused
 from transports.mqtt_protocol.peers import ASLEEP, GRACE, SILENCE
-from transports.mqtt_protocol.store_server import MAX_BODY, Topics, problem_kind
+from transports.mqtt_protocol.store_end import MAX_BODY, MqttStoreEnd
 from transports.stores import protocol
 from transports.stores.protocol import StoreRequest
 
 REPEAT = 1.0  # seconds until a command is said again
 
 
-class MqttStoreClient:
+class MqttStoreClient(MqttStoreEnd):
     """Asks the store server of a store, for any number of threads."""
 
     def __init__(
         self, address: Address, name: str, mark: int, clock: Clock, of: JobCard | None = None
     ) -> None:
-        self.address, self.name, self.mark, self._clock = address, name, mark, clock
-        self.changed = clock.condition()
-        self.dropped: Counter[str] = Counter()
-        self.users = 1
-        self._topics = Topics(name, of)
+        super().__init__(address, name, mark, clock, of)
         self._store_server = 0  # its mark
         self._beat = 0  # the number of its last frame
         self._number = 0
         self._asked: dict[int, bytearray] = {}
         self._answers: dict[int, bytes] = {}
-        self._problem = ""  # nothing will be answered any more
-        self._is_refused = self._is_others = False
         self._heard = self._said = self._last_tick = self._now()
         self._down_since: float | None = self._now()
         self._why_down = "it was not reached yet"
@@ -50,23 +43,11 @@ class MqttStoreClient:
         filters = [(self._topics.answer(mark), 0), (self._topics.owner, 1)]
         self._connection = Connection(address, filters, None, self, clock)
 
-    def _now(self) -> float:
-        return self._clock.now() / PICO
+    def _is_ready(self) -> bool:
+        """Whether a store server has answered."""
+        return bool(self._store_server)
 
-    def start(self, deadline: Deadline) -> None:
-        """Return once a store server has answered."""
-        self._connection.start()
-        with self.changed:
-            while not self._store_server and not self._problem:
-                if deadline.is_over() or self._connection.is_vain():
-                    self._problem = self._why_nobody(deadline.elapsed())
-                    break
-                self.changed.wait(deadline.left())
-        if self._problem:
-            self._connection.close()
-            raise problem_kind(self._is_refused, self._is_others)(self._problem)
-
-    def _why_nobody(self, seconds: float) -> str:
+    def _why_not_ready(self, seconds: float) -> str:
         if self._down_since is not None:
             return f"{self._why_away(seconds)}. {self._connection.why_vain()}"
         return (
@@ -96,8 +77,8 @@ class MqttStoreClient:
             try:
                 self._ask(number, body)
                 while number not in self._answers:
-                    if self._problem:
-                        raise DistNetworkError(self._problem)
+                    if self._problem is not None:
+                        raise DistNetworkError(f"{self._problem}")
                     self.changed.wait()
                 answer = self._answers.pop(number)
             finally:
@@ -114,27 +95,12 @@ class MqttStoreClient:
 
     # -- the listener: called by the connection's thread ------------------------------------
 
-    def heard(self, topic: str, payload: bytes) -> None:
-        try:
-            frame = frames.unseal(self._topics.key, payload)
-            with self.changed:
-                if topic == self._topics.owner:
-                    self._read_presence(frame)
-                else:
-                    self._listen(frame)
-                self.changed.notify_all()
-        except FrameRefused as why:
-            self.dropped[f"{why}"] += 1
-
     def _read_presence(self, frame: Frame) -> None:
         """The store server's presence."""
         if frame.kind == frames.PRESENT:  # it came (back) to the broker: now it hears us
             self._repeat()
         elif frame.mark == self._store_server and frame.kind == frames.BYE:
-            self._problem = (
-                f"the store named {self.name!r} at {self.address.shown} is gone: rank 0 closed it. "
-                "Look at the first error of rank 0"
-            )
+            self._lose("is gone: rank 0 closed it. Look at the first error of rank 0")
         elif frame.mark == self._store_server and frame.kind == frames.DEAD and self._suspected is None:
             self._suspected = self._now()
             self._say_hello()
@@ -145,23 +111,25 @@ class MqttStoreClient:
         if frame.kind == frames.WELCOME and frame.mark != self._store_server:
             apart = self._topics.why_apart(bytes(frame.body), self.address.shown)
             if apart and self._store_server:
-                return  # it came too early, or too late
+                return None  # it came too early, or too late
             if apart:
-                self._problem, self._is_others = apart, True
-                return
+                return self._give_up(OtherJob(apart))
             self._store_server = self._store_server or frame.mark
         if frame.mark != self._store_server:
-            self._problem = (
-                f"the store named {self.name!r} at {self.address.shown} began anew, and what was "
-                "in it is gone: rank 0 was started again. Start all ranks again"
+            return self._lose(
+                "began anew, and what was in it is gone: rank 0 was started again. Start all ranks again"
             )
-            return
         if frame.acked > self._beat:
             self._beat = frame.acked
             self._heard, self._suspected = self._now(), None
         if frame.kind == frames.ANSWER and frame.seq in self._asked:
             self._answers[frame.seq] = bytes(frame.body)
             del self._asked[frame.seq]
+        self.changed.notify_all()
+        return None
+
+    def _lose(self, how: str) -> None:
+        self._give_up(DistNetworkError(f"the store named {self.name!r} at {self.address.shown} {how}"))
 
     def up(self) -> None:
         with self.changed:
@@ -178,11 +146,6 @@ class MqttStoreClient:
             self._why_down = reason
             self.changed.notify_all()
 
-    def refused(self, reason: str) -> None:
-        with self.changed:
-            self._problem, self._is_refused = refusal(self.address, reason), True
-            self.changed.notify_all()
-
     def tick(self) -> None:
         with self.changed:
             now = self._now()
@@ -192,14 +155,11 @@ class MqttStoreClient:
                 self._heard += late
             if self._down_since is not None:
                 if now - self._down_since > self.address.broker_timeout and self._store_server:
-                    self._problem = self._why_away(now - self._down_since)
-                    self.changed.notify_all()
+                    self._give_up(DistNetworkError(self._why_away(now - self._down_since)))
             elif self._is_forsaken(now):
-                self._problem = (
-                    f"the store named {self.name!r} at {self.address.shown} does not answer: rank 0, "
-                    "which keeps it, has ended or stands still. Look at its first error"
+                self._lose(
+                    "does not answer: rank 0, which keeps it, has ended or stands still. Look at its first error"
                 )
-                self.changed.notify_all()
             elif now - self._said > REPEAT or not self._store_server:
                 self._repeat()
 
@@ -224,8 +184,7 @@ class MqttStoreClient:
 
     def close(self) -> None:
         with self.changed:
-            self._problem = self._problem or "this store was closed"
-            self.changed.notify_all()
+            self._give_up(self._problem or DistNetworkError("this store was closed"))
         self._connection.close()
 
     def __repr__(self) -> str:

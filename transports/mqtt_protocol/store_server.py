@@ -16,21 +16,21 @@ its values, without a copy, and those of an asker that is silent for long are fo
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any, TypeAlias
 
 from transports import frames as streams, job
-from transports.clock import PICO, Clock, Deadline
-from transports.errors import DistNetworkError, DistStoreError, NotLetIn, OtherJob
+from transports.clock import Clock
+from transports.errors import DistNetworkError, DistStoreError, OtherJob
 from transports.job import JobCard
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
 from transports.mqtt_protocol.asker import MAX_ASKERS, MAX_WAITING, Asker, Waiter
-from transports.mqtt_protocol.connection import Connection, Publication, refusal
+from transports.mqtt_protocol.connection import Connection, Publication
 from transports.mqtt_protocol.frames import Frame, FrameRefused
 from transports.mqtt_protocol.peers import SILENCE
+from transports.mqtt_protocol.store_end import MAX_BODY, MqttStoreEnd
 from transports.stores import protocol
 from transports.stores.key_values import READS, KeyValues, NotYet, Value, length
 from transports.stores.protocol import StoreRequest
@@ -45,55 +45,23 @@ CALLS, HEARING = 4, 0.5
 FORGOTTEN = 600.0  # seconds of silence, after which nobody will ask for an old answer
 # bytes of answers on their way to the broker: of one asker, of all
 ROOM, ROOM_FOR_ALL = 1 << 20, 32 << 20
-MAX_BODY = 8 << 20  # bytes of one command or answer: brokers take no packets of any size
-
-
-class Topics:
-    """Where the store of this name and job speaks, the key of its seals, and how it is told from another job's."""
-
-    def __init__(self, name: str, of: JobCard | None = None) -> None:
-        of = job.here() if of is None else of
-        self.name, self.job = name, of
-        base = f"mtd/{name}/{of.plain_id}/s" if of.id else f"mtd/{name}/s"
-        self.ask, self.owner, self._answer = f"{base}/ask", f"{base}/owner", f"{base}/answer"
-        self.key = frames.run_key(base)
-        self.card = of.marks().packed() + f"{of}".encode()
-
-    def why_apart(self, card: bytes, broker: str) -> str:
-        """Why a store with this card is none of ours; empty if it is, or does not say."""
-        try:
-            marks, text = job.unpacked(card[: job.LENGTH]), card[job.LENGTH :]
-        except ValueError:  # of an older version
-            return ""
-        if not job.are_apart(self.job.marks(), marks):
-            return ""
-        said = job.clean(text.decode(errors="replace"))
-        where, advice = f"the store named {self.name!r} at {broker}", f"Name yours: {broker}/NAME"
-        return f"{self.job.refusal(where, said, advice)}"
-
-    def answer(self, mark: int) -> str:
-        return f"{self._answer}/{mark:016x}"
 
 
 Guard: TypeAlias = Callable[[int, StoreRequest, KeyValues], str]
 """Why this asker may not have that carried out; empty if it may. Called in the store server's thread, which holds the key-value table."""
 
 
-class MqttStoreServer:
+class MqttStoreServer(MqttStoreEnd):
     """Keeps a key-value table, for the threads of this process and for askers anywhere."""
 
     def __init__(
         self, address: Address, name: str, mark: int, clock: Clock, guard: Guard | None = None,
         of: JobCard | None = None,
     ) -> None:  # fmt: skip
+        super().__init__(address, name, mark, clock, of)
         self.guard = guard
-        self.address, self.name, self.mark, self._clock = address, name, mark, clock
-        self.changed = clock.condition()
         self.key_values = KeyValues()
-        self.dropped: Counter[str] = Counter()
-        self.users = 1
         self._spoken = 0
-        self._topics = Topics(name, of)
         self._askers: dict[int, Asker] = {}  # the one that was silent longest first
         self._waiting: KeyWaiters[Waiter] = KeyWaiters(self.key_values)
         self._late: Timers[Waiter] = Timers(clock)
@@ -106,30 +74,19 @@ class MqttStoreServer:
         self._why_down = "it passes on nothing that we say"
         self._calls = 0  # how often the broker has passed on our question whether it lives
         self._called: float | None = None  # when it did so last; None while it has not
-        self._problem = ""
-        self._is_refused = self._is_others = False
         filters = [(self._topics.owner, 1), (self._topics.ask, 0)]
         will = Publication(self._topics.owner, self._frame(frames.DEAD), 1, True)
         self._connection = Connection(address, filters, will, self, clock)
 
-    def _now(self) -> float:
-        return self._clock.now() / PICO
+    def _is_ready(self) -> bool:
+        """Whether the broker has us as the only store server of this name."""
+        return self._is_known
 
-    def start(self, deadline: Deadline) -> None:
-        """Return once the broker has us as the only store server of this name."""
-        self._connection.start()
-        with self.changed:
-            while not self._is_known and not self._problem:
-                if deadline.is_over() or self._connection.is_vain():
-                    self._problem = (
-                        f"waited {deadline.elapsed():.1f} s for the broker at {self.address.shown}: "
-                        f"{self._why_down}. {self._connection.why_vain()}"
-                    )
-                    break
-                self.changed.wait(deadline.left())
-        if self._problem:
-            self._connection.close()
-            raise problem_kind(self._is_refused, self._is_others)(self._problem)
+    def _why_not_ready(self, seconds: float) -> str:
+        return (
+            f"waited {seconds:.1f} s for the broker at {self.address.shown}: "
+            f"{self._why_down}. {self._connection.why_vain()}"
+        )
 
     # -- commands ---------------------------------------------------------------------------
 
@@ -199,22 +156,6 @@ class MqttStoreServer:
 
     # -- the listener: called by the connection's thread ------------------------------------
 
-    def heard(self, topic: str, payload: bytes) -> None:
-        try:
-            frame = frames.unseal(self._topics.key, payload)
-            with self.changed:
-                if topic == self._topics.owner:
-                    self._read_presence(frame)
-                else:
-                    self._attend(frame)
-        except FrameRefused as why:
-            self.dropped[f"{why}"] += 1
-        except streams.FrameError:
-            self.dropped["request"] += 1
-        except Exception:  # for any error, the others are served all the same
-            _log.exception("the store named %r drops a request", self.name)
-            self.dropped["error"] += 1
-
     def _read_presence(self, frame: Frame) -> None:
         """Read a frame that says which server keeps this store.
 
@@ -232,31 +173,31 @@ class MqttStoreServer:
             self._post_life(frames.PRESENT)
         elif frame.kind == frames.PRESENT and not is_ours and not self._is_alone:
             if self._has_rival:
-                self._problem, self._is_others = self._why_rival(bytes(frame.body))
+                self._problem = self._rival(bytes(frame.body))
             else:
                 self._has_rival = True
                 self._post_life(frames.HELLO)
         elif frame.kind == frames.PRESENT and is_ours:
             self._is_known = True
         elif frame.kind == frames.PRESENT and not self._is_known:
-            self._problem, self._is_others = self._why_rival(bytes(frame.body))
+            self._problem = self._rival(bytes(frame.body))
         elif frame.kind == frames.PRESENT and frame.mark != self._turned_away:
             # it gives up, and its claim must not be the one that is retained
             self._turned_away = frame.mark
             self._post_life(frames.PRESENT)
         self.changed.notify_all()
 
-    def _why_rival(self, card: bytes) -> tuple[str, bool]:
-        """Why we cannot keep this store, and whether another job keeps it."""
+    def _rival(self, card: bytes) -> DistNetworkError:
+        """Why we cannot keep this store: another job, or another server of ours, keeps it."""
         broker = self.address.shown
         apart = self._topics.why_apart(card, broker)
         if apart:
-            return apart, True
+            return OtherJob(apart)
         said = job.clean(card[job.LENGTH :].decode(errors="replace"))
-        return (
+        return DistNetworkError(
             f"somebody else keeps a store named {self.name!r} at {broker}: another job, or another rank 0 of this "
             f"one{said and f' ({said})'}. This is {self._topics.job}. Name yours: {broker}/NAME"
-        ), False
+        )
 
     def _call_again(self) -> None:
         """Our last question was passed on, and nobody has answered it."""
@@ -271,7 +212,7 @@ class MqttStoreServer:
         self._post_life(frames.PRESENT)
         self.changed.notify_all()
 
-    def _attend(self, frame: Frame) -> None:
+    def _listen(self, frame: Frame) -> None:
         if not self._is_alone:  # another job's clients may be greeting another server
             raise FrameRefused("early")
         if frame.kind == frames.HELLO or (frame.kind == frames.ASK and frame.peer_mark != self.mark):
@@ -345,11 +286,6 @@ class MqttStoreServer:
         with self.changed:
             self._why_down = reason
 
-    def refused(self, reason: str) -> None:
-        with self.changed:
-            self._problem, self._is_refused = refusal(self.address, reason), True
-            self.changed.notify_all()
-
     def written(self, tag: Any) -> None:
         """The broker has taken an answer to this asker, of so many bytes."""
         mark, nbytes = tag
@@ -405,10 +341,6 @@ class MqttStoreServer:
 
     def __repr__(self) -> str:
         return f"<MqttStoreServer of {len(self.key_values.values)} keys for {len(self._askers)} askers>"
-
-
-def problem_kind(is_refused: bool, is_others: bool) -> type[DistNetworkError]:
-    return NotLetIn if is_refused else OtherJob if is_others else DistNetworkError
 
 
 def _packed(answer: list[Value] | Exception) -> bytes:

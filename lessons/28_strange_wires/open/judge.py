@@ -7,15 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from unittest.mock import patch
 
-import wires
-
 from mtd.course.contest import NotAdmitted
+from mtd.course.loading import beside
 from transports import conformance, rendezvous
 from transports.clock import PICO
 from transports.conformance.bench import Tray, pattern
 from transports.contract import Transport, flat
 from transports.errors import CLOSED, PeerLost, TransportClosed
 from transports.virtual.clock import VirtualClock
+
+simple = beside(__file__, "simple")
 
 ABOUT = "messages over a shared folder: time ÷ what nothing can beat"
 COLUMN = "files"
@@ -386,80 +387,8 @@ def least(task):
 # ------------------------------------------------------------------------------------ simple answers
 
 
-def packed(header, payload):
-    return wires.record(len(header).to_bytes(4, "little") + header + payload)
-
-
-def unpacked(message):
-    end = 4 + int.from_bytes(message[:4], "little")
-    return message[4:end], message[end:]
-
-
-def a_log_for_each_pair(end):
-    """A record for each message, and a look reads all logs."""
-    places = dict.fromkeys({*range(end.world_size)} - {end.rank}, 0)
-
-    def send(dst, header, payload):
-        with end.lock:
-            if dst == end.rank:
-                end.deliver(dst, header, payload)
-            else:
-                end.append(f"{end.rank}-{dst}", packed(header, payload))
-
-    def write():
-        """Nothing is kept back."""
-
-    def look():
-        for peer in places:
-            new_of(end, places, peer)
-
-    return send, write, look
-
-
-def new_of(end, places, peer):
-    """Deliver what a log of a pair has, from its place on."""
-    found, behind = wires.records(end.read(f"{peer}-{end.rank}", places[peer]))
-    places[peer] += behind
-    for message in found:
-        end.deliver(peer, *unpacked(message))
-
-
-def only_what_has_grown(end):
-    """The same, but a look lists the folder first."""
-    send, write, _ = a_log_for_each_pair(end)
-    places = dict.fromkeys({*range(end.world_size)} - {end.rank}, 0)
-
-    def look():
-        sizes = end.sizes()
-        for peer, place in places.items():
-            if sizes.get(f"{peer}-{end.rank}", 0) > place:
-                new_of(end, places, peer)
-
-    return send, write, look
-
-
-def kept_until_one_waits(end):
-    """The same, but what goes to one rank is kept back, and then written together."""
-    _, _, look = only_what_has_grown(end)
-    kept = {}
-
-    def send(dst, header, payload):
-        with end.lock:
-            if dst == end.rank:
-                end.deliver(dst, header, payload)
-            else:
-                kept[dst] = kept.get(dst, b"") + packed(header, payload)
-
-    def write():
-        while kept:
-            dst, data = kept.popitem()
-            end.append(f"{end.rank}-{dst}", data)
-
-    return send, write, look
-
-
 SIMPLE = {
-    "a log a pair, all read": a_log_for_each_pair,
-    "a log a pair, listed first": only_what_has_grown,
-    "kept until one waits": kept_until_one_waits,
+    "a log a pair, all read": simple.a_log_for_each_pair,
+    "a log a pair, listed first": simple.only_what_has_grown,
+    "kept until one waits": simple.kept_until_one_waits,
 }

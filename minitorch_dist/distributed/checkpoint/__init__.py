@@ -16,7 +16,6 @@ From the ground up:
     state_dict_saver    torch's address of `save`
     state_dict_loader   torch's address of `load`
     state_dict          states under the bare model's names, whatever wraps it
-    optimizer_names     an optimizer's state by names instead of numbers
     first_step          state that an optimizer makes at its first step only
 """
 

@@ -19,10 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.checkpoint import optimizer_names
 from minitorch_dist.distributed.checkpoint.first_step import initialise
 from minitorch_dist.distributed.ddp.module import DistributedDataParallel
-from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, options as fsdp_options
+from minitorch_dist.distributed.fsdp import (
+    FullyShardedDataParallel,
+    optimizer_names,
+    options as fsdp_options,
+)
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made, moved
 from minitorch_dist.distributed.tensor.placements import Replicate
@@ -188,7 +191,7 @@ def set_optimizer_state_dict(
                 with _as_asked(model, how):
                     ready = FullyShardedDataParallel.optim_state_dict_to_load(model, one, part)
             else:
-                ready = optimizer_names.numbered(one, part, names, fitted)
+                ready = optimizer_names.numbered(one, part, names, _fitted_to)
             one.load_state_dict(ready)
 
 
@@ -295,6 +298,12 @@ def fitted(value: Any, like: Any) -> Any:
         device = value.device if like.device is devices.META else like.device
         return made(DTensor, part, mesh, like.placements, whole, device=device)
     return value.full_tensor() if isinstance(value, DTensor) and like is not None else value
+
+
+def _fitted_to(value: Any, p: Any) -> Any:
+    """A value of a parameter's state: one of its shape lies as it does."""
+    is_alike = isinstance(value, Tensor) and tuple(value.shape) == tuple(p.shape)
+    return fitted(value, p) if is_alike else value
 
 
 def _finished(state: State, how: StateDictOptions) -> State:

@@ -13,7 +13,8 @@ fully_shard                  torch's function, "FSDP2"
 fully_sharded_data_parallel  torch's class, "FSDP1", on the same units
 clipping                     the norm of gradients that no rank has whole
 saving                       whole parameters for a while; the model's state, whole or sharded
-optim_state                  the optimizer's state, from flat to named and back
+optimizer_names              an optimizer's state by names instead of numbers
+optim_state                  the same of shards: whole and by name, and back
 """
 
 from minitorch_dist import not_offered

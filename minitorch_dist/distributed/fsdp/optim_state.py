@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed.fsdp import optimizer_names
 from minitorch_dist.distributed.fsdp.options import StateDictType
 from minitorch_dist.distributed.fsdp.saving import INNER, mesh_of, rows_of, settings_of
 from minitorch_dist.distributed.fsdp.unit import Unit
@@ -41,22 +42,16 @@ def clean_name(name: str) -> str:
 
 def whole(model: Module, optimizer: Optimizer) -> State:
     """`{"state": {name: …}, "param_groups": […]}` with whole tensors on all ranks. Collective."""
-    names = {id(p): clean_name(name) for name, p in model.named_parameters()}
-    state: State = {}
+    found = optimizer_names.by_name(optimizer, _names(model))
+    state = found["state"]
     for prefix, unit in units_of(model):
         state.update(_whole_of_unit(prefix, unit, optimizer.state))
-    for group in optimizer.param_groups:
-        for p in group["params"]:
-            if names[id(p)] not in state and p in optimizer.state:
-                state[names[id(p)]] = dict(optimizer.state[p])
-    groups = [
-        {**group, "params": [names[id(p)] for p in group["params"]]} for group in optimizer.param_groups
-    ]
-    order = [name for group in groups for name in group["params"]]
-    return {
-        "state": {name: state[name] for name in order if name in state},
-        "param_groups": groups,
-    }
+    order = [name for group in found["param_groups"] for name in group["params"]]
+    return {**found, "state": {name: state[name] for name in order if name in state}}
+
+
+def _names(model: Module) -> optimizer_names.Names:
+    return {id(p): [clean_name(name)] for name, p in model.named_parameters()}
 
 
 def _whole_of_unit(prefix: str, unit: Unit, state: Any) -> State:
@@ -90,20 +85,12 @@ def _copied(value: Any) -> Any:
 
 def to_load(model: Module, optimizer: Optimizer, saved: State) -> State:
     """The state for `optimizer.load_state_dict`, made from the one that `whole` gave: each rank takes its own pieces."""
-    names = {id(p): clean_name(name) for name, p in model.named_parameters()}
     places = {id(p): (unit, n) for _, unit in units_of(model) for n, p in enumerate(unit.originals)}
-    state: dict[int, State] = {}
-    groups = []
-    count = 0
-    for group, old in zip(optimizer.param_groups, saved["param_groups"], strict=True):
-        numbers = list(range(count, count + len(group["params"])))
-        count += len(numbers)
-        for number, p in zip(numbers, group["params"], strict=True):
-            entry = saved["state"].get(names[id(p)])
-            if entry:
-                state[number] = {k: _own(value, places.get(id(p))) for k, value in entry.items()}
-        groups.append({**old, "params": numbers})
-    return {"state": state, "param_groups": groups}
+
+    def own(value: Any, p: Any) -> Any:
+        return _own(value, places.get(id(p)))
+
+    return optimizer_names.numbered(optimizer, saved, _names(model), own)
 
 
 def _own(value: Any, place: tuple[Unit, int] | None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from minitorch_dist.distributed.codec import Unsendable
 from minitorch_dist.distributed.rpc import functions, serve
@@ -16,7 +16,20 @@ from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.options import seconds_of
 from minitorch_dist.distributed.rpc.shutdown import shutdown as shutdown
 
+if TYPE_CHECKING:
+    from minitorch_dist.tensors.tensor import Tensor
+
 R = TypeVar("R")
+Worker = str | int | WorkerInfo
+Args = Sequence[Any] | None
+Kwargs = Mapping[str, Any] | None
+Timeout = float | timedelta
+
+
+class OfTensors(Protocol):
+    """torch.add and its like: their result has the type of their first argument, which is a tensor here."""
+
+    def __call__(self, input: Tensor, /, *args: Any, **kwargs: Any) -> Tensor: ...
 
 
 def is_available() -> bool:
@@ -46,13 +59,17 @@ def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
     return agent.me if worker_name is None else agent.workers.find(worker_name)
 
 
+@overload
 def rpc_async(
-    to: str | int | WorkerInfo,
-    func: Callable[..., R],
-    args: Sequence[Any] | None = None,
-    kwargs: Mapping[str, Any] | None = None,
-    timeout: float | timedelta = UNSET_RPC_TIMEOUT,
-) -> RpcFuture[R]:
+    to: Worker, func: OfTensors, args: Args = ..., kwargs: Kwargs = ..., timeout: Timeout = ...
+) -> RpcFuture[Tensor]: ...
+@overload
+def rpc_async(
+    to: Worker, func: Callable[..., R], args: Args = ..., kwargs: Kwargs = ..., timeout: Timeout = ...
+) -> RpcFuture[R]: ...
+def rpc_async(
+    to: Worker, func: Any, args: Args = None, kwargs: Kwargs = None, timeout: Timeout = UNSET_RPC_TIMEOUT
+) -> RpcFuture[Any]:
     """Call `func(*args, **kwargs)` on a worker, beside the caller.
 
     The arguments are read now: they may be written to when this returns.
@@ -81,13 +98,17 @@ def rpc_async(
     return _call(to, func, args, kwargs, timeout)
 
 
+@overload
 def rpc_sync(
-    to: str | int | WorkerInfo,
-    func: Callable[..., R],
-    args: Sequence[Any] | None = None,
-    kwargs: Mapping[str, Any] | None = None,
-    timeout: float | timedelta = UNSET_RPC_TIMEOUT,
-) -> R:
+    to: Worker, func: OfTensors, args: Args = ..., kwargs: Kwargs = ..., timeout: Timeout = ...
+) -> Tensor: ...
+@overload
+def rpc_sync(
+    to: Worker, func: Callable[..., R], args: Args = ..., kwargs: Kwargs = ..., timeout: Timeout = ...
+) -> R: ...
+def rpc_sync(
+    to: Worker, func: Any, args: Args = None, kwargs: Kwargs = None, timeout: Timeout = UNSET_RPC_TIMEOUT
+) -> Any:
     """Call `func(*args, **kwargs)` on a worker, and return what it returns or raise what it raises.
 
     Args:
@@ -117,10 +138,7 @@ def rpc_sync(
     return _call(to, func, args, kwargs, timeout).wait()
 
 
-def _call(
-    to: Any, func: Callable[..., R], args: Sequence[Any] | None,
-    kwargs: Mapping[str, Any] | None, timeout: float | timedelta,
-) -> RpcFuture[R]:  # fmt: skip
+def _call(to: Any, func: Callable[..., R], args: Args, kwargs: Kwargs, timeout: Timeout) -> RpcFuture[R]:
     agent, asked = current(), request(func, args, kwargs)
     worker = (agent.workers.by_name.get(to) if type(to) is str else None) or agent.workers.find(to)
     seconds = timeout if type(timeout) is float else seconds_of(timeout)
@@ -130,9 +148,7 @@ def _call(
         raise in_words(error, asked) from None
 
 
-def request(
-    func: Callable[..., Any], args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None
-) -> tuple[Any, ...]:
+def request(func: Callable[..., Any], args: Args, kwargs: Kwargs) -> tuple[Any, ...]:
     """The function, its arguments and its keywords: a CALL asks for them."""
     if not callable(func):
         raise TypeError("function should be callable.")

@@ -10,6 +10,7 @@ from minitorch_dist.distributed import bootstrap
 from minitorch_dist.distributed.backends import Backend, transport_for
 from minitorch_dist.distributed.groups import is_member
 from minitorch_dist.distributed.new_groups import new_groups
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors import devices
 
 
@@ -18,7 +19,7 @@ def _made(
     timeout: timedelta | None,
     backend: str | None,
     *rest: Any,
-) -> list[Any]:
+) -> list[ProcessGroup]:
     """The groups. A backend says nothing here; but one that nobody knows is refused, as in torch."""
     if timeout is not None:
         bootstrap.check_timeout(timeout)
@@ -38,7 +39,7 @@ def new_group(
     group_desc: str | None = None,
     device_id: devices.device | None = None,
     sort_ranks: bool = True,
-) -> Any:
+) -> ProcessGroup:
     """A group of these ranks. Every rank of the world calls this, in the same order, also those
     that are not in it: they get GroupMember.NON_GROUP_MEMBER.
 
@@ -82,7 +83,7 @@ def new_subgroups_by_enumeration(
     backend: str | None = None,
     pg_options: Any = None,
     group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:
+) -> tuple[ProcessGroup | None, list[ProcessGroup]]:
     """One group for each list of ranks: this rank's own (or None), and all."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
@@ -95,6 +96,6 @@ def new_subgroups_by_enumeration(
     return own_and_all(_made(ranks_per_subgroup_list, timeout, backend, pg_options, group_desc))
 
 
-def own_and_all(made: list[Any]) -> tuple[Any, list[Any]]:
+def own_and_all(made: list[ProcessGroup]) -> tuple[ProcessGroup | None, list[ProcessGroup]]:
     """The group that this rank is in, or None; and all."""
     return next((group for group in made if is_member(group)), None), made

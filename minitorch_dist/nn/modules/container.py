@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from minitorch_dist.nn.modules.module import Module, indented
 from minitorch_dist.tensors.tensor import Tensor
@@ -14,11 +14,20 @@ from minitorch_dist.tensors.tensor import Tensor
 class _Numbered(Module):
     """Children that are counted by position. Their names are their numbers unless given."""
 
+    _sliced: Any  # the children of a slice, as a module of the same kind
+
     def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
+
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: Any) -> Any:
+        return self._sliced(index) if isinstance(index, slice) else self._modules[self._name_at(index)]
 
     def _name_at(self, index: Any) -> str:
         number = operator.index(index)
@@ -44,7 +53,7 @@ class _Numbered(Module):
 
     def pop(self, key: int | slice) -> Any:
         """Take out and return one child, or the children of a slice."""
-        taken = self[key]  # type: ignore[index]
+        taken = self[key]
         del self[key]
         return taken
 
@@ -74,10 +83,8 @@ class Sequential(_Numbered):
             input = module(input)
         return input  # type: ignore[no-any-return]
 
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[self._name_at(index)]
+    def _sliced(self, index: slice) -> Self:
+        return type(self)(OrderedDict(list(self._modules.items())[index]))
 
     def insert(self, index: int, module: Module) -> Self:
         if not -len(self) <= index <= len(self):
@@ -101,10 +108,8 @@ class ModuleList(_Numbered):
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return type(self)(list(self)[index])
-        return self._modules[self._name_at(index)]
+    def _sliced(self, index: slice) -> Self:
+        return type(self)(list(self)[index])
 
     def insert(self, index: int, module: Module) -> None:
         modules = list(self)
@@ -148,8 +153,8 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]  # type: ignore[no-any-return]
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)

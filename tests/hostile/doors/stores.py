@@ -16,7 +16,8 @@ from transports.errors import DistStoreError, OtherJob, StoreTimeout, TrustError
 from transports.frames import FrameError
 from transports.mqtt_protocol import address as mqtt, frames as channel
 from transports.mqtt_protocol.frames import Frame
-from transports.mqtt_protocol.store_server import MqttStoreServer, Topics
+from transports.mqtt_protocol.store_end import Topics
+from transports.mqtt_protocol.store_server import MqttStoreServer
 from transports.stores import processes, protocol
 from transports.stores.file import HEAD, JOIN, LEAVE, SUM, FileStore, framed, packed
 from transports.stores.key_values import OPERATIONS, READS, KeyValues, NotYet

@@ -41,14 +41,14 @@ def item(input: TensorBase) -> int | float:
     return value if type(value) in (float, int, bool, complex) else float(value)  # bfloat16 has none
 
 
-def tolist(input: TensorBase) -> Any:
+def tolist(input: TensorBase) -> list[Any]:
     """Nested lists of Python numbers; a 0-dim tensor gives its number."""
     x = input.array
     if input.storage.device is devices.META:
         raise no_data()
     if observers.operations:
         observers.operated("tolist", (x,), ())
-    return (x if x.dtype.kind in "fiubc" else x.astype("float32")).tolist()
+    return (x if x.dtype.kind in "fiubc" else x.astype("float32")).tolist()  # type: ignore[no-any-return]
 
 
 def _single(input: TensorBase) -> Any:

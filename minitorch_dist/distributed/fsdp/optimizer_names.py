@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from minitorch_dist.optim.optimizer import Optimizer
-from minitorch_dist.tensors.tensor import Tensor
 
 State = dict[str, Any]
 Names = dict[int, list[str]]
@@ -68,7 +67,7 @@ def part_of(optimizer: Optimizer, saved: State, names: Names, strict: bool) -> S
 
 
 def numbered(optimizer: Optimizer, part: State, names: Names, fitted: Callable[[Any, Any], Any]) -> State:
-    """The argument for `load_state_dict`; tensors of a parameter's shape lie as it does."""
+    """The argument for `load_state_dict`; `fitted` makes of a value the one that belongs to this rank's parameter."""
     state: dict[int, State] = {}
     groups: list[State] = []
     number = 0
@@ -77,15 +76,8 @@ def numbered(optimizer: Optimizer, part: State, names: Names, fitted: Callable[[
         for p in own["params"]:
             name = next((n for n in names[id(p)] if n in part["state"]), None)
             if name is not None:
-                state[number] = {
-                    key: fitted(value, p) if _lies_like(value, p) else value
-                    for key, value in part["state"][name].items()
-                }
+                state[number] = {key: fitted(value, p) for key, value in part["state"][name].items()}
             numbers.append(number)
             number += 1
         groups.append({**group, "params": numbers})
     return {"state": state, "param_groups": groups}
-
-
-def _lies_like(value: Any, p: Any) -> bool:
-    return isinstance(value, Tensor) and tuple(value.shape) == tuple(p.shape)
