@@ -77,7 +77,7 @@ def fail(future: Future[Any], error: BaseException) -> None:
 
 
 def is_in_backward() -> bool:
-    return torch._C._current_graph_task_id() != -1
+    return bool(torch._C._current_graph_task_id() != -1)
 
 
 def finish(future: VirtualFuture, work: Any) -> None:

@@ -51,14 +51,13 @@ def power_sgd_in_buckets() -> list[float]:
 
 
 def failing_callback() -> list[float]:
-    def hook(state: Any, bucket: Any) -> Any:
-        return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(refuse)
-
     def refuse(done: Any) -> torch.Tensor:
         raise KeyError("of a callback")
 
     net = DistributedDataParallel(_model())
-    net.register_comm_hook(None, hook)
+    net.register_comm_hook(
+        None, lambda state, bucket: dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(refuse)
+    )
     return _train(net, _sgd(net), 1)
 
 
