@@ -14,6 +14,7 @@
     timelines            the acts of each rank with their times, and the chain that a run's time is
     pages                a simulated run as a page, a trace or a table
     grids                what each rank holds, step by step, as pictures
+    free_ports           a port of this machine that nobody uses now
     refusals             wishes that cannot be carried out
 
 The library does not import this package: a contract in `setup.cfg` says so.

@@ -18,7 +18,6 @@ DEEDS = {
 }  # fmt: skip
 OF_OS = {"open", "remove", "replace", "creat", "posix_fallocate", "memfd_create"}
 
-ASKED = "the user names this file on the command line; it is not there before"
 OWN = "in a folder of the keeper's, which goes with the process"
 HOUSE = "made from the lessons, in the project's own checkout"
 DRAWN = "a file or folder that did not exist before"
@@ -37,7 +36,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
         "in its agent's folder; it imports nothing of ours",
     ),
     "minitorch_dist/distributed/elastic/multiprocessing/logs.py": (
-        {"mkdtemp", "open ab"},
+        {"mkdtemp"},
         "logs that were asked for, in a folder that did not exist before",
     ),
     "mtd/course/examination.py": ({"open w+", "open w+b", "touch"}, OWN),
@@ -48,8 +47,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "mtd/cli/bench/rpc_pipeline.py": ({"write_text"}, OWN),
     "mtd/cli/bench/worlds.py": ({"mkfifo", "open"}, OWN),
     "mtd/cli/bench/worker.py": ({"open w"}, OWN),
-    "mtd/cli/contest.py": ({"write_text"}, ASKED),
-    "mtd/cli/museum.py": ({"write_text"}, ASKED),
     "mtd/cli/dev.py": ({"unlink"}, HOUSE),
     "mtd/course/building.py": ({"write_text"}, HOUSE),
     "mtd/course/worlds.py": ({"write_text"}, OWN),

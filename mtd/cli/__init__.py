@@ -1,7 +1,7 @@
 """`mtd`: the command line. Each command is a module, imported when it is called.
 
 `commands.toml` lists them. The commands of the course stand in `lessons/`, those of a class in `classroom/`, the benchmarks in
-`bench/`. All other commands lie here. All of them print on a `page`, and `parser` reads their arguments.
+`bench/`. All other commands lie here. All of them print on a `page`, `parser` reads their arguments, and `keyboard` reads keys one by one.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule
 from mtd.cli import open_chapter
-from mtd.cli.page import Page, fitting
+from mtd.cli.page import Page, begin, fitting
 from mtd.cli.parser import Parser
 from mtd.course import achievements, contest
 from mtd.course.contest import Contest, NotAdmitted
@@ -58,7 +58,9 @@ def run(options: argparse.Namespace) -> int:
             if options.text or options.why:
                 raise NotAdmitted(f"{file} is no open chapter: --text and --why are for these")
             if options.begin:
-                return begin(page, file)
+                begin(file, contest.TEMPLATE.format(name=file), NotAdmitted)
+                page.tell(f"wrote {file}, a ring; now: ", (f"mtd contest {file}", "bold"))
+                return 0
             entered = contest.read(file)
             is_schedule = isinstance(entered, Schedule)
             ranks = options.ranks or (8 if is_schedule else 4)
@@ -90,14 +92,6 @@ def about(page: Page) -> int:
     page.tell("One race only:         ", ("mtd contest mine.py --net nodes --size 1KB", "bold"))
     page.say()
     open_chapter.about(page)
-    return 0
-
-
-def begin(page: Page, file: Path) -> int:
-    if file.exists():
-        raise NotAdmitted(f"{file} is there already; it stays as it is")
-    file.write_text(contest.TEMPLATE.format(name=file), encoding="utf-8")
-    page.tell(f"wrote {file}, a ring; now: ", (f"mtd contest {file}", "bold"))
     return 0
 
 

@@ -7,10 +7,11 @@ import argparse
 import os
 
 from mtd.cli import budgets, code_lines, of_checkout
+from mtd.cli.code_lines import HOUSE
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import building, judging, notebooks, outputs
-from mtd.course.lesson import Lesson, all_lessons, find
+from mtd.course.lesson import ROOM, Lesson, all_lessons, find
 
 
 def configure(parser: Parser) -> None:
@@ -42,6 +43,8 @@ def run(options: argparse.Namespace) -> int:
         return of_checkout.run("tests.census.__main__", options.options)
     if options.task == "count":
         return compare_with_budgets() if options.budget else count()
+    if ROOM == HOUSE / "lessons":  # and not an author's own, by MTD_LESSONS
+        of_checkout.demand("in which pages and notebooks are made from the lessons")
     lessons = [find(one) for one in options.lesson] if options.lesson else None
     return build(lessons, options.outputs) if options.task == "build" else check(lessons)
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
-from mtd.cli.page import Page, fitting, listed
+from mtd.cli.page import Page, begin, fitting, listed
 from mtd.cli.parser import Parser
 from mtd.course import achievements as results, museum, properties
 from mtd.course.lesson import number_of
@@ -212,11 +212,9 @@ def ask(page: Page, prompt: str) -> str:
 # ----------------------------------------------------------------------------- write the check
 
 
-def property_of(page: Page, file: Path, begin: bool) -> int:
-    if begin:
-        if file.exists():
-            raise properties.NoProperty(f"{file} is there already; it stays as it is")
-        file.write_text(properties.TEMPLATE.format(name=file), encoding="utf-8")
+def property_of(page: Page, file: Path, is_new: bool) -> int:
+    if is_new:
+        begin(file, properties.TEMPLATE.format(name=file), properties.NoProperty)
         page.tell(f"wrote {file}; now: ", (f"mtd museum --property {file}", "bold"))
         return 0
     found = properties.judged(file)

@@ -7,8 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from string import ascii_uppercase
 
-from minitorch_dist.serialization.files import replacing
-from mtd.cli.page import Page
+from mtd.cli.page import Page, begin
 from mtd.course import achievements
 from mtd.course.chapters import judging
 from mtd.course.chapters.chapter import Chapter, all_chapters, named, of_file
@@ -50,7 +49,9 @@ def run(page: Page, chapter: Chapter, file: Path, options: argparse.Namespace) -
         page.say(f"Nothing takes less than the bound. {' '.join(chapter.judge.PROOF.split())}")
         return 0
     if options.begin:
-        return begin(page, chapter, file)
+        begin(file, chapter.start, NotAdmitted)
+        page.tell(f"wrote {file}: it is right, and slow. Now: ", (f"mtd contest {number}", "bold"))
+        return 0
     if options.text or not file.is_file():
         page.tell((f"Open chapter, after lesson {number}: {chapter.title}", "bold"))
         page.say(chapter.question)
@@ -72,17 +73,6 @@ def run(page: Page, chapter: Chapter, file: Path, options: argparse.Namespace) -
     achievements.enter("contest", chapter.module, -found.mine.score, said)
     options.show(page, found, f"{chapter.title}: {found.about}.", _legs)
     page.tell("The bound, and why: ", (f"mtd contest {number} --why", "bold"))
-    return 0
-
-
-def begin(page: Page, chapter: Chapter, file: Path) -> int:
-    if file.exists():
-        raise NotAdmitted(f"{file} is there already; it stays as it is")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(file) as out:
-        out.write(chapter.start.encode())
-    command = f"mtd contest {chapter.lesson.number}"
-    page.tell(f"wrote {file}: it is right, and slow. Now: ", (command, "bold"))
     return 0
 
 

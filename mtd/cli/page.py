@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE
@@ -18,7 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from minitorch_dist.pictures.terminal import sayable
-from mtd.refusals import in_words
+from minitorch_dist.serialization.files import replacing
+from mtd.refusals import CannotDo, in_words
 from transports.plain_text import clean
 
 KEYS = {name: name[0] for name in ("text", "hint", "check", "list")}
@@ -115,6 +117,15 @@ def fitting(table: Table, console: Console) -> RenderableType:
         said = ", ".join(text.strip() for text in named)
         paragraphs.append(f"{first}: {said}" if said else f"{first}")
     return Text("\n".join(paragraphs))
+
+
+def begin(file: Path, text: str, refused: type[CannotDo]) -> None:
+    """Write a file for somebody to begin with, where none is yet."""
+    if file.exists():
+        raise refused(f"{file} is there already; it stays as it is")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(file) as out:
+        out.write(text.encode())
 
 
 def refuse(command: str, error: Exception) -> int:

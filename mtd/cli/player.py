@@ -14,8 +14,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
+from textwrap import wrap
 from typing import Any, Final
 
 from rich.console import Console
@@ -23,6 +23,7 @@ from rich.console import Console
 from minitorch_dist.pictures import spacetime, words
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted, sayable
+from mtd.cli import keyboard
 
 NAMES: Final = {
     "\x1b[C": "n", "\x1b[D": "p", "\x1bOC": "n", "\x1bOD": "p", "\x1b[H": "g", "\x1b[F": "G",
@@ -114,8 +115,8 @@ class Player:
         where = f"{self.step + 1} of {len(moments)}, {words.span(here.at - self.scene.start)}"
         if held:
             where += f"; {self.scene.lanes[here.lane]} holds {words.amount(held)}"
-        lines = [*picture.lines, "", where, *_wrapped(here.text, width)]
-        lines += [part for line in self.said.splitlines() for part in _wrapped(line, width)]
+        lines = [*picture.lines, "", where]
+        lines += [part for line in (here.text, *self.said.splitlines()) for part in wrap(line, width) or [""]]
         return spacetime.Picture(lines, picture.paint)
 
     def __repr__(self) -> str:
@@ -135,15 +136,6 @@ def happened(scene: Scene, step: int) -> Scene:
         spans=[s for s in scene.spans if is_past(s.number, s.start)],
         arrows=[a for a in scene.arrows if is_past(a.number, a.departed)],
     )
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    lines = [""]
-    for word in text.split(" "):
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".lstrip()
-    return lines
 
 
 # ------------------------------------------------------------------------------------ in a terminal
@@ -176,26 +168,12 @@ def _with_first(keys: Iterator[str]) -> Iterator[str | None]:
 def read_keys() -> Iterator[str | None]:
     """The commands of the person: keys where there is a terminal, else the lines of the input. At
     first None, when the terminal is ready: what is pressed from then on is not lost."""
-    try:
-        import termios
-        import tty
-    except ImportError:  # not a Unix
-        termios = None  # type: ignore[assignment]
-    if termios is None or not sys.stdin.isatty() or os.environ.get("TERM") == "dumb":
+    if not keyboard.gives_keys() or not sys.stdin.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         for line in sys.stdin:
             yield line.strip()
         return
-    file = sys.stdin.fileno()
-    before = termios.tcgetattr(file)
-    try:
-        tty.setcbreak(file, termios.TCSADRAIN)
+    with keyboard.Keyboard():
         yield None
-        while True:
-            pressed = os.read(file, 8)
-            if not pressed:
-                return
+        while pressed := os.read(sys.stdin.fileno(), 8):
             yield pressed.decode(errors="ignore")
-    finally:
-        with suppress(termios.error):
-            termios.tcsetattr(file, termios.TCSADRAIN, before)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import socket
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -34,6 +33,7 @@ from mtd import traces
 from mtd.cli import page, scripts
 from mtd.cli.lessons.commands import lessons_for
 from mtd.cli.parser import Parser, near
+from mtd.free_ports import free_port
 from mtd.pages import whole_files
 from mtd.refusals import CannotDo, refusing
 from transports import registry
@@ -240,8 +240,7 @@ def _run_for_real(arguments: argparse.Namespace) -> int:
             raise CannotDo(
                 "ranks of PyTorch's programs are processes: say --net tcp, or --net sim to simulate them"
             )
-        with socket.create_server(("127.0.0.1", 0)) as free:  # for the store of PyTorch's
-            play, given = scripts.play_torchs, (*given, free.getsockname()[1], arguments.net)
+        play, given = scripts.play_torchs, (*given, free_port(), arguments.net)  # for the store of PyTorch's
     try:
         launch(
             play, arguments.ranks, arguments.net, given, limit=arguments.timeout, journal=arguments.journal,

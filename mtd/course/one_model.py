@@ -10,12 +10,10 @@ rank's part of the loss. `seconds()` is the formula, and `FORMULA` says it in wo
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import minitorch_dist as torch
@@ -29,6 +27,7 @@ from minitorch_dist.nn.functional import cross_entropy
 from minitorch_dist.optim import Adam
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.sim.device import Device
+from mtd.course import loading
 from mtd.course.lesson import Lesson
 from mtd.course.small_transformer import WORDS, SmallTransformer
 from transports import keeper
@@ -157,7 +156,7 @@ def quickest(kind: str, nbytes: int) -> float:
 
 def run(lesson: Lesson) -> ModelStep:
     """Train two steps by this lesson's model.py, and draw the second."""
-    found: Any = load(lesson.folder / FILE)
+    found: Any = loading.load(lesson.folder / FILE, f"model_{lesson.label}")
 
     def program() -> tuple[float, int, int]:
         step = found.trained()
@@ -177,15 +176,6 @@ def run(lesson: Lesson) -> ModelStep:
     peak = max(rank.peak_bytes or 0 for rank in report.ranks)
     cut = within(replace(scene, title=str(lesson)), first, last)
     return ModelStep(found.FORMULA, found.seconds(), (last - first) / 1e12, total, peak, cut)
-
-
-def load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(f"model_{path.parent.name[:2]}", path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no module")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def within(scene: Scene, first: int, last: int) -> Scene:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import socket
 import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from mtd.free_ports import free_port
 
 RANKS: Final = 3
 STEPS: Final = 6
@@ -135,7 +136,7 @@ def outcome(order: RealOrder) -> RealOutcome:
 
 def _over(backend: str, training: str) -> tuple[list[float], str]:
     """The mean losses, or what the first rank that failed says."""
-    fork, port = multiprocessing.get_context("fork"), _free_port()
+    fork, port = multiprocessing.get_context("fork"), free_port()
     pipes, ranks = [], []
     for rank in range(RANKS):
         ours, theirs = fork.Pipe()
@@ -187,12 +188,6 @@ def _in_words(error: BaseException) -> str:
 
 def _modules() -> set[str]:
     return {value.partition(":")[0] for name, value in os.environ.items() if name.startswith("MTD_")}
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _draw(order: RealOrder, found: RealOutcome) -> None:

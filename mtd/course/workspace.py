@@ -26,7 +26,7 @@ from mtd.course.carrying import CarriedText, carry
 from mtd.course.lesson import BRIDGE, FOLDER, ROOM, Lesson, LessonError, all_lessons
 from mtd.course.progress import Passed, Progress, digest
 from mtd.course.sizes import SIZES
-from mtd.course.source import Source, unwritten
+from mtd.course.source import Source, missing, unwritten
 from mtd.course.verdict import CheckVerdict
 
 README = Path(__file__).with_name("begin_course.md").read_text("utf-8")
@@ -93,6 +93,15 @@ class Workspace:
             raise LessonError(f"{path} is not UTF-8 ({error}); save it as UTF-8") from error
         except OSError as error:
             raise LessonError(f"{path} cannot be read: {error.strerror}") from error
+
+    def whole_text_of(self, lesson: Lesson) -> str:
+        """The same; LessonError where something is still to be written."""
+        text = self.text_of(lesson)
+        for line, blank in missing(text, lesson.number):
+            raise LessonError(
+                f"{self.file(lesson)}, line {line}: {blank} is still to be written; then there is something to draw"
+            )
+        return text
 
     def source(self, lesson: Lesson, progress: Progress | None = None) -> Source:
         """The lesson's source with blanks of the size that the learner chose for it."""

@@ -18,7 +18,6 @@ import importlib.util
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +35,8 @@ from minitorch_dist.distributed.journal import Journal
 from minitorch_dist.distributed.prepared import use_links
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.launching import launch
+from mtd.course import loading
+from mtd.free_ports import free_port
 from transports.clock import SYSTEM
 from transports.faults.plans import Crash
 from transports.quantities import in_words
@@ -102,11 +103,9 @@ def play(script: str, arguments: Sequence[str]) -> tuple[list[float], list[Any]]
 
 def module_of(script: str) -> Any:
     path = Path(script)
-    spec = importlib.util.spec_from_file_location(f"{path.stem}_in_a_world", path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if not path.is_file():
         raise FileNotFoundError(f"there is no script {script!r}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loading.load(path, f"{path.stem}_in_a_world")
     if not hasattr(module, "main"):
         raise TypeError(
             f"{path.name} has no main(arguments) that returns (losses, weights), a list entry for each step, as "
@@ -252,9 +251,7 @@ def under_torch(setting: TrainingSetup) -> Lived:
     changed = setting.folder / "under_torch" / setting.script.name
     changed.parent.mkdir(exist_ok=True)
     changed.write_text(with_torch(setting.script.read_text("utf-8")), "utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     processes = []
     for rank in range(setting.ranks):
         own = {

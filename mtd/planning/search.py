@@ -185,7 +185,10 @@ def simulated(
         if word.startswith(MEMORY):
             stage, _, category = word.removeprefix(MEMORY).partition(" ")
             by_stage.setdefault(stage, {})[category] = value
-    memory = max(by_stage.values(), key=lambda each: sum(each.values()))
+    stage = max(by_stage, key=lambda each: sum(by_stage[each].values()))
+    memory = by_stage[stage]
+    if min(memory.values()) < 0:
+        memory = _as_in(runs[short.sizes[-1]], stage, memory)
     seconds = found["seconds"]
     shares = {name: found[name] / seconds for name in ("computing", "sending", "waiting")}
     if layout.pipeline > 1:
@@ -196,6 +199,13 @@ def simulated(
     links = {w.removeprefix(LINKS): nbytes for w, nbytes in found.items() if w.startswith(LINKS)}
     idle = found["idle"] / seconds
     return PlanRow(layout, seconds, memory, True, shares, found["sent"], links, fits, idle)
+
+
+def _as_in(longest: Measured, stage: str, memory: dict[str, float]) -> dict[str, float]:
+    """The same bytes, shared among the categories as in the longest run: the peaks of short runs came at different moments."""
+    there = {name: longest[f"{MEMORY}{stage} {name}"] for name in memory}
+    whole, seen = sum(memory.values()), sum(there.values())
+    return {name: nbytes * whole / seen for name, nbytes in there.items()}
 
 
 def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple[int, ...]]:

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from mtd import cli
-from mtd.cli.lessons import check, keyboard, listing, watch
+from mtd.cli import keyboard
+from mtd.cli.lessons import check, listing, watch
 from mtd.cli.page import Page
 from mtd.course import bounds, lesson, path, workspace
 from mtd.course.progress import Progress

@@ -54,3 +54,8 @@ def test_the_course_begins_from_a_wheel(tmp_path: Path) -> None:
     many = len(lesson.all_lessons())
     assert f"{many} lessons are" in done.stdout
     assert len([*(tmp_path / "course").glob("[0-9]*_*/text.md")]) == many
+    built = subprocess.run(
+        [sys.executable, "-P", "-m", "mtd", "dev", "build"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert built.returncode == 2 and "this is for a checkout of the repository" in built.stderr
+    assert not (room / "docs").exists() and not (room / "mystack").exists()

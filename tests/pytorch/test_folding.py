@@ -162,6 +162,17 @@ ENDS = [
     ("if rank in {0, 3}: takes_long()", [1] * 8),
     ("takes_long({0: 100, 3: 300}.get(dist.get_rank(), 200))", [1] * 8),
     ("import beside\nif beside.rank == 5: takes_long()", [1, 1, 6]),
+    ("takes_long([1, 1, 1, 700, 1, 1, 1, 1][rank])", [1, 1, 6]),
+    ("takes_long((300, 200)[rank % 2 - 2])", [1, 3, 4]),
+    ("takes_long([200][dist.get_rank() // 8])", [1, 7]),
+    ("for _ in range(rank): takes_long()", [1] * 8),
+    ("for _ in range(rank // 4, 8, 4): takes_long()", [1, 7]),
+    ("for _ in range(rank // 4): takes_long()", [1, 3, 4]),
+    ("list(map('file {}'.format, ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'][rank]))", [1, 7]),
+    (
+        "def named(at: list[int], end: dict[str, int] | None = None) -> list[int]: return at[rank % 1:]\nassert named([1]) == [1] and named.__annotations__['at'] == list[int]",
+        [1, 7],
+    ),
 ]
 REFUSED = [
     "if os.environ['RANK'] == '2': takes_long()",

@@ -371,6 +371,15 @@ def die(*_: object, **more: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def test_no_category_of_memory_is_negative() -> None:
+    """Where peaks of short runs come at different moments, a line through a category may fall below 0."""
+    longest = {"memory 3 parameter": 6.0, "memory 3 other": 2.0, "memory 0 other": 9.0}
+    assert search._as_in(longest, "3", {"parameter": 20.0, "other": -4.0}) == {
+        "parameter": 12.0,
+        "other": 4.0,
+    }
+
+
 def test_short_names_tell_layouts_apart_and_fit_the_table() -> None:
     model, here = MODEL.changed(layers=64, batch=256), cluster("h100", 64, "nvlink8+400G")
     every = [*search.layouts(model, here)]

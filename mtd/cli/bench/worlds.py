@@ -6,7 +6,6 @@ import importlib.util
 import os
 import select
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from mtd.cli.bench import comm_brokers
+from mtd.free_ports import free_port
 
 WORKER = "mtd.cli.bench.worker"
 PEER = "gloo"
@@ -36,12 +36,6 @@ def missing(name: str) -> str:
 def _mpirun() -> str | None:
     beside = str(Path(sys.executable).parent)
     return shutil.which("mpirun", path=os.pathsep.join([beside, os.environ.get("PATH", "")]))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from rich.console import Console as Terminal
 
+from mtd.cli import keyboard
 from mtd.cli.classroom.screen import ScreenLines, Whole
-from mtd.cli.lessons import keyboard
 from mtd.cli.page import Page, refuse
 from mtd.course.classroom import pages, racing, words
 from mtd.course.classroom.console import Console, Finish

@@ -14,7 +14,7 @@ from typing import Final
 from rich.text import Text
 
 from minitorch_dist.pictures.terminal import painted
-from mtd.cli.lessons.keyboard import Closed, Keyboard
+from mtd.cli.keyboard import Closed, Keyboard
 from mtd.cli.lessons.screen import Screen
 from mtd.cli.page import Page
 from mtd.course.classroom import view

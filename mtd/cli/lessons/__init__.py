@@ -1,7 +1,7 @@
 """The commands of the course: `mtd`, and what one asks about one lesson.
 
 opening     `mtd` alone: the course where you left it, in `watch`, which checks what is saved
-            (`desk`: the file one works at; `screen` and `keyboard`: the terminal)
+            (`desk`: the file one works at; `screen`: the terminal)
 init  listing  track  check  text  hint  predict  solution  use  size  reset  why      a command each
 commands    what they have in common: the learner's folder, and a lesson
 wire        what the learner wrote over tcp, over a folder and over mqtt, beside the simulator

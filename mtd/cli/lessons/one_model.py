@@ -10,7 +10,6 @@ from mtd.cli.page import Page
 from mtd.course import one_model
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError, all_lessons
-from mtd.course.source import missing
 from mtd.course.workspace import Workspace, find
 
 CLOSE = 1e-9  # of a loss: the order of additions may make such a difference
@@ -41,16 +40,10 @@ def run(lesson: Lesson) -> int:
 
 def trained(workspace: Workspace, lesson: Lesson) -> Examination:
     """The run, once it is over; LessonError where there is none."""
-    if not (lesson.folder / one_model.FILE).is_file():
-        known = [
-            str(one.number) for one in all_lessons(workspace.room) if (one.folder / one_model.FILE).is_file()
-        ]
-        raise LessonError(f"lesson {lesson.number} trains no transformer; these do: {', '.join(known)}")
-    blank = missing(workspace.text_of(lesson), lesson.number)
-    if blank:
-        raise LessonError(
-            f"{workspace.file(lesson)}, line {blank[0][0]}: {blank[0][1]} is still to be written"
-        )
+    if not has_model(lesson):
+        known = ", ".join(str(one.number) for one in all_lessons(workspace.room) if has_model(one))
+        raise LessonError(f"lesson {lesson.number} trains no transformer; these do: {known}")
+    workspace.whole_text_of(lesson)
     with Examination.of(workspace, lesson, "model") as exam:
         exam.wait()
     if exam.step is None:
@@ -62,10 +55,11 @@ def trained(workspace: Workspace, lesson: Lesson) -> Examination:
 def having(workspace: Workspace) -> list[Lesson]:
     """The lessons that train it and that the learner has passed."""
     done = workspace.progress().done
-    return [
-        one for one in all_lessons(workspace.room)
-        if (one.folder / one_model.FILE).is_file() and one.number in done
-    ]  # fmt: skip
+    return [one for one in all_lessons(workspace.room) if has_model(one) and one.number in done]
+
+
+def has_model(lesson: Lesson) -> bool:
+    return (lesson.folder / one_model.FILE).is_file()
 
 
 def table(screen: Page, workspace: Workspace, lessons: list[Lesson], last: Examination) -> None:

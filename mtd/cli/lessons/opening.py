@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from minitorch_dist.pictures.terminal import sayable
-from mtd.cli.lessons import init, keyboard, watch
+from mtd.cli import keyboard
+from mtd.cli.lessons import init, watch
 from mtd.cli.lessons.commands import in_a_folder, opened
 from mtd.cli.page import Page
 from mtd.course.chapters.chapter import of_lesson

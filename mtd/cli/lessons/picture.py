@@ -15,7 +15,6 @@ from mtd.cli.lessons.commands import say_moved
 from mtd.cli.page import Page
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError, find as find_lesson
-from mtd.course.source import missing
 from mtd.course.workspace import Workspace, find
 from mtd.grids import grid_page, grid_svg
 from mtd.pages import page as pages, whole_files
@@ -65,12 +64,7 @@ def run(wanted: str, options: argparse.Namespace) -> int:
 
 def drawn(workspace: Workspace, lesson: Lesson) -> Examination:
     """The picture, once it is drawn; LessonError where there is nothing to draw yet."""
-    text = workspace.text_of(lesson)
-    blank = missing(text, lesson.number)
-    if blank:
-        raise LessonError(
-            f"{workspace.file(lesson)}, line {blank[0][0]}: {blank[0][1]} is still to be written; then there is something to draw"
-        )
+    workspace.whole_text_of(lesson)
     with Examination.of(workspace, lesson, "picture") as exam:
         exam.wait()
     if exam.scene is not None:

@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from mtd.cli import player
+from mtd.cli.keyboard import Closed, Keyboard
 from mtd.cli.lessons import hint, listing, predict, report, reset, solution, text
 from mtd.cli.lessons.desk import CHECK, PICTURE, STEP, DeskResult, LessonDesk
-from mtd.cli.lessons.keyboard import Closed, Keyboard
 from mtd.cli.lessons.screen import Draw, Screen
 from mtd.cli.page import Page, marked
 from mtd.course import progress as progresses
