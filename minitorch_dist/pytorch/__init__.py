@@ -9,6 +9,8 @@ Read from the ground up:
     errors              our errors, as torch's too
     torch_store         the store that torch has made, as one of ours
     work                operations that go on beside the caller
+    virtual_futures     waits of torch's C++: in virtual time, and at the end of a backward
+    not_compiled        methods that torch.compile leaves as they are
     sparse              all_reduce of sparse tensors
     reduce_steps        torch's reduce operations as ours
     own_collectives     a function of one's own in place of ours
@@ -20,7 +22,6 @@ On simulated ranks, beside these:
 
     simulated           each rank has what a process has
     virtual_store       the run's store, as torch's
-    virtual_futures     waits of torch's C++, in virtual time
     rank_modules        modules of the user's, and what others keep of a rank
     loader_workers      processes of a DataLoader, outside of the simulation
     spawned_ranks       `torch.multiprocessing.spawn`, where the ranks run already

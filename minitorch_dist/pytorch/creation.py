@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 import torch.distributed as torch_dist
+from torch.distributed import distributed_c10d as c10d
 
 from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.callsite import callsite
@@ -26,6 +27,7 @@ from transports import registry
 from transports.stores.store import PrefixStore, Store
 
 VARIABLE: Final = "MTD_TRANSPORT"
+_monitored_barrier = c10d.monitored_barrier
 
 
 def create(asked: Any, options: Any) -> MtdProcessGroup:
@@ -80,6 +82,20 @@ def _new_group(here: World, asked: Any, ranks: list[int], options: Any) -> MtdPr
     ours = OurProcessGroup(here, name, ranks, _seconds(asked.timeout), "mtd", called, options)
     ours.group_desc = "undefined"
     return MtdProcessGroup(ours, partial(_close, ours))
+
+
+def monitored_barrier(
+    group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
+) -> None:
+    """Torch's function, which has it for gloo alone, with groups of ours, too."""
+    asked = torch_dist.group.WORLD if group is None else group
+    if isinstance(asked, MtdProcessGroup):
+        asked.monitored_barrier(timeout, wait_all_ranks)
+    else:
+        _monitored_barrier(group, timeout, wait_all_ranks)
+
+
+c10d.monitored_barrier = torch_dist.monitored_barrier = monitored_barrier
 
 
 def _close(ours: Group) -> None:

@@ -28,6 +28,7 @@ from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as O
 from minitorch_dist.distributed.work import Work as OurWork, seconds_of
 from minitorch_dist.pytorch import device_queue, sparse, storages
 from minitorch_dist.pytorch.errors import torch_errors
+from minitorch_dist.pytorch.not_compiled import not_compiled
 from minitorch_dist.pytorch.own_collectives import in_place_of
 from minitorch_dist.pytorch.reduce_steps import step_of
 from minitorch_dist.pytorch.tensors_as_arrays import (
@@ -55,6 +56,7 @@ _ALL_TO_ALL: Final = c10d.AllToAllOptions()
 _BARRIER: Final = c10d.BarrierOptions()
 
 
+@not_compiled
 class MtdProcessGroup(torch_dist.ProcessGroup):
     """Torch's face of a group of ours."""
 
@@ -94,6 +96,11 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     _set_group_name, _set_group_desc = setGroupName, setGroupDesc
     group_name = pg_name = property(getGroupName)
     group_desc = property(getGroupDesc)
+    _device_types = (torch.device("cpu"),)
+
+    def _get_backend(self, device: torch.device) -> MtdProcessGroup:
+        """Torch's groups have a backend for each device; this one is its own."""
+        return self
 
     def set_timeout(self, timeout: timedelta) -> None:
         self.ours.set_timeout(timeout)

@@ -43,6 +43,7 @@ from minitorch_dist.pytorch import (
     shapes,
     spawned_ranks,
     storages,
+    virtual_futures,
     watching,
 )
 from minitorch_dist.pytorch.operation_time import TimedOperations
@@ -97,6 +98,10 @@ class PyTorchPart(RunPart):
             around.enter_context(replaced(c10d, "_new_process_group_helper", _noted_group))
             for module in (c10d, torch_dist):
                 around.enter_context(replaced(module, "split_group", _split_group))
+            reducer = torch_dist.Reducer  # in `Join` a rank that is done answers the sums of the others
+            around.enter_context(
+                replaced(reducer, "_run_comm_hook", virtual_futures.finishing(reducer._run_comm_hook))
+            )
             # Torch warns where a build for the CPU is asked for the timeout of nccl.
             around.enter_context(replaced(c10d, "default_pg_nccl_timeout", timedelta(minutes=10)))
             around.enter_context(rank_environment.RankEnvironment(folding.refuse_variable).in_place())

@@ -13,9 +13,11 @@ from torch.futures import Future
 from minitorch_dist.distributed.work import Work as OurWork
 from minitorch_dist.pytorch import device_queue
 from minitorch_dist.pytorch.errors import as_torch
-from minitorch_dist.pytorch.virtual_futures import VirtualFuture, fail, in_this_backward
+from minitorch_dist.pytorch.not_compiled import not_compiled
+from minitorch_dist.pytorch.virtual_futures import VirtualFuture, fail, in_this_backward, is_in_backward
 
 
+@not_compiled
 class DoneWork(torch_dist._Work):
     """Something that is done already."""
 
@@ -64,6 +66,7 @@ class DoneWork(torch_dist._Work):
         return future
 
 
+@not_compiled
 class GoingWork(DoneWork):
     """An operation that goes on beside the caller."""
 
@@ -91,7 +94,9 @@ class GoingWork(DoneWork):
         return self._ours.source_rank()
 
     def _new_future(self) -> Future[list[torch.Tensor]]:
-        future = VirtualFuture(self) if self._ours.is_virtual else self._settled_by_worker(Future())
+        if not self._ours.is_virtual and not is_in_backward():
+            return self._settled_by_worker(Future())
+        future = VirtualFuture(self)
         in_this_backward(future, self)
         return future
 
@@ -110,6 +115,7 @@ class GoingWork(DoneWork):
         return future
 
 
+@not_compiled
 class QueuedWork(DoneWork):
     """An operation that the rank's device begins later. To wait lets the device wait, and not the program."""
 
@@ -130,6 +136,7 @@ class QueuedWork(DoneWork):
         return super()._new_future()
 
 
+@not_compiled
 class JointWork(DoneWork):
     """Several operations that were begun as one."""
 
