@@ -1,6 +1,6 @@
 """Three answers to lesson 31 that are written in other ways than ours, each with all its blanks, light all lamps.
 
-They were written from the lesson's text and its skeleton. The lamp *real wire* is left out here, because it takes longest.
+They take other ways through the same products. The lamp *real wire* is left out here, because it takes longest.
 """
 
 from __future__ import annotations
