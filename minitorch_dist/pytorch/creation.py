@@ -49,14 +49,7 @@ def _new_world(asked: Any, place: WorldScope, options: Any) -> MtdProcessGroup:
     place.given["is_signed"] = True  # torch puts [rank0] before the lines of an uncaught error
     with world.StandingIn(place):
         here = bootstrap.init(
-            wire,
-            method,
-            asked.timeout,
-            asked.group_size,
-            asked.group_rank,
-            store,
-            OurProcessGroup,
-            options,
+            wire, method, asked.timeout, asked.group_size, asked.group_rank, store, OurProcessGroup, options
         )
     # The store may be gone when this rank leaves, and torch's client says so on the screen.
     here.signs_off = is_virtual

@@ -120,12 +120,7 @@ def _without_devices(original: Callable[..., None]) -> Callable[..., None]:
     """DDP's `device_ids` name GPUs, and it checks that the parameters lie there."""
 
     def init(
-        self: Any,
-        module: Any,
-        device_ids: Any = None,
-        output_device: Any = None,
-        *args: Any,
-        **kw: Any,
+        self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *args: Any, **kw: Any
     ) -> None:
         original(self, module, *((None, None) if is_label() else (device_ids, output_device)), *args, **kw)
 

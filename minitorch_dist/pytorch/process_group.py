@@ -31,13 +31,7 @@ from minitorch_dist.pytorch.errors import torch_errors
 from minitorch_dist.pytorch.not_compiled import not_compiled
 from minitorch_dist.pytorch.own_collectives import in_place_of
 from minitorch_dist.pytorch.reduce_steps import step_of
-from minitorch_dist.pytorch.tensors_as_arrays import (
-    WriteBack,
-    all_to_send,
-    all_to_write,
-    to_send,
-    to_write,
-)
+from minitorch_dist.pytorch.tensors_as_arrays import WriteBack, all_to_send, all_to_write, to_send, to_write
 from minitorch_dist.pytorch.work import DoneWork, GoingWork, JointWork, QueuedWork
 
 Tensors = list[torch.Tensor]
@@ -145,13 +139,8 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         if self.rank() == root:
             array, written = to_write(tensor)
         op, written = step_of(opts.reduceOp, tensor, array, written, "reduce", self.size())
-        return self._run(
-            "reduce",
-            opts,
-            tensors,
-            partial(collectives.reduce, self.ours, array, root, op),
-            written if self.rank() == root else None,
-        )
+        act = partial(collectives.reduce, self.ours, array, root, op)
+        return self._run("reduce", opts, tensors, act, written if self.rank() == root else None)
 
     def gather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _GATHER) -> DoneWork:
         (tensor,) = inputs

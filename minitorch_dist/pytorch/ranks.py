@@ -27,11 +27,7 @@ class Ranks:
         return self._on(self.world_size, fn, args, kwargs, self.options)
 
     def same_as_one(
-        self,
-        fn: Callable[..., Any],
-        *args: Any,
-        rtol: float | None = None,
-        atol: float | None = None,
+        self, fn: Callable[..., Any], *args: Any, rtol: float | None = None, atol: float | None = None
     ) -> None:
         """Each rank's result is close to that of one rank alone, as `torch.testing.assert_close` has it."""
         (alone,) = self._on(1, fn, args, {}, {})

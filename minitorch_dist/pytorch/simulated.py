@@ -286,9 +286,8 @@ def _rendezvous(
     given = world.place().given
     store = VirtualStore(given["store"])
     store.set_timeout(kwargs.get("timeout", timedelta(minutes=30)))
-    given.setdefault("stores of torch", []).append(
-        store
-    )  # torch keeps the C++ part alone, which finds no methods then
+    # Torch keeps the C++ part alone, which finds no methods then.
+    given.setdefault("stores of torch", []).append(store)
     yield store, given["rank"], given["world_size"]
 
 
