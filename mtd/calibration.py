@@ -200,10 +200,7 @@ def shift(trips: int, sizes: Sequence[int] = SIZES) -> dict[int, list[int]]:
         message, into = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8)
 
         def body(
-            operation: CollectiveOperation,
-            message: Array = message,
-            into: Array = into,
-            key: int = nbytes,
+            operation: CollectiveOperation, message: Array = message, into: Array = into, key: int = nbytes
         ) -> None:
             times = found.setdefault(key, [])
             for trip in range(trips):

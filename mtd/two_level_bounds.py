@@ -55,11 +55,7 @@ def _start(size: int, nodes: list[int], net: TwoLevel) -> int:
     informed, steps = 1, 0
     while informed < len(nodes):
         informed, steps = informed * (max(nodes) + 1), steps + 1
-    return max(
-        powers.rounds(size) * near,
-        steps * far,
-        far + min(powers.rounds(max(nodes[1:])) * near, far),
-    )
+    return max(powers.rounds(size) * near, steps * far, far + min(powers.rounds(max(nodes[1:])) * near, far))
 
 
 def _transfer(collective: str, size: int, nodes: list[int], net: TwoLevel) -> Fraction:

@@ -55,8 +55,7 @@ class Board:
     costs: ClassVar = MessageCosts(1e-6, 10e9)
 
     def __init__(
-        self, memory: mmap.mmap, at: int, rank: int, size: int, room: int,
-        fence: Callable[[], None] | None,
+        self, memory: mmap.mmap, at: int, rank: int, size: int, room: int, fence: Callable[[], None] | None
     ) -> None:  # fmt: skip
         self.rank, self.size, self.room, self.fence = rank, size, room, fence
         self._first = at

@@ -47,12 +47,7 @@ class FileTransport(PolledTransport):
     _watch: PeerWatch
 
     def __init__(
-        self,
-        rank: int,
-        world_size: int,
-        address: str = "",
-        clock: Clock = SYSTEM,
-        key: bytes | None = None,
+        self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM, key: bytes | None = None
     ) -> None:
         super().__init__(rank, world_size, address, clock)
         self._place = places.parse(self.address)

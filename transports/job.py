@@ -32,15 +32,7 @@ from transports.keys import GENERATION
 VARIABLE = "MINITORCH_DIST_JOB"
 ELASTIC = "TORCHELASTIC_RUN_ID"  # torchrun's name of a job; "none" where nobody has given one
 AGENTS = "agents"  # the id by which agents, and their workers, come to an agent's store
-NO_SCRIPTS = (
-    "-c",
-    "-m",
-    "-",
-    "ipython",
-    "ipython3",
-    "ipykernel_launcher.py",
-    "colab_kernel_launcher.py",
-)
+NO_SCRIPTS = ("-c", "-m", "-", "ipython", "ipython3", "ipykernel_launcher.py", "colab_kernel_launcher.py")
 DEPTH = 8  # of jobs within jobs
 _MARKS = struct.Struct("<16s8s8s8si")
 

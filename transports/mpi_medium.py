@@ -46,10 +46,7 @@ class MpiMedium:
             try:
                 message = self._world.Improbe(MPI.ANY_SOURCE, self._tag, status)
             except MPI.Exception as error:
-                if error.Get_error_class() not in (
-                    MPI.ERR_PROC_FAILED,
-                    MPI.ERR_PROC_FAILED_PENDING,
-                ):
+                if error.Get_error_class() not in (MPI.ERR_PROC_FAILED, MPI.ERR_PROC_FAILED_PENDING):
                     raise
                 self._world.Ack_failed()  # `failed` finds the ranks that failed; go on with the others
                 continue

@@ -199,10 +199,7 @@ class PolledTransport(DrivenTransport):
                 return
         self._vain += 1
         yields = self._yields if self._vain % ASIDE else 0
-        deadline, pause = (
-            self.clock.deadline(timeout),
-            Backoff(0, yields, self._nap, self._yielding),
-        )
+        deadline, pause = (self.clock.deadline(timeout), Backoff(0, yields, self._nap, self._yielding))
         while self._deliveries == seen and not deadline.is_over():
             if self._poll():
                 pause.reset()

@@ -16,8 +16,7 @@ from transports.errors import ConnectError, StoreTimeout
 
 
 def exchange(
-    store: Store, scheme: str, rank: int, world_size: int, card: bytes,
-    clock: Clock, timeout: float | None,
+    store: Store, scheme: str, rank: int, world_size: int, card: bytes, clock: Clock, timeout: float | None
 ) -> list[bytes]:  # fmt: skip
     """Everybody's cards, by rank; ConnectError names the ranks that did not come."""
     mine = f"{scheme}/{rank}"

@@ -35,10 +35,7 @@ class autocast:
     ) -> None:
         self.device = _device_type(device_type)
         self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
-        self._enabled, self._cache = (
-            enabled and _is_possible(self.device, self.fast_dtype),
-            cache_enabled,
-        )
+        self._enabled, self._cache = (enabled and _is_possible(self.device, self.fast_dtype), cache_enabled)
         self._before: list[Casting | None] = []
 
     def __enter__(self) -> None:

@@ -14,10 +14,7 @@ class autocast(amp.autocast):
     """`amp.autocast("cuda", …)`"""
 
     def __init__(
-        self,
-        enabled: bool = True,
-        dtype: dtypes.dtype = dtypes.float16,
-        cache_enabled: bool = True,
+        self, enabled: bool = True, dtype: dtypes.dtype = dtypes.float16, cache_enabled: bool = True
     ) -> None:
         super().__init__("cuda", dtype, enabled, cache_enabled)
 

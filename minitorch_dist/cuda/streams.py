@@ -22,11 +22,7 @@ class Stream:
     """A queue of work on one device. Equal if device and number are."""
 
     def __init__(
-        self,
-        device: Device | str | int | None = None,
-        priority: int = 0,
-        *,
-        stream_id: int | None = None,
+        self, device: Device | str | int | None = None, priority: int = 0, *, stream_id: int | None = None
     ) -> None:
         self.device_index = index_of(device)
         self.device = Device("cuda", self.device_index)
@@ -55,10 +51,7 @@ class Stream:
         """Returns at once."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and (self.device, self.stream_id) == (
-            other.device,
-            other.stream_id,
-        )
+        return isinstance(other, Stream) and (self.device, self.stream_id) == (other.device, other.stream_id)
 
     def __hash__(self) -> int:
         return hash((self.device, self.stream_id))

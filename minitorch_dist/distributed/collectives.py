@@ -258,8 +258,7 @@ def _reduce_scatter(
 
 
 def all_to_all(
-    group: Group, outputs: Sequence[Array], inputs: Sequence[Array], how: How = NOW,
-    name: str = "all_to_all",
+    group: Group, outputs: Sequence[Array], inputs: Sequence[Array], how: How = NOW, name: str = "all_to_all"
 ) -> Work | None:  # fmt: skip
     """`outputs[i]` becomes what rank i has for this rank in its `inputs`. Any sizes."""
     prepared = prepare_all_to_all(group, outputs, inputs, how.algorithm, name)

@@ -223,10 +223,7 @@ class DeviceMesh:
 
     @staticmethod
     def from_group(
-        group: ProcessGroup,
-        device_type: str,
-        *,
-        mesh_dim_names: tuple[str, ...] | None = None,
+        group: ProcessGroup, device_type: str, *, mesh_dim_names: tuple[str, ...] | None = None
     ) -> DeviceMesh:
         """The line of a group that exists. PyTorch makes meshes of several groups, too."""
         ranks = distributed_c10d.get_process_group_ranks(group)

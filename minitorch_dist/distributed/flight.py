@@ -63,10 +63,7 @@ class FlightRecorder:
         if self._circles is None:
             return
         self._circles.enter(receive)
-        source, owner = (
-            "anybody" if receive.source is None else f"rank {receive.source}",
-            receive.owner,
-        )
+        source, owner = ("anybody" if receive.source is None else f"rank {receive.source}", receive.owner)
         header = owner.header().hex() if isinstance(owner, CollectiveOperation) else ""
         self._set(
             f"waits for {source} in {owner.describe()}, for {seconds:.0f} s by now\n{header}\n{self._circles.note().written()}"

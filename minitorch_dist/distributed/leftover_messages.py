@@ -68,7 +68,4 @@ def _is_of_send(header: bytes) -> bool:
         decoded = wire.decode(header)
     except wire.WireError:
         return False
-    return decoded.is_point_to_point and decoded.fingerprint.operation in (
-        "send",
-        "send_object_list",
-    )
+    return decoded.is_point_to_point and decoded.fingerprint.operation in ("send", "send_object_list")

@@ -70,8 +70,7 @@ FORMER = {"net": ("--transport",)}  # names of before, which are still taken
 
 def get_args_parser(prog: str | None = None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Start the workers of this node, and again when one fails (torchrun).",
+        prog=prog, description="Start the workers of this node, and again when one fails (torchrun)."
     )
     parser.add_argument("--version", action="version", version=f"minitorch_dist {__version__}")
     for name, short, kind, default, text in OPTIONS:

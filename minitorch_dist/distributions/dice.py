@@ -26,10 +26,7 @@ class Categorical:
     """
 
     def __init__(
-        self,
-        probs: Tensor | None = None,
-        logits: Tensor | None = None,
-        validate_args: bool | None = None,
+        self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
     ) -> None:
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")

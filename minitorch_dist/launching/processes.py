@@ -72,8 +72,7 @@ def run(
             for rank in range(world_size)
         ]
         pool = ProcessPool(
-            _serve, orders, start_method or START_METHOD, name="rank",
-            variables={job.VARIABLE: drawn},
+            _serve, orders, start_method or START_METHOD, name="rank", variables={job.VARIABLE: drawn}
         )  # fmt: skip
         results = _collect(pool, world_size, transport, limit)
         patience = GRACE

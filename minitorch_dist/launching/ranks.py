@@ -30,10 +30,7 @@ def place_for(
 
 
 def run(
-    place: world.WorldScope,
-    random_state: generator.Generator,
-    timeout: timedelta,
-    fn: Callable[[], Any],
+    place: world.WorldScope, random_state: generator.Generator, timeout: timedelta, fn: Callable[[], Any]
 ) -> Any:
     """In the rank's own thread: what `fn` returns there. The world is left by `end`."""
     generator.install(random_state)

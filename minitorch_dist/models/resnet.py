@@ -146,19 +146,14 @@ class ResNet(Module):
         self._initialise(zero_init_residual)
 
     def _make_layer(
-        self,
-        block: type[BasicBlock] | type[Bottleneck],
-        planes: int,
-        blocks: int,
-        stride: int = 1,
+        self, block: type[BasicBlock] | type[Bottleneck], planes: int, blocks: int, stride: int = 1
     ) -> Sequential:
         """`blocks` blocks, of which the first changes the shape."""
         norm_layer = self._norm_layer
         downsample = None
         if stride != 1 or self.inplanes != planes * block.expansion:
             downsample = Sequential(
-                conv1x1(self.inplanes, planes * block.expansion, stride),
-                norm_layer(planes * block.expansion),
+                conv1x1(self.inplanes, planes * block.expansion, stride), norm_layer(planes * block.expansion)
             )
         first = block(self.inplanes, planes, stride, downsample, self.groups, self.base_width,
                       norm_layer=norm_layer)  # fmt: skip
@@ -204,10 +199,7 @@ def resnet50(*, weights: None = None, progress: bool = True, **kwargs: Any) -> R
 
 
 def _resnet(
-    block: type[BasicBlock] | type[Bottleneck],
-    layers: list[int],
-    weights: None,
-    settings: dict[str, Any],
+    block: type[BasicBlock] | type[Bottleneck], layers: list[int], weights: None, settings: dict[str, Any]
 ) -> ResNet:
     if weights is not None or settings.pop("pretrained", False):
         raise ValueError(

@@ -41,12 +41,7 @@ class ProcessExitedException(ProcessException):
     """It ended with an exit code or by a signal, without an exception."""
 
     def __init__(
-        self,
-        msg: str,
-        error_index: int,
-        error_pid: int,
-        exit_code: int,
-        signal_name: str | None = None,
+        self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None
     ) -> None:
         super().__init__(msg, error_index, error_pid)
         self.exit_code, self.signal_name = exit_code, signal_name

@@ -71,11 +71,7 @@ class CallRecorder:
     # ------------------------------------------------------------------------------------- events
 
     def begin(
-        self,
-        name: str,
-        category: str,
-        shapes: list[list[int]] | None = None,
-        frame: FrameType | None = None,
+        self, name: str, category: str, shapes: list[list[int]] | None = None, frame: FrameType | None = None
     ) -> TimedEvent:
         event = TimedEvent(name, category, world.place().clock.now(), shapes or [])
         event.depth = len(self._open)

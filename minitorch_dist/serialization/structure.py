@@ -127,14 +127,7 @@ def decode(tree: Any, leaves: Sequence[Any]) -> Any:
     """The object that `tree` describes, with `leaves` for its tensors and arrays."""
     try:
         return _decode(tree, leaves, 0)
-    except (
-        TypeError,
-        ValueError,
-        LookupError,
-        OverflowError,
-        RuntimeError,
-        StopIteration,
-    ) as error:
+    except (TypeError, ValueError, LookupError, OverflowError, RuntimeError, StopIteration) as error:
         raise SerializationError(
             f"The file cannot be loaded: its structure is damaged ({error!r})."
         ) from None

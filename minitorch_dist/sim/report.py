@@ -79,10 +79,7 @@ class Report(Generic[T]):
         return journal.read(self.recorded)
 
     def save_trace(
-        self,
-        path: str | PathLike[str],
-        ranks: Iterable[int] | None = None,
-        per_node: int | None = None,
+        self, path: str | PathLike[str], ranks: Iterable[int] | None = None, per_node: int | None = None
     ) -> None:
         """Write what these ranks did (all) for ui.perfetto.dev or chrome://tracing."""
         plugs.find("pages").save_trace(self, path, ranks, per_node)

@@ -96,12 +96,7 @@ def run_all(
                 for part in parts:
                     around.enter_context(part.around_run())
                 results = launch(
-                    observed,
-                    world_size,
-                    "sim://",
-                    timeout=timeout,
-                    clock=clock,
-                    journal=stage.journal,
+                    observed, world_size, "sim://", timeout=timeout, clock=clock, journal=stage.journal
                 )
         except Exception as error:
             if not isinstance(error, Overwritten) and (found := stage.overwritten()):

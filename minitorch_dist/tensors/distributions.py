@@ -24,11 +24,7 @@ DIGITS: Final = {d.numpy: n for d, n in ((dtypes.float64, 53), (dtypes.float32, 
 
 
 def draw(
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    source: Generator,
-    of: Transform,
-    like: Array | None = None,
+    shape: tuple[int, ...], dtype: np.dtype[Any], source: Generator, of: Transform, like: Array | None = None
 ) -> Array:
     """An array of numbers `of(words)`, one word each, in C order. Nothing is drawn if `like` has no numbers."""
     out = np.empty(shape, dtype, like=like)

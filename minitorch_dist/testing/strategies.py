@@ -106,8 +106,7 @@ def arrays(
 
 
 def tensors(
-    shape: SearchStrategy[tuple[int, ...]] | tuple[int, ...] | None = None,
-    dtypes: Sequence[Any] = DTYPES,
+    shape: SearchStrategy[tuple[int, ...]] | tuple[int, ...] | None = None, dtypes: Sequence[Any] = DTYPES
 ) -> SearchStrategy[Any]:
     """Tensors on such arrays; none of them runs backwards, for torch has no such strides."""
     drawn = arrays(shape, dtypes)

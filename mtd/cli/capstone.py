@@ -106,11 +106,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def proved(
-    folder: Path,
-    mine: Workspace | None,
-    ranks: int,
-    names: Sequence[str],
-    telling: Callable[[str], None],
+    folder: Path, mine: Workspace | None, ranks: int, names: Sequence[str], telling: Callable[[str], None]
 ) -> stack_proof.StackProof | None:
     """The learner's stack on those wires that are asked for; None where there is no course of theirs, or no wire."""
     wires = [name for name in stack_proof.WIRES if name in names]

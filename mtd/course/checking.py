@@ -291,11 +291,7 @@ def journaling(path: Path) -> Iterator[Path]:
 
 
 def truth(
-    lesson: Lesson,
-    name: str,
-    own: Path,
-    solved: Mapping[float, Path] | None = None,
-    room: Path = ROOM,
+    lesson: Lesson, name: str, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM
 ) -> float:
     """Measure the answer of a question."""
     with searched(folders(lesson, own, solved or {}, room), room):

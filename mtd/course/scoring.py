@@ -58,9 +58,7 @@ class Score:
 
 
 def score(
-    check: Callable[[Any], object],
-    right: Sequence[Callable[..., Any]],
-    wrong: Sequence[Callable[..., Any]],
+    check: Callable[[Any], object], right: Sequence[Callable[..., Any]], wrong: Sequence[Callable[..., Any]]
 ) -> Score:
     """Try `check` on all of them."""
     found = Score()

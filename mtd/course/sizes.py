@@ -153,10 +153,7 @@ def _whole_body(
         said = [f"- {COUNT.sub('', blank.task)}"]
         said += [f"  {line.strip().removeprefix('#').strip()}" for line in blank.more]
         if blank.instead:  # the task speaks of these lines
-            said += [
-                "  Not like this:",
-                *(f"    {line[len(blank.indent) :]}" for line in blank.instead),
-            ]
+            said += ["  Not like this:", *(f"    {line[len(blank.indent) :]}" for line in blank.instead)]
         more += [part for line in said for part in _folded(f"{indent}# {line}")]
     return Blank(0, f"the whole of {name} {about(body)}", indent, tuple(more), body, ())
 

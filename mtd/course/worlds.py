@@ -321,9 +321,7 @@ WORLDS: dict[str, Callable[[TrainingSetup], Lived]] = {
 
 
 def live(
-    setting: TrainingSetup,
-    names: Sequence[str] = NAMES,
-    telling: Callable[[str], None] | None = None,
+    setting: TrainingSetup, names: Sequence[str] = NAMES, telling: Callable[[str], None] | None = None
 ) -> list[Lived]:
     """Run the script in these worlds, one after the other; `telling` hears which is next."""
     found = []

@@ -99,15 +99,7 @@ def _span(event: Event, kind: str, start: int, end: int) -> LaneSpan:
     if kind == TRANSFER:
         text += ": it is on its way"
     return LaneSpan(
-        event.rank,
-        start,
-        end,
-        kind,
-        event.operation,
-        event.group,
-        text,
-        event.beside,
-        bool(event.error),
+        event.rank, start, end, kind, event.operation, event.group, text, event.beside, bool(event.error)
     )
 
 

@@ -14,10 +14,7 @@ from transports.quantities import in_words
 
 
 def save_trace(
-    report: Report[Any],
-    path: str | PathLike[str],
-    ranks: Iterable[int] | None,
-    per_node: int | None,
+    report: Report[Any], path: str | PathLike[str], ranks: Iterable[int] | None, per_node: int | None
 ) -> None:
     """Write the acts of these ranks, by the run's journal."""
     scene = report.journal.scene().only(ranks, None)

@@ -28,8 +28,7 @@ def _steps(strategy: str, steps: int) -> None:
         if kind.is_hybrid:
             mesh = init_device_mesh("cpu", (SIZE // GROUP, GROUP))
         model = FullyShardedDataParallel(
-            model, auto_wrap_policy=ModuleWrapPolicy({nn.Linear}), sharding_strategy=kind,
-            device_mesh=mesh,
+            model, auto_wrap_policy=ModuleWrapPolicy({nn.Linear}), sharding_strategy=kind, device_mesh=mesh
         )  # fmt: skip
     for _ in range(steps):
         model(torch.ones(1, WIDTH)).sum().backward()

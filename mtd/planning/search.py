@@ -241,12 +241,7 @@ def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple
 
 
 def run(
-    model: ModelSizes,
-    layout: TrainingLayout,
-    cluster: GpuCluster,
-    layers: int,
-    micro: int,
-    fold: Fold,
+    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, layers: int, micro: int, fold: Fold
 ) -> tuple[Measured, Folded | None]:
     """A step with so many layers in each stage and so many micro-batches; and how it was folded."""
     report = step(model, layout, cluster, layers, micro, fold)

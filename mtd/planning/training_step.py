@@ -39,8 +39,7 @@ METRICS = "the peak of memory while metrics are computed"
 
 
 def train(
-    model: ModelSizes, layout: TrainingLayout, steps: int = 1, dtype: str = "bfloat16",
-    notes: bool = True,
+    model: ModelSizes, layout: TrainingLayout, steps: int = 1, dtype: str = "bfloat16", notes: bool = True
 ) -> dict[str, Any]:  # fmt: skip
     """Take `steps` steps. Returns the losses (of the last stage), and this rank's memory by category at its peak. With `notes`,
     micro-batches that repeat others may be noted instead of run (`fold.repeats`). The bytes that an allocator reserves are
@@ -270,12 +269,7 @@ class RepeatedStage(PipelineStage):
 
 
 def _pipelined(
-    model: ModelSizes,
-    layout: TrainingLayout,
-    mesh: DeviceMesh,
-    parts: Any,
-    stages: list[int],
-    run: Any,
+    model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, parts: Any, stages: list[int], run: Any
 ) -> list[Any]:
     count, group = layout.micro_batches(model), mesh["tp"].get_group()
     pipe = [

@@ -69,8 +69,7 @@ class TimelineRecorder:
             self._receives[doing], self._posted[key] = key, self.now()
 
     def sent(
-        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int,
-        error: Exception | None = None,
+        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int, error: Exception | None = None
     ) -> None:  # fmt: skip
         if doing.sequence == wire.POINT_TO_POINT:
             key = self._numbered((self.line.rank, to, doing.group, step))

@@ -29,9 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one (%(default)s)")
     parser.add_argument("--max-packet", type=int, default=16 << 20, help="bytes of one packet (%(default)s)")
     parser.add_argument(
-        "--open",
-        action="store_true",
-        help="let all programs of this machine in, without a password",
+        "--open", action="store_true", help="let all programs of this machine in, without a password"
     )
     parser.add_argument("--private", default="", help=argparse.SUPPRESS)  # see `rules`
     parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)

@@ -213,8 +213,7 @@ class RankCheck:
         self.beside(lambda: self.transport.send(dst, header, payload), f"send to rank {dst}")
 
     def beside(
-        self, act: Callable[[], Found], what: str, silence: float | None = None,
-        limit: float | None = None,
+        self, act: Callable[[], Found], what: str, silence: float | None = None, limit: float | None = None
     ) -> Found:  # fmt: skip
         """Run `act` in a thread; complain if it does not return. It may go on as long as something comes: `silence`
         seconds (or `patience`) without a byte are too many, and so are `limit` seconds in all."""

@@ -80,16 +80,7 @@ def in_processes(make: Make, patience: float = 600.0) -> Launch:
                 ours, theirs = context.Pipe(duplex=False)
                 process = context.Process(
                     target=_in_process,
-                    args=(
-                        theirs,
-                        make,
-                        program,
-                        rank,
-                        world_size,
-                        folder,
-                        store.port,
-                        dict(os.environ),
-                    ),
+                    args=(theirs, make, program, rank, world_size, folder, store.port, dict(os.environ)),
                 )
                 process.start()
                 theirs.close()

@@ -51,8 +51,7 @@ def declared(desk: RankCheck) -> None:
     said = f"{end.scheme} {end.ranks_are} {costs} {end.usual_delay} {flags}"
     for peer, other in enumerate(desk.said_by_all("declared", said.encode())):
         desk.demand(
-            other.decode() == said,
-            f"rank {peer} declares {other.decode()!r}, and this rank {said!r}",
+            other.decode() == said, f"rank {peer} declares {other.decode()!r}, and this rank {said!r}"
         )
 
 
@@ -137,8 +136,7 @@ def declined(desk: RankCheck) -> None:
     desk.connect()
     desk.demand(desk.transport.board() is None, "there is a board, though one rank declined it")
     desk.demand(
-        desk.transport.shared_objects() is None,
-        "there are shared objects, though one rank declined them",
+        desk.transport.shared_objects() is None, "there are shared objects, though one rank declined them"
     )
 
 

@@ -80,8 +80,7 @@ def unseal(key: bytes, data: bytes | bytearray) -> Frame:
         raise FrameRefused("short")
     view = memoryview(data)
     (
-        magic, version, kind, flags, src, dst, mark, peer_mark, seq, acked, limit,
-        header_length, total,
+        magic, version, kind, flags, src, dst, mark, peer_mark, seq, acked, limit, header_length, total
     ) = _HEAD.unpack_from(data)  # fmt: skip
     if magic != MAGIC or version != VERSION:
         raise FrameRefused("foreign")
@@ -90,8 +89,7 @@ def unseal(key: bytes, data: bytes | bytearray) -> Frame:
     if kind not in KINDS or header_length > min(MAX_HEADER, end - LENGTH) or total > MAX_PAYLOAD:
         raise FrameRefused("impossible")
     return Frame(
-        kind, src, dst, mark, peer_mark, flags, seq, acked, limit, header_length, total,
-        view[LENGTH:end],
+        kind, src, dst, mark, peer_mark, flags, seq, acked, limit, header_length, total, view[LENGTH:end]
     )  # fmt: skip
 
 

@@ -39,8 +39,7 @@ class PeerTable:
     """The peers of one rank. Everything is guarded by `changed`."""
 
     def __init__(
-        self, rank: int, cards: Mapping[int, Card], base: str, window: int, address: Address,
-        clock: Clock,
+        self, rank: int, cards: Mapping[int, Card], base: str, window: int, address: Address, clock: Clock
     ) -> None:  # fmt: skip
         self.rank, self.mark, self.address, self.clock = rank, cards[rank].mark, address, clock
         self.changed = clock.condition()

@@ -158,22 +158,14 @@ def _follow(setup_state: Setup) -> SignedFile:
         setup_state.store.wait(["file/place"], setup_state.deadline.left())
     except StoreTimeout as late:
         raise rendezvous.missed(
-            "file",
-            setup_state.rank,
-            setup_state.world_size,
-            [0],
-            late.seconds,
-            ", but rank 0 made no file",
+            "file", setup_state.rank, setup_state.world_size, [0], late.seconds, ", but rank 0 made no file"
         ) from late
     there = json.loads(setup_state.store.get("file/place"))
     if "trouble" in there:
         raise ConnectError(f"rank 0 could make no file: {there['trouble']}")
     try:
         return signed_file.attach(
-            Path(there["path"]),
-            bytes.fromhex(there["generation"]),
-            setup_state.key,
-            setup_state.job,
+            Path(there["path"]), bytes.fromhex(there["generation"]), setup_state.key, setup_state.job
         )
     except FileNotFoundError:
         raise ConnectError(

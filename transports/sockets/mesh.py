@@ -32,8 +32,7 @@ class ConnectionMesh:
     """One rank's connections to all others, while they are being made."""
 
     def __init__(
-        self, rank: int, world_size: int, store: Store, tls: Tls | None, clock: Clock,
-        deadline: Deadline,
+        self, rank: int, world_size: int, store: Store, tls: Tls | None, clock: Clock, deadline: Deadline
     ) -> None:  # fmt: skip
         self.rank, self.world_size = rank, world_size
         self._store, self._tls, self._clock, self._deadline = store, tls, clock, deadline
@@ -80,8 +79,7 @@ class ConnectionMesh:
 
     def _exchange(self, name: str, card: str) -> list[str]:
         cards = rendezvous.exchange(
-            self._store, name, self.rank, self.world_size, card.encode(), self._clock,
-            self._deadline.left(),
+            self._store, name, self.rank, self.world_size, card.encode(), self._clock, self._deadline.left()
         )  # fmt: skip
         return [card.decode() for card in cards]
 

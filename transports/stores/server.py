@@ -58,11 +58,7 @@ class StoreServer:
     """Serves until `close`."""
 
     def __init__(
-        self,
-        listener: socket.socket,
-        world_size: int | None,
-        clock: Clock,
-        job: JobCard | None = None,
+        self, listener: socket.socket, world_size: int | None, clock: Clock, job: JobCard | None = None
     ) -> None:
         self._clock, self._world_size = clock, world_size
         self._listener = AuthListener(listener, job_key(KEY), clock, job)

@@ -74,11 +74,7 @@ class Store(ABC):
         has no end) for what it needs; StoreTimeout names the missing keys."""
 
     def _do(
-        self,
-        operation: str,
-        keys: Sequence[str] = (),
-        values: Sequence[bytes] = (),
-        timeout: Duration = None,
+        self, operation: str, keys: Sequence[str] = (), values: Sequence[bytes] = (), timeout: Duration = None
     ) -> list[bytes]:
         limit = self._seconds if timeout is None else seconds(timeout)
         return self.command(operation, keys, values, limit)

@@ -96,12 +96,7 @@ class SimMessage:
     end: int  # when its last byte is there; before, when it has passed the latest station
 
     def __init__(
-        self,
-        medium: Medium,
-        src: Endpoint,
-        dst: Endpoint,
-        header: bytes,
-        payload: bytes | memoryview,
+        self, medium: Medium, src: Endpoint, dst: Endpoint, header: bytes, payload: bytes | memoryview
     ) -> None:
         self.medium, self.src, self.dst = medium, src, dst
         self.header, self.payload, self.nbytes = header, payload, len(payload)

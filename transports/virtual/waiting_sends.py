@@ -171,9 +171,7 @@ class WaitingSends(SimEnd):
                 self._sends_waiting += 1
                 try:
                     self._wait(
-                        lambda: done() or dst in self._lost or self._is_closed,
-                        deadline.left(),
-                        lambda: why,
+                        lambda: done() or dst in self._lost or self._is_closed, deadline.left(), lambda: why
                     )
                 finally:
                     self._sends_waiting -= 1

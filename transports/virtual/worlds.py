@@ -55,8 +55,7 @@ class ConnectedEnds(Generic[E]):
             self.gathering.append(clock.me())
             left = deadline.left()
             clock.park(
-                None if left is None else picoseconds(left),
-                lambda: Waiting(tuple(self.missing()), "connect"),
+                None if left is None else picoseconds(left), lambda: Waiting(tuple(self.missing()), "connect")
             )
 
 

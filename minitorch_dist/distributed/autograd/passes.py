@@ -46,12 +46,7 @@ class DistributedPass:
     """One backward pass, as one worker sees it."""
 
     def __init__(
-        self,
-        ours: Contexts,
-        context: Context,
-        number: int,
-        retain_graph: bool,
-        roots: Sequence[Edge],
+        self, ours: Contexts, context: Context, number: int, retain_graph: bool, roots: Sequence[Edge]
     ) -> None:
         self._ours, self._context, self._number = ours, context, number
         self._retain = retain_graph

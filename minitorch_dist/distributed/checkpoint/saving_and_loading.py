@@ -270,11 +270,7 @@ def _path(given: Path_ | None, storage: Any) -> Path:
 
 
 def _planned(
-    state_dict: MutableMapping[str, Any],
-    given: Path_ | None,
-    storage: Any,
-    group: Any,
-    no_dist: bool,
+    state_dict: MutableMapping[str, Any], given: Path_ | None, storage: Any, group: Any, no_dist: bool
 ) -> tuple[PlainSave, dict[str, Any]]:
     """The tensors of all ranks, and so which rank writes what; and this rank's state. If a rank cannot say what it has, the
     others hear why."""

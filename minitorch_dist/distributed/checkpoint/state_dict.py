@@ -169,11 +169,7 @@ def get_optimizer_state_dict(
 
 
 def set_optimizer_state_dict(
-    model: Module,
-    optimizers: Optimizers,
-    optim_state_dict: State,
-    *,
-    options: StateDictOptions | None = None,
+    model: Module, optimizers: Optimizers, optim_state_dict: State, *, options: StateDictOptions | None = None
 ) -> None:
     """Fill the optimizers from what `get_optimizer_state_dict` gave. Call it before a backward or
     after a step. Collective where they are sharded."""

@@ -14,10 +14,7 @@ _by_number: Final[dict[int, Callable[[Reader], Any]]] = {}
 
 
 def register_type(
-    kind: type[Any],
-    number: int,
-    write: Callable[[Writer, Any], None],
-    read: Callable[[Reader], Any],
+    kind: type[Any], number: int, write: Callable[[Writer, Any], None], read: Callable[[Reader], Any]
 ) -> None:
     """Teach the codec a type. The number is part of what goes over the wire."""
 

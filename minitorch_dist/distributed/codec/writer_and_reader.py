@@ -295,9 +295,7 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {}  # by kind
 
 
 def decode(
-    meta: bytes | bytearray | memoryview,
-    buffers: Sequence[memoryview] = (),
-    trust: Trust = Trust.VALUES,
+    meta: bytes | bytearray | memoryview, buffers: Sequence[memoryview] = (), trust: Trust = Trust.VALUES
 ) -> Any:
     """The value; CodecError if the bytes are none. The buffers become the memory of its arrays."""
     reader = Reader(meta, buffers, trust)

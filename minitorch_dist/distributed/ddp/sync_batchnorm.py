@@ -92,10 +92,7 @@ class SyncBatchNorm(_BatchNorm):
             if momentum is None:
                 momentum = 1 / float(counter.array)
         step = 0.0 if momentum is None else momentum
-        for running, value in (
-            (self.running_mean, mean),
-            (self.running_var, var * count / (count - 1)),
-        ):
+        for running, value in ((self.running_mean, mean), (self.running_var, var * count / (count - 1))):
             running.array[...] += step * (value - running.array)
             running.storage.version += 1
 

@@ -183,10 +183,7 @@ class PlannedCall:
     __slots__ = ("combine", "kind", "plan")
 
     def __init__(
-        self,
-        plan: ExecutionPlan,
-        combine: CombineFunction | None,
-        kind: type[Execution] = Execution,
+        self, plan: ExecutionPlan, combine: CombineFunction | None, kind: type[Execution] = Execution
     ) -> None:
         self.kind, self.plan, self.combine = kind, plan, combine
 

@@ -139,12 +139,7 @@ def segments(chunks: list[int], sizes: Any, itemsize: int, longest: int = SEGMEN
 
 
 def gated(
-    schedule: Schedule,
-    rank: int,
-    size: int,
-    root: int | None,
-    sizes: tuple[int, ...],
-    itemsize: int,
+    schedule: Schedule, rank: int, size: int, root: int | None, sizes: tuple[int, ...], itemsize: int
 ) -> frozenset[tuple[int, int]]:
     """The large messages, as (source, step), that `rank` has to ask for one by one. A short vector has none."""
     if sum(sizes) * itemsize <= EAGER:
@@ -154,12 +149,7 @@ def gated(
 
 @lru_cache(maxsize=4096)
 def _piling_up(
-    schedule: Schedule,
-    rank: int,
-    size: int,
-    root: int | None,
-    sizes: tuple[int, ...],
-    itemsize: int,
+    schedule: Schedule, rank: int, size: int, root: int | None, sizes: tuple[int, ...], itemsize: int
 ) -> frozenset[tuple[int, int]]:
     """The messages whose values are added to the same place as those of earlier messages from other ranks. They
     count if together they would take more room than a quarter of the vector (one and a quarter for an

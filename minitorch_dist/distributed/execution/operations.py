@@ -48,12 +48,7 @@ class GroupChannel:
     """A group, to the mailbox."""
 
     def __init__(
-        self,
-        mailbox: Mailbox,
-        name: str,
-        number: int,
-        ranks: Sequence[int],
-        timeout: float | None,
+        self, mailbox: Mailbox, name: str, number: int, ranks: Sequence[int], timeout: float | None
     ) -> None:
         self.mailbox, self.name, self.number, self.timeout = mailbox, name, number, timeout
         self.ranks = tuple(ranks)  # ranks of the world, by group rank

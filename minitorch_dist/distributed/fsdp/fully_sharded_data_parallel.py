@@ -105,9 +105,7 @@ class FullyShardedDataParallel(FSDPModule, Generic[Output]):
         device_mesh: Any = None,
     ) -> None:
         setup.refuse(
-            param_init_fn=param_init_fn,
-            ignored_modules=ignored_modules,
-            ignored_states=ignored_states,
+            param_init_fn=param_init_fn, ignored_modules=ignored_modules, ignored_states=ignored_states
         )
         super().__init__()
         model: Any = module

@@ -64,8 +64,7 @@ class Gathered:
         self.rank = settings.group.rank() if settings.is_cut else 0
         kind = RowLayout if settings.by_rows else Layout
         self.layout = kind(
-            [tuple(p.array.shape) for p in self.originals],
-            settings.group.size() if settings.is_cut else 1,
+            [tuple(p.array.shape) for p in self.originals], settings.group.size() if settings.is_cut else 1
         )
         self.spans = [self.layout.span(number) for number in range(len(self.originals))]
         first = self.originals[0]
@@ -164,10 +163,7 @@ class Gathered:
             self._arriving = np.empty(self.layout.padded, self.compute_dtype, like=whole)
         self._leaving = base.new(Tensor, shard, device)  # there until all of it was waited for
         self._gathering = tensor_collectives.all_gather_into_tensor(
-            base.new(Tensor, self._arriving, device),
-            self._leaving,
-            self.settings.group,
-            async_op=True,
+            base.new(Tensor, self._arriving, device), self._leaving, self.settings.group, async_op=True
         )
 
     def unshard(self) -> None:

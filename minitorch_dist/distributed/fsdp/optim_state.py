@@ -107,10 +107,7 @@ def _own(value: Any, place: tuple[Unit, int] | None) -> Any:
 
 
 def optim_state_dict(
-    model: Module,
-    optim: Optimizer,
-    optim_state_dict: State | None = None,
-    group: ProcessGroup | None = None,
+    model: Module, optim: Optimizer, optim_state_dict: State | None = None, group: ProcessGroup | None = None
 ) -> State:
     """The optimizer's state as the model's `state_dict_type` says. Collective."""
     settings = settings_of(model)

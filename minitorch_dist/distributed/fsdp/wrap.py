@@ -33,10 +33,7 @@ class ModuleWrapPolicy:
 
 
 def transformer_auto_wrap_policy(
-    module: Module,
-    recurse: bool,
-    nonwrapped_numel: int,
-    transformer_layer_cls: set[type[Module]],
+    module: Module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: set[type[Module]]
 ) -> bool:
     """The layers of a transformer, given by class."""
     return recurse or isinstance(module, tuple(transformer_layer_cls))

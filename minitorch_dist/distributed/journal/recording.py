@@ -95,8 +95,7 @@ class RankRecorder:
         self._write("post", doing, f',"tag":{tag}{origin}{self._said(doing)},"at":{self.now()}')
 
     def sent(
-        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int,
-        error: Exception | None = None,
+        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int, error: Exception | None = None
     ) -> None:  # fmt: skip
         nth = _count(self._sent, (doing.group, doing.sequence), (to, step))
         is_alone = doing.sequence == wire.POINT_TO_POINT
@@ -139,8 +138,7 @@ class RankRecorder:
                     more = more.replace('"op":"send', '"op":"recv', 1)
                 origin = "" if source is None else f',"from":{source}'
                 self._write(
-                    "wait", doing,
-                    f'{origin}{more},"at":{since},"until":{self.now()}{_error(error)}',
+                    "wait", doing, f'{origin}{more},"at":{since},"until":{self.now()}{_error(error)}'
                 )  # fmt: skip
 
     def computed(self, since: int, site: str, operation: str = "", module: str = "") -> None:

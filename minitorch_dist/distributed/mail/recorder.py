@@ -68,8 +68,7 @@ class Recorder(Protocol):
         """A receive of p2p."""
 
     def sent(
-        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int,
-        error: Exception | None = None,
+        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int, error: Exception | None = None
     ) -> None:  # fmt: skip
         """A send that began at `since` is over."""
 

@@ -117,9 +117,7 @@ def reduce_scatter(
 
 
 def all_to_all(
-    output_tensor_list: list[Tensor],
-    input_tensor_list: list[Tensor],
-    group: ProcessGroup | None = None,
+    output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: ProcessGroup | None = None
 ) -> tuple[Tensor, ...]:
     """New tensors like those of `output_tensor_list`."""
     shapes = [t.array.shape for t in output_tensor_list]

@@ -31,11 +31,7 @@ class PipelineStep:
     """One step of this rank's stages."""
 
     def __init__(
-        self,
-        stages: Mapping[int, PipelineStage],
-        order: Order,
-        wires: PipelineMessages,
-        batch: Batch,
+        self, stages: Mapping[int, PipelineStage], order: Order, wires: PipelineMessages, batch: Batch
     ) -> None:
         self.stages, self.order, self.wires, self.batch = stages, order, wires, batch
         self.losses: dict[int, Tensor] = {}

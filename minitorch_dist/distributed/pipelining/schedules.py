@@ -133,13 +133,7 @@ class _PipelineSchedule:
             losses.extend(run.losses[number] for number in sorted(run.losses))
         return merge_chunks(last.output_chunks) if keeps else None
 
-    def _batch(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        target: Any,
-        keeps: bool,
-    ) -> Batch:
+    def _batch(self, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any, keeps: bool) -> Batch:
         count = self._n_microbatches
         if 0 in self._stages and not args and not kwargs:
             raise ValueError("the first stage is on this rank: step() needs the model's inputs here")
@@ -305,6 +299,5 @@ def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
 
 
 _ALL: list[type[_PipelineSchedule]] = [
-    ScheduleGPipe, Schedule1F1B, ScheduleLoopedBFS, ScheduleInterleaved1F1B,
-    ScheduleInterleavedZeroBubble,
+    ScheduleGPipe, Schedule1F1B, ScheduleLoopedBFS, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble
 ]  # fmt: skip

@@ -25,9 +25,7 @@ class RpcBackendOptions:
     """The options of every backend."""
 
     def __init__(
-        self,
-        rpc_timeout: float | timedelta = DEFAULT_RPC_TIMEOUT_SEC,
-        init_method: str = DEFAULT_INIT_METHOD,
+        self, rpc_timeout: float | timedelta = DEFAULT_RPC_TIMEOUT_SEC, init_method: str = DEFAULT_INIT_METHOD
     ) -> None:
         self.rpc_timeout = seconds_of(rpc_timeout)  # 0 waits without end
         self.init_method = init_method

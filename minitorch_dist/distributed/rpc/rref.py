@@ -272,11 +272,7 @@ def remote(
 
 
 def make(
-    worker: WorkerInfo,
-    operation: int,
-    asked: tuple[Any, ...],
-    doing: object,
-    timeout: Timeout,
+    worker: WorkerInfo, operation: int, asked: tuple[Any, ...], doing: object, timeout: Timeout
 ) -> RRef[Any]:
     """Order an operation on a worker. The result is a reference to what will come of it."""
     agent, site = current(), callsite()

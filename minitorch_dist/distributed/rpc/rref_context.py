@@ -241,8 +241,7 @@ class RRefContext:
             self.settle(parent)
 
     def _ask(
-        self, to: int, operation: int, what: Any,
-        settled: Settled | None = None,
+        self, to: int, operation: int, what: Any, settled: Settled | None = None
     ) -> RpcFuture[Any] | None:  # fmt: skip
         """Ask a worker for something, without waiting for the answer."""
         try:

@@ -30,10 +30,7 @@ def all_gather(rank: Rank, size: int) -> Steps:
         count = min(stride, size - stride)
         source = (rank + stride) % size
         yield Exchange(
-            to=(rank - stride) % size,
-            send=Span(rank, count),
-            source=source,
-            receive=Span(source, count),
+            to=(rank - stride) % size, send=Span(rank, count), source=source, receive=Span(source, count)
         )
 
 

@@ -34,16 +34,8 @@ def broadcast(rank: Rank, size: int, root: int = 0, pieces: int = 8) -> Steps:
     for time in range(pieces + size - 2):
         out = time - place  # this rank is `place` steps behind the root
         into = out + 1
-        yield Send(
-            to=(rank + 1) % size,
-            chunks=out,
-            only=(out >= 0) & (out < pieces) & (place < size - 1),
-        )
-        yield Receive(
-            source=(rank - 1) % size,
-            chunks=into,
-            only=(into >= 0) & (into < pieces) & (place > 0),
-        )
+        yield Send(to=(rank + 1) % size, chunks=out, only=(out >= 0) & (out < pieces) & (place < size - 1))
+        yield Receive(source=(rank - 1) % size, chunks=into, only=(into >= 0) & (into < pieces) & (place > 0))
 
 
 @schedule(chunks=one_per_piece, pieces=8)

@@ -92,8 +92,7 @@ def cost(
         _take(ports, schedule(ranks, size, root))
         finish = played(ports, entry, root)
     return Cost(
-        schedule, size, nbytes, ports.messages,
-        ports.spread(ports.sent), ports.spread(finish), root,
+        schedule, size, nbytes, ports.messages, ports.spread(ports.sent), ports.spread(finish), root
     )  # fmt: skip
 
 

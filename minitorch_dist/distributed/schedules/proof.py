@@ -31,12 +31,7 @@ MANY = 8  # ranks that a complaint names
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 REDUCING = ("reduce", "all_reduce", "reduce_scatter")
-IN_BLOCKS = (
-    "gather",
-    "scatter",
-    "all_gather",
-    "reduce_scatter",
-)  # a chunk is what one rank gives or gets
+IN_BLOCKS = ("gather", "scatter", "all_gather", "reduce_scatter")  # a chunk is what one rank gives or gets
 
 
 def starts(collective: str, size: int, total: int, root: int) -> Mask:

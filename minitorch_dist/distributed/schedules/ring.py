@@ -45,12 +45,7 @@ def reduce_scatter(rank: Rank, size: int) -> Steps:
 def all_gather(rank: Rank, size: int) -> Steps:
     right, left = (rank + 1) % size, (rank - 1) % size
     for step in range(size - 1):
-        yield Exchange(
-            to=right,
-            send=(rank - step) % size,
-            source=left,
-            receive=(rank - step - 1) % size,
-        )
+        yield Exchange(to=right, send=(rank - step) % size, source=left, receive=(rank - step - 1) % size)
 
 
 @schedule()

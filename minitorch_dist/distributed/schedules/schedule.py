@@ -164,9 +164,7 @@ def is_address(algorithm: str) -> bool:
 
 
 def schedule(
-    chunks: Callable[..., int] = one_per_rank,
-    domain: Callable[..., bool] = any_number,
-    **options: Any,
+    chunks: Callable[..., int] = one_per_rank, domain: Callable[..., bool] = any_number, **options: Any
 ) -> Callable[[Callable[..., Steps]], Schedule]:
     """Turn a generator into a Schedule: its module names the algorithm, its own name the collective."""
 

@@ -435,9 +435,7 @@ def distribute_tensor(
         for axis in range(device_mesh.ndim):
             if device_mesh.shape[axis] > 1:
                 tensor_collectives.broadcast(
-                    base.new(Tensor, array),
-                    group=device_mesh.get_group(axis),
-                    group_src=src_data_rank,
+                    base.new(Tensor, array), group=device_mesh.get_group(axis), group_src=src_data_rank
                 )
     local = moved(array, array.shape, device_mesh, (Replicate(),) * device_mesh.ndim, chosen)
     cls = DParameter if isinstance(tensor, Parameter) else DTensor

@@ -68,8 +68,6 @@ def attach() -> None:
         for name in names.split():
             setattr(DTensor, name, make(name))
     for operator, name in zip(
-        ("add", "sub", "mul", "truediv", "pow"),
-        ("add_", "sub_", "mul_", "div_", "pow_"),
-        strict=True,
+        ("add", "sub", "mul", "truediv", "pow"), ("add_", "sub_", "mul_", "div_", "pow_"), strict=True
     ):
         setattr(DTensor, f"__i{operator}__", _in_place(name))

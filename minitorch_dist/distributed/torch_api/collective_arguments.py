@@ -43,12 +43,7 @@ def check_shapes(
 
 
 def parts_at_root(
-    operation: str,
-    side: str,
-    tensor: TensorBase,
-    parts: Sequence[TensorBase] | None,
-    group: Group,
-    root: int,
+    operation: str, side: str, tensor: TensorBase, parts: Sequence[TensorBase] | None, group: Group, root: int
 ) -> Sequence[TensorBase]:
     """The list that the root gives, one tensor like `tensor` for each rank; empty on the other ranks.
 

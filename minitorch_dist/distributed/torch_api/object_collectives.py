@@ -247,9 +247,7 @@ def _demand(fits: bool, name: str, given: int, group: ProcessGroup) -> None:
 
 
 def monitored_barrier(
-    group: ProcessGroup | None = None,
-    timeout: timedelta | float | None = None,
-    wait_all_ranks: bool = False,
+    group: ProcessGroup | None = None, timeout: timedelta | float | None = None, wait_all_ranks: bool = False
 ) -> None:
     """A barrier in which rank 0 of the group names the ranks that did not come in time.
 

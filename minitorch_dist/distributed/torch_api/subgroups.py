@@ -15,10 +15,7 @@ from minitorch_dist.tensors import devices
 
 
 def _made(
-    lists: Sequence[Sequence[int] | None],
-    timeout: timedelta | None,
-    backend: str | None,
-    *rest: Any,
+    lists: Sequence[Sequence[int] | None], timeout: timedelta | None, backend: str | None, *rest: Any
 ) -> list[ProcessGroup]:
     """The groups. A backend says nothing here; but one that nobody knows is refused, as in torch."""
     if timeout is not None:

@@ -73,11 +73,7 @@ class _BatchNorm(Affine):
         )
 
     def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        *rest: Any,
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *rest: Any
     ) -> None:
         if local_metadata.get("version", 1) < 2 and self.num_batches_tracked is not None:
             state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)

@@ -157,12 +157,7 @@ class Hooked(ModuleTree):
         return handle
 
     def register_forward_hook(
-        self,
-        hook: Hook,
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
         """`hook(module, args, result)` after every forward; its own result replaces that one.
 

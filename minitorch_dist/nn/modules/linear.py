@@ -41,12 +41,7 @@ class Linear(Module):
     bias: Tensor | None
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features

@@ -90,10 +90,7 @@ class BCEWithLogitsLoss(_WeightedLoss):
     pos_weight: Tensor | None
 
     def __init__(
-        self,
-        weight: Tensor | None = None,
-        reduction: str = "mean",
-        pos_weight: Tensor | None = None,
+        self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None
     ) -> None:
         super().__init__(weight, reduction)
         self.register_buffer("pos_weight", pos_weight)

@@ -27,11 +27,7 @@ class Registry:
 
     def __init__(self) -> None:
         self.__dict__.update(
-            training=True,
-            _parameters={},
-            _buffers={},
-            _non_persistent_buffers_set=set(),
-            _modules={},
+            training=True, _parameters={}, _buffers={}, _non_persistent_buffers_set=set(), _modules={}
         )
 
     # --------------------------------------------------------------------- attributes of a module

@@ -20,12 +20,7 @@ class RNNCellBase(Module):
     states: ClassVar[int] = 1
 
     def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias

@@ -72,11 +72,7 @@ class ModuleTree(Registry):
             yield buffer
 
     def _named_members(
-        self,
-        table: Callable[[Self], dict[str, Any]],
-        prefix: str,
-        recurse: bool,
-        remove_duplicate: bool,
+        self, table: Callable[[Self], dict[str, Any]], prefix: str, recurse: bool, remove_duplicate: bool
     ) -> Iterator[tuple[str, Any]]:
         walk = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         seen: set[int] = set()

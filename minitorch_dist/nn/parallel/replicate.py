@@ -53,11 +53,7 @@ def _copies(tensors: Sequence[Any], targets: Sequence[Any], recorded: bool) -> l
 
 
 def _equip(
-    module: Module,
-    twin: Module,
-    twins: list[Any],
-    number_of: dict[int, int],
-    new_of: dict[int, Any],
+    module: Module, twin: Module, twins: list[Any], number_of: dict[int, int], new_of: dict[int, Any]
 ) -> None:
     """Give a replica its own children and tensors."""
     for name, child in module._modules.items():

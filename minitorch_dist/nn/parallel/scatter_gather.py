@@ -30,10 +30,7 @@ def scatter(inputs: Any, target_gpus: Sequence[Device], dim: int = 0) -> list[An
 
 
 def scatter_kwargs(
-    inputs: tuple[Any, ...],
-    kwargs: dict[str, Any] | None,
-    target_gpus: Sequence[Device],
-    dim: int = 0,
+    inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, target_gpus: Sequence[Device], dim: int = 0
 ) -> tuple[tuple[Any, ...], tuple[dict[str, Any], ...]]:
     """Positional and keyword arguments for each device; as many of both."""
     args = scatter(inputs, target_gpus, dim) if inputs else []

@@ -17,10 +17,7 @@ Tensors = Iterable[Tensor] | Tensor
 
 
 def get_total_norm(
-    tensors: Tensors,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
-    foreach: bool | None = None,
+    tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
     """The norm of all tensors, as if they were one vector. `foreach` changes nothing here."""
     found = _listed(tensors)

@@ -34,11 +34,7 @@ class MultiStepLR(ChainableLR):
     """Times gamma, at each of the `milestones`."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        milestones: Iterable[int],
-        gamma: float = 0.1,
-        last_epoch: int = -1,
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)

@@ -14,11 +14,7 @@ class SequentialLR(LRScheduler):
     """`schedulers[i]` from epoch `milestones[i − 1]` on; each starts at its own epoch 0."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        schedulers: list[LRScheduler],
-        milestones: list[int],
-        last_epoch: int = -1,
+        self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
     ) -> None:
         for schedule in schedulers:
             if schedule.optimizer is not optimizer or isinstance(schedule, ReduceLROnPlateau):

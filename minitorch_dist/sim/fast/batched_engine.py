@@ -254,11 +254,7 @@ class BatchedEngine(MessageEngine):
         return moved
 
     def _pass(
-        self,
-        pending: PendingCollective,
-        ranks: Sequence[int],
-        moved: lockstep.Moved,
-        meters: lockstep.Meters,
+        self, pending: PendingCollective, ranks: Sequence[int], moved: lockstep.Moved, meters: lockstep.Meters
     ) -> None:
         """All messages have passed the network together; each rank goes on when it is done."""
         self.operations[moved.how] += 1

@@ -25,8 +25,7 @@ Integers = NDArray[np.int64]
 
 
 def compute(
-    schedule: Schedule, sizes: Integers, arrays: list[Mapping[Any, Array]],
-    combine: CombineFunction | None,
+    schedule: Schedule, sizes: Integers, arrays: list[Mapping[Any, Array]], combine: CombineFunction | None
 ) -> None:  # fmt: skip
     """Put into all ranks' arrays what the collective promises."""
     size, collective = len(arrays), schedule.collective

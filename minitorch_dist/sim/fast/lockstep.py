@@ -44,8 +44,7 @@ class Moved:
 
     def later(self, span: int) -> Moved:
         return Moved(
-            self.clock + span, self.tx + span, self.rx + span, self.first + span, self.last + span,
-            self.how,
+            self.clock + span, self.tx + span, self.rx + span, self.first + span, self.last + span, self.how
         )  # fmt: skip
 
 

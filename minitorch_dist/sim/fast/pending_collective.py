@@ -96,11 +96,7 @@ class CollectiveWaiter:
     """One rank that waits in a collective."""
 
     def __init__(
-        self,
-        pending: PendingCollective,
-        operation: CollectiveOperation,
-        rank: int,
-        clock: VirtualClock,
+        self, pending: PendingCollective, operation: CollectiveOperation, rank: int, clock: VirtualClock
     ) -> None:
         self.pending, self.operation, self.rank, self.clock = pending, operation, rank, clock
 
@@ -204,8 +200,7 @@ class LightCollectives:
         LightWaiter(pending, operation, rank, self.clock).wait(end)
 
     def _met(
-        self, operation: CollectiveOperation, rows: payloadless.Rows,
-        kind: Callable[..., payloadless.Traffic],
+        self, operation: CollectiveOperation, rows: payloadless.Rows, kind: Callable[..., payloadless.Traffic]
     ) -> PendingCollective:  # fmt: skip
         """The operation of this group and number; the first to come makes it."""
         channel = operation.channel

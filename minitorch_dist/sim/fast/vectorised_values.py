@@ -153,11 +153,7 @@ def round_the_ring(held: Array, sizes: Integers, combine: CombineFunction) -> Ar
 
 
 def step_by_step(
-    schedule: Schedule,
-    held: Array,
-    sizes: Integers,
-    combine: CombineFunction,
-    only: int | None = None,
+    schedule: Schedule, held: Array, sizes: Integers, combine: CombineFunction, only: int | None = None
 ) -> Array:
     """Any schedule. One row for each rank, scratch cut off; with `only`, that rank's row is right, and
     nothing is computed that it does not depend on."""

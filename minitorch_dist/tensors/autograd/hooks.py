@@ -88,10 +88,7 @@ class NodeHooks:
         return grads
 
     def run_after(
-        self,
-        results: Sequence[Array | None],
-        grads: Sequence[Array | None],
-        device: device_labels.device,
+        self, results: Sequence[Array | None], grads: Sequence[Array | None], device: device_labels.device
     ) -> Sequence[Array | None]:
         """The gradients of the inputs after the node's post-hooks."""
         outputs = tuple([_wrap(g, device) for g in grads])

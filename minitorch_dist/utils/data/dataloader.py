@@ -187,11 +187,7 @@ class DataLoader(Generic[T_co, Batch]):
     def __iter__(self) -> LoaderIterator[Batch]:
         base_seed = draw_seed(self.generator)
         recipe = FetchSettings(
-            self.dataset,
-            self._is_stream,
-            self.batch_sampler is not None,
-            self.collate_fn,
-            self.drop_last,
+            self.dataset, self._is_stream, self.batch_sampler is not None, self.collate_fn, self.drop_last
         )
         if self.num_workers == 0:
             return SerialPass(self._index_sampler, recipe)
@@ -199,11 +195,7 @@ class DataLoader(Generic[T_co, Batch]):
             self._index_sampler,
             recipe,
             lambda: LoaderWorkers(
-                recipe,
-                self.num_workers,
-                base_seed,
-                self.worker_init_fn,
-                self.multiprocessing_context,
+                recipe, self.num_workers, base_seed, self.worker_init_fn, self.multiprocessing_context
             ),
             self.prefetch_factor or 2,
             self.timeout,

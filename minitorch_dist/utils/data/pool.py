@@ -23,12 +23,7 @@ class LoaderWorkers:
     """`count` worker processes that follow one recipe."""
 
     def __init__(
-        self,
-        recipe: FetchSettings,
-        count: int,
-        base_seed: int,
-        init: Any,
-        context: BaseContext | None,
+        self, recipe: FetchSettings, count: int, base_seed: int, init: Any, context: BaseContext | None
     ) -> None:
         made: Any = context or multiprocessing.get_context()
         forked = made.get_start_method() == "fork"

@@ -40,8 +40,7 @@ def main() -> None:
         torch.set_num_threads(1)
         options["_transports"] = ["uv"]  # torch's TCP; shared memory would be another contest
     rpc.init_rpc(
-        f"w{rank}", rank=rank, world_size=2,
-        rpc_backend_options=rpc.TensorPipeRpcBackendOptions(**options),
+        f"w{rank}", rank=rank, world_size=2, rpc_backend_options=rpc.TensorPipeRpcBackendOptions(**options)
     )  # fmt: skip
     things = what_to_do() if rank == 0 else {}
     answer_commands(things.__getitem__, lambda: None, commands=sys.stdin if rank == 0 else ())

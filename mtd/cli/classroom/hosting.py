@@ -160,11 +160,7 @@ def teach(options: argparse.Namespace, host: ClassHost, broker: Broker, join: st
 
 
 def _converse(
-    host: ClassHost,
-    broker: Broker,
-    screen: Whole | ScreenLines,
-    options: argparse.Namespace,
-    join: str,
+    host: ClassHost, broker: Broker, screen: Whole | ScreenLines, options: argparse.Namespace, join: str
 ) -> int:
     console, fresh = Console(host.room, options.race), SYSTEM.deadline(0)
     screen.say(f"The page for the projector: {options.page}   help lists all words")

@@ -76,8 +76,7 @@ def drawn(workspace: Workspace, lesson: Lesson) -> Examination:
 
 
 def _write(
-    screen: Page, workspace: Workspace, lesson: Lesson, exam: Examination, given: str, ending: str,
-    draw: Draw,
+    screen: Page, workspace: Workspace, lesson: Lesson, exam: Examination, given: str, ending: str, draw: Draw
 ) -> None:  # fmt: skip
     drawn = exam.grid if exam.grid is not None else exam.scene
     if drawn is None:

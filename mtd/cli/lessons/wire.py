@@ -27,11 +27,7 @@ from transports.quantities import in_words
 ALL = "all"
 MOST = 12  # ranks
 MODULE = "mtd.course.real_wires"
-WHERE = {
-    "tcp": "sockets of this machine",
-    "file": "files in a folder",
-    "mqtt": "a broker of its own",
-}
+WHERE = {"tcp": "sockets of this machine", "file": "files in a folder", "mqtt": "a broker of its own"}
 
 
 def configure(parser: Parser) -> None:

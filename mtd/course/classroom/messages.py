@@ -17,12 +17,7 @@ from mtd.course.classroom.training import MAX_STATE
 
 PROTOCOL: Final = 1
 MAX_MESSAGE: Final = 256 << 10  # bytes
-MAX_TEXT: Final = {
-    "state": MAX_STATE,
-    "lines": 96 << 10,
-    "why": 500,
-    "text": 2000,
-}  # letters; else:
+MAX_TEXT: Final = {"state": MAX_STATE, "lines": 96 << 10, "why": 500, "text": 2000}  # letters; else:
 SHORT: Final = 80
 MOST: Final = 1 << 40  # of any number, and of its negative
 HALF: Final = re.compile("[\ud800-\udfff]")  # a surrogate without the other

@@ -16,12 +16,4 @@ A level is a file. You can write another one: `mtd game network mine.py`.
 Either of the last two may be missing. It also counts as broken if a rank raises, and if nobody can go on.
 """
 
-NAMES = (
-    "first_come",
-    "lost_update",
-    "heard_twice",
-    "asked_again",
-    "overtaken",
-    "lease",
-    "at_most_once",
-)
+NAMES = ("first_come", "lost_update", "heard_twice", "asked_again", "overtaken", "lease", "at_most_once")

@@ -210,7 +210,6 @@ class ClassReplayer(Replayer):
             ranks = self.replay_of.classes.members(index, self.standing_for)
             self.groups.append(
                 self.world.group_kind(
-                    self.world, f"{index} of {ranks}", ranks, act.timeout, act.backend,
-                    act.description, None,
+                    self.world, f"{index} of {ranks}", ranks, act.timeout, act.backend, act.description, None
                 )
             )  # fmt: skip

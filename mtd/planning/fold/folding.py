@@ -57,8 +57,7 @@ Fold = bool | Folded | Callable[[int], Hashable]
 
 
 def run(
-    run_all: Run, fn: Callable[..., Any], world_size: int, args: Any, kwargs: Any, fold: Fold,
-    **options: Any,
+    run_all: Run, fn: Callable[..., Any], world_size: int, args: Any, kwargs: Any, fold: Fold, **options: Any
 ) -> Report[Any]:  # fmt: skip
     """`run_all` is `sim.run`, and `options` are its own. Folded, if that can be proved right; else in full."""
     if isinstance(fold, Folded):

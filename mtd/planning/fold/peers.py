@@ -93,13 +93,7 @@ class PeerContents:
             raise CannotFold(f"a {collective} of numbers, which one rank cannot know of others")
 
     def objects(
-        self,
-        trace: Giver,
-        index: int,
-        group: Group,
-        name: str,
-        chunks: Mapping[int, bytes],
-        root: int,
+        self, trace: Giver, index: int, group: Group, name: str, chunks: Mapping[int, bytes], root: int
     ) -> dict[int, bytes | memoryview]:
         own = int(trace.tables[index][trace.rank])
         number = self._give(trace, index, (own, dict(chunks)))

@@ -273,8 +273,7 @@ class OperationTrace:
         return self.works - 1
 
     def send(
-        self, call: PreparedSend, said: Fingerprint, array: Any, output: Any = None,
-        beside: bool = False,
+        self, call: PreparedSend, said: Fingerprint, array: Any, output: Any = None, beside: bool = False
     ) -> Work | None:  # fmt: skip
         group = call.group
         work = self._next_work() if beside else None

@@ -91,8 +91,7 @@ class ElasticAgent:
         patience = self.job.patience
         try:
             self.store, self._is_keeper = places.meet(
-                self.job.place, patience.join_timeout, self._is_told_to_stop, say,
-                self._of().among_agents(),
+                self.job.place, patience.join_timeout, self._is_told_to_stop, say, self._of().among_agents()
             )  # fmt: skip
         except RendezvousError:
             if self._signals:

@@ -49,11 +49,7 @@ class WorkerProcess:
     """One process; see `ending.Process`."""
 
     def __init__(
-        self,
-        program: WorkerProgram,
-        local_rank: int,
-        environment: Mapping[str, str],
-        is_alone: bool,
+        self, program: WorkerProgram, local_rank: int, environment: Mapping[str, str], is_alone: bool
     ) -> None:
         self.local_rank = local_rank
         # Only who is in the terminal's foreground may read from it: a single worker (for pdb), which

@@ -78,10 +78,7 @@ def _ways(shape: tuple[int, ...], has: Placement, wants: Placement, group: Proce
         return (lambda a: summed(a, group)), _same
     if has.is_partial() and isinstance(wants, Shard):
         dim = wants.dim % len(shape)
-        return (
-            (lambda a: _sum_part(a, dim, group)),
-            (lambda g: joined(g, dim, shape[dim], group)),
-        )
+        return ((lambda a: _sum_part(a, dim, group)), (lambda g: joined(g, dim, shape[dim], group)))
     if isinstance(has, Shard) and isinstance(wants, Shard):
         old, new = has.dim % len(shape), wants.dim % len(shape)
         length = _total(shape[old], group)

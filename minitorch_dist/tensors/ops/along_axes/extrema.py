@@ -59,10 +59,7 @@ def _one(ufunc: np.ufunc, input: T, name: str) -> T:
     _check_not_empty(x, over, None, name, RuntimeError)
     out = ufunc.reduce(x, over)
     return record(
-        out,
-        f"{name.title()}Backward1",
-        (input, lambda g: among_equals(g, x, out), input),
-        reads_result=True,
+        out, f"{name.title()}Backward1", (input, lambda g: among_equals(g, x, out), input), reads_result=True
     )
 
 

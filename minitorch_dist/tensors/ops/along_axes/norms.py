@@ -33,12 +33,7 @@ def norm(
 
 
 def vector_norm(
-    input: T,
-    ord: Any = 2,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: dtypes.dtype | None = None,
+    input: T, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> T:
     """The norm of the elements over `dim`, as if they were one vector"""
     x = input.array
@@ -101,12 +96,7 @@ def _slope(x: Array, p: Any, out: Array, over: tuple[int, ...]) -> Any:
 
 
 def linalg_norm(
-    A: T,
-    ord: Any = None,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: dtypes.dtype | None = None,
+    A: T, ord: Any = None, dim: Dims = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> T:
     """The norm of a vector, or the Frobenius norm of a matrix."""
     axes_meant = A.array.ndim if dim is None else len(axes(dim, A.array.ndim))

@@ -29,9 +29,6 @@ log = of_input("LogBackward0", np.log, lambda g, x: g / x, "The natural logarith
 log1p = of_input("Log1PBackward0", np.log1p, lambda g, x: g / (x + 1), "log(1 + input), exact near 0")
 sigmoid = of_result("SigmoidBackward0", logistic, lambda g, y: g * (y * (1 - y)), "1 / (1 + exp(-input))")
 exp2 = of_result(
-    "Exp2Backward0",
-    np.exp2,
-    lambda g, y: g * y * g.dtype.type(LN2),
-    "2 to the power of each element",
+    "Exp2Backward0", np.exp2, lambda g, y: g * y * g.dtype.type(LN2), "2 to the power of each element"
 )
 log2 = of_input("Log2Backward0", np.log2, lambda g, x: g / (x * x.dtype.type(LN2)), "The logarithm to base 2")

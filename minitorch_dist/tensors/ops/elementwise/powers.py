@@ -101,10 +101,7 @@ def square(input: T) -> T:
 
 
 sqrt = of_result(
-    "SqrtBackward0",
-    np.sqrt,
-    lambda g, y: g / (2 * y),
-    "The square root; nan for negative elements.",
+    "SqrtBackward0", np.sqrt, lambda g, y: g / (2 * y), "The square root; nan for negative elements."
 )
 rsqrt = of_result(
     "RsqrtBackward0",

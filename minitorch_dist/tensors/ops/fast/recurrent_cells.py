@@ -179,9 +179,4 @@ def _less_square(tanh: Array) -> Array:
     return np.subtract(1, out, out=out)
 
 
-CELLS: dict[str, type[RecurrentCell]] = {
-    "RNN_TANH": TanhStep,
-    "RNN_RELU": Relu,
-    "LSTM": Lstm,
-    "GRU": Gru,
-}
+CELLS: dict[str, type[RecurrentCell]] = {"RNN_TANH": TanhStep, "RNN_RELU": Relu, "LSTM": Lstm, "GRU": Gru}

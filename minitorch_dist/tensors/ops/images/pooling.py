@@ -36,11 +36,7 @@ def max_pool2d(
 
 
 def avg_pool2d(
-    input: T,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    ceil_mode: bool = False,
+    input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False
 ) -> T:
     """The mean of each window of (N, C, H, W) or (C, H, W), where padding counts as zeros."""
     rows, columns = _axes("avg_pool2d", input, kernel_size, stride, padding, 1, ceil_mode)
@@ -51,8 +47,7 @@ def avg_pool2d(
 
 
 def _axes(
-    name: str, input: T, kernel_size: Sizes, stride: Sizes | None, padding: Sizes,
-    dilation: Sizes, ceil: bool,
+    name: str, input: T, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil: bool
 ) -> tuple[Axis, Axis]:  # fmt: skip
     shape = input.array.shape
     if len(shape) not in (3, 4) or 0 in shape[-3:]:

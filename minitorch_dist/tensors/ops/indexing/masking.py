@@ -49,12 +49,7 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
 
     name = "MaskedFillBackward0" if source is None else "MaskedFillBackward1"
     return Change(
-        name,
-        write,
-        lambda g: np.where(where, np.zeros((), g.dtype, like=g), g),
-        source,
-        hand_on,
-        (mask,),
+        name, write, lambda g: np.where(where, np.zeros((), g.dtype, like=g), g), source, hand_on, (mask,)
     )
 
 

@@ -29,12 +29,7 @@ def check_reduction(reduction: str) -> None:
 
 @autocasting.full
 def nll_loss(
-    input: T,
-    target: T,
-    weight: T | None = None,
-    *,
-    ignore_index: int = -100,
-    reduction: str = "mean",
+    input: T, target: T, weight: T | None = None, *, ignore_index: int = -100, reduction: str = "mean"
 ) -> T:
     """-input[target]: `input` holds log probabilities, (N, C), (C) or (N, C, d1, …)."""
     check_reduction(reduction)
@@ -165,12 +160,7 @@ class ClassChoice:
     """Which class is right, for every row: checked, and ready to pick from and to write to."""
 
     def __init__(
-        self,
-        input: TensorBase,
-        target: TensorBase,
-        weight: TensorBase | None,
-        ignore: int,
-        reduction: str,
+        self, input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore: int, reduction: str
     ) -> None:
         x = input.array
         if not isinstance(target, TensorBase):

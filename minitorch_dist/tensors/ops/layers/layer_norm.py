@@ -82,8 +82,7 @@ def _blocks(x: Array) -> Iterator[slice]:
 
 @silent
 def _by_rows(
-    input: T, last: Sequence[int], weight: T | None, bias: T | None, eps: float, centred: bool,
-    name: str,
+    input: T, last: Sequence[int], weight: T | None, bias: T | None, eps: float, centred: bool, name: str
 ) -> T:  # fmt: skip
     source = input.array
     shape, dtype, width = source.shape, source.dtype, math.prod(last)

@@ -188,11 +188,7 @@ def _weight(weight: TensorBase | None, like: Array) -> Any:
 
 @autocasting.full
 def binary_cross_entropy_with_logits(
-    input: T,
-    target: T,
-    weight: T | None = None,
-    reduction: str = "mean",
-    pos_weight: T | None = None,
+    input: T, target: T, weight: T | None = None, reduction: str = "mean", pos_weight: T | None = None
 ) -> T:
     """Binary cross entropy of p = sigmoid(input), computed from the logits so that it never overflows.
 

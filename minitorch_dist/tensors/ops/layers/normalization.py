@@ -194,8 +194,7 @@ def _check_parameters(input: T, channels: int, **named: TensorBase | None) -> No
 
 
 def _check_batch_norm(
-    input: T, running_mean: TensorBase | None, running_var: TensorBase | None, training: bool,
-    eps: float,
+    input: T, running_mean: TensorBase | None, running_var: TensorBase | None, training: bool, eps: float
 ) -> None:  # fmt: skip
     x = input.array
     channels = x.shape[1] if x.ndim > 1 else 0

@@ -25,13 +25,7 @@ GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 @replaceable
 def layer(
-    mode: str,
-    data: Any,
-    sizes: Sequence[int],
-    h: Any,
-    c: Any,
-    weights: Sequence[Any],
-    reverse: bool = False,
+    mode: str, data: Any, sizes: Sequence[int], h: Any, c: Any, weights: Sequence[Any], reverse: bool = False
 ) -> tuple[Any, ...]:
     """Run one direction of one layer: returns (output rows, last h) or (…, last h, last c).
 

@@ -126,11 +126,7 @@ def _maker(make: Any, name: str, words: str) -> Callable[..., Tensor]:
     """A function that makes tensors of a given size."""
 
     def maker(
-        *args: Any,
-        size: Any = None,
-        dtype: Dtype = None,
-        device: Device = None,
-        requires_grad: bool = False,
+        *args: Any, size: Any = None, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
     ) -> Any:
         shape = sizes(name, args, size)
         return made(make(shape, numpy_dtype(dtype), like=like(device)), device, requires_grad)

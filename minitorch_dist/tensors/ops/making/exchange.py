@@ -73,12 +73,7 @@ def array_wrap(input: TensorBase, array: Any, context: Any = None, return_scalar
 
 
 def frombuffer(
-    buffer: Any,
-    *,
-    dtype: dtypes.dtype,
-    count: int = -1,
-    offset: int = 0,
-    requires_grad: bool = False,
+    buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Any:
     """A 1-dim tensor on the memory of an object with Python's buffer protocol."""
     try:

@@ -96,12 +96,7 @@ def _drawer_like(drawer: Any, in_place: str, name: str, words: str) -> Callable[
     """A function that draws tensors of the shape of another one."""
 
     def drawer_like(
-        input: Any,
-        *,
-        dtype: Dtype = None,
-        device: Device = None,
-        memory_format: Any = None,
-        **options: Any,
+        input: Any, *, dtype: Dtype = None, device: Device = None, memory_format: Any = None, **options: Any
     ) -> Any:
         if input.is_part:  # a part of what is drawn for the whole tensor
             blank = getattr(zeros_like(input, dtype=dtype), in_place)()
@@ -144,11 +139,7 @@ def normal(
     kind, shape = numpy_dtype(dtype), sizes("normal", (), size)
     check_floating(kind, "normal_kernel_cpu")
     array = distributions.draw(
-        shape,
-        kind,
-        source(generator, device),
-        lambda w: distributions.normal(w) * std + mean,
-        like(device),
+        shape, kind, source(generator, device), lambda w: distributions.normal(w) * std + mean, like(device)
     )
     return made(array, device, requires_grad)
 

@@ -21,9 +21,7 @@ from minitorch_dist.tensors.promotion import one_number
 def _fill(self: T, name: str, of: distributions.Transform, generator: Generator | None) -> T:
     x = self.array
     return _store(
-        self,
-        name,
-        distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of, x),
+        self, name, distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of, x)
     )
 
 
@@ -37,12 +35,7 @@ def _store(self: T, name: str, array: Array) -> T:
 
 
 def uniform_(
-    self: T,
-    from_: float = 0.0,
-    to: float = 1.0,
-    *,
-    generator: Generator | None = None,
-    **kwargs: float,
+    self: T, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **kwargs: float
 ) -> T:
     """Uniform on [from, to)."""
     low = kwargs.pop("from", from_)

@@ -121,12 +121,7 @@ def linspace(
 
 
 def eye(
-    n: int,
-    m: int | None = None,
-    *,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
+    n: int, m: int | None = None, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
     sizes("eye", (n, n if m is None else m))
