@@ -18,7 +18,7 @@ PYTHON: Final = [sys.executable]
 MTD: Final = [sys.executable, "-m", "mtd"]
 LAUNCHER: Final = [sys.executable, "-m", "minitorch_dist.run", "--standalone"]
 LEFT_OUT: Final = ("seam", "ddp_elastic")  # imported by others; needs the launcher
-SIMULATED: Final = "--sim --train_size=96 --test_size=32"
+SMALL: Final = {"train_size": 96, "test_size": 32}  # for a program that takes them
 TRAINS: Final = "programs/ddp_basic.py --steps 3"
 
 
@@ -31,9 +31,17 @@ def programs(house: Path) -> list[Command]:
     """Every program as one command, and in virtual time where it has that."""
     files = [file for file in sorted((house / "programs").glob("*.py")) if file.stem not in LEFT_OUT]
     return [
-        [*PYTHON, f"programs/{file.name}", *flags.split()]
+        [*PYTHON, f"programs/{file.name}", *flags]
         for file in files
-        for flags in ("", SIMULATED if "train_size" in file.read_text("utf-8") else "--sim")
+        for flags in ([], ["--sim", *_small(file.read_text("utf-8"))])
+    ]
+
+
+def _small(program: str) -> list[str]:
+    return [
+        f"--{name}={count}"
+        for name, count in SMALL.items()
+        if f'"--{name}"' in program or f'("{name}"' in program
     ]
 
 
