@@ -306,7 +306,7 @@ def of_schedule(schedule: Schedule, size: int, root: int | None = None, note: st
 
 
 def _of_labels(schedule: Schedule, size: int, root: int) -> FillHistory:
-    """The results that are due, and the contents at first."""
+    """The results that are expected, and the contents at first."""
     total, name = schedule.total(size), schedule.collective
     parts, where = proof.due(name, size, total, root), proof.ends(name, size, total, root)
     counts: list[Holding] = [

@@ -49,7 +49,7 @@ class FillHistory:
         self.arrivals: list[tuple[int, SentCells]] = []
 
     def goes_on(self, before: Holding, after: Holding, due: Holding) -> bool:
-        """Whether what a cell has can still become what is due, and nothing is lost."""
+        """Whether what a cell has can still become what is expected, and nothing is lost."""
         if self.is_choice:  # the first rank that is in it remains
             return len(after) == 1 and after[0][1] == due[0][1] and (not before or after <= before)
         return Counter(before) <= Counter(after) <= Counter(due)
@@ -236,7 +236,7 @@ class _FillWords:
         came = "No message brought it: the rank wrote it itself."
         if change.by is not None:
             came = f"It came with {self.message(change.by).text} from rank {change.by.source}, sent at {change.by.where}."
-        return f"{where}: {has} from {step} on, and {whole} is due, because {why}. {came}"
+        return f"{where}: {has} from {step} on, and {whole} is expected, because {why}. {came}"
 
 
 def _why(said: _FillWords, rank: int, cell: int, change: CellChange, due: Holding) -> str:
