@@ -7,10 +7,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Three test processes on two cores, as many tests wait for a clock; and in them many ranks: a matrix product takes one thread.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# Each thread would keep memory of its own after it has ended: a test process with 2 GB has 0.8 with this.
+export MALLOC_ARENA_MAX ?= 2
 # The tests start hundreds of processes. Without compiled files each would compile some 600 modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow deep hostile check parity bench notebooks-browser docs clean
+.PHONY: demo test slow simple deep hostile check parity bench notebooks-browser docs clean
 
 demo: $(VENV)/.installed       ## four ranks train with DDP, as threads and over TCP; ends with a picture
 	$(BIN)/mtd demo
@@ -20,6 +22,10 @@ test: $(VENV)/.installed-test  ## the tests that take a second or two each; some
 
 slow: $(VENV)/.installed-test  ## the others: whole lessons with their mutants, notebooks, jobs of many processes
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "slow and not parity and not deep"
+
+simple: $(VENV)/.installed-test ## tensors, collectives and parallel training without the fast forms: with the same bits
+	MINITORCH_DIST_SIMPLE=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow and not parity and not deep" \
+		tests/tensors tests/nn tests/optim tests/distributed tests/parallel tests/sim/test_frozen_runs.py tests/sim/test_engines.py
 
 deep: $(VENV)/.installed-test  ## half an hour: sweeps that repeat, and RPC on thousands of bad networks (DEEP_EXAMPLES=2000 of each kind)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "deep and not parity"

@@ -35,12 +35,11 @@ from minitorch_dist.launching import launch
 from tests.distributed import nursery
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 from tests.distributed.test_collectives_in_processes import digest, expected, rough
+from tests.fast_forms import needs_fast_forms
 from transports import board
 from transports.shared_file import places
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("MINITORCH_DIST_SIMPLE") == "1", reason="the fast ways are left out"
-)
+pytestmark = needs_fast_forms
 
 LINKS = Links(alpha=1_000_000, beta=100, gamma=125)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import tracemalloc
 from pathlib import Path
 from typing import ClassVar
@@ -21,14 +20,13 @@ from minitorch_dist.distributed.schedules import BUILT_IN, two_shot
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.launching import launch
 from tests.distributed.test_collectives_in_processes import rough
+from tests.fast_forms import needs_fast_forms
 from tests.transports.wrapping import WrappedTransport
 from transports import registry
 from transports.contract import Buffer, Transport
 from transports.queue import QueueTransport
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("MINITORCH_DIST_SIMPLE") == "1", reason="the fast ways are left out"
-)
+pytestmark = needs_fast_forms
 
 LARGE = EAGER // 4 + 100  # elements of what is borrowed
 from tests.distributed.serving import serving

@@ -17,6 +17,7 @@ import pytest
 
 from minitorch_dist.launching import launch
 from tests.distributed.frozen import program
+from tests.fast_forms import needs_fast_forms
 
 DATA: dict[str, Any] = json.loads(program.DATA.read_text())
 every_size = pytest.mark.parametrize("size", program.SIZES)
@@ -28,6 +29,7 @@ def test_the_bits_are_those_of_before(size: int, tmp_path: Path) -> None:
     assert program.frozen_results(size, tmp_path) == DATA[str(size)]["results"]
 
 
+@needs_fast_forms
 @every_size
 def test_simulated_runs_are_those_of_before(size: int) -> None:
     assert program.frozen_runs(size) == DATA[str(size)]["simulated"]

@@ -97,8 +97,9 @@ def test_a_reader_that_is_right_does_not_fall() -> None:
     assert row.accepted > 100 and row.refused > 300 and row.accepted + row.refused == 1000
 
 
-def test_a_search_for_installed_packages_is_no_fall() -> None:
-    """It lists the folders of `sys.path`; it does so again when one of them has changed meanwhile."""
+def test_a_search_for_installed_packages_is_no_fall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lists the folders of `sys.path`, and later ones, too; it does so again when one of them has changed meanwhile."""
+    monkeypatch.syspath_prepend(tmp_path)
     places = [place for place in sys.path if Path(place).is_dir()]
 
     def read(data: bytes) -> None:

@@ -22,6 +22,7 @@ from minitorch_dist.distributed.reductions import COMBINES
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.sim.fast import vectorised_values
 from minitorch_dist.sim.fast.batched_engine import TOGETHER
+from tests.fast_forms import needs_fast_forms
 from tests.sim.programs import collective
 from transports.clock import SYSTEM
 
@@ -47,6 +48,7 @@ def worlds(draw: st.DrawFn) -> tuple[Any, list[int], int]:
     return net, random.integers(0, latest + 1, size).tolist(), draw(st.integers(0, 99))
 
 
+@needs_fast_forms
 @pytest.mark.parametrize("schedule", MEETING, ids=str)
 @settings(max_examples=4)
 @given(world=worlds(), count=st.sampled_from([0, 1, 7, 60]), adding=st.sampled_from([None, "8GB/s"]))
@@ -261,6 +263,7 @@ def test_a_deadlock_says_who_did_not_come() -> None:
     assert "0 → 2 → 0" in str(caught.value)
 
 
+@needs_fast_forms
 def test_who_comes_too_late() -> None:
     def program() -> None:
         if dist.get_rank() == 1:
@@ -278,6 +281,7 @@ def test_an_engine_that_there_is_not() -> None:
         sim.run(mixed, 2, engine="warp")
 
 
+@needs_fast_forms
 def test_many_ranks_meet_by_themselves_and_a_journal_wants_messages(tmp_path: Any) -> None:
     def program() -> float:
         x = torch.ones(10)
@@ -316,6 +320,7 @@ def test_different_collectives_in_a_row_are_exact(data: st.DataObject) -> None:
     assert one.results == other.results and one.ranks == other.ranks and not other.crossings
 
 
+@needs_fast_forms
 @pytest.mark.parametrize("size", [3, 5, 8])
 def test_messages_beside_light_ones_are_exact(size: int) -> None:
     """A tree's root is done early, so its messages are light, and p2p shares the ports with them."""
@@ -353,6 +358,7 @@ def test_a_light_message_is_nobodys_when_the_operation_has_failed() -> None:
         sim.run(program, 5, engine="lockstep")
 
 
+@needs_fast_forms
 def test_other_messages_beside_a_meeting_are_told() -> None:
     def program() -> None:
         rank = dist.get_rank()

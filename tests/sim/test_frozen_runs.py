@@ -16,11 +16,13 @@ import pytest
 
 from minitorch_dist.sim import message_engine
 from minitorch_dist.sim.message_engine import MessageEngine
+from tests.fast_forms import needs_fast_forms
 from tests.sim.frozen import program
 
 DATA: dict[str, Any] = json.loads(program.DATA.read_text())
 
 
+@needs_fast_forms
 @pytest.mark.parametrize("size", program.SIZES)
 @pytest.mark.parametrize("part", list(program.PARTS))
 def test_runs_are_those_of_before(part: str, size: int) -> None:
@@ -40,6 +42,7 @@ def test_they_are_the_same_without_the_fast_forms(
     }
 
 
+@needs_fast_forms
 def test_the_environment_leaves_the_fast_forms_out() -> None:
     said = subprocess.run(
         [sys.executable, "-c", "from minitorch_dist.sim import message_engine as e; print(e._kinds[-1].__name__)"],

@@ -13,6 +13,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed.schedules import BUILT_IN
 from mtd import estimates
+from tests.fast_forms import needs_fast_forms
 from tests.sim import nodes
 from tests.sim.messages import End, Past
 from tests.sim.nodes import SimulatedNode
@@ -122,6 +123,7 @@ def room_of_waiting(ranks: int) -> int:
     return came[-1]
 
 
+@needs_fast_forms
 def test_a_rank_that_waits_takes_little_room() -> None:
     """With 100,000 ranks each kilobyte of one is 100 MB. A greenlet keeps its part of C's stack, which is counted, too."""
     room_of_waiting(8)  # what is made only once

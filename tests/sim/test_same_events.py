@@ -20,6 +20,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed import schedules
 from minitorch_dist.sim.fast.batched_engine import TOGETHER
+from tests.fast_forms import needs_fast_forms
 from tests.sim import nodes
 from tests.sim.programs import collective
 from transports.virtual.clock import has_greenlets
@@ -172,6 +173,7 @@ def test_every_collective_is_there() -> None:
     assert sorted(TAKEN) == sorted(names())
 
 
+@needs_fast_forms
 @pytest.mark.parametrize("name", TAKEN)
 def test_the_same_events_as_ever(name: str) -> None:
     assert taken(name, ENGINE) == TAKEN[name]
