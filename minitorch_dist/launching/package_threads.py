@@ -24,9 +24,10 @@ _current = threading.current_thread
 
 
 def current() -> threading.Thread:
-    """The caller's, as it was made."""
+    """The caller's, as it was made. What happens by itself, as an arrival does, is in no thread of a rank."""
     clock: Any = world.place().clock
-    return _threads.get(clock.current()) or _current()
+    mine = clock.current()
+    return (mine and _threads.get(mine)) or _current()
 
 
 def is_of_pool(thread: threading.Thread) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,12 +14,14 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
+from minitorch_dist.distributed import world
 from transports.errors import Deadlock
 
 ENGINES = ["threads", "auto"]
 PACKAGE = '''
 import queue
 import threading
+import time
 import time
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
@@ -131,3 +134,17 @@ def test_a_thread_that_cannot_wake_its_rank_is_named_with_its_line(package: Any,
     said = str(caught.value)
     words = f"thread 'in the background', started, at records_ahead.py:{line}, runs in real time"
     assert said.count(words) == size
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_event_of_the_network_may_ask_for_its_thread(engine: str) -> None:
+    """As logging does, where a message arrives for which nobody waits."""
+    names: list[str] = []
+
+    def program() -> None:
+        clock: Any = world.place().clock
+        clock.at(10**9, lambda: names.append(threading.current_thread().name))
+        time.sleep(1)
+
+    sim.run(program, 1, engine=engine)
+    assert len(names) == 1
