@@ -24,7 +24,7 @@ _current = threading.current_thread
 
 
 def current() -> threading.Thread:
-    """The caller's, as it was made. What happens by itself, as an arrival does, is in no thread of a rank."""
+    """The caller's, as it was made. An arrival happens by itself, and is in no thread of a rank."""
     clock: Any = world.place().clock
     mine = clock.current()
     return (mine and _threads.get(mine)) or _current()
