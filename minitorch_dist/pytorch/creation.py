@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
-from functools import partial
+from functools import partial, wraps
 from typing import Any, Final
 
 import torch.distributed as torch_dist
@@ -77,6 +77,7 @@ def _new_group(here: World, asked: Any, ranks: list[int], options: Any) -> MtdPr
     return MtdProcessGroup(ours, partial(_close, ours))
 
 
+@wraps(_monitored_barrier)
 def monitored_barrier(
     group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
