@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtd.cli import COMMANDS, demo, main, plots, scripts
+from mtd.cli import COMMANDS, demo, main, of_checkout, plots, scripts
 from mtd.cli.bench import comm, comm_brokers, command, turns, worlds
 from tests.transports.brokers import KEY, KINDS, Broker
 from transports import keys
@@ -313,3 +313,10 @@ def test_a_module_that_is_not_installed_has_a_next_step(missing: str, said: str)
     shown = scripts.shown(ModuleNotFoundError(f"No module named '{missing}'"))
     assert missing in shown and said in shown
     assert "\n" not in scripts.shown(ModuleNotFoundError("of another kind"))
+
+
+@pytest.mark.parametrize("module", command.OF_TESTS.values())
+def test_what_stands_with_the_tests_takes_options(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        of_checkout.run(module, ["--help"])
+    assert ended.value.code == 0 and "usage: mtd" in capsys.readouterr().out

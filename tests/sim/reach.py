@@ -10,6 +10,7 @@ import multiprocessing
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -56,10 +57,10 @@ class Reached(NamedTuple):
     classes: int
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(prog="mtd bench reach")
     parser.takes(f"--only {{{','.join(TARGETS)}}}...  only this step (repeatable); all by default")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     console = Console(highlight=False)
     table = page.table(
         "model", "GPUs", "layout", "a step", "clocks", "processor", "memory", "",
