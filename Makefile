@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Three test processes on two cores, as many tests wait for a clock; and in them many ranks: a matrix product takes one thread.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
-# Each thread would keep memory of its own after it has ended: a test process with 2 GB has 0.8 with this.
+# Each thread would keep memory of its own after it has ended: a test process of 2 GB has 1 GB with this.
 export MALLOC_ARENA_MAX ?= 2
 # The tests start hundreds of processes. Without compiled files each would compile some 600 modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.installed       ## four ranks train with DDP, as threads and over TCP; ends with a picture
 	$(BIN)/mtd demo
 
-test: $(VENV)/.installed-test  ## the tests that take a second or two each; some eight minutes
+test: $(VENV)/.installed-test  ## the tests that take a second or two each; some nine minutes
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow and not parity and not deep"
 
 slow: $(VENV)/.installed-test  ## the others: whole lessons with their mutants, notebooks, jobs of many processes
