@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from mtd import cli
 from mtd.cli.page import Page, fitting
@@ -47,7 +48,7 @@ def test_a_narrow_terminal_shows_every_figure(
 def test_rows_become_paragraphs_only_where_they_do_not_fit() -> None:
     table = Table("", "time", "", title="all")
     table.add_row("ring", "12 µs", "")
-    table.add_row("tree", "9 µs", "✓")
+    table.add_row(Text("tree"), "9 µs", "[green]✓[/]")
     assert fitting(table, Console(width=80)) is table
     assert str(fitting(table, Console(width=10))) == "all\nring: time 12 µs\ntree: time 9 µs, ✓"
 

@@ -112,11 +112,12 @@ def fitting(table: Table, console: Console) -> RenderableType:
     _, *heads = [str(column.header) for column in table.columns]
     heads = heads if heads[1:] else [""]  # a single text needs no name
     paragraphs = [f"{table.title}"] if table.title else []
-    for first, *cells in zip(*(column.cells for column in table.columns), strict=True):
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        first, *cells = [cell.markup if isinstance(cell, Text) else f"{cell}" for cell in row]
         named = [f"{head} {cell}" for head, cell in zip(heads, cells, strict=True) if f"{cell}"]
         said = ", ".join(text.strip() for text in named)
         paragraphs.append(f"{first}: {said}" if said else f"{first}")
-    return Text("\n".join(paragraphs))
+    return Text.from_markup("\n".join(paragraphs))
 
 
 def begin(file: Path, text: str, refused: type[CannotDo]) -> None:
