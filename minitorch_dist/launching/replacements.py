@@ -259,7 +259,7 @@ def _replace_start() -> None:
     original, made = threading.Thread.start, threading.Thread.__init__
 
     def init(thread: threading.Thread, *args: Any, daemon: bool | None = None, **kwargs: Any) -> None:
-        """A rank's thread is a daemon of ours, and what a program starts is none of its."""
+        """A rank's own thread is a daemon. Those that its program starts are not, unless it says so."""
         made(thread, *args, daemon=False if daemon is None and is_simulated() else daemon, **kwargs)
 
     def start(thread: threading.Thread) -> None:

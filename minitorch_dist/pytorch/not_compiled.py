@@ -13,8 +13,10 @@ Kind = TypeVar("Kind", bound=type)
 
 
 def not_compiled(kind: Kind) -> Kind:
-    """Let the compiler skip the methods of a class, and what they call."""
+    """Let the compiler skip the methods of a class, and what they call. A torch without this function is left as it is."""
     frames = torch._C._dynamo.eval_frame
+    if not hasattr(frames, "set_code_exec_strategy"):
+        return kind
     skip = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.SKIP)
     for method in vars(kind).values():
         if isinstance(method, FunctionType):

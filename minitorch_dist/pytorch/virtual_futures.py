@@ -96,9 +96,8 @@ def in_this_backward(future: VirtualFuture, work: Any) -> None:
         return finish(future, work)
     if not is_in_backward():
         return
-    if (
-        torch._C._current_autograd_node() is None
-    ):  # at its end, where the reducer of a static graph waits at once
+    # At its end the reducer of a static graph begins its sums, and waits at once.
+    if torch._C._current_autograd_node() is None:
         return finish(future, work)
     begun: list[tuple[VirtualFuture, Any]] | None = given.get("begun in this backward")
     if begun is None:

@@ -1,4 +1,4 @@
-"""What PyTorch has around DistributedDataParallel: hooks, static graphs, uneven inputs, sharded optimizers, the compiler, and
+"""Programs with the parts of PyTorch around DistributedDataParallel: hooks, static graphs, uneven inputs, sharded optimizers, the compiler, and
 checkpoints that are written beside the training. Each returns losses of this rank, which do not depend on the wire.
 """
 
@@ -69,9 +69,8 @@ def static_graph() -> list[float]:
 
 def uneven_inputs() -> list[float]:
     """A rank that is done answers the sums of the others, and waits for them in C++."""
-    from torch.distributed.optim import (
-        ZeroRedundancyOptimizer,  # which warns of torch.jit when it is imported
-    )
+    # Here, because its import warns of torch.jit.
+    from torch.distributed.optim import ZeroRedundancyOptimizer
 
     net = DistributedDataParallel(_model())
     optimizer = ZeroRedundancyOptimizer(net.parameters(), optimizer_class=torch.optim.Adam, lr=1e-2)
