@@ -27,7 +27,11 @@ from minitorch_dist.sim.topologies import Rails
 from mtd.planning.fold import acts
 from mtd.planning.fold.classes import SAME_NODE, CollectiveOfClasses, NotAlike, RankClasses
 from mtd.planning.fold.recording import OperationTrace
+from mtd.planning.fold.replayed_device import is_at_full_speed
 from mtd.planning.fold.replaying import Replayer, own_parts
+from mtd.planning.fold.undisturbed import ActsTogether, ActsUnderWay, CollectiveAlone
+from transports.clock import PICO
+from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import Medium, Way
 from transports.virtual.network import Network
 from transports.virtual.topology import Route, Topology, TwoLevel, Uniform
@@ -129,6 +133,16 @@ class ClassReplay:
             kind = partial(TrafficOfClasses, of.ways, len(self.classes.first))
             self.light.carry_out(call, operation, of.rows, kind)
 
+    def alone(self, of: CollectiveOfClasses, number: int) -> CollectiveAlone:
+        """A collective of one class."""
+
+        def begin(medium: Medium, over: Callable[[int], None]) -> TrafficOfClasses:
+            return TrafficOfClasses(of.ways, len(self.classes.first), medium, of.rows, [number], over)
+
+        medium = Medium(VirtualClock(), self.network)
+        medium.make_way = partial(self._way, medium)
+        return CollectiveAlone(begin, medium, number)
+
     def __repr__(self) -> str:
         return f"<ClassReplay by {self.classes!r}>"
 
@@ -185,6 +199,71 @@ class ClassReplayer(Replayer):
         self.replay_of, self.standing_for = replay, rank
         session = replay.session
         super().__init__(session.trace_of(rank), session.peer)
+
+        self._alone: dict[int, CollectiveAlone | None] = {}  # by kind
+        self._together: dict[tuple[int, ...], ActsTogether] = {}  # by the acts
+
+    # ----------------------------------------------------------------------- acts that nothing disturbs
+
+    def replay_acts(self) -> None:
+        of, at = self.trace.acts, 0
+        while at < len(of):
+            together = self._undisturbed(at) if self._may_go_together() else []
+            if any(isinstance(act, acts.CollectiveBegun) for act in together):
+                at += self._pass(together)
+            else:
+                self._doing[type(of[at])](of[at])
+                at += 1
+
+    def _may_go_together(self) -> bool:
+        """Whether this class computes at full speed, and nothing that it has begun is under way."""
+        workers = [group._worker for group in self.groups]
+        is_idle = all(worker is None or worker.is_idle() for worker in workers)
+        return is_idle and is_at_full_speed(self.clock, self.world.rank)
+
+    def _undisturbed(self, at: int) -> list[acts.TracedAct]:
+        """The acts from there on that are one event where nothing disturbs them."""
+        of, end = self.trace.acts, at
+        while end < len(of) and self._is_own(of[end]):
+            end += 1
+        return of[at:end]
+
+    def _is_own(self, act: acts.TracedAct) -> bool:
+        """Whether no other class has a part in it, and the next act comes after it."""
+        if not isinstance(act, acts.CollectiveBegun):
+            return isinstance(act, acts.DeviceComputing | acts.Computed)
+        alone = self.alone(act.kind) if act.work is None else None
+        limit = act.timeout or self.groups[act.kind.group].timeout
+        return alone is not None and alone.is_plain and (limit is None or alone.picos < limit * PICO)
+
+    def alone(self, kind: acts.CallKind) -> CollectiveAlone | None:
+        """It, if all ranks of its group are of this class."""
+        if id(kind) not in self._alone:
+            of = self.replay_of.classes.collective(kind, self.standing_for)
+            is_own = len(of.rows.begin) == 1
+            self._alone[id(kind)] = self.replay_of.alone(of, self.world.rank) if is_own else None
+        return self._alone[id(kind)]
+
+    def _pass(self, given: list[acts.TracedAct]) -> int:
+        """Do them together, or the first one by itself; how many were done."""
+        of, medium, me = self._made(given), self.replay_of.medium, self.clock.me()
+        if not medium.are_free(of.ports):
+            self._doing[type(given[0])](given[0])
+            return 1
+        passing = ActsUnderWay(of, medium, self.clock)
+        passing.wait()
+        done = self._made(given[: passing.alike])
+        done.have_happened(passing.start, self.world.rank, self.stream, medium)
+        me.slept, me.waited = me.slept + done.computing, me.waited - done.computing
+        return passing.done
+
+    def _made(self, given: list[acts.TracedAct]) -> ActsTogether:
+        key = tuple(map(id, given))
+        if key not in self._together:
+            self._together[key] = ActsTogether(given, self.alone)
+        return self._together[key]
+
+    # --------------------------------------------------------------------------------- single acts
 
     def _prepare(self, kind: acts.CallKind) -> tuple[PreparedCall, dict[Any, Any]]:
         group = self.groups[kind.group]

@@ -49,15 +49,17 @@ class Replayer:
         }  # fmt: skip
 
     def replay(self) -> None:
-        doing = self._doing
         if self.trace.told is None:
-            for act in self.trace.acts:
-                doing[type(act)](act)
+            self.replay_acts()
         else:
             self._replay_told(self.trace.told)
         own = self.trace.stream
         if self.stream is not None and own is not None:
             self.stream.flops, self.stream.again = dict(own.flops), own.again
+
+    def replay_acts(self) -> None:
+        for act in self.trace.acts:
+            self._doing[type(act)](act)
 
     def _replay_told(self, told: ToldBesides) -> None:
         """The same, and the recorder learns what only the representative knew."""
