@@ -37,7 +37,7 @@ LEFT_OUT = {
     "rsub",  # alpha by position, deprecated
     "round", "div", "div_", "normal",  # `decimals`, `rounding_mode`, tensors as a mean
     "avg_pool2d",  # `count_include_pad`, `divisor_override`
-    "searchsorted", "bucketize",  # a number by the name `self`
+    "searchsorted",  # a number by the name `self`
     "huber_loss", "l1_loss", "mse_loss",  # `weight`
     "nll_loss", "cross_entropy", "instance_norm", "embedding_bag",  # by name only, behind options that are not here
 }  # fmt: skip
