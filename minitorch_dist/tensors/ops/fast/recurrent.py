@@ -52,7 +52,9 @@ class Walk:
     All arrays have a row for each step and sequence; those of one step lie together.
     """
 
-    def __init__(self, mode: str, w: Weights, data: Array, h0: Array, c0: Array | None, reverse: bool) -> None:
+    def __init__(
+        self, mode: str, w: Weights, data: Array, h0: Array, c0: Array | None, reverse: bool
+    ) -> None:
         self.w, self.shape = w, data.shape
         steps, batch, features = self.shape
         self.x = x = data.reshape(steps * batch, features)

@@ -1,10 +1,10 @@
 """One layer of a recurrent network, over all its time steps.
 
-    x₁ ─► cell ─► h₁
-           │
-    x₂ ─► cell ─► h₂        backwards it is the same loop, from the last step to the first
-           │
-    x₃ ─► cell ─► h₃
+x₁ ─► cell ─► h₁
+       │
+x₂ ─► cell ─► h₂        backwards it is the same loop, from the last step to the first
+       │
+x₃ ─► cell ─► h₃
 """
 
 from __future__ import annotations
