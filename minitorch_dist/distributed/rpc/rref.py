@@ -171,7 +171,7 @@ class RRef(Generic[T]):
         return type(self.local_value())
 
     def _asked(self, what: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What the owner is asked to do with the object, which is there."""
+        """The request to the owner to do something with the object, which is there."""
         if isinstance(self._held, UserRRef) and self._held.error is not None:
             raise self._held.error
         return tuple(self._held.id), *what
