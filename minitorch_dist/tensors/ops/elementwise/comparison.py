@@ -103,7 +103,7 @@ def isclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_
 
     def close(x: Array, y: Array) -> Array:
         wide: Any = np.complex128 if x.dtype.kind == "c" else np.float64
-        return np.isclose(x.astype(wide), y.astype(wide), rtol, atol, equal_nan)
+        return np.asanyarray(np.isclose(x.astype(wide), y.astype(wide), rtol, atol, equal_nan))
 
     return result(on_result_device(input, other), compute(close, x, y))
 

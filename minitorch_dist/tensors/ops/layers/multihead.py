@@ -109,7 +109,7 @@ def _merged(
 ) -> T | None:
     """Both masks as one table of numbers, which broadcasts to `scores`: (N, heads, L, S)."""
     batch, heads, steps, sources = scores
-    forms = {
+    forms: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {
         "attn_mask": {(steps, sources): (1, 1, steps, sources), (batch * heads, steps, sources): scores},
         "key_padding_mask": {(batch, sources): (batch, 1, 1, sources)},
     }
