@@ -32,7 +32,7 @@ USAGE = f"""
     --ranks RANKS: numbers = 2             numbers of ranks, as in 2,4 (2)
     --size|--sizes {{{",".join(SIZES)}}}: words = {",".join(SIZES)}      of these (all)
     --net|--transports NET: words = tcp,file     of {",".join(TRANSPORTS)}; mqtt: over our own broker, mqtt://host:port: over the one there; or the address of a transport of yours, spool:///folder
-    --against {{{",".join(PEERS)},none}}: words = {",".join(PEERS)}  whom it is compared with
+    --against {{{",".join(PEERS)},none}}: words = {",".join(PEERS)}  the peers that it is compared with
     {record.OPTION}
 """
 
