@@ -59,10 +59,8 @@ class Counters:
     between_nodes: int = 0  # of the bytes sent, those to other nodes
 
     def add(self, other: Counters) -> None:
-        self.messages_sent += other.messages_sent
-        self.bytes_sent += other.bytes_sent
-        self.messages_received += other.messages_received
-        self.bytes_received += other.bytes_received
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class _Counting(dict[int, Counters]):
@@ -201,10 +199,6 @@ class Medium:
         now, free = self.times.now(), {"tx": self._tx_free, "rx": self._rx_free}
         is_settled = not (self._departing or self._arriving)
         return is_settled and all(free[kind].get(port, 0) <= now for kind, port in ports)
-
-    def ways(self) -> list[Way]:
-        """Those that messages have taken."""
-        return [*self._ways.values()]
 
     def _settle(self) -> None:
         """Nothing more departs or arrives at this instant: the ports take what there is."""
@@ -370,13 +364,11 @@ class Medium:
 
     def count(self, rank: int) -> Counters:
         """All that it sent, to its own node and to others, and all that it received."""
-        own, away = self.counters[rank], self.leaving.get(rank)
-        if away is None:
-            return own
-        return Counters(
-            own.messages_sent + away.messages_sent, own.bytes_sent + away.bytes_sent,
-            own.messages_received, own.bytes_received, away.bytes_sent,
-        )  # fmt: skip
+        away, whole = self.leaving[rank], Counters()
+        whole.add(self.counters[rank])
+        whole.add(away)
+        whole.between_nodes = away.bytes_sent
+        return whole
 
     @property
     def digest(self) -> str:

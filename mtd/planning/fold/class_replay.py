@@ -130,18 +130,17 @@ class ClassReplay:
     ) -> None:  # fmt: skip
         if of.rows.source:
             assert self.light is not None
-            kind = partial(TrafficOfClasses, of.ways, len(self.classes.first))
-            self.light.carry_out(call, operation, of.rows, kind)
+            self.light.carry_out(call, operation, of.rows, self.traffic_of(of))
 
     def alone(self, of: CollectiveOfClasses, number: int) -> CollectiveAlone:
         """A collective of one class."""
 
-        def begin(medium: Medium, over: Callable[[int], None]) -> TrafficOfClasses:
-            return TrafficOfClasses(of.ways, len(self.classes.first), medium, of.rows, [number], over)
-
-        medium = Medium(VirtualClock(), self.network)
+        medium, kind = Medium(VirtualClock(), self.network), self.traffic_of(of)
         medium.make_way = partial(self._way, medium)
-        return CollectiveAlone(begin, medium, number)
+        return CollectiveAlone(lambda where, over: kind(where, of.rows, [number], over), medium, number)
+
+    def traffic_of(self, of: CollectiveOfClasses) -> Callable[..., TrafficOfClasses]:
+        return partial(TrafficOfClasses, of.ways, len(self.classes.first))
 
     def __repr__(self) -> str:
         return f"<ClassReplay by {self.classes!r}>"
@@ -199,7 +198,6 @@ class ClassReplayer(Replayer):
         self.replay_of, self.standing_for = replay, rank
         session = replay.session
         super().__init__(session.trace_of(rank), session.peer)
-
         self._alone: dict[int, CollectiveAlone | None] = {}  # by kind
         self._together: dict[tuple[int, ...], ActsTogether] = {}  # by the acts
 
@@ -217,8 +215,7 @@ class ClassReplayer(Replayer):
 
     def _may_go_together(self) -> bool:
         """Whether this class computes at full speed, and nothing that it has begun is under way."""
-        workers = [group._worker for group in self.groups]
-        is_idle = all(worker is None or worker.is_idle() for worker in workers)
+        is_idle = all(group._worker is None or group._worker.is_idle() for group in self.groups)
         return is_idle and is_at_full_speed(self.clock, self.world.rank)
 
     def _undisturbed(self, at: int) -> list[acts.TracedAct]:

@@ -15,8 +15,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from minitorch_dist.sim.device_time import Spans
 from minitorch_dist.sim.fast import payloadless
 from mtd.planning.fold import acts
@@ -41,7 +39,7 @@ class CollectiveAlone:
         times.event_queue.advance_until(1 << 62)
         (self.picos,), self.moving = ends, moving.spans
         self.within, self.leaving = medium.counters[number], medium.leaving[number]
-        ways = medium.ways()
+        ways = medium._ways.values()
         self.ports = {("tx", way.tx) for way in ways} | {("rx", way.rx) for way in ways}
         self.is_plain = all(way.is_plain for way in ways) and (self.picos > 0 or not ways)
 
