@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
-from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.prepared import PreparedCall
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.device_time import spread
@@ -78,6 +77,7 @@ class ClassReplay:
         self.speeds = {number: speeds[rank] for number, rank in enumerate(self.classes.first) if rank in speeds}  # fmt: skip
         self.light: LightCollectives | None = None
         self.medium: Any = None
+        self._carried: Any = None
 
     def run(self, run_all: Callable[..., Report[Any]]) -> Report[Any]:
         """The report of all ranks."""
@@ -99,9 +99,9 @@ class ClassReplay:
     def _replay(self) -> None:
         here, count = world.current(), len(self.classes.first)
         here.engine, rank = self, self.classes.first[here.rank]
-        carried = self.medium.carried
-        if carried is not None and not isinstance(carried, CarriedByClass):
-            self.medium.carried = CarriedByClass(carried, count)
+        if self._carried is None and self.medium.carried is not None:
+            self._carried = self.medium.carried  # it tells the devices of classes what their messages did
+            self.medium.carried = lambda number, *span: self._carried(number % count, *span)
         ClassReplayer(self, rank).replay()
 
     # ----------------------------------------------------------------------------- its network
@@ -157,16 +157,6 @@ def _route(topology: Topology, src: int, dst: int, stays: bool) -> Route:
     assert isinstance(topology, Rails)
     via = topology.inside(src, dst) if stays else topology.outside(src, dst)
     return topology.way(src, dst, via)
-
-
-class CarriedByClass:
-    """Tells the devices of classes what their messages did."""
-
-    def __init__(self, carried: Any, count: int) -> None:
-        self.carried, self.count = carried, count
-
-    def __call__(self, rank: int, start: int, end: int) -> None:
-        self.carried(rank % self.count, start, end)
 
 
 class TrafficOfClasses(payloadless.Traffic):
@@ -269,16 +259,11 @@ class ClassReplayer(Replayer):
         call.execute = self.replay_of.bind(call, lambda _: of)
         return call, {}
 
-    def message(self, act: acts.NotedMessage) -> None:
-        group, classes = self.groups[act.group], self.replay_of.classes
+    def other_end(self, act: acts.NotedMessage) -> int:
+        classes = self.replay_of.classes
         ranks = classes.group(act.group, self.standing_for)
         other = int(classes.of[ranks[self.peer(act, self.standing_for)]])
-        kind: Any = PreparedSend if act.is_send else PreparedReceive
-        call = kind(group, act.dtype, act.shape, group.ranks.index(other), act.tag, act.operation)
-        if act.work is None:
-            call.run(act.array)
-        else:
-            self.works[act.work] = call.begin(act.array)
+        return self.groups[act.group].ranks.index(other)
 
     def make(self, act: acts.GroupsMade) -> None:
         for _ in own_parts(act).get(self.standing_for, ()):

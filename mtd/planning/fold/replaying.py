@@ -122,12 +122,15 @@ class Replayer:
     def message(self, act: acts.NotedMessage) -> None:
         group = self.groups[act.group]
         kind: Any = PreparedSend if act.is_send else PreparedReceive
-        peer = self.peer(act, self.rank)
-        call = kind(group, act.dtype, act.shape, peer, act.tag, act.operation)
+        call = kind(group, act.dtype, act.shape, self.other_end(act), act.tag, act.operation)
         if act.work is None:
             call.run(act.array)
         else:
             self.works[act.work] = call.begin(act.array)
+
+    def other_end(self, act: acts.NotedMessage) -> int:
+        """The group rank of a message's other end."""
+        return self.peer(act, self.rank)
 
     def objects(self, act: acts.ObjectsExchanged) -> None:
         group: Any = self.groups[act.group]

@@ -50,7 +50,7 @@ class CollectiveAlone:
 class ActsTogether:
     """Acts that follow each other undisturbed: when each begins, and what all of them count."""
 
-    def __init__(self, given: Sequence[Any], alone: Callable[[acts.CallKind], CollectiveAlone]) -> None:
+    def __init__(self, given: Sequence[Any], alone: Callable[[acts.CallKind], Any]) -> None:
         self.starts, self.ports, self.picos, self.computing = list[int](), set[Any](), 0, 0
         self.collectives: dict[int, CollectiveAlone] = {}  # by place
         self.operations: dict[OperationsTogether, int] = {}  # how often
