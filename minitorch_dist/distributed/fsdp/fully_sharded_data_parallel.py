@@ -30,14 +30,7 @@ from minitorch_dist.distributed.fsdp.options import (
     ShardingStrategy,
     StateDictSettings,
 )
-from minitorch_dist.distributed.fsdp.prefetch import (
-    STATE,
-    FSDPState,
-    Prefetcher,
-    after,
-    before,
-    settle,
-)
+from minitorch_dist.distributed.fsdp.prefetch import STATE, FSDPState, Prefetcher, after, before, settle
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.fsdp.unit import Settings, Unit
 from minitorch_dist.distributed.fsdp.wrap import Policy, wrap_children

@@ -23,14 +23,7 @@ import numpy as np
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.mail.receives import DISCARD
 from minitorch_dist.distributed.rpc.members import WorkerInfo, WorkerTable
-from minitorch_dist.distributed.rpc.message import (
-    FAILURE,
-    HEADER,
-    WAKE,
-    LostNotice,
-    RpcMessage,
-    Sender,
-)
+from minitorch_dist.distributed.rpc.message import FAILURE, HEADER, WAKE, LostNotice, RpcMessage, Sender
 from minitorch_dist.tensors.devices import device
 from transports.clock import Thread
 from transports.contract import Sink, Transport

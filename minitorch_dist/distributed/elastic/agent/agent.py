@@ -22,11 +22,7 @@ from types import FrameType
 from typing import NoReturn
 
 from minitorch_dist.distributed.elastic.agent.job import SIGNALS, Job, environments
-from minitorch_dist.distributed.elastic.multiprocessing.errors import (
-    ChildFailedError,
-    ProcessFailure,
-    say,
-)
+from minitorch_dist.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure, say
 from minitorch_dist.distributed.elastic.multiprocessing.logs import log_folder
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from minitorch_dist.distributed.elastic.multiprocessing.workers import WorkerGroup
