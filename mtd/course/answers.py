@@ -198,7 +198,7 @@ def begin(number: float) -> NotebookAnswers:
         )
     workspace = workspaces.found_or_none() or workspaces.make(Path("course"))[0]
     lesson = find(number, workspace.room)
-    cells.stand_for(lesson, shell.user_ns, workspace.place(lesson), workspace.solved(workspace.progress()))
+    cells.stand_for(workspace.answer(lesson), shell.user_ns)
     found = NotebookAnswers(workspace, lesson, shell)
     shell.register_magic_function(found.answer, "cell", "answer")
     return found

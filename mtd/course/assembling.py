@@ -170,7 +170,7 @@ def _own(workspace: Workspace, progress: Progress, lesson: Lesson) -> str | None
     ):
         return None
     text = workspace.text_of(lesson)
-    return None if unwritten(text, lesson.number) or lesson.earlier(text) else text
+    return None if unwritten(text, lesson.number) or lesson.outdated(text) else text
 
 
 def added(lesson: Lesson, text: str, size: str) -> int:

@@ -24,6 +24,7 @@ from mtd import zoo
 from mtd.course import lab
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, Mutant, all_lessons
+from mtd.course.path import Answer
 from mtd.refusals import CannotDo
 from transports import keeper
 
@@ -154,7 +155,7 @@ def run_exhibit(one: MuseumBug) -> Seen:
         return _run_hang(one)
     with keeper.temporary_folder("mtd-museum-") as folder:
         (Path(folder) / one.lesson.file).write_text(one.text, encoding="utf-8")
-        with Examination(one.lesson, Path(folder), only=one.caught_by) as exam:
+        with Examination(Answer(one.lesson, Path(folder)), only=one.caught_by) as exam:
             polls = 0  # since the verdict: what is wrong may never draw its picture
             while not exam.poll(0.2) and polls < PATIENCE:
                 polls += exam.verdict is not None

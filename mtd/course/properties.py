@@ -17,7 +17,7 @@ from typing import Any
 from mtd.course import all_reduces
 from mtd.course.lesson import all_lessons
 from mtd.course.loading import load
-from mtd.course.path import folders, searched
+from mtd.course.path import Answer
 from mtd.course.scoring import Score, score
 from mtd.refusals import CannotDo
 
@@ -56,7 +56,7 @@ def wrong_ones() -> list[Callable[..., Any]]:
     for lesson in all_lessons():
         if "all_reduce" not in lesson.exports:
             continue
-        with searched(folders(lesson, lesson.folder, {})):
+        with Answer.ours(lesson).searched():
             for mutant in lesson.mutants:
                 if mutant.name not in names and mutant.seen:
                     made = _made(mutant.name, mutant.text)

@@ -12,12 +12,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from mtd.course import lesson as lessons
 from mtd.course.lesson import Lesson, LessonError
-from mtd.course.path import folders, searched
+from mtd.course.path import Answer
 from mtd.course.real_training import RANKS, RealOrder, RealOutcome
 from mtd.course.workspace import found_or_none
 
@@ -98,8 +97,8 @@ def train(lesson: Lesson) -> Iterator[RealTraining]:
         raise LessonError(f"--real trains real PyTorch, which is not installed: {INSTALL}")
     for part in parts:
         module = lessons.find(part.lesson)
-        places, whose = _places(module)
-        with searched(places):
+        answer, whose = _answer(module)
+        with answer.searched():
             yield RealTraining(part, whose, _outcome(_order(part, module)))
 
 
@@ -108,14 +107,12 @@ def _order(part: RealPart, module: Lesson) -> RealOrder:
     return RealOrder(part.training, named, module.file)
 
 
-def _places(module: Lesson) -> tuple[list[Path], str]:
-    """Where the lesson's modules are searched, and whose its own is."""
+def _answer(module: Lesson) -> tuple[Answer, str]:
+    """The learner's file, if it is begun, else ours; and whose it is."""
     mine = found_or_none()
-    if mine is not None:
-        progress = mine.progress()
-        if mine.is_begun(module, progress):
-            return folders(module, mine.place(module), mine.solved(progress)), f"{module.file} (yours)"
-    return folders(module, module.folder, {}), f"{module.file} (ours)"
+    if mine is not None and mine.is_begun(module):
+        return mine.answer(module), f"{module.file} (yours)"
+    return Answer.ours(module), f"{module.file} (ours)"
 
 
 def _outcome(order: RealOrder) -> RealOutcome:

@@ -24,6 +24,7 @@ from minitorch_dist.serialization.files import replacing
 from mtd.course import progress as progresses, tracks
 from mtd.course.carrying import CarriedText, carry
 from mtd.course.lesson import BRIDGE, FOLDER, ROOM, Lesson, LessonError, all_lessons
+from mtd.course.path import Answer
 from mtd.course.progress import Passed, Progress, digest
 from mtd.course.sizes import SIZES
 from mtd.course.source import Source, missing, unwritten
@@ -124,7 +125,7 @@ class Workspace:
             text = self.text_of(lesson)
         except LessonError:
             return False
-        return digest(text) == passed.digest and not lesson.earlier(text)
+        return digest(text) == passed.digest and not lesson.outdated(text)
 
     def solved(self, progress: Progress) -> dict[float, Path]:
         """The folders that stand in for ours in later lessons."""
@@ -134,6 +135,10 @@ class Workspace:
             if lesson.number not in progress.reference and self.is_current(lesson, progress)
         }
 
+    def answer(self, lesson: Lesson) -> Answer:
+        """The learner's file, with their earlier lessons."""
+        return Answer(lesson, self.place(lesson), self.solved(self.progress()))
+
     def written(self, progress: Progress) -> dict[float, Path]:
         """The same for the learner's own scripts: whatever has no blank left, right or wrong."""
         found = {}
@@ -142,7 +147,7 @@ class Workspace:
                 text = self.text_of(lesson)
                 is_whole = self.is_begun(lesson, progress) and not unwritten(text, lesson.number)
                 is_own = lesson.number not in progress.reference
-                if is_own and is_whole and not lesson.earlier(text):
+                if is_own and is_whole and not lesson.outdated(text):
                     found[lesson.number] = self.place(lesson)
         return found
 

@@ -18,7 +18,7 @@ from mtd.cli import capstone
 from mtd.course import lesson, real_bridge, real_training
 from mtd.course.contest import TEMPLATE
 from mtd.course.lesson import LessonError
-from mtd.course.path import folders, searched
+from mtd.course.path import Answer
 from mtd.course.real_training import RealOrder, RealOutcome
 from mtd.course.workspace import Workspace
 from tests.pytorch import programs
@@ -31,7 +31,7 @@ RING = f"{lesson.find(13).folder / 'ring.py'}"
 @pytest.fixture(autouse=True)
 def _own_environment() -> Iterator[None]:
     own_collectives._named.cache_clear()
-    with mock.patch.dict(os.environ), searched(folders(lesson.find(15), lesson.find(15).folder, {})):
+    with mock.patch.dict(os.environ), Answer.ours(lesson.find(15)).searched():
         yield
     own_collectives._named.cache_clear()
 

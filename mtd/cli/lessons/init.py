@@ -63,7 +63,7 @@ def tell(page: Page, workspace: Workspace, made: Made) -> None:
             if (workspace.folder / name).is_dir():
                 page.say()
                 page.tell((f"{name}: ", "bold"), f"{lesson.moved(name)} Your answer stays there.")
-        said = lesson.earlier(workspace.text_of(lesson))
+        said = lesson.outdated(workspace.text_of(lesson))
         if said:
             page.say()
             page.tell((f"{lesson.folder.name}/{lesson.file}: ", "bold"), said)

@@ -197,7 +197,7 @@ def _state(workspace: Workspace | None, progress: Progress, lesson: Lesson) -> T
             return Text("passed", "green")
         if not workspace.file(lesson).is_file():
             return Text(f"passed, and is no more: mtd reset {lesson.number}", "yellow")
-        if lesson.earlier(workspace.text_of(lesson)):
+        if lesson.outdated(workspace.text_of(lesson)):
             return Text(f"passed, before the lesson changed: mtd check {lesson.number}", "yellow")
         return Text(f"passed, and changed since: mtd check {lesson.number}", "yellow")
     if workspace.is_begun(lesson, progress):

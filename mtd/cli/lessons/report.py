@@ -267,7 +267,7 @@ def draw(page: Page, scene: Scene | None, text: str = "", none: str = "", most: 
 
 def why_it_matters(page: Page, lesson: Lesson) -> None:
     page.tell(("Why it matters: ", "bold"), lesson.why)
-    for address in lesson.fields.get("bugs", []):
+    for address in lesson.bugs:
         page.say(f"a real case: {address}", "dim", indent=2)
     page.say()
 
