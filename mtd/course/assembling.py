@@ -20,21 +20,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from minitorch_dist.serialization.files import replacing
 from mtd.course.code_lines import code_lines
 from mtd.course.lesson import ROOM, Lesson, LessonError, all_lessons
 from mtd.course.progress import Progress
 from mtd.course.sizes import first_line, names_of, words_of
 from mtd.course.source import END, unwritten
 from mtd.course.workspace import Workspace
+from mtd.pages import whole_files
 
 FACE: Final = "face"
 MADE: Final = "lessons.json"  # tells a folder that was assembled from any other
 
 _CHOICES: Final = tomllib.loads(Path(__file__).with_name("stack.toml").read_text("utf-8"))
-FACES: Final[Mapping[str, str]] = _CHOICES[
-    "faces"
-]  # the face's module in the place of a module of the library
+# The face's module in the place of a module of the library.
+FACES: Final[Mapping[str, str]] = _CHOICES["faces"]
 WITHOUT: Final = frozenset(_CHOICES["without"])  # lessons that are no part of the stack
 LEFT_OUT: Final = {module: frozenset(names) for module, names in _CHOICES["left_out"].items()}
 # Properties are no part of what runs: these functions, and all that needs this library.
@@ -80,7 +79,7 @@ def assemble(folder: Path, workspace: Workspace | None, room: Path = ROOM) -> As
         (folder / FACE).mkdir(parents=True, exist_ok=True)
         _clear(folder)
         for name, text in texts.items():
-            _write(folder / name, text)
+            whole_files.write(folder / name, text)
     except OSError as error:
         raise AssembleError(f"{error.filename or folder} cannot be written: {error.strerror}") from error
     given = [name for name in texts if name.startswith(f"{FACE}/") and name.endswith(".py")]
@@ -131,11 +130,6 @@ def _clear(folder: Path) -> None:
     """Away with the modules of the last time: a lesson may have been left out since."""
     for path in [*folder.glob("*.py"), *(folder / FACE).glob("*.py")]:
         path.unlink()
-
-
-def _write(path: Path, text: str) -> None:
-    with replacing(path) as file:
-        file.write(text.encode())
 
 
 # ------------------------------------------------------------------------------------------- modules

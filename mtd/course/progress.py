@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minitorch_dist.serialization.files import replacing
 from mtd.course import records
 from mtd.course.lesson import Number
 from mtd.course.sizes import GAP, SIZES
+from mtd.pages import whole_files
 
 FILE = "progress.json"
 VERSION = 1
@@ -111,8 +111,7 @@ def read(folder: Path) -> Progress:
 
 
 def write(folder: Path, progress: Progress) -> None:
-    with replacing(folder / FILE) as file:
-        file.write(progress.text().encode())
+    whole_files.write(folder / FILE, progress.text())
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from rich.text import Text
 from mtd.cli.page import Page, listed
 from mtd.cli.parser import Parser
 from mtd.course.sizes import SIZES, WORDS
-from mtd.course.workspace import Made, Workspace, is_one, make
+from mtd.course.workspace import Made, Workspace, around, make
 
 
 def configure(parser: Parser) -> None:
@@ -35,11 +35,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _default() -> Path:
     """The course in which we are, else a new one."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if is_one(folder):
-            return folder
-    return here / "course"
+    here = around(Path.cwd())
+    return here.folder if here else Path.cwd() / "course"
 
 
 def tell(page: Page, workspace: Workspace, made: Made) -> None:
