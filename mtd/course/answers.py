@@ -170,15 +170,11 @@ class NotebookAnswers:
     def picture(self) -> NotebookDrawing:
         """The picture of what stands in the file."""
         self._workspace.whole_text_of(self._lesson)
-        return _drawn(Examination.of(self._workspace, self._lesson, "picture"))
-
-
-def _drawn(exam: Examination) -> NotebookDrawing:
-    with exam:
-        exam.wait()
-    if exam.grid is None and exam.scene is None and not exam.text:
-        raise LessonError(f"it cannot be drawn: {exam.no_picture or exam.stopped or exam.printed}")
-    return NotebookDrawing(exam.scene or exam.text, exam.grid)
+        with Examination.of(self._workspace, self._lesson, "picture") as exam:
+            exam.wait()
+        if exam.undrawn:
+            raise LessonError(f"it cannot be drawn: {exam.undrawn}")
+        return NotebookDrawing(exam.scene or exam.text, exam.grid)
 
 
 def begin(number: float) -> NotebookAnswers:

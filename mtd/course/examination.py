@@ -131,6 +131,14 @@ class Examination:
             self._end()
         return self.is_over
 
+    @property
+    def undrawn(self) -> str:
+        """Why there is no picture; "" if there is one."""
+        if self.grid is not None or self.scene is not None or self.text:
+            return ""
+        stopped = self.verdict.said.get("runs", "") if self.verdict else self.stopped
+        return self.no_picture or stopped or self.printed or "nobody knows why"
+
     def wait(self) -> Examination:
         while not self.poll(0.2):
             pass
