@@ -296,40 +296,41 @@ def _said(
 ) -> list[str]:
     """The import's lines in the stack. `used`: other names are not imported."""
     lines = []
-    names = [one for one in node.names if used is None or (one.asname or one.name.partition(".")[0]) in used]
-    for one in names:
+    for one in node.names:
+        if used is not None and (one.asname or one.name.partition(".")[0]) not in used:
+            continue
         if _is_for_tests(one.name if isinstance(node, ast.Import) else node.module or ""):
             continue
-        asked = f" as {one.asname}" if one.asname else ""
-        if isinstance(node, ast.Import):
-            lines.append(_module(one.name, asked, node, lesson, modules))
-            continue
-        place = "." * node.level + (node.module or "")
-        inner = f"{place}.{one.name}"
-        if inner in FACES:  # from minitorch_dist import nn
-            folder, _, module = FACES[inner].rpartition(".")
-            lines.append(f"from .{folder} import {module}{asked or f' as {one.name}' * (module != one.name)}")
-        elif place in FACES and place != "minitorch_dist":
-            lines.append(f"from .{FACES[place]} import {one.name}{asked}")
-        elif place in modules:
-            lines.append(f"from .{place} import {one.name}{asked}")
-        elif _is_plain(place):
-            lines.append(f"from {place} import {one.name}{asked}")
-        else:
-            raise _strange(inner, node, lesson)
+        said = _line(node, one, modules)
+        if not said:
+            inner = one.name if isinstance(node, ast.Import) else f"{_place(node)}.{one.name}"
+            raise AssembleError(
+                f"lesson {lesson.label}, line {node.lineno} of {lesson.file} imports {inner}, which the stack does not have; it "
+                f"stands on numpy, the standard library, other lessons and what our lesson {lesson.label} imports"
+            )
+        lines.append(said)
     return _joined(lines)
 
 
-def _module(name: str, asked: str, node: ast.stmt, lesson: Lesson, modules: set[str]) -> str:
-    """`import name as …`"""
-    if name in FACES and asked:
-        folder, _, module = FACES[name].rpartition(".")
-        return f"from .{folder} import {module}{asked}"
-    if name in modules:
-        return f"from . import {name}{asked}"
-    if _is_plain(name):
-        return f"import {name}{asked}"
-    raise _strange(name, node, lesson)
+def _place(node: ast.ImportFrom) -> str:
+    return "." * node.level + (node.module or "")
+
+
+def _line(node: ast.Import | ast.ImportFrom, one: ast.alias, modules: set[str]) -> str:
+    """One name's import in the stack; "" where it has nothing for it."""
+    asked = f" as {one.asname}" if one.asname else ""
+    place = "" if isinstance(node, ast.Import) else _place(node)
+    inner = f"{place}.{one.name}" if place else one.name
+    if inner in FACES and (place or asked):  # from minitorch_dist import nn
+        folder, _, module = FACES[inner].rpartition(".")
+        return f"from .{folder} import {module}{asked or f' as {one.name}' * (module != one.name)}"
+    if place in FACES and place != "minitorch_dist":
+        return f"from .{FACES[place]} import {one.name}{asked}"
+    if (place or inner) in modules:
+        return f"from .{place} import {one.name}{asked}"
+    if _is_plain(place or inner):
+        return f"from {place} import {one.name}{asked}" if place else f"import {one.name}{asked}"
+    return ""
 
 
 def _joined(lines: list[str]) -> list[str]:
@@ -347,13 +348,6 @@ def _joined(lines: list[str]) -> list[str]:
 def _is_plain(name: str) -> bool:
     top = name.partition(".")[0]
     return top == "numpy" or top in sys.stdlib_module_names
-
-
-def _strange(name: str, node: ast.stmt, lesson: Lesson) -> AssembleError:
-    return AssembleError(
-        f"lesson {lesson.label}, line {node.lineno} of {lesson.file} imports {name}, which the stack does not have; it stands "
-        f"on numpy, the standard library, other lessons and what our lesson {lesson.label} imports"
-    )
 
 
 def _tidy(lines: list[str]) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 from minitorch_dist.pictures.scene import Scene
 from mtd.course import checking, one_model, real_wires, records
 from mtd.course.explain import in_words, is_blank
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import CheckVerdict
 from mtd.grids.grid import Grid
 from transports.clock import SystemClock
@@ -44,7 +44,7 @@ class CheckOrder:
     """One order to the process: the code, and what to do with it."""
 
     task: str  # check, picture, truth, wire, model
-    answer: Answer
+    answer: LessonAnswer
     folder: Path  # for what is found, and for temporary files
     processor: float  # seconds
     seconds: float
@@ -118,7 +118,7 @@ TASKS: dict[str, Callable[[CheckOrder, Say], None]] = {
 }
 
 
-def _show(answer: Answer, say: Say, verdict: CheckVerdict | None = None) -> None:
+def _show(answer: LessonAnswer, say: Say, verdict: CheckVerdict | None = None) -> None:
     """What the ranks hold, and the picture of the lesson; after a check that passed only the first."""
     lamp = _first_out(verdict)
     with suppress(Exception, SystemExit), answer.searched():  # what goes wrong is told otherwise
@@ -144,7 +144,7 @@ def _show(answer: Answer, say: Say, verdict: CheckVerdict | None = None) -> None
         say("text", text=str(drawn))
 
 
-def _grid(answer: Answer, verdict: CheckVerdict | None, lamp: str) -> Grid | None:
+def _grid(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> Grid | None:
     """After a check that found something wrong, only one in which a cell is wrong."""
     if verdict is not None and not verdict.lamps:
         return None  # something is still to be written
@@ -160,7 +160,7 @@ def _first_out(verdict: CheckVerdict | None) -> str:
     return out[0] if out else ""
 
 
-def _picture(answer: Answer, verdict: CheckVerdict | None, lamp: str) -> tuple[str, Any]:
+def _picture(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> tuple[str, Any]:
     """Which run it is of, and what is drawn; None where there is nothing to draw."""
     if verdict is None:
         return "", checking.drawn(checking.load(answer.lesson))

@@ -22,7 +22,7 @@ from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.words import preformatted
 from mtd.course import checking
 from mtd.course.lesson import Lesson, all_lessons, find
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import CheckVerdict
 from mtd.grids.grid import Grid
 
@@ -101,7 +101,7 @@ class NotebookLesson:
         """Judge what stands in the cells now."""
         verdict = CheckVerdict(self._lesson)
         begun = time.process_time()
-        checking.ask_all(verdict, Answer.ours(self._lesson), processes=False)
+        checking.ask_all(verdict, LessonAnswer.ours(self._lesson), processes=False)
         verdict.seconds = time.process_time() - begun
         return verdict
 
@@ -116,11 +116,11 @@ class NotebookLesson:
 def begin(number: float, namespace: MutableMapping[str, Any]) -> NotebookLesson:
     """Make these names, now and later, the module of a lesson."""
     lesson = find(number)
-    stand_for(Answer.ours(lesson), namespace)
+    stand_for(LessonAnswer.ours(lesson), namespace)
     return NotebookLesson(lesson)
 
 
-def stand_for(answer: Answer, namespace: MutableMapping[str, Any]) -> None:
+def stand_for(answer: LessonAnswer, namespace: MutableMapping[str, Any]) -> None:
     """Make these names the lesson's module, and let those of earlier lessons be found."""
     module, places = answer.lesson.module, [str(place) for place in answer.folders()]
     for one in all_lessons():

@@ -1,6 +1,6 @@
 """A lesson's check against a file.
 
-verdict = check(Answer(lesson, folder))        the folder in which the learner's ring.py is
+verdict = check(LessonAnswer(lesson, folder))        the folder in which the learner's ring.py is
 print(verdict)
 ✔ correct ✔ exactly once ✔ never stuck  bytes 1.00× optimum  rounds 2.33× optimum   ★★★
 """
@@ -29,7 +29,7 @@ from mtd.course import lab, loading, sizes, source
 from mtd.course.explain import chained, in_words, remarks
 from mtd.course.lamps import Asked, MeasuredCost, Skipped, asked_by
 from mtd.course.lesson import Lesson, all_lessons
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import STARS, CheckVerdict
 from mtd.grids.grid import Grid
 from transports import keeper
@@ -41,7 +41,7 @@ ONE = re.compile(r"(?<![\d,.])1 (rank|worker|element|stage|byte|number)s\b")
 
 
 def check(
-    answer: Answer,
+    answer: LessonAnswer,
     only: Collection[str] | None = None,
     telling: Telling | None = None,
     token: str | None = None,
@@ -81,7 +81,7 @@ def check(
 
 
 def ask_all(
-    verdict: CheckVerdict, answer: Answer, only: Collection[str] | None = None, telling: Telling | None = None,
+    verdict: CheckVerdict, answer: LessonAnswer, only: Collection[str] | None = None, telling: Telling | None = None,
     is_replay: bool = False, processes: bool = True,
 ) -> None:  # fmt: skip
     """Run the lesson's check with the modules that are found now. Of a replay only what brings several lamps: that is
@@ -116,7 +116,7 @@ def explain(verdict: CheckVerdict, text: str) -> None:
         verdict.said[name] = "\n".join([head, *(f"    {words}" for words in found), *rest])
 
 
-def _used(answer: Answer) -> dict[float, bool]:
+def _used(answer: LessonAnswer) -> dict[float, bool]:
     """The earlier lessons whose modules are loaded, and whether they are the learner's."""
     found = {}
     for one in all_lessons(answer.lesson.room):
@@ -131,7 +131,7 @@ def load(lesson: Lesson) -> ModuleType:
     return loading.load(lesson.folder / "check.py", f"check_{lesson.name}")
 
 
-def _ask(verdict: CheckVerdict, asked: Asked, answer: Answer) -> None:
+def _ask(verdict: CheckVerdict, asked: Asked, answer: LessonAnswer) -> None:
     for name in asked.lamps:
         verdict.worth[name] = asked.worth(name)
         verdict.lamps[name] = None
@@ -198,7 +198,7 @@ def _take(verdict: CheckVerdict, asked: Asked, found: Found) -> None:
             verdict.tokens[name] = found.tokens[name]
 
 
-def picture(answer: Answer) -> Any:
+def picture(answer: LessonAnswer) -> Any:
     """The picture that the lesson draws of this file: a Scene, or text."""
     with answer.searched():
         check = load(answer.lesson)
@@ -253,7 +253,7 @@ def failing(lesson: Lesson, token: str, lamp: str) -> Scene:
             return replace(journal.read(path).scene(), title=parse(token).where)
 
 
-def failed_run(answer: Answer, lamp: str) -> Scene | None:
+def failed_run(answer: LessonAnswer, lamp: str) -> Scene | None:
     """A picture of the run upon which this lamp's function found the fault: the last one that it made.
     None where it made none."""
     verdict = CheckVerdict(answer.lesson)
@@ -280,7 +280,7 @@ def journaling(path: Path) -> Iterator[Path]:
             os.environ[journal.files.VARIABLE] = before
 
 
-def truth(answer: Answer, name: str) -> float:
+def truth(answer: LessonAnswer, name: str) -> float:
     """Measure the answer of a question."""
     with answer.searched():
         return float(getattr(load(answer.lesson), name)())

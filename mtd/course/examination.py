@@ -26,7 +26,7 @@ from minitorch_dist.pictures.scene import Scene
 from mtd.course import one_model, records
 from mtd.course.candidate import BY_YOU, STOPPED, CheckOrder
 from mtd.course.lesson import Lesson, LessonError
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 from mtd.course.real_wires.swapping import LIMIT, SETTLING, WIRES, WireRun
 from mtd.course.verdict import CheckVerdict
 from mtd.course.workspace import Workspace
@@ -39,16 +39,14 @@ GRACE = 2.0  # seconds for the watchman to say where the code is
 SHOWN = 4000  # characters of what the code printed
 
 
-def limits(lesson: Lesson, processor: float | None = None) -> tuple[float, float]:
+def limits(lesson: Lesson) -> tuple[float, float]:
     """Seconds of processor time, and of anything: far more than any solution takes."""
-    processor = 4 + 1.5 * lesson.seconds if processor is None else processor
+    processor = 4 + 1.5 * lesson.seconds
     return processor, 30 + 5 * processor
 
 
 class Examination:
-    def __init__(
-        self, answer: Answer, task: str = "check", limit: float | None = None, **wanted: Any
-    ) -> None:
+    def __init__(self, answer: LessonAnswer, task: str = "check", **wanted: Any) -> None:
         """`wanted`: what else stands in a `CheckOrder`."""
         self.answer, lesson = answer, answer.lesson
         self.asks: tuple[str, ...] = ()  # the lamps that are looked at
@@ -70,7 +68,7 @@ class Examination:
         self.is_over = False
         self._at_end = ExitStack()
         self._folder = self._at_end.enter_context(keeper.temporary_folder("mtd-check-"))
-        processor, seconds = limits(lesson, limit)
+        processor, seconds = limits(lesson)
         if task == "wire":  # each wire has a limit of its own
             seconds += len(WIRES) * (SETTLING + LIMIT)
         self._order = CheckOrder(task, answer, self._folder, processor, seconds, **wanted)

@@ -22,7 +22,7 @@ from mtd.course.chapters import judging as answers
 from mtd.course.chapters.chapter import Chapter, of_lesson
 from mtd.course.contest import NotAdmitted
 from mtd.course.lesson import Lesson, Mutant, Titled
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import STARS, CheckVerdict
 from transports import keeper
 
@@ -41,7 +41,7 @@ def steps(lesson: Lesson) -> Iterator[Step]:
     def judge(text: str, only: set[str] | None = None) -> CheckVerdict:
         with keeper.temporary_folder("mtd-dev-") as folder:
             (Path(folder) / lesson.file).write_text(text, encoding="utf-8")
-            return checking.check(Answer(lesson, Path(folder)), only)
+            return checking.check(LessonAnswer(lesson, Path(folder)), only)
 
     yield Step("whole", lambda: _whole(lesson))
     yield Step("unsolved", lambda: _unsolved(lesson, judge(lesson.source.skeleton(lesson.number))))
@@ -130,7 +130,7 @@ def other_failure(lesson: Lesson, mutant: Mutant, verdict: CheckVerdict) -> str:
 
 def _measured(lesson: Lesson, name: str) -> str:
     try:
-        found = checking.truth(Answer.ours(lesson), name)
+        found = checking.truth(LessonAnswer.ours(lesson), name)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "" if found >= 0 else f"the answer is {found}"
@@ -138,7 +138,7 @@ def _measured(lesson: Lesson, name: str) -> str:
 
 def _drawn(lesson: Lesson) -> str:
     try:
-        drawn = checking.picture(Answer.ours(lesson))
+        drawn = checking.picture(LessonAnswer.ours(lesson))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     if isinstance(drawn, Scene):

@@ -18,7 +18,7 @@ from mtd.course.lesson import ROOM, Lesson, Number, all_lessons
 
 
 @dataclass(frozen=True)
-class Answer:
+class LessonAnswer:
     """A file for a lesson: a learner's, a mutant, or ours."""
 
     lesson: Lesson
@@ -28,7 +28,7 @@ class Answer:
     )  # folders of earlier lessons that are the learner's
 
     @classmethod
-    def ours(cls, lesson: Lesson) -> Answer:
+    def ours(cls, lesson: Lesson) -> LessonAnswer:
         return cls(lesson, lesson.folder)
 
     @property

@@ -16,7 +16,7 @@ from typing import Any
 from mtd.course import all_reduces
 from mtd.course.lesson import Mutant, all_lessons
 from mtd.course.loading import load
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 from mtd.course.property_trial import defined, named
 from mtd.course.scoring import Score, score
 from mtd.refusals import CannotDo
@@ -55,7 +55,7 @@ def wrong_ones() -> list[Callable[..., Any]]:
     names = {one.__name__ for one in found}
     for lesson in all_lessons():
         if "all_reduce" in lesson.exports:
-            with Answer.ours(lesson).searched():
+            with LessonAnswer.ours(lesson).searched():
                 fresh = [one for one in lesson.mutants if one.seen and one.name not in names]
                 found += filter(None, map(_made, fresh))
                 names |= {one.name for one in fresh}

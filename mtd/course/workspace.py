@@ -23,7 +23,7 @@ from pathlib import Path
 from mtd.course import progress as progresses, tracks
 from mtd.course.carrying import CarriedText, carry
 from mtd.course.lesson import BRIDGE, FOLDER, ROOM, Lesson, LessonError, all_lessons
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 from mtd.course.progress import Passed, Progress, digest
 from mtd.course.sizes import SIZES
 from mtd.course.source import Source, missing, unwritten
@@ -135,9 +135,9 @@ class Workspace:
             if lesson.number not in progress.reference and self.is_current(lesson, progress)
         }
 
-    def answer(self, lesson: Lesson) -> Answer:
+    def answer(self, lesson: Lesson) -> LessonAnswer:
         """The learner's file, with their earlier lessons."""
-        return Answer(lesson, self.place(lesson), self.solved(self.progress()))
+        return LessonAnswer(lesson, self.place(lesson), self.solved(self.progress()))
 
     def written(self, progress: Progress) -> dict[float, Path]:
         """The same for the learner's own scripts: whatever has no blank left, right or wrong."""

@@ -10,7 +10,7 @@ from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from mtd.course import checking, lesson
 from mtd.course.lesson import Lesson
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 
 FOLDER = Path(__file__).parent / "goldens"
 
@@ -24,7 +24,7 @@ def drawn(one: Lesson) -> str:
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder)
         (own / one.file).write_text(one.source.solution(), encoding="utf-8")
-        with Answer(one, own).searched():
+        with LessonAnswer(one, own).searched():
             check = checking.load(one)
             grid, picture = checking.contents(check), checking.drawn(check)
     held = "" if grid is None else f"{grid}\n\n"

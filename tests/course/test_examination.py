@@ -14,7 +14,7 @@ import pytest
 from mtd.course import checking, examination, lesson, records
 from mtd.course.candidate import OnceEach
 from mtd.course.examination import Examination
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import CheckVerdict
 from mtd.course.workspace import Workspace, make
 from tests.course.small import SOLVED, room
@@ -161,7 +161,7 @@ def test_a_loop_while_it_is_imported(where: Workspace) -> None:
 def test_what_cannot_run(where: Workspace, text: str, words: str) -> None:
     one = lesson.find(1, where.room)
     where.file(one).write_text(text)
-    verdict = checking.check(Answer(one, where.place(one)))
+    verdict = checking.check(LessonAnswer(one, where.place(one)))
     assert verdict.lamps == {"runs": False} and words in verdict.said["runs"]
 
 

@@ -13,14 +13,14 @@ from minitorch_dist.pictures.scene import COMPUTE, WAIT, LaneSpan
 from mtd.cli import bars, main
 from mtd.course import lesson, one_model, records
 from mtd.course.lesson import Lesson
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 
 LESSONS = [one for one in lesson.all_lessons() if (one.folder / one_model.FILE).is_file()]
 CLOSE = 0.04  # of the predicted time: a formula leaves out what some messages wait for
 
 
 def trained(one: Lesson, own: Path) -> one_model.ModelStep:
-    with Answer(one, own).searched():
+    with LessonAnswer(one, own).searched():
         return one_model.run(one)
 
 

@@ -11,14 +11,14 @@ from minitorch_dist.distributed.pipelining import orders
 from minitorch_dist.distributed.pipelining.orders import Pipe, everyones
 from minitorch_dist.distributed.pipelining.timing import times
 from mtd.course import checking, lesson, pipelines
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 
 
 @pytest.fixture
 def stages() -> Iterator[Any]:
     """Lesson 26, solved."""
     one = lesson.find(26)
-    with Answer.ours(one).searched():
+    with LessonAnswer.ours(one).searched():
         yield checking.load(one).stages
 
 

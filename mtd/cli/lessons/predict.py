@@ -17,7 +17,7 @@ from mtd.cli.parser import Parser
 from mtd.course import predicting, progress as progresses
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError, Question
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 from mtd.course.progress import Prediction
 from mtd.course.workspace import Workspace
 
@@ -65,7 +65,7 @@ def ask(page: Page, workspace: Workspace, lesson: Lesson, guesses: list[str]) ->
     page.say()
     page.say("measuring …", "dim")
     truths = [one.truth for one in given]
-    with Examination(Answer.ours(lesson), "truth", truths=truths) as exam:
+    with Examination(LessonAnswer.ours(lesson), "truth", truths=truths) as exam:
         exam.wait()
     found = [
         Prediction(lesson.number, one.ask, number, exam.truths[one.truth])

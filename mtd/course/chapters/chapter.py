@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from mtd.course import records
 from mtd.course.lesson import ROOM, Lesson, LessonError, Titled, all_lessons, find
 from mtd.course.loading import load
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 
 FOLDER = "open"
 
@@ -84,7 +84,7 @@ class Chapter(Titled):
         """Within the block `from ring import …` finds the lessons up to this one: the learner's, else ours."""
         solved = solved or {}
         own = solved.get(self.lesson.number, self.lesson.folder)
-        return Answer(self.lesson, own, solved).searched()
+        return LessonAnswer(self.lesson, own, solved).searched()
 
     def __str__(self) -> str:
         return f"open chapter {self.lesson.number}: {self.title}"

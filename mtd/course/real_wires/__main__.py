@@ -11,7 +11,7 @@ import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from mtd.course import lesson as lessons
 from mtd.course.lesson import LessonError
-from mtd.course.path import Answer
+from mtd.course.path import LessonAnswer
 from mtd.course.real_wires import differences, program
 from mtd.course.real_wires.program import LessonWire
 from mtd.course.real_wires.swapping import NET, PATIENCE
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     workspace = found_or_none()
     written = workspace.written(workspace.progress()) if workspace else {}
     own = written.get(lesson.number)
-    answer = Answer(lesson, own, written) if own else Answer.ours(lesson)
+    answer = LessonAnswer(lesson, own, written) if own else LessonAnswer.ours(lesson)
     with answer.searched():
         dist.init_process_group("tcp")
         rank, size = dist.get_rank(), dist.get_world_size()
