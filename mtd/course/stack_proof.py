@@ -17,7 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -95,8 +95,11 @@ class StackProof:
             "given": self.face_lines,
             "ranks": self.ranks,
             "wrong": self.wrong,
-            "runs": [asdict(run) for run in self.runs],
-        }
+            "runs": [
+                {"wire": run.wire, "weights": run.weights, "killed": run.is_killed, "complaint": run.complaint}
+                for run in self.runs
+            ],
+        }  # fmt: skip
 
 
 def prove(

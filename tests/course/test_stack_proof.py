@@ -53,7 +53,7 @@ def test_lines_are_counted_and_a_rank_is_killed_over_tcp(
     assert [words[-2:] for words in asked] == [["--ranks", "3"], ["--kill", "2@12"], ["--every", "24"]]
     assert heard == ["your stack, lesson by lesson", "your stack, tcp", "your stack, file"]
     said = proof.facts()
-    assert (said["written"], said["yours"]) == (29, ["13"]) and said["runs"][0]["is_killed"]
+    assert (said["written"], said["yours"]) == (29, ["13"]) and said["runs"][0]["killed"]
 
 
 def test_one_rank_cannot_be_killed(mine: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
