@@ -119,7 +119,7 @@ TASKS: dict[str, Callable[[CheckOrder, Say], None]] = {
 
 
 def _show(answer: LessonAnswer, say: Say, verdict: CheckVerdict | None = None) -> None:
-    """What the ranks hold, and the picture of the lesson; after a check that passed only the first."""
+    """Draw the contents of the ranks, and the picture of the lesson; after a check that passed only the first."""
     lamp = _first_out(verdict)
     with suppress(Exception, SystemExit), answer.searched():  # what goes wrong is told otherwise
         grid = _grid(answer, verdict, lamp)

@@ -335,7 +335,7 @@ def make(folder: Path, room: Path = ROOM, *, size: str | None = None) -> tuple[W
 
 @contextmanager
 def _writing(place: Path, advice: str = "") -> Iterator[None]:
-    """Within the block, what cannot be written is told in words."""
+    """Within the block, an error of a file is one of the workspace, in words."""
     try:
         yield
     except OSError as error:
