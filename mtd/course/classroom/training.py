@@ -102,9 +102,8 @@ class Training:
         self.optimizer.zero_grad()
         (made.loss_of(self.shared, self.x[mine], self.y[mine]) * size).backward()
         self.optimizer.step()
-        for (
-            p
-        ) in self.model.parameters():  # no golden weight is so large: this is for those that somebody made up
+        # No golden weight is so large: this is for those that somebody made up.
+        for p in self.model.parameters():
             p.array[...] = np.clip(p.array, -made.LARGEST, made.LARGEST)
         self.step_number += 1
         with no_grad():
