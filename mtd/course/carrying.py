@@ -174,7 +174,7 @@ def _exchanged(mine: LessonText, new: LessonText, states: dict[str, str]) -> str
 
 def _onto(mine: LessonText, new: LessonText, chosen: Sequence[StatementPiece], at_end: bool = False) -> str:
     """The new size's text with these statements of the learner's in it: instead of ours, or behind the one before them.
-    What is no import stands `at_end` behind all of it."""
+    With `at_end` all but imports stand behind the whole text."""
     lines: list[list[str]] = [new.lines[piece.begin : piece.end] for piece in new.pieces]
     place = {piece.key: at for at, piece in enumerate(new.pieces)}
     imports = [at for at, piece in enumerate(new.pieces) if isinstance(piece.node, Import)]
