@@ -26,7 +26,7 @@ from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, dtypes
-from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core import base, observers
 from minitorch_dist.tensors.core.base import Array, Storage
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -144,12 +144,14 @@ class Gathered:
 
     def prefetch(self) -> None:
         """Begin to gather the parameters, beside what is computed."""
-        if self.is_whole or self._gathering is not None or not self.is_copied:
+        if self.full.is_held or not self.is_copied:
             return
         whole = self.full.take()
         device = self.settings.device
         self.times_gathered += 1
         self._gathered_version = self.flat.storage.version
+        if self.settings.offload and observers.copies.on:
+            observers.copies.tell(self, self.flat.array.nbytes, False)
         shard = self.flat.array.astype(self.compute_dtype, copy=False)
         if self.layout.ranks == 1:
             whole[:] = self.layout.divided(shard)[: len(whole)]
@@ -173,6 +175,8 @@ class Gathered:
             if self.layout.rearranges:
                 self.layout.joined(self._arriving, self.full.array)
             self._arriving, self._leaving = EMPTY, None
+        if self.settings.offload and observers.copies.on:
+            observers.copies.tell(self, None, False)
         self.is_whole = True
         whole = self.full.array if self.is_copied else self.flat.array
         if self._full_storage is None:

@@ -20,7 +20,7 @@ from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.core import base, engine
+from minitorch_dist.tensors.core import base, engine, observers
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -196,6 +196,8 @@ class Unit(Gathered):
             tensor_collectives.all_reduce(shard, ReduceOp.AVG, settings.replicas, algorithm=self.algorithm)
         shard = self._without_padding(shard)
         array = shard.array.astype(self.flat.array.dtype, copy=False)
+        if settings.offload and observers.copies.on:
+            observers.copies.tell(self, array.nbytes, True)
         self._give_back()
         if self.reduced is None:
             if array is shard.array and reduction.sent is shard:  # NO_SHARD: the pages themselves
