@@ -140,8 +140,8 @@ def test_links_that_several_ranks_share_have_no_classes(net: Topology) -> None:
 
 
 def mixture(pp: int, dp: int, tp: int, moves: list[tuple[str, int, int]]) -> None:
-    """Each stage does these moves in this order, at instants of its own: computing, collectives along an axis, messages between
-    the stages, works that go on beside, and waits for them."""
+    """Each stage does these moves in this order, at instants of its own. They are computing, collectives along an axis, messages
+    to the next stage, works that go on beside, and waits for them."""
     with new_groups.without_meeting():
         mesh = dist.device_mesh.init_device_mesh("cuda", (pp, dp, tp), mesh_dim_names=("pp", "dp", "tp"))
     stage, works = mesh.get_local_rank("pp"), list[Any]()
@@ -180,7 +180,7 @@ MOVES = st.tuples(
     st.sampled_from(["beside", "one port", "uniform", "rails"]),
 )
 def test_acts_together_are_those_one_by_one(mesh: Any, moves: Any, net: str) -> None:
-    """Whatever comes to their ports, and whenever. The full run has the same times, too."""
+    """This holds for any message that comes to their ports, at any instant. The full run has the same times, too."""
     options: dict[str, Any] = {"net": NETS[net], "device": sim.gpu("h100"), "shapes": True}
     size, args = mesh[0] * mesh[1] * mesh[2], (*mesh, moves)
     of_stage = [rank // (mesh[1] * mesh[2]) for rank in range(size)].__getitem__
