@@ -41,7 +41,7 @@ def new_groups(
     backend, description = backend or default.backend, description or "undefined"
     parts = [_checked(ranks, world.world_size, sort_ranks) for ranks in lists]
     names = [_next_name(world) for _ in parts]
-    _meet(default, [rank for part in parts for rank in (*part, wire.BETWEEN)][:-1], limit)
+    _meet(default, parts, limit)
     made: list[Any] = [
         world.group_kind(world, name, ranks, limit, backend, description, options)
         if world.rank in ranks
@@ -91,8 +91,9 @@ def without_meeting() -> Iterator[None]:
         world.groups_meet = True
 
 
-def _meet(group: Group, ranks: Sequence[int], timeout: float | None) -> None:
+def _meet(group: Group, parts: Sequence[Sequence[int]], timeout: float | None) -> None:
     """Wait for those who make groups with us: an operation of `group`, about these ranks."""
     if group.world.groups_meet:
+        ranks = [rank for part in parts for rank in (*part, wire.BETWEEN)][:-1]
         said = Fingerprint("new_group", shape=wire.short(ranks, len(ranks)))
         collectives.barrier(group, How(timeout=timeout), said)

@@ -223,7 +223,7 @@ class Recording:
 
     def _check_groups(self, trace: OperationTrace, role: Role) -> None:
         ranks = np.array(role.ranks)
-        if not roles.uniform(trace._counts[ranks]):
+        if not roles.uniform(trace.counts[ranks]):
             raise CannotFold(f"the ranks {role.ranks[:4]} … are in different numbers of groups")
         for index, parts in enumerate(trace.parts[: len(trace.groups)]):
             sizes = {len(parts[number]) for number in set(trace.part_of[index][ranks].tolist())}

@@ -113,10 +113,7 @@ class OperationTrace:
         self.busy = 0  # picoseconds of `Computed`
         self.calls: list[int] = []  # of each group, how many collectives were begun
         self.groups: list[Group] = []
-        self.tables: list[Table] = []  # by group and rank: its group rank there
-        self.parts: list[list[tuple[int, ...]]] = []  # by group: the ranks of each of its instances
-        self.part_of: list[Table] = []  # by group and rank: which of those
-        self._counts = np.zeros(len(role_table.of), np.int64)  # of each rank: its groups so far
+        self._made = role_table.groups
         self._kinds: dict[Any, acts.CallKind] = {}
         self.stream: NotingStream | None = None
         self.told = told
@@ -205,19 +202,9 @@ class OperationTrace:
             self._take(group)
 
     def _count(self, parts: Sequence[tuple[int, ...]]) -> None:
-        for ranks in parts:
-            members = np.array(ranks, np.int64)
-            numbers = self._counts[members]
-            for number in sorted({*numbers.tolist()}):
-                while len(self.tables) <= number:
-                    self.tables.append(np.full(len(self.role_table.of), -1, np.int64))
-                    self.part_of.append(np.full(len(self.role_table.of), -1, np.int64))
-                    self.parts.append([])
-                those = numbers == number
-                self.tables[number][members[those]] = np.flatnonzero(those)
-                self.part_of[number][members[those]] = len(self.parts[number])
-                self.parts[number].append(ranks)
-            self._counts[members] += 1
+        self._made = self._made.more(tuple(parts))
+        self.counts, self.tables = self._made.counts, self._made.tables
+        self.parts, self.part_of = self._made.parts, self._made.part_of
 
     def _take(self, group: Group) -> None:
         own = group.rank()

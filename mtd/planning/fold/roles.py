@@ -9,6 +9,7 @@ that a library cuts by rank do not grow with the rank. So where the first and th
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -40,11 +41,47 @@ class Role:
         return f"<Role of {len(self.ranks)} ranks, run by rank {self.representative}>"
 
 
+class WorldGroups:
+    """The groups that a program has made so far, on all ranks. Representatives that make the same ones share it."""
+
+    def __init__(self, size: int) -> None:
+        self.counts = np.zeros(size, np.int64)  # of each rank: its groups
+        self.tables: list[Table] = []  # by group and rank: its group rank there
+        self.parts: list[list[tuple[int, ...]]] = []  # by group: the ranks of each of its instances
+        self.part_of: list[Table] = []  # by group and rank: which of those
+        self._more: dict[tuple[tuple[int, ...], ...], WorldGroups] = {}
+
+    def more(self, parts: tuple[tuple[int, ...], ...]) -> WorldGroups:
+        """With these, too."""
+        found = self._more.get(parts)
+        if found is None:
+            found = self._more[parts] = WorldGroups(len(self.counts))
+            given = self.counts, self.tables, self.parts, self.part_of
+            found.counts, found.tables, found.parts, found.part_of = deepcopy(given)
+            for ranks in parts:
+                found._add(ranks)
+        return found
+
+    def _add(self, ranks: tuple[int, ...]) -> None:
+        members = np.array(ranks, np.int64)
+        numbers = self.counts[members]
+        for number in sorted({*numbers.tolist()}):
+            while len(self.tables) <= number:
+                self.tables.append(np.full(len(self.counts), -1, np.int64))
+                self.part_of.append(np.full(len(self.counts), -1, np.int64))
+                self.parts.append([])
+            those = numbers == number
+            self.tables[number][members[those]] = np.flatnonzero(those)
+            self.part_of[number][members[those]] = len(self.parts[number])
+            self.parts[number].append(ranks)
+        self.counts[members] += 1
+
+
 class RoleTable:
     """Which rank has which role, so far. `call` is called with each rank that shall run the program."""
 
     def __init__(self, size: int, key: Callable[[int], Hashable] | None, call: Callable[[int], None]) -> None:
-        self.of = np.zeros(size, np.int64)  # by rank
+        self.of, self.groups = np.zeros(size, np.int64), WorldGroups(size)  # by rank
         self.members: list[Table] = []
         self.first: list[int] = []  # representatives
         self.witnesses: list[list[int]] = []
