@@ -13,8 +13,8 @@ send, and says `Malformed` to everything else. Source: OASIS, *MQTT Version 3.1.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar
 
 CONNECT, CONNACK, PUBLISH, PUBACK = 1, 2, 3, 4
 SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK, PINGREQ, PINGRESP, DISCONNECT = 8, 9, 10, 11, 12, 13, 14
@@ -24,6 +24,7 @@ REFUSED = 0x80  # in SUBACK
 SHORT = 4096  # bytes of a payload
 MAX_FILTERS = 1000  # subscriptions of one client, and of one packet
 
+Taken = TypeVar("Taken")
 _NUMBER = struct.Struct(">H")
 
 
@@ -127,10 +128,6 @@ class _Body:
     def is_over(self) -> bool:
         return self.at == len(self.data)
 
-    def demand_end(self) -> None:
-        if not self.is_over():
-            raise Malformed(f"{len(self.data) - self.at} bytes follow the packet's end")
-
 
 def decode(first: int, data: bytes) -> Packet:
     """The packet with this first byte and body; Malformed if a client may not send it."""
@@ -140,23 +137,12 @@ def decode(first: int, data: bytes) -> Packet:
     expected = 2 if kind in (SUBSCRIBE, UNSUBSCRIBE) else 0
     if flags != expected:  # [MQTT-2.2.2-2]
         raise Malformed(f"packet kind {kind} has flags {flags}, not {expected}")
-    body = _Body(data)
-    packet: Packet
-    if kind == CONNECT:
-        packet = _connect(body)
-    elif kind == PUBACK:
-        packet = Acknowledge(body.packet_number())
-    elif kind == SUBSCRIBE:
-        packet = _subscribe(body)
-    elif kind == UNSUBSCRIBE:
-        packet = _unsubscribe(body)
-    elif kind == PINGREQ:
-        packet = Ping()
-    elif kind == DISCONNECT:
-        packet = Disconnect()
-    else:
+    if kind not in _READERS:
         raise Malformed(f"a client may not send packet kind {kind}")
-    body.demand_end()
+    body = _Body(data)
+    packet = _READERS[kind](body)
+    if not body.is_over():
+        raise Malformed(f"{len(body.data) - body.at} bytes follow the packet's end")
     return packet
 
 
@@ -194,30 +180,33 @@ def _publish(flags: int, body: _Body) -> Publish:
 
 
 def _subscribe(body: _Body) -> Subscribe:
-    number = body.packet_number()
-    filters = []
-    while not body.is_over():
-        name, qos = body.text(), body.byte()
+    number, filters = body.packet_number(), _filters(body, lambda: (body.text(), body.byte()))
+    for _, qos in filters:
         if qos > 2:  # [MQTT-3-8.3-4]
             raise Malformed(f"a subscription asks for QoS {qos}")
-        filters.append((name, qos))
-        if len(filters) > MAX_FILTERS:
-            raise Malformed(f"a SUBSCRIBE to more than {MAX_FILTERS} filters")
-    if not filters:  # [MQTT-3.8.3-3]
-        raise Malformed("a SUBSCRIBE to nothing")
     return Subscribe(number, filters)
 
 
-def _unsubscribe(body: _Body) -> Unsubscribe:
-    number = body.packet_number()
-    filters = []
+def _filters(body: _Body, take: Callable[[], Taken]) -> list[Taken]:
+    """All that is left, of which there is at least one [MQTT-3.8.3-3], [MQTT-3.10.3-2]."""
+    found = []
     while not body.is_over():
-        filters.append(body.text())
-        if len(filters) > MAX_FILTERS:
-            raise Malformed(f"an UNSUBSCRIBE from more than {MAX_FILTERS} filters")
-    if not filters:  # [MQTT-3.10.3-2]
-        raise Malformed("an UNSUBSCRIBE from nothing")
-    return Unsubscribe(number, filters)
+        found.append(take())
+        if len(found) > MAX_FILTERS:
+            raise Malformed(f"more than {MAX_FILTERS} filters in one packet")
+    if not found:
+        raise Malformed("a packet about filters without one")
+    return found
+
+
+_READERS: dict[int, Callable[[_Body], Packet]] = {
+    CONNECT: _connect,
+    PUBACK: lambda body: Acknowledge(body.packet_number()),
+    SUBSCRIBE: _subscribe,
+    UNSUBSCRIBE: lambda body: Unsubscribe(body.packet_number(), _filters(body, body.text)),
+    PINGREQ: lambda body: Ping(),
+    DISCONNECT: lambda body: Disconnect(),
+}
 
 
 def publishable(topic: str) -> str:

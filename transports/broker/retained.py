@@ -1,4 +1,4 @@
-"""The retained messages of a broker, by topic and as a tree of their levels.
+"""The retained messages of a broker, by topic.
 
 They are bounded in number and in bytes. A message that does not fit is delivered, but not kept.
 
@@ -12,53 +12,32 @@ from collections.abc import Iterator
 from typing import Any
 
 from transports.broker.packets import PublishedMessage
-from transports.broker.topics import DEEPEST
+from transports.broker.topics import DEEPEST, Node, TopicTree
 
 MOST = 10_000
 MOST_BYTES = 64 << 20
 
 
-class Retained:
-    """At most one message for each topic. A node is a dict: the next nodes by level, and under None the message."""
+class Retained(TopicTree[str]):
+    """At most one message for each topic. It has an empty key."""
 
     def __init__(self) -> None:
-        self._by_topic: dict[str, PublishedMessage] = {}
-        self._root: dict[str | None, Any] = {}
+        super().__init__()
         self._nbytes = 0
 
     def keep(self, message: PublishedMessage) -> None:
         """In place of an older one of its topic; an empty one only clears [MQTT-3.3.1-10]."""
-        self._remove(message.topic)
+        levels = message.topic.split("/", DEEPEST)  # no more than a filter can tell apart; all below is one
+        old = self.take(levels, "")
+        self._nbytes -= 0 if old is None else _size(old)
         size = _size(message)
         if message.payload and len(self) < MOST and self._nbytes + size <= MOST_BYTES:
-            self._by_topic[message.topic] = message
+            self.put(levels, "", message)
             self._nbytes += size
-            node = self._root
-            for level in _levels(message.topic):
-                node = node.setdefault(level, {})
-            node[None] = message
-
-    def _remove(self, topic: str) -> None:
-        old = self._by_topic.pop(topic, None)
-        if old is None:
-            return
-        self._nbytes -= _size(old)
-        way, node = [], self._root
-        for level in _levels(topic):
-            way.append((node, level))
-            node = node[level]
-        del node[None]
-        for above, level in reversed(way):  # and each node that leads to nothing any more
-            if above[level]:
-                break
-            del above[level]
-
-    def is_kept(self, message: PublishedMessage) -> bool:
-        return self._by_topic.get(message.topic) is message
 
     def find(self, name: str) -> Iterator[PublishedMessage | None]:
         """The messages that the filter `name` takes in; None for each other node on the way there."""
-        nodes = [self._root]
+        nodes = [self.root]
         for place, level in enumerate(name.split("/")):
             if level == "#":
                 yield from _below(nodes, is_top=place == 0)
@@ -72,31 +51,27 @@ class Retained:
                 yield None
             nodes = following
         for node in nodes:
-            yield node.get(None)
-
-    def __len__(self) -> int:
-        return len(self._by_topic)
+            yield _kept(node)
 
 
-def _next(node: dict[str | None, Any], is_top: bool) -> list[dict[str | None, Any]]:
+def _kept(node: Node) -> Any:
+    return node.get(None, {}).get("")
+
+
+def _next(node: Node, is_top: bool) -> list[Node]:
     """The nodes that a wildcard stands for: not those of the broker's own topics [MQTT-4.7.2-1]."""
     return [
         child for level, child in node.items() if level is not None and not (is_top and level.startswith("$"))
     ]
 
 
-def _below(nodes: list[dict[str | None, Any]], is_top: bool) -> Iterator[PublishedMessage | None]:
+def _below(nodes: list[Node], is_top: bool) -> Iterator[PublishedMessage | None]:
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
-        yield node.get(None)
+        yield _kept(node)
         waiting += _next(node, is_top)
         is_top = False
-
-
-def _levels(topic: str) -> list[str]:
-    """No more than a filter can tell apart; all below is one."""
-    return topic.split("/", DEEPEST)
 
 
 def _size(message: PublishedMessage) -> int:

@@ -57,13 +57,12 @@ class Router:
         """Subscribe from now on. Retained messages come at once [MQTT-3.3.1-6]."""
         self.subscriptions.add(reader, name, qos)
         for message in self.retained.find(name):
+            if message is not None:
+                best = min(qos, message.qos)
+                number = reader.next_number() if best else 0
+                reader.deliver(None, *packets.publish_pieces(message._replace(qos=best), number))
+                await reader.room(None)
             self._looks += 1
             if self._looks % LOOKS == 0:
                 async with self._pause:
                     await asyncio.sleep(PAUSE)
-            if message is None or not self.retained.is_kept(message):
-                continue  # if a newer one came meanwhile, that was delivered
-            best = min(qos, message.qos)
-            number = reader.next_number() if best else 0
-            reader.deliver(None, *packets.publish_pieces(message._replace(qos=best), number))
-            await reader.room(None)

@@ -6,16 +6,20 @@
 
 A broker asks this for every message, whatever its clients subscribed to. So the subscriptions stand in a tree, level by
 level, and a message goes down it: to the child of its own level, and to `+`. Most messages go to topics that the broker
-has seen before; their answers are remembered until somebody subscribes or leaves.
+has seen before; their answers are remembered until somebody subscribes or leaves. Retained messages stand in another tree.
+A node of a tree is a dict: the next nodes by their level, and under None what belongs to the topic that ends here.
 """
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Generic, TypeAlias, TypeVar
 
 REMEMBERED, SHORT = 4096, 200  # topics, and letters of each; nobody can fill the memory with names
 DEEPEST = 64  # levels of a subscription
-Reader = TypeVar("Reader")
+Key = TypeVar("Key")
+Node: TypeAlias = dict["str | None", Any]
 
 
 def is_filter(name: str) -> bool:
@@ -26,74 +30,79 @@ def is_filter(name: str) -> bool:
     ) and "#" not in levels[:-1]  # fmt: skip
 
 
-class Subscriptions(Generic[Reader]):
-    """The subscriptions: each reader's topics, and with which quality of service.
-
-    A node of the tree is a dict: the next nodes by their level, and under None the readers of what ends here.
-    """
+class TopicTree(Generic[Key]):
+    """Things that belong to topics, or to filters of them: at most one for each topic and key."""
 
     def __init__(self) -> None:
-        self._root: dict[str | None, Any] = {}
-        self._answers: dict[str, dict[Reader, int]] = {}
+        self.root: Node = {}
         self._count = 0
 
-    def add(self, reader: Reader, name: str, qos: int) -> None:
-        node = self._root
-        for level in name.split("/"):
+    def put(self, levels: Sequence[str], key: Key, thing: Any) -> None:
+        node = self.root
+        for level in levels:
             node = node.setdefault(level, {})
-        readers = node.setdefault(None, {})
-        self._count += reader not in readers
-        readers[reader] = qos
-        self._answers.clear()
+        here = node.setdefault(None, {})
+        self._count += key not in here
+        here[key] = thing
 
-    def remove(self, reader: Reader, name: str) -> None:
-        """Take it out, and each node that leads to nobody any more."""
-        way: list[tuple[dict[str | None, Any], str | None]] = []
-        node: dict[Any, Any] = self._root
-        for level in [*name.split("/"), None]:
+    def take(self, levels: Sequence[str], key: Key) -> Any:
+        """Take it out, and each node that leads to nothing any more; None if it was not there."""
+        way: list[tuple[Node, str | None]] = []
+        node: dict[Any, Any] = self.root
+        for level in (*levels, None):
             if level not in node:
-                return
+                return None
             way.append((node, level))
             node = node[level]
-        self._count -= node.pop(reader, None) is not None
+        found = node.pop(key, None)
+        self._count -= found is not None
         for above, last in reversed(way):
             if above[last]:
                 break
             del above[last]
-        self._answers.clear()
-
-    def readers(self, topic: str) -> dict[Reader, int]:
-        """Each reader once, with the best quality it asked for."""
-        found = self._answers.get(topic)
-        if found is None:
-            found = self._look_up(topic)
-            if len(topic) <= SHORT:
-                if len(self._answers) >= REMEMBERED:
-                    self._answers.clear()
-                self._answers[topic] = found
         return found
 
-    def _look_up(self, topic: str) -> dict[Reader, int]:
-        found: dict[Reader, int] = {}
+    def __len__(self) -> int:
+        return self._count
 
-        def take(node: dict[str | None, Any] | None) -> None:
+
+class Subscriptions(TopicTree[Key]):
+    """The subscriptions: by filter the readers, and with which quality of service."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known = lru_cache(REMEMBERED)(self._look_up)
+
+    def add(self, reader: Key, name: str, qos: int) -> None:
+        self.put(name.split("/"), reader, qos)
+        self._known.cache_clear()
+
+    def remove(self, reader: Key, name: str) -> None:
+        self.take(name.split("/"), reader)
+        self._known.cache_clear()
+
+    def readers(self, topic: str) -> dict[Key, int]:
+        """Each reader once, with the best quality it asked for."""
+        return self._known(topic) if len(topic) <= SHORT else self._look_up(topic)
+
+    def _look_up(self, topic: str) -> dict[Key, int]:
+        found: dict[Key, int] = {}
+
+        def note(node: Node | None) -> None:
             for reader, qos in node.get(None, {}).items() if node else ():
                 found[reader] = max(qos, found.get(reader, 0))
 
-        nodes = [self._root]
+        nodes = [self.root]
         is_hidden = topic.startswith("$")  # from wildcards in the first place [MQTT-4.7.2-1]
         for level in topic.split("/", DEEPEST):
             following = []
             for node in nodes:
                 if not is_hidden:
-                    take(node.get("#"))
+                    note(node.get("#"))
                 names = (level,) if is_hidden else (level, "+")
                 following += [node[name] for name in names if name in node]
             nodes, is_hidden = following, False
         for node in nodes:
-            take(node)
-            take(node.get("#"))
+            note(node)
+            note(node.get("#"))
         return found
-
-    def __len__(self) -> int:
-        return self._count

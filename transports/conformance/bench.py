@@ -25,6 +25,7 @@ AFTER_ANOTHER = "another rank has failed"
 LINGER = 0.0005  # seconds for which the inbox stays in one call, now and then
 LOOK = 0.5  # seconds of silence between two looks whether another rank has failed
 Found = TypeVar("Found")
+Failed = TypeVar("Failed", bound=Exception)
 _TABLE = bytes(range(251)) * 2
 
 
@@ -165,11 +166,8 @@ class Tub:
         self.filled += nbytes
         self.tray.heard += 1
         if self.filled > len(self.data):
-            self.tray.complain(
-                f"a message from rank {self.src} was announced with {len(self.data)} bytes, but "
-                f"{self.filled} came",
-                3,
-            )
+            announced = f"a message from rank {self.src} was announced with {len(self.data)} bytes"
+            self.tray.complain(f"{announced}, but {self.filled} came", 3)
         elif self.filled == len(self.data):
             self.tray.complete(self)
 
@@ -177,10 +175,9 @@ class Tub:
 class RankCheck:
     """One rank during one check."""
 
-    def __init__(self, end: End, name: str, patience: float) -> None:
+    def __init__(self, end: End, patience: float) -> None:
         self.rank, self.world_size = end.rank, end.world_size
-        self.store, self.die, self.name, self.patience = end.store, end.die, name, patience
-        self.make = end.make
+        self.store, self.die, self.patience = end.store, end.die, patience
         self.transport = end.make()
         self.clock = self.transport.clock
         self.tray = Tray(lambda n: n % 3 != 2, self._linger)
@@ -206,6 +203,18 @@ class RankCheck:
     def demand(self, truth: bool, text: str) -> None:
         if not truth:
             raise Broken(text)
+
+    def demand_error(self, kind: type[Failed], act: Callable[[], object], text: str) -> Failed:
+        """The error of this kind that `act` has to raise; `text` is the complaint if it does not."""
+        try:
+            act()
+        except kind as error:
+            return error
+        except Broken:
+            raise
+        except Exception as error:
+            text += f"; it raised {type(error).__name__}: {error}"
+        raise Broken(text)
 
     def send(self, dst: int, seed: int, payload: Buffer, header: bytes | None = None) -> None:
         """Send in a thread beside us, so that a send which never returns can be noticed."""

@@ -26,7 +26,7 @@ def farewell(desk: RankCheck) -> None:
         desk.demand(data == pattern(turn, 100_000 * (turn % 5)), "close delivered other bytes")
     drain(desk)
     _demand_kind(desk, 0, ("closed", "left"), "closed its transport, and did not die")
-    _demand_peer_lost(desk, 0)
+    _demand_gone(desk, 0)
     desk.demand(desk.tray.lost_ranks.count(0) == 1, "lost(0) was called twice; a peer is lost once")
 
 
@@ -35,16 +35,9 @@ def close_twice(desk: RankCheck) -> None:
     desk.meet("connected")
     desk.beside(desk.transport.close, "close")
     desk.beside(desk.transport.close, "the second close")
-    calls: dict[str, Callable[[], object]] = {
-        "send": lambda: desk.transport.send(desk.rank, b"", b""),
-        "progress": lambda: desk.transport.progress(0),
-    }
-    for name, call in calls.items():
-        try:
-            call()
-        except TransportClosed:
-            continue
-        desk.demand(False, f"{name} after close did not raise TransportClosed")
+    end, what = desk.transport, "after close did not raise TransportClosed"
+    desk.demand_error(TransportClosed, lambda: end.send(desk.rank, b"", b""), f"send {what}")
+    desk.demand_error(TransportClosed, lambda: end.progress(0), f"progress {what}")
 
 
 def close_wakes(desk: RankCheck) -> None:
@@ -78,20 +71,15 @@ def death(desk: RankCheck) -> None:
     desk.meet("connected")
     if desk.rank == victim:
         desk.die()
-    desk.until(
-        lambda: victim in desk.tray.lost_ranks,
-        lambda: f"rank {victim} had died, but lost({victim}) had not come",
-    )
+    lost, late = desk.tray.lost_ranks, f"rank {victim} had died, but lost({victim}) had not come"
+    desk.until(lambda: victim in lost, lambda: late)
     _demand_kind(desk, victim, ("lost",), "died, and did not close its transport")
-    _demand_peer_lost(desk, victim)
+    _demand_gone(desk, victim)
     for peer in range(desk.world_size - 1):  # and the living go on
         desk.send(peer, 0, b"still here")
         desk.receive(peer, 1)
     desk.meet("end", away=1)
-    desk.demand(
-        desk.tray.lost_ranks.count(victim) == 1,
-        f"lost({victim}) was called {desk.tray.lost_ranks.count(victim)} times",
-    )
+    desk.demand(lost.count(victim) == 1, f"lost({victim}) was called {lost.count(victim)} times")
 
 
 def death_in_send(desk: RankCheck) -> None:
@@ -100,19 +88,16 @@ def death_in_send(desk: RankCheck) -> None:
     if desk.rank == victim:
         desk.receive(0, 1)
         desk.die()
+
+    def send_on() -> None:
+        for turn in range(40):
+            desk.send(victim, turn, bytes(5_000_000))
+            desk.transport.progress(0.05, lambda: False)
+
     if desk.rank == 0:
-        try:
-            for turn in range(40):
-                desk.send(victim, turn, bytes(5_000_000))
-                desk.transport.progress(0.05, lambda: False)
-        except PeerLost as lost:
-            desk.demand(lost.rank == victim, f"PeerLost names rank {lost.rank}, not {victim}")
-            desk.demand(
-                lost.kind == "lost",
-                f"rank {victim} died, and PeerLost says that it is {lost.kind}: {lost.reason}",
-            )
-        else:
-            desk.demand(False, f"40 messages were sent to rank {victim}, which had died")
+        lost = _demand_lost(desk, victim, send_on, f"40 messages were sent to rank {victim}, which had died")
+        said = f"PeerLost says that it is {lost.kind}: {lost.reason}"
+        desk.demand(lost.kind == "lost", f"rank {victim} died, and {said}")
 
 
 def stranger(desk: RankCheck, attack: Callable[[Transport], None]) -> None:
@@ -140,10 +125,12 @@ def _demand_kind(desk: RankCheck, peer: int, kinds: tuple[str, ...], what: str) 
     )
 
 
-def _demand_peer_lost(desk: RankCheck, peer: int) -> None:
-    try:
-        desk.send(peer, 0, b"x", b"")
-    except PeerLost as lost:
-        desk.demand(lost.rank == peer, f"PeerLost names rank {lost.rank}, not {peer}")
-    else:
-        desk.demand(False, f"send to rank {peer}, which is lost, did not raise PeerLost")
+def _demand_gone(desk: RankCheck, peer: int) -> None:
+    text = f"send to rank {peer}, which is lost, did not raise PeerLost"
+    _demand_lost(desk, peer, lambda: desk.send(peer, 0, b"x", b""), text)
+
+
+def _demand_lost(desk: RankCheck, peer: int, act: Callable[[], None], text: str) -> PeerLost:
+    lost = desk.demand_error(PeerLost, act, text)
+    desk.demand(lost.rank == peer, f"PeerLost names rank {lost.rank}, not {peer}")
+    return lost

@@ -5,21 +5,13 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from transports.conformance import endings, lines, options
-from transports.conformance.bench import (
-    AFTER_ANOTHER,
-    FAILED,
-    Broken,
-    End,
-    NotOffered,
-    RankCheck,
-    Silent,
-    declares,
-)
+from transports.conformance import bench, endings, lines, options
+from transports.conformance.bench import AFTER_ANOTHER, FAILED, Broken, End, NotOffered, RankCheck, Silent
 from transports.conformance.launchers import Launch
 from transports.contract import Transport
 from transports.stores.store import PrefixStore
@@ -100,8 +92,7 @@ def check(
     for world_size in world_sizes:
         batches = [[name for name in names if name not in DEADLY]]
         batches += [[name] for name in names if name in DEADLY and world_size > 1]
-        if stranger is not None:
-            batches.append(["stranger"])
+        batches += [["stranger"]] if stranger is not None else []
         for batch in batches:
             trials = Trials(batch, patience, stranger)
             found, is_silent = _run(launch, world_size, batch, trials, passed)
@@ -144,7 +135,7 @@ def _run(
         complaints.append(f"{_title(name)}, {world_size} ranks: {'; '.join(texts)}")
         if any(outcome.is_silent for outcome in outcomes):
             return complaints, True
-        trials = trials.after(name)
+        trials = Trials(trials.names[trials.names.index(name) + 1 :], trials.patience, trials.stranger)
     return complaints, False
 
 
@@ -159,10 +150,6 @@ class Trials:
 
     def __init__(self, names: list[str], patience: float, stranger: Attack | None) -> None:
         self.names, self.patience, self.stranger = names, patience, stranger
-
-    def after(self, name: str) -> Trials:
-        """The checks that are left to be tried after one that failed."""
-        return Trials(self.names[self.names.index(name) + 1 :], self.patience, self.stranger)
 
     def __call__(self, end: End) -> CheckOutcome:
         passed: list[str] = []
@@ -180,17 +167,15 @@ class Trials:
     def _try(self, end: End, place: int, name: str) -> tuple[list[str], bool]:
         """The faults, and whether somebody is silent; NotOffered if there was nothing to be tried."""
         store = PrefixStore(f"{place}", end.store)
-        own = End(end.rank, end.world_size, end.make, store, end.die)
-        desk, was_offered = RankCheck(own, name, self.patience), True
+        desk, was_offered = RankCheck(replace(end, store=store), self.patience), True
         silence, limit = SILENCE * self.patience, LIMIT * self.patience
         complaints, is_silent = list[str](), False
         try:
-            complaints, is_silent = desk.beside(lambda: self._run(desk, name), "the check", silence, limit)
+            desk.beside(lambda: self._run(desk, name), "the check", silence, limit)
         except NotOffered:
             was_offered = False
-        except Silent as error:
-            complaints, is_silent = [f"{error}"], True
-        if complaints:
+        except Exception as error:
+            complaints, is_silent = [_in_words(error)], isinstance(error, Silent)
             store.set(FAILED, b"")  # so that the others need not wait for us
         try:
             desk.beside(desk.transport.close, "close", min(self.patience, 5.0) if is_silent else None)
@@ -211,25 +196,24 @@ class Trials:
             assert self.stranger is not None, "that is when this check runs"
             return partial(endings.stranger, attack=self.stranger)
         names, act = OPTIONS.get(name, ((), None))
-        is_declared = not names or declares(desk.transport, *names)
+        is_declared = not names or bench.declares(desk.transport, *names)
         is_excused = act is None and desk.transport.may_lose and name not in WITHOUT_LOSS
         if is_excused or not is_declared:
             raise NotOffered
         return act or CHECKS[name][1]
 
-    def _run(self, desk: RankCheck, name: str) -> tuple[list[str], bool]:
-        try:
-            act = self._program(desk, name)
-            if name not in CONNECT_THEMSELVES:
-                desk.connect()
-            act(desk)
-            desk.meet("end", away=int(name in DEADLY))
-        except NotOffered:
-            raise
-        except Broken as error:
-            return [f"{error}"], isinstance(error, Silent)
-        except Exception as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            said = re.sub(r"\s+", " ", f"{type(error).__name__}: {error}")
-            return [f"{said}, at {Path(place.filename).name}:{place.lineno}"], False
-        return [], False
+    def _run(self, desk: RankCheck, name: str) -> None:
+        act = self._program(desk, name)
+        if name not in CONNECT_THEMSELVES:
+            desk.connect()
+        act(desk)
+        desk.meet("end", away=int(name in DEADLY))
+
+
+def _in_words(error: Exception) -> str:
+    """A complaint; of an error that no check expects also its place."""
+    if isinstance(error, Broken):
+        return f"{error}"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    said = re.sub(r"\s+", " ", f"{type(error).__name__}: {error}")
+    return f"{said}, at {Path(place.filename).name}:{place.lineno}"

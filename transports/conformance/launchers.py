@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import signal
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn, TypeAlias
@@ -37,11 +37,10 @@ def in_threads(make: Make, clock: Clock = SYSTEM) -> Launch:
     """Ranks are threads. `make(rank, world_size, folder)` makes a transport; the folder is empty."""
 
     def launch(world_size: int, program: Program) -> list[Any]:
-        folder = tempfile.mkdtemp(prefix="conformance-")
         store, results = HashStore(clock), [None] * world_size
         crashes: list[BaseException] = []
 
-        def run(rank: int) -> None:
+        def run(rank: int, folder: str) -> None:
             end = End(rank, world_size, lambda: make(rank, world_size, folder), store, _end_thread)
             try:
                 results[rank] = program(end)
@@ -50,12 +49,10 @@ def in_threads(make: Make, clock: Clock = SYSTEM) -> Launch:
             except BaseException as crash:
                 crashes.append(crash)
 
-        try:
-            threads = [clock.start(partial(run, r), f"rank {r}") for r in range(world_size)]
+        with _folder() as folder:
+            threads = [clock.start(partial(run, r, folder), f"rank {r}") for r in range(world_size)]
             for thread in threads:
                 thread.join()
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
         if crashes:
             raise crashes[0]
         return results
@@ -72,37 +69,40 @@ def in_processes(make: Make, patience: float = 600.0) -> Launch:
 
     def launch(world_size: int, program: Program) -> list[Any]:
         context: Any = multiprocessing.get_context(START_METHOD)
-        folder = tempfile.mkdtemp(prefix="conformance-")
+        ranks: list[tuple[Any, Connection]] = []
         store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-        processes, pipes = [], []
-        try:
-            for rank in range(world_size):
-                ours, theirs = context.Pipe(duplex=False)
-                process = context.Process(
-                    target=_in_process,
-                    args=(theirs, make, program, rank, world_size, folder, store.port, dict(os.environ)),
-                )
-                process.start()
-                theirs.close()
-                processes.append(process)
-                pipes.append(ours)
-            deadline = SYSTEM.deadline(patience)
-            return [_result(pipe, rank, deadline) for rank, pipe in enumerate(pipes)]
-        except TimeoutError:
-            for process in processes:
-                process.kill()
-            raise
-        finally:
-            for process, pipe in zip(processes, pipes, strict=True):
-                pipe.close()
-                process.join(10)
-                process.kill()
-                process.join()
-                process.close()
-            store.close()
-            shutil.rmtree(folder, ignore_errors=True)
+        with closing(store), _folder() as folder:
+            try:
+                for rank in range(world_size):
+                    ours, theirs = context.Pipe(duplex=False)
+                    given = theirs, make, program, rank, world_size, folder, store.port, dict(os.environ)
+                    process = context.Process(target=_in_process, args=given)
+                    process.start()
+                    theirs.close()
+                    ranks.append((process, ours))
+                deadline = SYSTEM.deadline(patience)
+                return [_result(pipe, rank, deadline) for rank, (_, pipe) in enumerate(ranks)]
+            except TimeoutError:
+                for process, _ in ranks:
+                    process.kill()
+                raise
+            finally:
+                for process, pipe in ranks:
+                    _end(process, pipe)
 
     return launch
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
+
+
+def _end(process: Any, pipe: Connection) -> None:
+    pipe.close()
+    process.join(10)
+    process.kill()
+    process.join()
+    process.close()
 
 
 def _result(pipe: Connection, rank: int, deadline: Deadline) -> Any:
@@ -119,14 +119,9 @@ def _in_process(
     environment: dict[str, str],
 ) -> None:  # fmt: skip
     os.environ.update(environment)  # a fork server's children have that of its beginning
-    store = TCPStore("127.0.0.1", port, wait_for_workers=False)
-    end = End(
-        rank, world_size, lambda: make(rank, world_size, folder),
-        PrefixStore("conformance", store), _kill_process,
-    )  # fmt: skip
-    pipe.send(program(end))
-    pipe.close()
-    store.close()
+    with closing(TCPStore("127.0.0.1", port, wait_for_workers=False)) as store, pipe:
+        own = PrefixStore("conformance", store)
+        pipe.send(program(End(rank, world_size, lambda: make(rank, world_size, folder), own, _kill_process)))
 
 
 def _kill_process() -> NoReturn:

@@ -44,15 +44,10 @@ def missing(desk: RankCheck) -> None:
     """Line 1: connect names the ranks that do not come."""
     absent = desk.world_size - 1
     if absent and desk.rank != absent:
-        try:
-            desk.transport.connect(desk.store, desk.tray, 0.2)
-        except ConnectError as error:
-            desk.demand(
-                f"{absent}" in f"{error}".split(";", maxsplit=1)[0],
-                f"connect raised, but does not name the missing rank {absent}: {error}",
-            )
-        else:
-            desk.demand(False, f"connect returned although rank {absent} never came")
+        connect, returned = desk.transport.connect, f"connect returned although rank {absent} never came"
+        error = desk.demand_error(ConnectError, lambda: connect(desk.store, desk.tray, 0.2), returned)
+        unnamed = f"connect raised, but does not name the missing rank {absent}: {error}"
+        desk.demand(f"{absent}" in f"{error}".partition(";")[0], unnamed)
 
 
 def both_first(desk: RankCheck) -> None:
@@ -168,31 +163,18 @@ def threads_wait(desk: RankCheck) -> None:
 
 def arguments(desk: RankCheck) -> None:
     """A message that cannot be sent is refused before anything is sent."""
+    send, me = desk.transport.send, desk.rank
     for dst in (desk.world_size, -1):
-        try:
-            desk.transport.send(dst, b"", b"x")
-        except ValueError:
-            continue
-        except Exception as error:
-            said = f"raised {type(error).__name__}: {error}, expected ValueError"
-        else:
-            said = "did not raise ValueError"
-        desk.demand(False, f"send to rank {dst} of {desk.world_size} {said}")
-    try:
-        desk.transport.send(desk.rank, bytes(MAX_HEADER + 1), b"")
-    except ValueError:
-        pass
-    else:
-        desk.demand(False, f"a header of {MAX_HEADER + 1} bytes did not raise ValueError")
+        text = f"send to rank {dst} of {desk.world_size} did not raise ValueError"
+        desk.demand_error(ValueError, partial(send, dst, b"", b"x"), text)
+    text = f"a header of {MAX_HEADER + 1} bytes did not raise ValueError"
+    desk.demand_error(ValueError, partial(send, me, bytes(MAX_HEADER + 1), b""), text)
     numbers = array("d", [1.0, 2.0, 3.0])
-    desk.transport.send(desk.rank, b"", memoryview(numbers))
-    desk.transport.send(desk.rank, b"", memoryview(array("d")))
-    desk.transport.send(desk.rank, b"", bytearray(b"abc"))
-    got = [bytes(data) for _, data in desk.receive(desk.rank, 3)]
-    desk.demand(
-        got == [numbers.tobytes(), b"", b"abc"],
-        f"of a view of doubles, nothing, and a bytearray arrived {got}",
-    )
+    for payload in (memoryview(numbers), memoryview(array("d")), bytearray(b"abc")):
+        send(me, b"", payload)
+    got = [bytes(data) for _, data in desk.receive(me, 3)]
+    is_right = got == [numbers.tobytes(), b"", b"abc"]
+    desk.demand(is_right, f"of a view of doubles, nothing, and a bytearray arrived {got}")
 
 
 def patience(desk: RankCheck) -> None:

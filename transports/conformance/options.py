@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from functools import partial
 
 from transports.conformance.bench import NotOffered, RankCheck, declares, pattern
 from transports.conformance.lines import drain, nothing_more
 from transports.contract import Begun
+from transports.costs import MessageCosts
 from transports.errors import PeerLost
 
 FETCHED = (0, 1, 16, 1000, 40, 8)  # bytes of the messages that are asked for
@@ -33,26 +35,21 @@ FLAGS = ("needs_virtual_time", "has_begin", "may_lose", "is_unreliable", "uses_b
 
 def declared(desk: RankCheck) -> None:
     """A class declares something that makes sense, and the same on all ranks."""
-    end, costs = desk.transport, desk.transport.costs
+    end, costs = desk.transport, desk.transport.costs or MessageCosts(0, 1)
     flags = {name: getattr(end, name) for name in FLAGS}
     for name, value in flags.items():
         desk.demand(type(value) is bool, f"{name} is {value!r}, and not True or False")
-    is_word, is_kind = end.scheme.islower(), end.ranks_are in ("threads", "processes", "mpi")
-    desk.demand(is_word, f"the scheme {end.scheme!r} is no word in lower case")
+    desk.demand(end.scheme.islower(), f"the scheme {end.scheme!r} is no word in lower case")
+    is_kind = end.ranks_are in ("threads", "processes", "mpi")
     desk.demand(is_kind, f"ranks_are is {end.ranks_are!r}; the contract knows threads, processes and mpi")
-    if costs is not None:
-        makes_sense = costs.latency >= 0 and costs.bandwidth > 0 and costs.reduction >= 0
-        desk.demand(makes_sense, f"messages cannot have the costs {costs}")
+    makes_sense = costs.latency >= 0 and costs.bandwidth > 0 and costs.reduction >= 0
+    desk.demand(makes_sense, f"messages cannot have the costs {costs}")
     desk.demand(end.usual_delay >= 0, f"usual_delay is {end.usual_delay}")
-    desk.demand(
-        end.clock.is_virtual or not end.needs_virtual_time,
-        "needs_virtual_time is set, but connect took a clock of real time",
-    )
-    said = f"{end.scheme} {end.ranks_are} {costs} {end.usual_delay} {flags}"
-    for peer, other in enumerate(desk.said_by_all("declared", said.encode())):
-        desk.demand(
-            other.decode() == said, f"rank {peer} declares {other.decode()!r}, and this rank {said!r}"
-        )
+    is_timely = end.clock.is_virtual or not end.needs_virtual_time
+    desk.demand(is_timely, "needs_virtual_time is set, but connect took a clock of real time")
+    said = f"{end.scheme} {end.ranks_are} {end.costs} {end.usual_delay} {flags}"
+    for peer, other in enumerate(map(bytes.decode, desk.said_by_all("declared", said.encode()))):
+        desk.demand(other == said, f"rank {peer} declares {other!r}, and this rank {said!r}")
 
 
 def gives_up(desk: RankCheck) -> None:
@@ -115,10 +112,8 @@ def board(desk: RankCheck) -> None:
     for peer in range(desk.world_size):
         word = shown.ready(peer)
         _watch(desk, lambda word=word: shown.words[word] == 1, f"rank {peer}'s word")  # type: ignore[misc]
-        desk.demand(
-            shown.contents(peer, 1)[:nbytes] == pattern(peer, nbytes),
-            f"rank {peer} wrote something else to its slot of the board than is seen here",
-        )
+        is_seen = shown.contents(peer, 1)[:nbytes] == pattern(peer, nbytes)
+        desk.demand(is_seen, f"rank {peer} wrote something else to its slot of the board than is seen here")
     dst, src = desk.right, desk.left
     desk.send(dst, 0, b"beside the board")
     _watch(desk, lambda: desk.tray.count(src) == 1, f"a message from rank {src}")
@@ -134,10 +129,9 @@ def declined(desk: RankCheck) -> None:
     """`uses_board`: where one rank wants to see messages, nobody gets memory to go past them."""
     desk.transport.uses_board = desk.rank != desk.world_size - 1
     desk.connect()
-    desk.demand(desk.transport.board() is None, "there is a board, though one rank declined it")
-    desk.demand(
-        desk.transport.shared_objects() is None, "there are shared objects, though one rank declined them"
-    )
+    end = desk.transport
+    desk.demand(end.board() is None, "there is a board, though one rank declined it")
+    desk.demand(end.shared_objects() is None, "there are shared objects, though one rank declined them")
 
 
 class _Shown:
@@ -179,20 +173,14 @@ def begin(desk: RankCheck) -> None:
         desk.wait_for(f"begun/{desk.rank - 1}")
     for turn, nbytes in enumerate(sizes):
         buffer = bytearray(pattern(turn + desk.rank, nbytes))
-        header = b"%d" % turn
-        desk.beside(
-            lambda header=header, buffer=buffer: begun.append(  # type: ignore[misc]
-                desk.transport.begin(dst, header, buffer)
-            ),
-            "begin",
-        )
+        begun.append(desk.beside(partial(desk.transport.begin, dst, b"%d" % turn, buffer), "begin"))
     desk.store.set(f"begun/{desk.rank}", b"")
     desk.meet("begun")
     for turn, (header, data) in enumerate(desk.receive(src, len(sizes))):
         desk.demand(header == b"%d" % turn, "messages that were begun came out of order")
         desk.demand(data == pattern(turn + src, sizes[turn]), "begin sent other bytes")
     for one in begun:
-        desk.beside(lambda one=one: one.finish(None), "finish")  # type: ignore[misc]
+        desk.beside(partial(one.finish, None), "finish")
         desk.demand(one.is_over(), "finish returned, but the message is not over")
 
 
@@ -203,14 +191,10 @@ def last_sent(desk: RankCheck) -> None:
         for peer in desk.peers():
             sent = peer, b"%d" % turn
             end.send(*sent, pattern(turn, 5000 * turn))
-            desk.demand(
-                end.last_sent == sent or not declares(end, "last_sent"),
-                f"the last message was {sent}, and last_sent is {end.last_sent}",
-            )
-            desk.demand(
-                end.under_way in (None, sent),
-                f"the last message was {sent}, and under_way is {end.under_way}",
-            )
+            is_told = end.last_sent == sent or not declares(end, "last_sent")
+            desk.demand(is_told, f"the last message was {sent}, and last_sent is {end.last_sent}")
+            is_known = end.under_way in (None, sent)
+            desk.demand(is_known, f"the last message was {sent}, and under_way is {end.under_way}")
     for peer in desk.peers():
         desk.receive(peer, 3)
     desk.meet("received")
@@ -228,8 +212,6 @@ def lossy(desk: RankCheck) -> None:
     drain(desk)
     for header, data in desk.tray.messages.get(src, []):
         turn = int(header)
-        desk.demand(
-            data == pattern(turn + src, 997 * turn),
-            f"the {turn}th message from rank {src} came damaged; a transport may lose messages, but "
-            "not change them",
-        )
+        damaged = f"the {turn}th message from rank {src} came damaged"
+        is_whole = data == pattern(turn + src, 997 * turn)
+        desk.demand(is_whole, f"{damaged}; a transport may lose messages, but not change them")

@@ -17,7 +17,7 @@ Spans are texts like "1.2ms", or seconds; instants count from the start of the r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from hashlib import blake2b
@@ -49,6 +49,16 @@ def chance(seed: int, kind: str, src: int, dst: int, number: int, attempt: int =
     return int.from_bytes(blake2b(key, digest_size=6).digest(), "big") / 2**48
 
 
+def _is_during(at: int, until: int | None, now: int) -> bool:
+    return at <= now and (until is None or now < until)
+
+
+def _said(kind: str, *words: object, **spans: int | None) -> str:
+    """The text of a fault. A span of None is not said."""
+    named = [f"{name}={written(span)}" for name, span in spans.items() if span is not None]
+    return f"{kind}={','.join([*map(str, words), *named])}"
+
+
 @dataclass(frozen=True)
 class Strike:
     """A fault of single messages: each that fits is struck with probability `p`.
@@ -75,8 +85,7 @@ class Strike:
             self.src in (None, src)
             and self.dst in (None, dst)
             and self.number in (None, number)
-            and self.at <= now
-            and (self.until is None or now < self.until)
+            and _is_during(self.at, self.until, now)
         )
 
     def on(self, src: int, dst: int, number: int) -> Strike:
@@ -85,14 +94,12 @@ class Strike:
 
     def __str__(self) -> str:
         is_one = None not in (self.src, self.dst, self.number)
+        span = [written(self.span)] if self.span else []
         if is_one and (self.p, self.at, self.until) == (1.0, 0, None):
-            head = f"{self.src}>{self.dst}#{self.number}"
-            return f"{self.kind}={head}" + (f",{written(self.span)}" if self.span else "")
-        words = [] if self.p == 1.0 else [f"{self.p!r}"]
-        if self.span:
-            words = [written(self.span), *(f"p={p}" for p in words)]
-        words += [f"{n}={v}" for n in ("src", "dst", "number") if (v := getattr(self, n)) is not None]
-        return f"{self.kind}={','.join([*words, *_window(self.at, self.until)])}"
+            return _said(self.kind, f"{self.src}>{self.dst}#{self.number}", *span)
+        p = [] if self.p == 1.0 else [f"p={self.p!r}" if span else self.p]
+        which = [f"{n}={v}" for n in ("src", "dst", "number") if (v := getattr(self, n)) is not None]
+        return _said(self.kind, *span, *p, *which, at=self.at or None, until=self.until)
 
 
 @dataclass(frozen=True)
@@ -113,13 +120,11 @@ class Slow:
 
     def stretch(self, picos: int, now: int) -> int:
         """The new length of a span that begins now."""
-        if now < self.at or (self.until is not None and now >= self.until):
-            return picos
-        return round(picos * self.x)
+        return round(picos * self.x) if _is_during(self.at, self.until, now) else picos
 
     def __str__(self) -> str:
         what = [] if self.what == "compute" else [f"what={self.what}"]
-        return f"slow={','.join([f'{self.rank}', f'x={self.x!r}', *what, *_window(self.at, self.until)])}"
+        return _said("slow", self.rank, f"x={self.x!r}", *what, at=self.at or None, until=self.until)
 
 
 @dataclass(frozen=True)
@@ -132,14 +137,12 @@ class Partition:
     heal: int | None = None
 
     def parts(self, src: int, dst: int, now: int) -> bool:
-        if now < self.at or (self.heal is not None and now >= self.heal):
-            return False
-        return (src in self.one and dst in self.other) or (src in self.other and dst in self.one)
+        apart = (src in self.one and dst in self.other) or (src in self.other and dst in self.one)
+        return apart and _is_during(self.at, self.heal, now)
 
     def __str__(self) -> str:
         sides = "|".join("+".join(map(str, sorted(side))) for side in (self.one, self.other))
-        end = [] if self.heal is None else [f"heal={written(self.heal)}"]
-        return f"partition={','.join([sides, *_window(self.at, None), *end])}"
+        return _said("partition", sides, at=self.at or None, heal=self.heal)
 
 
 @dataclass(frozen=True)
@@ -156,12 +159,11 @@ class Clog:
             raise ValueError(f"a clog is 'in', 'out' or 'both', not {self.way!r}")
 
     def stops(self, src: int, dst: int, now: int) -> bool:
-        if now < self.at or (self.until is not None and now >= self.until):
-            return False
-        return (self.way != "in" and src == self.rank) or (self.way != "out" and dst == self.rank)
+        is_in_way = (self.way != "in" and src == self.rank) or (self.way != "out" and dst == self.rank)
+        return is_in_way and _is_during(self.at, self.until, now)
 
     def __str__(self) -> str:
-        return f"clog={','.join([f'{self.rank}', self.way, *_window(self.at, self.until)])}"
+        return _said("clog", self.rank, self.way, at=self.at or None, until=self.until)
 
 
 @dataclass(frozen=True)
@@ -177,8 +179,7 @@ class Crash:
             raise ValueError(f"rank {self.rank} cannot be restarted before it has crashed: {self}")
 
     def __str__(self) -> str:
-        end = [] if self.restart is None else [f"restart={written(self.restart)}"]
-        return f"crash={','.join([f'{self.rank}', f'at={written(self.at)}', *end])}"
+        return _said("crash", self.rank, at=self.at, restart=self.restart)
 
 
 Fault: TypeAlias = "Strike | Slow | Partition | Clog | Crash"
@@ -310,16 +311,9 @@ def cut(p: float = 1.0, **which: Unpack[Which]) -> Strike:
 
 
 def _strike(
-    kind: str,
-    p: float,
-    late: Span,
-    src: int | None = None,
-    dst: int | None = None,
-    number: int | None = None,
-    at: Span = 0,
-    until: Span | None = None,
+    kind: str, p: float, late: Span, at: Span = 0, until: Span | None = None, **which: int | None
 ) -> Strike:
-    return Strike(kind, p, instant(late), src, dst, number, instant(at), _end(until))
+    return Strike(kind, p, instant(late), at=instant(at), until=_end(until), **which)
 
 
 def partition(
@@ -412,7 +406,7 @@ def parse(text: str) -> Fault:
         raise ValueError(f"{text!r} is not a fault{meant}: it begins with one of {', '.join(KINDS)} and =")
     words = [word.strip() for word in rest.split(",") if word.strip()]
     plain = [word for word in words if "=" not in word]
-    named: dict[str, Any] = dict(word.split("=", 1) for word in words if "=" in word)
+    named = dict(word.split("=", 1) for word in words if "=" in word)
     try:
         return _made(kind, plain, named)
     except (ValueError, TypeError, IndexError) as error:
@@ -425,19 +419,16 @@ def parse_all(text: str) -> list[Fault]:
     return [parse(line) for line in lines if line and not line.startswith("#")]
 
 
-def _made(kind: str, plain: list[str], named: dict[str, Any]) -> Fault:
-    settings: dict[str, Any] = {}
-    for name in list(named):
-        if name in ("at", "until", "heal", "restart"):
-            settings[name] = span(named.pop(name))
-        elif name in ("src", "dst", "number"):
-            settings[name] = int(named.pop(name))
-        elif name in ("p", "x"):
-            settings[name] = float(named.pop(name))
-        elif name == "what":
-            settings[name] = named.pop(name)
-    if named:
-        raise ValueError(f"there is no {', '.join(named)}")
+READERS: dict[str, Callable[[str], Any]] = {
+    "at": span, "until": span, "heal": span, "restart": span, "src": int, "dst": int, "number": int,
+    "p": float, "x": float, "what": str,
+}  # fmt: skip
+
+
+def _made(kind: str, plain: list[str], named: dict[str, str]) -> Fault:
+    if unknown := [name for name in named if name not in READERS]:
+        raise ValueError(f"there is no {', '.join(unknown)}")
+    settings: dict[str, Any] = {name: READERS[name](text) for name, text in named.items()}
     if kind == "partition":
         one, other = (frozenset(int(r) for r in side.split("+")) for side in plain[0].split("|"))
         return Partition(one, other, **settings)
@@ -488,8 +479,3 @@ def check(plan: Iterable[object], world_size: int) -> list[Fault]:
 
 def _end(value: Span | None) -> int | None:
     return None if value is None else instant(value)
-
-
-def _window(at: int, until: int | None) -> list[str]:
-    start = [f"at={written(at)}"] if at else []
-    return start if until is None else [*start, f"until={written(until)}"]

@@ -164,15 +164,15 @@ class FaultInjector:
 
     def hold(self, src: int, dst: int, picos: int) -> int:
         """For how long a message holds its ports."""
-        for fault in self._slows:
-            if fault.what == "network" and fault.rank in (src, dst):
-                picos = fault.stretch(picos, self.clock.now())
-        return picos
+        return self._stretched("network", (src, dst), picos)
 
     def compute(self, rank: int, picos: int) -> int:
         """How long a computation takes on a rank."""
+        return self._stretched("compute", (rank,), picos)
+
+    def _stretched(self, what: str, ranks: Sequence[int], picos: int) -> int:
         for fault in self._slows:
-            if fault.what == "compute" and fault.rank == rank:
+            if fault.what == what and fault.rank in ranks:
                 picos = fault.stretch(picos, self.clock.now())
         return picos
 
