@@ -2,10 +2,10 @@
 
 Most collectives of a program are small, and the same call comes again and again. Then the copies take
 a fraction of a microsecond, and finding out what to copy takes ten. So the acts of a rank (see `board_program`) are
-made ready beforehand, with the views of the slots that they copy to and from. What remains is a loop over tuples.
+made ready beforehand, with the views of the slots that they copy to and from. A call is then a loop over tuples.
 
 Acts are kept for each slot in which a round may stand. A long operation takes many rounds, which are alike but for
-the first and the last: the arrays that it is given move on by a slice. What is put up is `ahead` of what is looked at:
+the first and the last: the arrays that it is given move on by a slice. A rank puts rounds up before it looks at them:
 
     round 0 put up │ round 1 put up, round 0 looked at │ round 2 put up, round 1 looked at │ …
 """
