@@ -16,6 +16,7 @@ import builtins
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -119,23 +120,17 @@ def _placed(source: Source) -> tuple[list[str], list[tuple[int, int, Blank]]]:
 def _of_functions(source: Source, whole: tuple[str, ...]) -> Source:
     lines, places = _placed(source)
     regions: dict[int, tuple[int, Blank]] = {}  # by first line
-    covered: set[int] = set()
     for name, function in functions(ast.parse("\n".join(lines) + "\n")):
         begin, end = body_of(function, lines)
         inside = [place for place in places if begin <= place[0] < end]
         if inside or name in whole:
             regions[begin] = end, _whole_body(name, function, tuple(lines[begin:end]), inside)
-            covered |= {place[0] for place in inside}
-    for begin, end, blank in places:
-        if begin not in covered:
-            regions[begin] = end, blank
+            places = [place for place in places if place not in inside]
+    regions |= {begin: (end, blank) for begin, end, blank in places}
     parts: list[str | Blank] = []
     at = 0
-    for begin in sorted(regions):
-        end, blank = regions[begin]
-        parts += lines[at:begin]
-        number = 1 + sum(isinstance(part, Blank) for part in parts)
-        parts.append(Blank(number, blank.task, blank.indent, blank.more, blank.solution, blank.instead))
+    for number, (begin, (end, blank)) in enumerate(sorted(regions.items()), 1):
+        parts += [*lines[at:begin], replace(blank, number=number)]
         at = end
     return Source((*parts, *lines[at:]))
 
@@ -362,19 +357,20 @@ def _at_top(node: ast.AST) -> Iterator[ast.stmt]:
 def completed(text: str, source: Source, exports: Sequence[str]) -> str:
     """A text with those of our statements behind it that give names which it lacks, and which others or these use."""
     ours = source.solution()
-    lines = ours.split("\n")
-    found = statements(ours)
+    lines, found = ours.split("\n"), statements(ours)
     there = {name for node in _at_top(ast.parse(text)) for name in names_of(node)}
-    wanted, added = {*exports} - there, set[int]()
-    while True:
-        more = [one for one in found if one[1] not in added and names_of(one[0]) & wanted]
-        if not more:
-            break
-        for node, begin, _ in more:
-            added.add(begin)
-            wanted = (wanted | words_of(node)) - there
-    behind = [["", "", *lines[begin:end]] for _, begin, end in found if begin in added]
+    added = needed({*exports}, [node for node, _, _ in found if not names_of(node) <= there])
+    behind = [["", "", *lines[begin:end]] for node, begin, end in found if node in added]
     return text.rstrip("\n") + "\n" + "".join(f"{line}\n" for part in behind for line in part)
+
+
+def needed(wanted: set[str], among: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements that give these names something, and those that give what they use in turn."""
+    found: list[ast.stmt] = []
+    while more := [node for node in among if node not in found and names_of(node) & wanted]:
+        found += more
+        wanted = wanted.union(*map(words_of, more))
+    return found
 
 
 def members_of(source: Source) -> dict[tuple[str, str], str]:

@@ -15,7 +15,6 @@ from mtd.course.classroom import view
 from mtd.course.classroom.room import GATHERING, Room
 from mtd.course.classroom.seats import HERE, Seat
 from mtd.course.classroom.training import golden
-from transports import keeper
 
 REFRESH: Final = 2  # seconds
 TEMPLATE: Final = Path(__file__).with_name("page.html")
@@ -94,15 +93,10 @@ def _seat(room: Room, seat: Seat) -> str:
 def _progress(room: Room) -> str:
     if not room.step:
         return ""
-    wrong = [step for step, is_so in room.verdicts.items() if not is_so]
-    said = ""
-    if room.verdicts:
-        said = f"✔ golden weights at step {max(room.verdicts)}"
-        if wrong:
-            said = f"✘ not the golden weights at step {wrong[0]}"
+    said = view.golden(room)
     share = 100 * room.step / room.plan.steps
     bar = f'<div class=bar><div style="width:{share:.1f}%"></div></div>'
-    return f'{bar}<p class="{"bad" if wrong else "good"}">{said}</p>'
+    return f'{bar}<p class="{"bad" if said[:1] == "✘" else "good"}">{said}</p>'
 
 
 def _race(room: Room) -> str:
@@ -128,9 +122,3 @@ def _losses(room: Room) -> str:
         f'<polyline points="{points}"/></svg><figcaption>The loss, now {losses[-1]:.4f}; a line where a generation ended'
         "</figcaption></figure>"
     )
-
-
-def write(path: Path, text: str) -> None:
-    """Whole or not at all: the browser may read at any time."""
-    with keeper.replacing(path) as file:
-        file.write(text.encode(errors="replace"))
