@@ -13,14 +13,7 @@ from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.autograd.view_notes import MULTI
 from minitorch_dist.tensors.core import base, device_labels, grad_mode, observers
 from minitorch_dist.tensors.core.base import Array, T, TensorBase, bare
-from minitorch_dist.tensors.core.graph import (
-    KINDS,
-    Gradient,
-    common_device,
-    edge_of,
-    read_now,
-    refresh,
-)
+from minitorch_dist.tensors.core.graph import KINDS, Gradient, common_device, edge_of, read_now, refresh
 from minitorch_dist.tensors.core.views import note_of
 
 

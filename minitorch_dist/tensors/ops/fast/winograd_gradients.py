@@ -15,17 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.ops.fast.winograd import (
-    OUTPUTS,
-    POINTS,
-    A,
-    B,
-    G,
-    Tiles,
-    bands,
-    flat,
-    tiling,
-)
+from minitorch_dist.tensors.ops.fast.winograd import OUTPUTS, POINTS, A, B, G, Tiles, bands, flat, tiling
 from minitorch_dist.tensors.ops.images.sliding import Axis
 
 
