@@ -55,8 +55,6 @@ def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     strided = rows.stride > 1 or columns.stride > 1
     if rows.out * columns.out <= SMALL_MAP or (dilated and strided):
         return _input_gradient_gathered(g, w, rows, columns)
-    if winograd.fits(w, rows, columns) and w.shape[1] <= len(w):
-        return winograd_gradients.input_gradient(g, w, rows, columns)
     if not strided:
         return correlate(g, _flipped(w), _phase(rows, 0)[0], _phase(columns, 0)[0])
     out = np.zeros((len(g), w.shape[1], rows.size, columns.size), g.dtype, like=g)
@@ -76,8 +74,6 @@ def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> 
         return _weight_gradient_pointwise(g, _picked(x, rows, columns)).reshape(w.shape)
     if rows.out * columns.out <= SMALL_MAP:
         return _weight_gradient_gathered(g, x, w, rows, columns)
-    if winograd.fits(w, rows, columns):
-        return winograd_gradients.weight_gradient(g, x, w, rows, columns)
     return shifted_rows.weight_gradient(g, x, w, rows, columns)
 
 
@@ -85,7 +81,7 @@ def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> 
 def gradients(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> tuple[Array, Array]:
     """Both, of the images and of the kernels."""
     large = rows.out * columns.out > SMALL_MAP
-    if large and winograd.fits(w, rows, columns) and w.shape[1] <= len(w):
+    if large and winograd.fits(w, rows, columns):
         return winograd_gradients.gradients(g, x, w, rows, columns)
     return input_gradient(g, w, rows, columns), weight_gradient(g, x, w, rows, columns)
 
