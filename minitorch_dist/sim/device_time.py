@@ -4,6 +4,7 @@
     it is recorded          ──► `operated`       bytes read and written; products; so the rank is busy for a while
     a node's gradients      ──► `around`         the same, backwards
     an optimizer's step     ──► `stepped`        one launch for each group of parameters
+    bytes go to the host    ──► `copied`         beside what is computed (see `host_copies`)
 
 This stands outside of the tensors: it attaches to what they tell to observers (`tensors.core.observers`,
 `tensors.flops`), and only while a run has devices. A rank has one compute stream, in program order, so helper
@@ -33,11 +34,13 @@ from minitorch_dist.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 from minitorch_dist.sim.device import Device, Product, gpu
+from minitorch_dist.sim.host_copies import HostCopies
 from minitorch_dist.sim.module_names import ModuleNames, Names
 from minitorch_dist.sim.power import slowed
 from minitorch_dist.tensors import dtypes, flops
 from minitorch_dist.tensors.core import grad_mode, observers
 from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.devices import CPU
 from minitorch_dist.tensors.flops import AttentionSizes, Sizes
 from minitorch_dist.tensors.storages import root
 from transports.clock import PICO
@@ -132,6 +135,7 @@ class ComputeStream:
         self.busy, self.moving = Spans(), Spans()
         self.flops: dict[str, int] = {}  # by dtype
         self.again = 0
+        self.copies = HostCopies(clock)
         self.operations: dict[str, tuple[int, int]] = {}
         self.modules: dict[str, int] = {}
 
@@ -150,6 +154,13 @@ class ComputeStream:
         self.clock.pause(self.free - self.clock.now())
         if recorder is not None:
             recorder.computed(start, callsite(), name, modules[-1] if modules else "")
+
+    def update_on_host(self, nbytes: int) -> None:
+        """The host's processors read and write so many bytes; the device has nothing to do meanwhile."""
+        self.clock.pause(slowed(self.clock, self.host_time(nbytes)))
+
+    def host_time(self, nbytes: int) -> int:
+        return round(nbytes * PICO / float(self.device.host_memory))
 
     def _is_slowed_by_messages(self, here: World | None) -> bool:
         """Whether a collective of this rank is under way, on a device that computes more slowly then."""
@@ -200,8 +211,9 @@ class DeviceTime:
             stack.callback(observers.watch_operations, operated, False)
             observers.stand_around(around, True)
             stack.callback(observers.stand_around, around, False)
-            flops.counters.listen_everywhere(multiplied, True)
-            stack.callback(flops.counters.listen_everywhere, multiplied, False)
+            for listeners, listener in ((flops.counters, multiplied), (observers.copies, self.copied)):
+                listeners.listen_everywhere(listener, True)
+                stack.callback(listeners.listen_everywhere, listener, False)
             stack.enter_context(self.names.attached())
             stack.callback(register_optimizer_step_pre_hook(self.stepping).remove)
             stack.callback(register_optimizer_step_post_hook(self.stepped).remove)
@@ -255,13 +267,28 @@ class DeviceTime:
 
         return run
 
+    def copied(self, owner: Any, nbytes: int | None, to_host: bool) -> None:
+        stream = self.stream()
+        if stream is None or stream.device.host is None:
+            return
+        copies = stream.copies
+        copies.is_used, number = True, copies.number(owner)
+        if nbytes is None:
+            copies.wait(number)
+        else:
+            copies.begin(number, round(nbytes * PICO / stream.device.host), to_host)
+
     def stepping(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self.stream() is not None:
+        stream = self.stream()
+        if stream is not None:
+            if stream.copies.is_used:
+                stream.copies.wait(None)
             me = self.clock.me()
             self._before[me] = self._told.get(me, 0)
 
     def stepped(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        """One launch for each group, unless the step was made of operations, which told of themselves."""
+        """One launch for each group, unless the step was made of operations, which told of themselves. The host updates
+        parameters that are in its memory."""
         stream = self.stream()
         if stream is None:
             return
@@ -269,14 +296,18 @@ class DeviceTime:
         if self._told.get(me, 0) != self._before.pop(me, 0):
             return
         for group in optimizer.param_groups:
-            nbytes = 0
+            on_device = on_host = 0
             for p in group["params"]:
                 if p._grad is not None:
                     state = optimizer.state.get(p) or {}
                     kept = [each.array for each in state.values() if isinstance(each, TensorBase)]
-                    nbytes += p._grad.array.nbytes + 2 * (p.array.nbytes + sum(a.nbytes for a in kept))
-            if nbytes:
-                stream.compute(f"{type(optimizer).__name__}.step", stream.device.time(nbytes))
+                    nbytes = p._grad.array.nbytes + 2 * (p.array.nbytes + sum(a.nbytes for a in kept))
+                    is_there = stream.copies.is_used and stream.device.host_memory and p.storage.device is CPU
+                    on_host, on_device = on_host + nbytes * is_there, on_device + nbytes * (not is_there)
+            if on_device:
+                stream.compute(f"{type(optimizer).__name__}.step", stream.device.time(on_device))
+            if on_host:
+                stream.update_on_host(on_host)
 
     # --------------------------------------------------------------------------------------- costs
 

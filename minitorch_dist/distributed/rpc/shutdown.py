@@ -25,7 +25,7 @@ from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent, current
 from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT
-from minitorch_dist.distributed.rpc.pool import RoomForAnother, how_to_wait
+from minitorch_dist.distributed.rpc.pool import WorkerPool, how_to_wait
 from minitorch_dist.futures import Future
 from transports.clock import PICO, Deadline
 
@@ -42,34 +42,30 @@ class Came(NamedTuple):
 
 
 class Rounds:
-    """Rank 0 notes here which workers have come to which round."""
+    """Rank 0 notes here which workers have come to the present round: nobody comes to the next one before that has ended."""
 
     def __init__(self, agent: RpcAgent) -> None:
         self._agent = agent
-        self._came: dict[int, dict[int, tuple[Came, Future[Any]]]] = {}
+        self._came: dict[int, tuple[Came, Future[Any]]] = {}
         self._before: dict[int, Came] = {}
-        agent.when_lost.append(lambda src, reason: self._answer_complete_rounds())
+        agent.when_lost.append(lambda src, reason: self._answer_if_complete())
 
-    def come(self, src: int, number: int, came: Came) -> Future[Any]:
+    def come(self, src: int, came: Came) -> Future[Any]:
         answer: Future[Any] = Future(condition=lambda: self._agent.clock.condition("a round"))
-        self._came.setdefault(number, {})[src] = came, answer
-        self._answer_complete_rounds()
+        self._came[src] = came, answer
+        self._answer_if_complete()
         return answer
 
     def missing(self) -> list[int]:
-        """The workers that have not come to the present round."""
-        if not self._came:
-            return []
-        here = self._came[min(self._came)]
-        return [id for id in self._alive() if id not in here]
+        """The workers that have not come, if others have."""
+        return [id for id in self._alive() if id not in self._came] if self._came else []
 
     def _alive(self) -> list[int]:
         return [id for id in self._agent.workers.by_id if id not in self._agent.lost_workers]
 
-    def _answer_complete_rounds(self) -> None:
-        while self._came and not self.missing():
-            number = min(self._came)
-            round = self._came.pop(number)
+    def _answer_if_complete(self) -> None:
+        if self._came and not self.missing():
+            round, self._came = self._came, {}
             said = {src: came for src, (came, _) in round.items()}
             verdict = self._is_over(said), sorted(self._agent.lost_workers)
             self._before = said
@@ -88,8 +84,8 @@ class Rounds:
 
 
 def _join(agent: RpcAgent, src: int, said: Any) -> Future[Any]:
-    number, *counts = said
-    return agent.part(Rounds).come(src, number, Came(*counts))
+    _, *counts = said  # the number of the round
+    return agent.part(Rounds).come(src, Came(*counts))
 
 
 def _missing(agent: RpcAgent, src: int, said: Any) -> list[tuple[str, float]]:
@@ -203,7 +199,7 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
         [None, None]
     """
     agent = current()
-    if isinstance(how_to_wait.get(), RoomForAnother):
+    if isinstance(how_to_wait.get(), WorkerPool):
         raise RuntimeError(
             "rpc.shutdown was called by a function that runs for a peer: it would wait for itself. "
             "Call it in the worker's own program"

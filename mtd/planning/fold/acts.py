@@ -44,9 +44,25 @@ class DeviceComputing:
 
 @dataclass(frozen=True)
 class Computed:
-    """`sim.compute` without a device: picoseconds at full speed."""
+    """`sim.compute` without a device, or the host's processors: picoseconds at full speed."""
 
     picos: int
+
+
+@dataclass(frozen=True)
+class HostCopyBegun:
+    """Bytes of an owner, which has a number, begin to go to the host's memory or to come back: so many picoseconds by themselves."""
+
+    owner: int
+    picos: int
+    to_host: bool
+
+
+@dataclass(frozen=True)
+class HostCopyAwaited:
+    """The copies of an owner, or all that go to the host."""
+
+    owner: int | None
 
 
 @dataclass(frozen=True)
@@ -129,6 +145,8 @@ TracedAct: TypeAlias = (
     InstantMarked
     | DeviceComputing
     | Computed
+    | HostCopyBegun
+    | HostCopyAwaited
     | CollectiveBegun
     | WorkAwaited
     | NotedMessage

@@ -16,6 +16,7 @@ from minitorch_dist.distributed.prepared import Engine, How, PreparedCall
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.sim import device_time, program_calls
+from minitorch_dist.sim.host_copies import HostCopies
 from minitorch_dist.sim.power import slowed
 from mtd.planning.fold import acts
 from mtd.planning.fold.recording import OperationTrace, ToldBesides
@@ -44,6 +45,7 @@ class Replayer:
         self._prepared: dict[int, tuple[PreparedCall, dict[Any, Any]]] = {}
         self._doing: dict[type, Callable[[Any], None]] = {
             acts.DeviceComputing: self.compute, acts.Computed: self.be_busy, acts.CollectiveBegun: self.collective,
+            acts.HostCopyBegun: self.copy, acts.HostCopyAwaited: lambda act: self.copies.wait(act.owner),
             acts.InstantMarked: lambda act: program_calls.mark(act.name), acts.WorkAwaited: self.wait,
             acts.NotedMessage: self.message, acts.ObjectsExchanged: self.objects, acts.GroupsMade: self.make,
         }  # fmt: skip
@@ -84,6 +86,14 @@ class Replayer:
         picos = slowed(self.clock, act.picos)
         if picos:
             self.clock.pause(picos)
+
+    @property
+    def copies(self) -> HostCopies:
+        assert self.stream is not None
+        return self.stream.copies
+
+    def copy(self, act: acts.HostCopyBegun) -> None:
+        self.copies.begin(act.owner, act.picos, act.to_host)
 
     def collective(self, act: acts.CollectiveBegun) -> None:
         found = self._prepared.get(id(act.kind))
