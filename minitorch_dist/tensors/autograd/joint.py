@@ -23,10 +23,11 @@ def record_joint(
     inputs: Sequence[T],
     backward: Callable[..., Sequence[Gradient]],
     reads: Sequence[TensorBase] = (),
+    reads_result: bool = False,
     owns: bool = False,
 ) -> T:
     """As `record`, with one function for all gradients: it returns one (or None) per input."""
-    return record_several((array,), name, inputs, backward, reads, owns)[0]
+    return record_several((array,), name, inputs, backward, reads, reads_result, owns)[0]
 
 
 def record_several(
@@ -35,6 +36,7 @@ def record_several(
     inputs: Sequence[T],
     backward: Callable[..., Sequence[Gradient]],
     reads: Sequence[TensorBase] = (),
+    reads_result: bool = False,
     owns: bool = False,
 ) -> tuple[T, ...]:
     """As `record_joint`, for several results: `backward` takes the gradient of each of them.
@@ -51,7 +53,8 @@ def record_several(
     node = node_for(name, inputs)
     if node is not None:
         node.backward = backward
-        node.reads = [read_now(read) for read in reads] or None
+        own = [(out.storage, 0, out.array) for out in outs] if reads_result else []
+        node.reads = [*map(read_now, reads), *own] or None
         node.owns, node.device, node.outputs = owns, device, len(outs)
         for number, out in enumerate(outs):
             out._grad_fn, out._output_nr, out._requires_grad = node, number, True

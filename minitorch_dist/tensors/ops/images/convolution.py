@@ -7,7 +7,6 @@ input gradient is the convolution. Nothing but the input and the weights is kept
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -83,7 +82,8 @@ def _convolve(
     else:
         axes = _spread(size, kernel, steps, spread, padding, output_padding)
         made, channels = [axis.size for axis in axes], w.shape[1] * groups
-    place = dict(zip(("rows", "columns"), axes if dims == 2 else (Axis(1, 1, 1), axes[0]), strict=True))
+    rows, columns = axes if dims == 2 else (Axis(1, 1, 1), axes[0])
+    place: Any = {"rows": rows, "columns": columns}
     source, dtype = x.shape, x.dtype
     images, kernels = _images(x, dims), _kernels(w)
     forward: Any = partial(correlation.correlate, **place)
@@ -93,7 +93,7 @@ def _convolve(
     out = in_groups(groups, forward, images, kernels)
     if bias is not None:
         out += _working(bias.array)[:, None, None]
-    operations = 2 * len(images) * math.prod(axis.out for axis in axes) * w.size
+    operations = 2 * len(images) * rows.out * columns.out * w.size
     if flops.counters.on:
         flops.done("aten.convolution", operations)
     wanted = wants(input, weight, bias)
