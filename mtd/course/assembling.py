@@ -77,7 +77,8 @@ def assemble(folder: Path, workspace: Workspace | None, room: Path = ROOM) -> As
     texts = texts_of(parts, room)
     try:
         (folder / FACE).mkdir(parents=True, exist_ok=True)
-        _clear(folder)
+        for path in [*folder.glob("*.py"), *(folder / FACE).glob("*.py")]:
+            path.unlink()  # a lesson may have been left out since the last time
         for name, text in texts.items():
             whole_files.write(folder / name, text)
     except OSError as error:
@@ -124,12 +125,6 @@ def _refuse(folder: Path) -> None:
         raise AssembleError(
             f"{folder} has other things in it, and nothing is overwritten; choose a new folder: mtd assemble --out mystack"
         )
-
-
-def _clear(folder: Path) -> None:
-    """Away with the modules of the last time: a lesson may have been left out since."""
-    for path in [*folder.glob("*.py"), *(folder / FACE).glob("*.py")]:
-        path.unlink()
 
 
 # ------------------------------------------------------------------------------------------- modules
