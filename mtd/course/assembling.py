@@ -176,9 +176,9 @@ def tests_of(tree: ast.Module) -> list[ast.stmt]:
     known, found = set[str](), []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            places = (
-                [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
-            )
+            places = [one.name for one in node.names]
+            if isinstance(node, ast.ImportFrom):
+                places = [node.module or ""]
             if any(map(_is_for_tests, places)):
                 known |= names_of(node)
             continue
@@ -250,9 +250,8 @@ def rewritten(text: str, lesson: Lesson, modules: Iterable[str]) -> str:
     gone = tests + left_out(tree, lesson)
     tree.body = [node for node in tree.body if node not in gone]
     used = words_of(tree)
-    changes: dict[
-        int, tuple[int, list[str]]
-    ] = {}  # by first line: the last one, and what stands there instead
+    # By first line: the last one, and what stands there instead.
+    changes: dict[int, tuple[int, list[str]]] = {}
     for piece in gone:
         first, last = _with_marks(piece, lines) if piece in tests else _lines(piece)
         changes[first] = last, []
