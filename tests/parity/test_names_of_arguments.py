@@ -25,14 +25,14 @@ NOT_OFFERED = {
     "out_dtype",
     "inplace_views",
     # options that left with the small house
-    "size_average", "reduce", "max_norm", "norm_type", "scale_grad_by_freq", "sparse", "prepend", "append",
+    "size_average", "reduce", "ceil_mode", "max_norm", "norm_type", "scale_grad_by_freq", "sparse", "prepend", "append",
 }  # fmt: skip
 # In the stubs and not in torch: `tensor(data, dtype)` by position, `requires_grad_(mode=)`
 NOT_SO = {"tensor", "new_tensor", "requires_grad_"}
 LEFT_OUT = {
     "layer_norm", "group_norm",  # `cudnn_enable`, which torch itself does not read
     "result_type", "repeat_interleave",  # by the names of overloads for plain numbers
-    "split", "tensor_split", "dropout",  # by the one or the other name
+    "tensor_split", "dropout",  # by the one or the other name
     "elu",    # of torch._C._nn, beneath the function
     "expand",  # `implicit` is the tracer's
     "rsub",  # alpha by position, deprecated
