@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import re
 import sys
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import callsite
@@ -53,6 +55,7 @@ GATHERS: Final = frozenset(
     ("EmbeddingBackward0", "GatherBackward0", "IndexBackward0", "IndexSelectBackward0", "TakeBackward0")
 )
 _SUFFIX: Final = re.compile(r"Backward\d+")  # of the names of nodes
+Rows = NDArray[np.int64]
 Devices = Device | str | Sequence[Device] | Callable[[int], Device]
 
 
@@ -74,56 +77,53 @@ class DeviceUse:
 
 
 class Spans:
-    """A set of instants: spans in their order that do not touch."""
+    """A set of instants: spans in their order that do not touch, each a row of begin and end."""
 
     def __init__(self) -> None:
-        self._spans: list[tuple[int, int]] = []
-        self._added: list[tuple[int, int]] = []  # since they were last joined
+        self._spans = np.empty((0, 2), np.int64)
+        self._added = array("q")  # since they were last joined: begin, end, begin, …
 
     def add(self, start: int, end: int) -> None:
         if start < end:
-            self._added.append((start, end))
-            if len(self._added) >= max(FEWEST, len(self._spans)):
-                self._join()
+            self._added.extend((start, end))
+            self._join_many()
+
+    def add_all(self, spans: Rows) -> None:
+        self._added.frombytes(spans.tobytes())
+        self._join_many()
+
+    def _join_many(self) -> None:
+        if len(self._added) >= 2 * max(FEWEST, len(self._spans)):
+            self._join()
 
     @property
-    def spans(self) -> list[tuple[int, int]]:
+    def spans(self) -> Rows:
         if self._added:
             self._join()
         return self._spans
 
     def _join(self) -> None:
         """Let spans that touch become one."""
-        joined: list[tuple[int, int]] = []
-        latest = -1
-        for start, end in sorted(self._spans + self._added):
-            if start > latest:
-                joined.append((start, end))
-                latest = end
-            elif end > latest:
-                joined[-1] = joined[-1][0], end
-                latest = end
-        self._spans, self._added = joined, []
+        found = np.concatenate([self._spans, np.array(self._added).reshape(-1, 2)])
+        found = found[np.argsort(found[:, 0], kind="stable")]
+        latest = np.maximum.accumulate(found[:, 1])  # the end of those before
+        begins = np.flatnonzero(np.r_[True, found[1:, 0] > latest[:-1]])
+        ends = np.r_[begins[1:], len(found)] - 1
+        self._spans, self._added = np.stack([found[begins, 0], latest[ends]], 1), array("q")
 
     def until(self, end: int) -> int:
         """How long it is before `end`."""
-        return sum(min(stop, end) - start for start, stop in self.spans if start < end)
+        return int((np.minimum(self.spans, end) @ (-1, 1)).sum())
 
     def common(self, other: Spans, end: int) -> int:
-        """How much both have in common before `end`."""
-        total, number, theirs = 0, 0, other.spans
-        for start, stop in self.spans:
-            while number < len(theirs) and theirs[number][1] <= start:
-                number += 1
-            at = number
-            while at < len(theirs) and theirs[at][0] < stop:
-                low, high = max(start, theirs[at][0]), min(stop, theirs[at][1], end)
-                total += max(0, high - low)
-                at += 1
-        return total
+        """How much both have in common before `end`: as much as is counted twice."""
+        both = Spans()
+        both.add_all(np.concatenate([self.spans, other.spans]))
+        return self.until(end) + other.until(end) - both.until(end)
 
     def __repr__(self) -> str:
-        return f"<Spans: {self.spans[:4]}{' …' if len(self.spans) > 4 else ''}>"
+        some = [tuple(span) for span in self.spans[:4].tolist()]
+        return f"<Spans: {some}{' …' if len(self.spans) > 4 else ''}>"
 
 
 class ComputeStream:

@@ -103,7 +103,7 @@ class Unit(Gathered):
             self._give_back()
         elif not (self.gradient.is_held or (self.collected and self.collected.is_held)):
             self._take_back()
-        wholes = self.layout.wholes(self.gradient.take(zeros=True))
+        wholes = self.wholes_in(self.gradient.take(zeros=True))
         for p, view in zip(self.originals, wholes, strict=True):
             is_expected = any(p is other for other in expected)
             p._grad = base.new(Tensor, view, self.settings.device) if is_expected else None
@@ -219,7 +219,7 @@ class Unit(Gathered):
         """In no_sync gradients stay as they are; the optimizer is not meant to run."""
         if self.collected is not None:
             self.collected.take(zeros=True)
-            wholes = self.layout.wholes(self._with_earlier_passes())
+            wholes = self.wholes_in(self._with_earlier_passes())
             for p, view in zip(self.originals, wholes, strict=True):
                 if p._grad is not None:
                     p._grad = base.new(Tensor, view, self.settings.device)

@@ -41,6 +41,10 @@ class DeviceComputing:
         """The same for all ranks that do this at full speed."""
         return OperationsTogether(self.operations)
 
+    @property
+    def picos(self) -> int:
+        return self.together.picos
+
 
 @dataclass(frozen=True)
 class Computed:

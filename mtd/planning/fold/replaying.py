@@ -51,15 +51,17 @@ class Replayer:
         }  # fmt: skip
 
     def replay(self) -> None:
-        doing = self._doing
         if self.trace.told is None:
-            for act in self.trace.acts:
-                doing[type(act)](act)
+            self.replay_acts()
         else:
             self._replay_told(self.trace.told)
         own = self.trace.stream
         if self.stream is not None and own is not None:
             self.stream.flops, self.stream.again = dict(own.flops), own.again
+
+    def replay_acts(self) -> None:
+        for act in self.trace.acts:
+            self._doing[type(act)](act)
 
     def _replay_told(self, told: ToldBesides) -> None:
         """The same, and the recorder learns what only the representative knew."""
@@ -130,12 +132,15 @@ class Replayer:
     def message(self, act: acts.NotedMessage) -> None:
         group = self.groups[act.group]
         kind: Any = PreparedSend if act.is_send else PreparedReceive
-        peer = self.peer(act, self.rank)
-        call = kind(group, act.dtype, act.shape, peer, act.tag, act.operation)
+        call = kind(group, act.dtype, act.shape, self.other_end(act), act.tag, act.operation)
         if act.work is None:
             call.run(act.array)
         else:
             self.works[act.work] = call.begin(act.array)
+
+    def other_end(self, act: acts.NotedMessage) -> int:
+        """The group rank of a message's other end."""
+        return self.peer(act, self.rank)
 
     def objects(self, act: acts.ObjectsExchanged) -> None:
         group: Any = self.groups[act.group]
