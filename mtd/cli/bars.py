@@ -26,15 +26,14 @@ def gantt(scene: Scene, width: int = 80, ranks: int = 32) -> Picture:
         row = [IDLE] * columns
         own = [span for span in scene.spans if span.lane == lane]
         for span in sorted(
-            [span for span in own if span.kind in ORDER], key=lambda span: ORDER.index(span.kind)
+            (each for each in own if each.kind in ORDER), key=lambda each: ORDER.index(each.kind)
         ):
             mark = BESIDE if span.is_beside else MARKS[span.kind]
             for column in _columns_of(span, start, length, columns):
                 if not span.is_beside or row[column] == IDLE:
                     row[column] = mark
-                    paint.append(
-                        (len(lines), margin + column, span.name if span.kind == OPERATION else span.kind)
-                    )
+                    what = span.name if span.kind == OPERATION else span.kind
+                    paint.append((len(lines), margin + column, what))
         for column, kind in crowded(own, start, length, columns).items():
             row[column] = MARKS[kind]
         computes, waits = (covered(scene, lane, (kind,)) / length for kind in (COMPUTE, WAIT))
@@ -57,9 +56,7 @@ def crowded(spans: Sequence[LaneSpan], start: int, length: int, columns: int) ->
     """
     short, taken = Counter[tuple[int, str]](), defaultdict[int, Counter[str]](Counter)
     for span in spans:
-        if (
-            span.is_beside or span.kind == OPERATION
-        ):  # what it waits for, and computes, are spans of their own
+        if span.is_beside or span.kind == OPERATION:  # what it computes and waits for are spans of their own
             continue
         reached = _columns_of(span, start, length, columns)
         short[reached.start, span.kind] += len(reached) < 2

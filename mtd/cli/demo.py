@@ -107,14 +107,13 @@ def _draw(console: Console, options: argparse.Namespace) -> None:
         report = sim.run(demo_training.train, options.ranks, (plan,), net=NET, journal=journal)
         scene = replace(report.journal.scene(), title=f"{options.ranks} ranks, three steps")
         console.print(
-            "\nThe last average of gradients on a simulated network (20 µs, 10 Gb/s), in virtual time:\n"
+            "\nThe last average of gradients in virtual time, on a network with 20 µs and 10 Gb/s:\n"
         )
         console.print(painted(_last_average(scene, min(console.width, 80)), scene, console))
         whole_files.write(options.out, pages.draw(report.journal.scene()))
     path = options.out.resolve()
-    is_shown = (
-        not options.no_open and sys.stdout.isatty() and _has_display() and webbrowser.open(path.as_uri())
-    )
+    may_show = not options.no_open and sys.stdout.isatty() and _has_display()
+    is_shown = may_show and webbrowser.open(path.as_uri())
     where = "is open in your browser" if is_shown else "(open it in a browser)"
     console.print(f"\nThe same as a page you can step through {where}: {path}", soft_wrap=True)
     console.print(
@@ -145,9 +144,8 @@ def _ourselves() -> str:
 
 
 def _has_display() -> bool:
-    return sys.platform in ("darwin", "win32") or not os.environ.keys().isdisjoint(
-        ("DISPLAY", "WAYLAND_DISPLAY")
-    )
+    displays = {"DISPLAY", "WAYLAND_DISPLAY"}
+    return sys.platform in ("darwin", "win32") or not displays.isdisjoint(os.environ)
 
 
 def _page(data: SyntheticDigits, wrong: list[tuple[int, int]]) -> list[str]:

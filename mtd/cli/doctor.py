@@ -103,9 +103,7 @@ def _terminal(page: Page) -> Iterator[Finding]:
     encoding = console.encoding or "ascii"
     fine = encoding.lower().replace("-", "").startswith("utf")
     said = f"{encoding} (locale {locale.setlocale(locale.LC_CTYPE)})"
-    plain = (
-        "pictures are drawn with plain letters; PYTHONIOENCODING=utf-8 or a UTF-8 locale brings the fine ones"
-    )
+    plain = "pictures have plain letters; PYTHONIOENCODING=utf-8 or a UTF-8 locale brings the fine ones"
     yield Finding(WELL, "letters", said) if fine else Finding(OPEN, "letters", said, plain)
 
 

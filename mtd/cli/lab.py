@@ -102,7 +102,7 @@ def _one(
     other = racing.other_bits(schedule)
     if other:
         page.say(
-            f"With {other} ranks some add in another order than others, so the last bits of their sums differ."
+            f"With {other} ranks some add in another order than others: the last bits of their sums differ."
         )
     drawn = options.draw or next((one for one in (3, 4) if schedule.serves(one)), proved[-1])
     if drawn <= 16:
@@ -140,9 +140,8 @@ def _ranking(page: Page, schedule: Schedule, found: Found) -> None:
             f"{place}/{len(entries)}", best.algorithm.partition(":")[0], f"{best.time / mine.time:.2f}", style="bold" if place == 1 else "",
         )  # fmt: skip
     page.say(tables.fitting(table, page.console))
-    page.say(
-        f"First in {first} of {len(found)} cases. The last column is the time of the best of the others ÷ its own."
-    )
+    page.say(f"First in {first} of {len(found)} cases.")
+    page.say("The last column is the time of the best of the others ÷ its own.")
 
 
 def _paper(page: Page, said: list[claims.Comparison]) -> None:

@@ -82,6 +82,5 @@ def show(say: Page, model: ModelSizes, cluster: GpuCluster, row: PlanRow) -> Non
     room = "" if device.memory is None else f" of the {device.memory / GIB:.0f} GiB that it has"
     fits = "It fits" if row.fits else "It does not fit"
     say.say(f"{fits}: the fullest GPU holds {row.peak / GIB:.1f} GiB{room} ({plan_table.memory(row)}).")
-    say.say(
-        f"The time: {plan_table.shares(row)} of the step. In a step all GPUs send {plan_table.links(row)}."
-    )
+    said = f"{plan_table.shares(row)} of the step. In a step all GPUs send {plan_table.links(row)}."
+    say.say(f"The time: {said}")

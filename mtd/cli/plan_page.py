@@ -42,9 +42,8 @@ def _layouts(plan: FoundPlan) -> PageTable:
     lines = []
     for number, row in plan.shown:
         *found, mark = plan_table.cells(plan, row)
-        lines.append(
-            (str(number), row.layout.short, *found[:-1], found[-1] + mark, plan_table.why(plan, number, row))
-        )
+        why = plan_table.why(plan, number, row)
+        lines.append((str(number), row.layout.short, *found[:-1], found[-1] + mark, why))
     lines += [
         (str(number), layout.short, f"≥ {least:.3g}", "", "", "", "", "cannot be faster than that")
         for number, (layout, least) in plan.others

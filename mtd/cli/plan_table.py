@@ -97,9 +97,8 @@ def _show_first(say: Page, row: PlanRow) -> None:
     say.say(f"GiB of its fullest GPU at the peak: {memory(row)}.")
     shards, replicas = row.layout.shards, row.layout.replicas
     if shards > 1 < replicas:
-        say.say(
-            f"Parameters are gathered among {shards} GPUs, and {replicas} replicas of them sum their gradients."
-        )
+        said = f"Parameters are gathered among {shards} GPUs"
+        say.say(f"{said}, and {replicas} replicas of them sum their gradients.")
     say.say(f"In a step all its GPUs send {links(row)}; the one that sends most sends {readable(row.sent)}.")
 
 

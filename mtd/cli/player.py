@@ -110,9 +110,8 @@ class Player:
         if not moments:
             return spacetime.Picture([self.scene.title, "", "nothing happened"], [])
         here = moments[self.step]
-        picture = spacetime.draw(
-            happened(self.scene, self.step), width, ranks, window=self.window(), now=here.at
-        )
+        past = happened(self.scene, self.step)
+        picture = spacetime.draw(past, width, ranks, window=self.window(), now=here.at)
         held = self.scene.held(here.lane, here.at)
         where = f"{self.step + 1} of {len(moments)}, {words.span(here.at - self.scene.start)}"
         if held:

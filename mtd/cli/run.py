@@ -100,9 +100,7 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     program = scripts.program(arguments.script, arguments.arguments)
     if _is_real(arguments):
         if faults:
-            raise CannotDo(
-                f"faults happen on simulated networks only; say --net sim in place of {arguments.net}"
-            )
+            raise CannotDo(f"faults happen on simulated networks only; say --net sim, not {arguments.net}")
         return _run_for_real(arguments)
     plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)
     if arguments.seeds is not None:

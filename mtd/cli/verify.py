@@ -38,9 +38,8 @@ def run(options: argparse.Namespace) -> int:
     print(f"{'all_reduce':<16} {' '.join(map(str.rjust, heads, WIDE))}")
     for one in found:
         ratio = one.measured / one.predicted if one.predicted else float("nan")
-        spans = (
-            "?" if end is None else in_words(end) for end in (one.predicted, one.low, one.high, one.measured)
-        )
+        ends = one.predicted, one.low, one.high, one.measured
+        spans = ("?" if end is None else in_words(end) for end in ends)
         cells = f"{one.nbytes:,}", *spans, f"{ratio:.2f}×"
         outside = "  outside" if one.is_inside is False else ""
         print(f"{one.algorithm:<16} {' '.join(map(str.rjust, cells, WIDE))}{outside}")

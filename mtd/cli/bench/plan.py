@@ -128,13 +128,11 @@ class PlanMachine:
                 wrapper = plan_model.fit_wrapper(way, self.ranks, wire, self.device, steps, self.plain)
                 self.console.print(f"{way} over {kind}: {about(wrapper)}")
                 for model in models:
-                    found[model, way] = plan_model.predicted(
-                        model, way, self.ranks, wire, self.device, wrapper
-                    )
+                    costs = wire, self.device, wrapper
+                    found[model, way] = plan_model.predicted(model, way, self.ranks, *costs)
             measured = {way: self._steps(world, models, way) for way in WAYS}
-            return [
-                Cell(model, way, kind, span, measured[way][model]) for (model, way), span in found.items()
-            ]
+            cells = found.items()
+            return [Cell(model, way, kind, span, measured[way][model]) for (model, way), span in cells]
 
     def _steps(self, world: BenchWorld, models: Sequence[str], way: str) -> dict[str, float]:
         """Seconds of a step of each model. The models take turns, more of them while other work disturbs."""

@@ -28,9 +28,8 @@ Rows = dict[str, dict[str, str]]
 def rows_of(table: Table, names: int = 1) -> Rows:
     """The rows of a printed table: its first columns name a row, and the others are its cells."""
     heads = [str(column.header) for column in table.columns]
-    lines = zip(
-        *([Text.from_markup(str(cell)).plain for cell in one.cells] for one in table.columns), strict=True
-    )
+    columns = [[Text.from_markup(str(cell)).plain for cell in one.cells] for one in table.columns]
+    lines = zip(*columns, strict=True)
     return {", ".join(line[:names]): dict(zip(heads[names:], line[names:], strict=True)) for line in lines}
 
 

@@ -94,9 +94,8 @@ def _second(call: Callable[[], object]) -> Road:
 
 def all_reduce() -> dict[str, Road]:
     tensor = torch.ones(10)
-    return {
-        f"all_reduce, {which} call": _late(lambda: dist.all_reduce(tensor)) for which in ("first", "second")
-    }
+    calls = "all_reduce, first call", "all_reduce, second call"
+    return {title: _late(lambda: dist.all_reduce(tensor)) for title in calls}
 
 
 def send() -> dict[str, Road]:
