@@ -31,21 +31,14 @@ from minitorch_dist.tensors.autograd.grad_modes import (
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
 )
-from minitorch_dist.tensors.core.operations import (
-    add as add,
-    mul as mul,
-    sum as sum,
-)
+from minitorch_dist.tensors.core.operations import add as add, mul as mul, sum as sum
 from minitorch_dist.tensors.determinism import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     get_float32_matmul_precision as get_float32_matmul_precision,
     set_float32_matmul_precision as set_float32_matmul_precision,
     use_deterministic_algorithms as use_deterministic_algorithms,
 )
-from minitorch_dist.tensors.devices import (
-    AcceleratorError as AcceleratorError,
-    device as device,
-)
+from minitorch_dist.tensors.devices import AcceleratorError as AcceleratorError, device as device
 from minitorch_dist.tensors.dtypes import (
     bfloat16 as bfloat16,
     bool_ as bool,
@@ -91,11 +84,7 @@ from minitorch_dist.tensors.ops.along_axes.extrema import (
     min as min,
 )
 from minitorch_dist.tensors.ops.along_axes.norms import norm as norm
-from minitorch_dist.tensors.ops.along_axes.ordering import (
-    argsort as argsort,
-    sort as sort,
-    topk as topk,
-)
+from minitorch_dist.tensors.ops.along_axes.ordering import argsort as argsort, sort as sort, topk as topk
 from minitorch_dist.tensors.ops.along_axes.reductions import (
     all as all,
     any as any,
@@ -169,10 +158,7 @@ from minitorch_dist.tensors.ops.elementwise.logic import (
     logical_not as logical_not,
     logical_or as logical_or,
 )
-from minitorch_dist.tensors.ops.elementwise.mixtures import (
-    addcdiv as addcdiv,
-    addcmul as addcmul,
-)
+from minitorch_dist.tensors.ops.elementwise.mixtures import addcdiv as addcdiv, addcmul as addcmul
 from minitorch_dist.tensors.ops.elementwise.powers import (
     pow as pow,
     reciprocal as reciprocal,
@@ -187,11 +173,7 @@ from minitorch_dist.tensors.ops.elementwise.rounding import (
     round as round,
     sign as sign,
 )
-from minitorch_dist.tensors.ops.elementwise.trigonometry import (
-    cos as cos,
-    sin as sin,
-    tanh as tanh,
-)
+from minitorch_dist.tensors.ops.elementwise.trigonometry import cos as cos, sin as sin, tanh as tanh
 from minitorch_dist.tensors.ops.gradients import is_inference as is_inference
 from minitorch_dist.tensors.ops.images.convolution import (
     conv1d as conv1d,
@@ -199,31 +181,18 @@ from minitorch_dist.tensors.ops.images.convolution import (
     conv_transpose2d as conv_transpose2d,
 )
 from minitorch_dist.tensors.ops.images.pixels import pixel_shuffle as pixel_shuffle
-from minitorch_dist.tensors.ops.images.pooling import (
-    max_pool2d as max_pool2d,
-)
+from minitorch_dist.tensors.ops.images.pooling import max_pool2d as max_pool2d
 from minitorch_dist.tensors.ops.indexing.gathering import (
     gather as gather,
     scatter as scatter,
     scatter_add as scatter_add,
 )
-from minitorch_dist.tensors.ops.indexing.masking import (
-    masked_fill as masked_fill,
-)
-from minitorch_dist.tensors.ops.indexing.selecting import (
-    index_add as index_add,
-    index_select as index_select,
-)
+from minitorch_dist.tensors.ops.indexing.masking import masked_fill as masked_fill
+from minitorch_dist.tensors.ops.indexing.selecting import index_add as index_add, index_select as index_select
 from minitorch_dist.tensors.ops.layers.dropout import dropout as dropout
-from minitorch_dist.tensors.ops.layers.layer_norm import (
-    layer_norm as layer_norm,
-    rms_norm as rms_norm,
-)
+from minitorch_dist.tensors.ops.layers.layer_norm import layer_norm as layer_norm, rms_norm as rms_norm
 from minitorch_dist.tensors.ops.layers.normalization import group_norm as group_norm
-from minitorch_dist.tensors.ops.layers.rectifiers import (
-    relu as relu,
-    relu_ as relu_,
-)
+from minitorch_dist.tensors.ops.layers.rectifiers import relu as relu, relu_ as relu_
 from minitorch_dist.tensors.ops.layers.softmaxes import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,
@@ -249,13 +218,8 @@ from minitorch_dist.tensors.ops.making.creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from minitorch_dist.tensors.ops.making.draws import (
-    multinomial as multinomial,
-)
-from minitorch_dist.tensors.ops.making.exchange import (
-    from_numpy as from_numpy,
-    frombuffer as frombuffer,
-)
+from minitorch_dist.tensors.ops.making.draws import multinomial as multinomial
+from minitorch_dist.tensors.ops.making.exchange import from_numpy as from_numpy, frombuffer as frombuffer
 from minitorch_dist.tensors.ops.making.legacy import (
     BFloat16Tensor as BFloat16Tensor,
     BoolTensor as BoolTensor,
@@ -275,16 +239,8 @@ from minitorch_dist.tensors.ops.making.random import (
     randn_like as randn_like,
     randperm as randperm,
 )
-from minitorch_dist.tensors.ops.making.ranges import (
-    arange as arange,
-    eye as eye,
-    linspace as linspace,
-)
-from minitorch_dist.tensors.ops.shapes.axes import (
-    permute as permute,
-    t as t,
-    transpose as transpose,
-)
+from minitorch_dist.tensors.ops.making.ranges import arange as arange, eye as eye, linspace as linspace
+from minitorch_dist.tensors.ops.shapes.axes import permute as permute, t as t, transpose as transpose
 from minitorch_dist.tensors.ops.shapes.broadcasting import (
     broadcast_shapes as broadcast_shapes,
     broadcast_tensors as broadcast_tensors,

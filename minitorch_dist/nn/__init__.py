@@ -6,12 +6,7 @@ import importlib
 from typing import Any
 
 from minitorch_dist import not_offered
-from minitorch_dist.nn import (
-    attention as attention,
-    functional as functional,
-    init as init,
-    utils as utils,
-)
+from minitorch_dist.nn import attention as attention, functional as functional, init as init, utils as utils
 from minitorch_dist.nn.modules.activation import (
     ELU as ELU,
     GELU as GELU,
@@ -26,10 +21,7 @@ from minitorch_dist.nn.modules.activation import (
     Tanh as Tanh,
 )
 from minitorch_dist.nn.modules.attention import MultiheadAttention as MultiheadAttention
-from minitorch_dist.nn.modules.batchnorm import (
-    BatchNorm1d as BatchNorm1d,
-    BatchNorm2d as BatchNorm2d,
-)
+from minitorch_dist.nn.modules.batchnorm import BatchNorm1d as BatchNorm1d, BatchNorm2d as BatchNorm2d
 from minitorch_dist.nn.modules.container import (
     ModuleDict as ModuleDict,
     ModuleList as ModuleList,
@@ -41,10 +33,7 @@ from minitorch_dist.nn.modules.conv import (
     ConvTranspose2d as ConvTranspose2d,
 )
 from minitorch_dist.nn.modules.distance import CosineSimilarity as CosineSimilarity
-from minitorch_dist.nn.modules.dropout import (
-    Dropout as Dropout,
-    Dropout2d as Dropout2d,
-)
+from minitorch_dist.nn.modules.dropout import Dropout as Dropout, Dropout2d as Dropout2d
 from minitorch_dist.nn.modules.flatten import Flatten as Flatten, Unflatten as Unflatten
 from minitorch_dist.nn.modules.linear import Identity as Identity, Linear as Linear
 from minitorch_dist.nn.modules.loss import (
@@ -73,17 +62,8 @@ from minitorch_dist.nn.modules.pooling import (
     AvgPool2d as AvgPool2d,
     MaxPool2d as MaxPool2d,
 )
-from minitorch_dist.nn.modules.rnn import (
-    GRU as GRU,
-    LSTM as LSTM,
-    RNN as RNN,
-    RNNBase as RNNBase,
-)
-from minitorch_dist.nn.modules.rnn_cell import (
-    GRUCell as GRUCell,
-    LSTMCell as LSTMCell,
-    RNNCell as RNNCell,
-)
+from minitorch_dist.nn.modules.rnn import GRU as GRU, LSTM as LSTM, RNN as RNN, RNNBase as RNNBase
+from minitorch_dist.nn.modules.rnn_cell import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCell as RNNCell
 from minitorch_dist.nn.modules.sparse import Embedding as Embedding, EmbeddingBag as EmbeddingBag
 from minitorch_dist.nn.modules.transformer import (
     Transformer as Transformer,

@@ -4,9 +4,7 @@ from minitorch_dist import not_offered
 from minitorch_dist.nn.softmax import log_softmax as log_softmax, softmax as softmax
 from minitorch_dist.tensors.ops.elementwise.exponentials import sigmoid as sigmoid
 from minitorch_dist.tensors.ops.elementwise.trigonometry import tanh as tanh
-from minitorch_dist.tensors.ops.images.adaptive_pooling import (
-    adaptive_avg_pool2d as adaptive_avg_pool2d,
-)
+from minitorch_dist.tensors.ops.images.adaptive_pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
 from minitorch_dist.tensors.ops.images.convolution import (
     conv1d as conv1d,
     conv2d as conv2d,
@@ -14,10 +12,7 @@ from minitorch_dist.tensors.ops.images.convolution import (
 )
 from minitorch_dist.tensors.ops.images.padding import pad as pad
 from minitorch_dist.tensors.ops.images.pixels import pixel_shuffle as pixel_shuffle
-from minitorch_dist.tensors.ops.images.pooling import (
-    avg_pool2d as avg_pool2d,
-    max_pool2d as max_pool2d,
-)
+from minitorch_dist.tensors.ops.images.pooling import avg_pool2d as avg_pool2d, max_pool2d as max_pool2d
 from minitorch_dist.tensors.ops.layers.activations import (
     elu as elu,
     elu_ as elu_,
@@ -33,19 +28,13 @@ from minitorch_dist.tensors.ops.layers.classification import (
     cross_entropy as cross_entropy,
     nll_loss as nll_loss,
 )
-from minitorch_dist.tensors.ops.layers.dropout import (
-    dropout as dropout,
-    dropout2d as dropout2d,
-)
+from minitorch_dist.tensors.ops.layers.dropout import dropout as dropout, dropout2d as dropout2d
 from minitorch_dist.tensors.ops.layers.embedding import (
     embedding as embedding,
     embedding_bag as embedding_bag,
     one_hot as one_hot,
 )
-from minitorch_dist.tensors.ops.layers.layer_norm import (
-    layer_norm as layer_norm,
-    rms_norm as rms_norm,
-)
+from minitorch_dist.tensors.ops.layers.layer_norm import layer_norm as layer_norm, rms_norm as rms_norm
 from minitorch_dist.tensors.ops.layers.linear import linear as linear
 from minitorch_dist.tensors.ops.layers.losses import (
     binary_cross_entropy as binary_cross_entropy,

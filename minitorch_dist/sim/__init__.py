@@ -24,6 +24,7 @@ of the textbooks' formulas, in whole picoseconds.
     program_calls        what a program calls
     power                how fast ranks compute, and how long a computation takes on this very rank
     device  device_time  a device that takes time: what an operation costs, and who pays
+    host_copies          copies between a device and the memory of its host
     module_names         the modules that an operation belongs to
     nets                 networks by name, and networks in files
     topologies           networks as they are built: grids, fat trees, rails, dragonflies

@@ -43,6 +43,8 @@ FITTED: Final = (
     "attention",
     "launch",
     "contention",
+    "host",
+    "host_memory",
     "fitted",
 )
 NOT_FITTED: Final = "not fitted: top is 1 and half is 0"
@@ -74,6 +76,8 @@ class Device:
         tops: Another `top` for a dtype.
         attention: The largest share and the half length of attention, by kernel and head, like "2/128".
         contention: How many times longer an operation takes while a collective of the same rank is under way.
+        host: The rate of the link to the host's memory, each way, such as "55GB/s". Without it, such copies are not timed.
+        host_memory: The share of this device in the rate at which the host's processors update parameters.
         fitted: The published rows that the efficiency is fitted to.
         sources: Where the numbers are from.
 
@@ -98,6 +102,8 @@ class Device:
     tops: Mapping[str, float] = field(default_factory=dict)
     attention: Mapping[str, Sequence[float]] = field(default_factory=dict)
     contention: float = 1.0
+    host: Any = None
+    host_memory: Any = None
     fitted: str = NOT_FITTED
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     per_byte: Fraction = field(init=False, repr=False)  # picoseconds
@@ -113,17 +119,12 @@ class Device:
         if not isinstance(self.peak, Mapping):
             raise TypeError(f'a device\'s peak is by dtype, like {{"float32": "20T"}}, not {self.peak!r}')
         peak = {dtype: _flops(given, dtype) for dtype, given in self.peak.items()}
-        rate = self.bandwidth
-        if isinstance(rate, str):
-            per_byte = byte_time(rate)
-        elif _is_number(rate) and rate > 0:
-            per_byte = Fraction(PICO) / Fraction(rate)
-        else:
-            raise ValueError(f"a device's bandwidth is above 0 and at most 1e30, not {rate!r:.40}")
+        per_byte = _per_byte("bandwidth", self.bandwidth)
         for name, value in (
             ("peak", peak),
             ("per_byte", per_byte),
             ("bandwidth", float(PICO / per_byte)),
+            *((name, float(PICO / _per_byte(name, rate))) for name, rate in self._host_rates()),
             ("memory", None if self.memory is None else parse_bytes(self.memory)),
             ("launch", span(self.launch)),
         ):
@@ -136,6 +137,10 @@ class Device:
             )
         if self.contention < 1:
             raise ValueError(f"contention makes nothing faster: {self.contention!r} is below 1")
+
+    def _host_rates(self) -> list[tuple[str, Any]]:
+        rates = {"host": self.host, "host_memory": self.host_memory}
+        return [(name, rate) for name, rate in rates.items() if rate is not None]
 
     def _check_efficiencies(self) -> None:
         if not isinstance(self.tops, Mapping) or not isinstance(self.attention, Mapping):
@@ -230,6 +235,15 @@ def _is_number(value: object) -> bool:
     return (
         isinstance(value, int | float | Fraction) and not isinstance(value, bool) and -1e30 <= value <= 1e30
     )
+
+
+def _per_byte(name: str, rate: Any) -> Fraction:
+    """Picoseconds."""
+    if isinstance(rate, str):
+        return byte_time(rate)
+    if _is_number(rate) and rate > 0:
+        return Fraction(PICO) / Fraction(rate)
+    raise ValueError(f"a device's {name} is above 0 and at most 1e30, not {rate!r:.40}")
 
 
 def _flops(given: Any, dtype: str) -> int:

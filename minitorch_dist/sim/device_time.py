@@ -4,6 +4,7 @@
     it is recorded          ──► `operated`       bytes read and written; products; so the rank is busy for a while
     a node's gradients      ──► `around`         the same, backwards
     an optimizer's step     ──► `stepped`        one launch for each group of parameters
+    bytes go to the host    ──► `copied`         beside what is computed (see `host_copies`)
 
 This stands outside of the tensors: it attaches to what they tell to observers (`tensors.core.observers`,
 `tensors.flops`), and only while a run has devices. A rank has one compute stream, in program order, so helper
@@ -17,12 +18,14 @@ from __future__ import annotations
 
 import re
 import sys
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import callsite
@@ -33,11 +36,13 @@ from minitorch_dist.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 from minitorch_dist.sim.device import Device, Product, gpu
+from minitorch_dist.sim.host_copies import HostCopies
 from minitorch_dist.sim.module_names import ModuleNames, Names
 from minitorch_dist.sim.power import slowed
 from minitorch_dist.tensors import dtypes, flops
 from minitorch_dist.tensors.core import grad_mode, observers
 from minitorch_dist.tensors.core.base import Array, TensorBase
+from minitorch_dist.tensors.devices import CPU
 from minitorch_dist.tensors.flops import AttentionSizes, Sizes
 from minitorch_dist.tensors.storages import root
 from transports.clock import PICO
@@ -50,6 +55,7 @@ GATHERS: Final = frozenset(
     ("EmbeddingBackward0", "GatherBackward0", "IndexBackward0", "IndexSelectBackward0", "TakeBackward0")
 )
 _SUFFIX: Final = re.compile(r"Backward\d+")  # of the names of nodes
+Rows = NDArray[np.int64]
 Devices = Device | str | Sequence[Device] | Callable[[int], Device]
 
 
@@ -71,56 +77,53 @@ class DeviceUse:
 
 
 class Spans:
-    """A set of instants: spans in their order that do not touch."""
+    """A set of instants: spans in their order that do not touch, each a row of begin and end."""
 
     def __init__(self) -> None:
-        self._spans: list[tuple[int, int]] = []
-        self._added: list[tuple[int, int]] = []  # since they were last joined
+        self._spans = np.empty((0, 2), np.int64)
+        self._added = array("q")  # since they were last joined: begin, end, begin, …
 
     def add(self, start: int, end: int) -> None:
         if start < end:
-            self._added.append((start, end))
-            if len(self._added) >= max(FEWEST, len(self._spans)):
-                self._join()
+            self._added.extend((start, end))
+            self._join_many()
+
+    def add_all(self, spans: Rows) -> None:
+        self._added.frombytes(spans.tobytes())
+        self._join_many()
+
+    def _join_many(self) -> None:
+        if len(self._added) >= 2 * max(FEWEST, len(self._spans)):
+            self._join()
 
     @property
-    def spans(self) -> list[tuple[int, int]]:
+    def spans(self) -> Rows:
         if self._added:
             self._join()
         return self._spans
 
     def _join(self) -> None:
         """Let spans that touch become one."""
-        joined: list[tuple[int, int]] = []
-        latest = -1
-        for start, end in sorted(self._spans + self._added):
-            if start > latest:
-                joined.append((start, end))
-                latest = end
-            elif end > latest:
-                joined[-1] = joined[-1][0], end
-                latest = end
-        self._spans, self._added = joined, []
+        found = np.concatenate([self._spans, np.array(self._added).reshape(-1, 2)])
+        found = found[np.argsort(found[:, 0], kind="stable")]
+        latest = np.maximum.accumulate(found[:, 1])  # the end of those before
+        begins = np.flatnonzero(np.r_[True, found[1:, 0] > latest[:-1]])
+        ends = np.r_[begins[1:], len(found)] - 1
+        self._spans, self._added = np.stack([found[begins, 0], latest[ends]], 1), array("q")
 
     def until(self, end: int) -> int:
         """How long it is before `end`."""
-        return sum(min(stop, end) - start for start, stop in self.spans if start < end)
+        return int((np.minimum(self.spans, end) @ (-1, 1)).sum())
 
     def common(self, other: Spans, end: int) -> int:
-        """How much both have in common before `end`."""
-        total, number, theirs = 0, 0, other.spans
-        for start, stop in self.spans:
-            while number < len(theirs) and theirs[number][1] <= start:
-                number += 1
-            at = number
-            while at < len(theirs) and theirs[at][0] < stop:
-                low, high = max(start, theirs[at][0]), min(stop, theirs[at][1], end)
-                total += max(0, high - low)
-                at += 1
-        return total
+        """How much both have in common before `end`: as much as is counted twice."""
+        both = Spans()
+        both.add_all(np.concatenate([self.spans, other.spans]))
+        return self.until(end) + other.until(end) - both.until(end)
 
     def __repr__(self) -> str:
-        return f"<Spans: {self.spans[:4]}{' …' if len(self.spans) > 4 else ''}>"
+        some = [tuple(span) for span in self.spans[:4].tolist()]
+        return f"<Spans: {some}{' …' if len(self.spans) > 4 else ''}>"
 
 
 class ComputeStream:
@@ -132,6 +135,7 @@ class ComputeStream:
         self.busy, self.moving = Spans(), Spans()
         self.flops: dict[str, int] = {}  # by dtype
         self.again = 0
+        self.copies = HostCopies(clock)
         self.operations: dict[str, tuple[int, int]] = {}
         self.modules: dict[str, int] = {}
 
@@ -150,6 +154,13 @@ class ComputeStream:
         self.clock.pause(self.free - self.clock.now())
         if recorder is not None:
             recorder.computed(start, callsite(), name, modules[-1] if modules else "")
+
+    def update_on_host(self, nbytes: int) -> None:
+        """The host's processors read and write so many bytes; the device has nothing to do meanwhile."""
+        self.clock.pause(slowed(self.clock, self.host_time(nbytes)))
+
+    def host_time(self, nbytes: int) -> int:
+        return round(nbytes * PICO / float(self.device.host_memory))
 
     def _is_slowed_by_messages(self, here: World | None) -> bool:
         """Whether a collective of this rank is under way, on a device that computes more slowly then."""
@@ -200,8 +211,9 @@ class DeviceTime:
             stack.callback(observers.watch_operations, operated, False)
             observers.stand_around(around, True)
             stack.callback(observers.stand_around, around, False)
-            flops.counters.listen_everywhere(multiplied, True)
-            stack.callback(flops.counters.listen_everywhere, multiplied, False)
+            for listeners, listener in ((flops.counters, multiplied), (observers.copies, self.copied)):
+                listeners.listen_everywhere(listener, True)
+                stack.callback(listeners.listen_everywhere, listener, False)
             stack.enter_context(self.names.attached())
             stack.callback(register_optimizer_step_pre_hook(self.stepping).remove)
             stack.callback(register_optimizer_step_post_hook(self.stepped).remove)
@@ -255,13 +267,28 @@ class DeviceTime:
 
         return run
 
+    def copied(self, owner: Any, nbytes: int | None, to_host: bool) -> None:
+        stream = self.stream()
+        if stream is None or stream.device.host is None:
+            return
+        copies = stream.copies
+        copies.is_used, number = True, copies.number(owner)
+        if nbytes is None:
+            copies.wait(number)
+        else:
+            copies.begin(number, round(nbytes * PICO / stream.device.host), to_host)
+
     def stepping(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self.stream() is not None:
+        stream = self.stream()
+        if stream is not None:
+            if stream.copies.is_used:
+                stream.copies.wait(None)
             me = self.clock.me()
             self._before[me] = self._told.get(me, 0)
 
     def stepped(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        """One launch for each group, unless the step was made of operations, which told of themselves."""
+        """One launch for each group, unless the step was made of operations, which told of themselves. The host updates
+        parameters that are in its memory."""
         stream = self.stream()
         if stream is None:
             return
@@ -269,14 +296,18 @@ class DeviceTime:
         if self._told.get(me, 0) != self._before.pop(me, 0):
             return
         for group in optimizer.param_groups:
-            nbytes = 0
+            on_device = on_host = 0
             for p in group["params"]:
                 if p._grad is not None:
                     state = optimizer.state.get(p) or {}
                     kept = [each.array for each in state.values() if isinstance(each, TensorBase)]
-                    nbytes += p._grad.array.nbytes + 2 * (p.array.nbytes + sum(a.nbytes for a in kept))
-            if nbytes:
-                stream.compute(f"{type(optimizer).__name__}.step", stream.device.time(nbytes))
+                    nbytes = p._grad.array.nbytes + 2 * (p.array.nbytes + sum(a.nbytes for a in kept))
+                    is_there = stream.copies.is_used and stream.device.host_memory and p.storage.device is CPU
+                    on_host, on_device = on_host + nbytes * is_there, on_device + nbytes * (not is_there)
+            if on_device:
+                stream.compute(f"{type(optimizer).__name__}.step", stream.device.time(on_device))
+            if on_host:
+                stream.update_on_host(on_host)
 
     # --------------------------------------------------------------------------------------- costs
 

@@ -33,14 +33,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices, pools
-from minitorch_dist.tensors.ledger_report import (
-    CATEGORIES,
-    LiveArray,
-    MemoryWatch,
-    Snapshot,
-    advice,
-    shares,
-)
+from minitorch_dist.tensors.ledger_report import CATEGORIES, LiveArray, MemoryWatch, Snapshot, advice, shares
 from minitorch_dist.tensors.pools import readable
 from minitorch_dist.tensors.storages import root as root
 

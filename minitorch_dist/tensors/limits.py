@@ -31,6 +31,15 @@ class finfo:
         return f"finfo({shown}, dtype={self.dtype})"
 
 
+def range_of(d: dtype) -> tuple[int, int]:
+    """The smallest and the largest whole number that a type has."""
+    if d.is_floating_point:
+        return int(finfo(d).min), int(finfo(d).max)
+    if d is dtypes.bool_:
+        return 0, 1
+    return iinfo(d).min, iinfo(d).max
+
+
 class iinfo:
     """Machine limits of an integer type."""
 

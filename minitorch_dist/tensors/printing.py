@@ -32,7 +32,7 @@ def to_text(self: TensorBase, *, name: str = "tensor") -> str:
     """The repr. `name` is the word in front."""
     x = self.array
     usual = dtypes.get_default_dtype()
-    unsaid = [usual, dtypes.to_complex(usual), dtypes.int64, dtypes.bool_]
+    unsaid = [usual, dtypes.int64, dtypes.bool_]
     notes = []
     if self.storage.device is not devices.CPU:
         notes.append(f"device='{self.storage.device}'")
@@ -105,8 +105,6 @@ def _edges(x: Array) -> Array:
 
 def notation(x: Array) -> tuple[Callable[[Any], str], int]:
     """How to write an element of `x`, and how wide that is."""
-    if x.dtype.kind == "c":
-        return _of_two_parts(x)
     if x.dtype.kind != "f":
         width = max([1, *(len(str(v)) for v in x.ravel().tolist())])
         return lambda v: str(v).rjust(width), width
@@ -127,17 +125,6 @@ def notation(x: Array) -> tuple[Callable[[Any], str], int]:
 
     width = max([1, *(len(digits(v)) for v in ordinary.tolist())])
     return lambda v: digits(v).rjust(width), width
-
-
-def _of_two_parts(x: Array) -> tuple[Callable[[Any], str], int]:
-    """A complex number as `1.+2.j`; each part has a notation of its own."""
-    (real, width), (imag, more) = notation(x.real), notation(x.imag)
-
-    def write(v: complex) -> str:
-        second = imag(v.imag).lstrip() + "j"
-        return real(v.real) + ("" if second[0] in "+-" else "+") + second
-
-    return write, width + more + 1
 
 
 def to_format(self: TensorBase, spec: str) -> str:

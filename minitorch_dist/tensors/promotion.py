@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -22,18 +21,10 @@ def cast(input: T, dtype: dtypes.dtype) -> T:
     if input.array.dtype == dtype.numpy:
         return input
     source = input.dtype
-    tell_discarded(input.array, dtype)
     out = converted(input.array, dtype)
     if dtype.category < dtypes.FLOATING:
         return result(input, out)
     return record(out, "ToCopyBackward0", (input, lambda g: converted(g, source)))
-
-
-def tell_discarded(x: Array, dtype: dtypes.dtype) -> None:
-    """Warn, as torch does, if `x` is complex and `dtype` has no place for imaginary parts."""
-    if x.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
-        text = "Casting complex values to real discards the imaginary part"
-        warnings.warn(text, stacklevel=2)
 
 
 def converted(x: Array, dtype: dtypes.dtype) -> Array:

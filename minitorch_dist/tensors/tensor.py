@@ -11,14 +11,7 @@ from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import operations
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops import gradients, operators
-from minitorch_dist.tensors.ops.along_axes import (
-    extrema,
-    norms,
-    ordering,
-    reductions,
-    scans,
-    variance,
-)
+from minitorch_dist.tensors.ops.along_axes import extrema, norms, ordering, reductions, scans, variance
 from minitorch_dist.tensors.ops.elementwise import (
     arithmetic,
     comparison,

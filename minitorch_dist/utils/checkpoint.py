@@ -20,10 +20,7 @@ from minitorch_dist import not_offered
 from minitorch_dist.tensors import generator
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.utils.checkpoint_segment import (
-    CheckpointError as CheckpointError,
-    CheckpointSegment,
-)
+from minitorch_dist.utils.checkpoint_segment import CheckpointError as CheckpointError, CheckpointSegment
 
 
 def checkpoint(

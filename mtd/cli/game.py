@@ -160,8 +160,8 @@ def drawn(level: Level, state: GameState, made: int, width: int) -> str:
         return ""
     arrows = []
     for number, move, is_delivered in state.came:
-        times = 2 * state.sent_at[number], 2 * move - 1
-        arrows.append(Arrow(*state.ways[number], *times, 1, "message", "", "", is_delivered))
+        src, dst, after = state.sent[number]
+        arrows.append(Arrow(src, dst, 2 * after, 2 * move - 1, 1, "message", "", "", is_delivered))
     lanes = [f"rank {rank}" for rank in range(level.ranks)]
     picture = spacetime.draw(Scene("", lanes, arrows=arrows), min(width, 24 + 8 * made), gap=2)
     return "\n".join(line.rstrip() for line in picture.lines[2:-3]).rstrip()

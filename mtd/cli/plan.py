@@ -12,7 +12,7 @@ from mtd.cli import page, plan_difference, plan_layout, plan_options, plan_page,
 from mtd.cli.parser import Parser
 from mtd.cli.plan_progress import PlanProgress, tell as _tell
 from mtd.pages import whole_files
-from mtd.planning import in_processes, layout_words, model_files, pruning, saved_plans, search
+from mtd.planning import in_processes, layout_words, model_files, offloading, pruning, saved_plans, search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.in_processes import ProcessEnded
 from mtd.planning.layouts import TrainingLayout
@@ -43,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
         before = None if options.against is None else saved_plans.read(options.against)
         if options.layout is not None:
             model, layout = layout_words.read(options.layout, model, cluster.gpus)
+            offloading.check(layout.offload, cluster.device)
             cache = PlanCache(Path(options.cache), _tell)
             return plan_layout.run(options, layout, PlanProgress(model, cluster, cache))
         cache = PlanCache(Path(options.cache), _tell)

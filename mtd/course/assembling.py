@@ -157,11 +157,8 @@ def modules_of(workspace: Workspace | None, room: Path = ROOM) -> list[StackModu
 
 def _own(workspace: Workspace, progress: Progress, lesson: Lesson) -> str | None:
     """The learner's module, if it has no blank left. AssembleError if it is no Python."""
-    if (
-        lesson.number in progress.reference
-        or not workspace.file(lesson).is_file()
-        or not workspace.is_begun(lesson)
-    ):
+    is_there = workspace.file(lesson).is_file() and workspace.is_begun(lesson)
+    if lesson.number in progress.reference or not is_there:
         return None
     text = workspace.text_of(lesson)
     return None if unwritten(text, lesson.number) or lesson.outdated(text) else text

@@ -11,6 +11,7 @@ A function is the learner's own as soon as no blank is left in it and it is not 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mtd.course import source
@@ -19,6 +20,7 @@ from mtd.course.sizes import FILE, Function, first_line, given_nodes, names_of, 
 from mtd.course.source import END, MARK
 
 OPEN, GIVEN, OWN = "open", "given", "own"
+Import = ast.Import | ast.ImportFrom
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,8 @@ class LessonText:
 def _key(node: ast.stmt) -> str:
     if isinstance(node, Function | ast.ClassDef):
         return node.name
-    return ast.unparse(node) if isinstance(node, ast.Import | ast.ImportFrom) else ", ".join(
-        sorted(names_of(node))
-    ) or ast.unparse(node)  # fmt: skip
+    names = "" if isinstance(node, Import) else ", ".join(sorted(names_of(node)))
+    return names or ast.unparse(node)
 
 
 def _code(lines: list[str]) -> list[str]:
@@ -107,7 +108,9 @@ def carry(text: str, lesson: Lesson, before: str, after: str) -> CarriedText:
     if FILE not in (before, after):
         return CarriedText(_exchanged(mine, LessonText(skeleton), states), kept, ())
     if before == FILE:
-        return CarriedText(_onto(mine, LessonText(skeleton), number), kept, ())
+        blank = {line - 1 for line, _ in source.missing(text, number)}
+        chosen = [piece for piece in mine.pieces if piece.first not in blank]
+        return CarriedText(_onto(mine, LessonText(skeleton), chosen), kept, ())
     if not begun:
         return CarriedText(text, kept, ())  # nothing is blank any more
     return _into_a_file(mine, lesson, states)
@@ -169,24 +172,24 @@ def _exchanged(mine: LessonText, new: LessonText, states: dict[str, str]) -> str
 # ---------------------------------------------------------------------------------- from a file
 
 
-def _onto(mine: LessonText, new: LessonText, number: float) -> str:
-    """The new size's text with the learner's statements in it: instead of ours, or behind the one before them."""
-    blank = {line - 1 for line, _ in source.missing(mine.text, number)}
+def _onto(mine: LessonText, new: LessonText, chosen: Sequence[StatementPiece], at_end: bool = False) -> str:
+    """The new size's text with these statements of the learner's in it: instead of ours, or behind the one before them.
+    With `at_end` all but imports stand behind the whole text."""
     lines: list[list[str]] = [new.lines[piece.begin : piece.end] for piece in new.pieces]
     place = {piece.key: at for at, piece in enumerate(new.pieces)}
-    at = 0
-    for piece in mine.pieces:
-        if piece.first in blank:
-            continue
-        above = _above(mine, piece)
+    imports = [at for at, piece in enumerate(new.pieces) if isinstance(piece.node, Import)]
+    at, behind = imports[-1] if at_end and imports else 0, list[str]()
+    for piece in chosen:
+        own = piece.lines(mine.lines)
         if piece.key in place:
             at = place[piece.key]
-            head = new.lines[new.pieces[at].begin : new.pieces[at].first]
-            lines[at] = [*head, *mine.lines[piece.first : piece.end]]
+            lines[at] = [*new.lines[new.pieces[at].begin : new.pieces[at].first], *own]
+        elif at_end and not isinstance(piece.node, Import):
+            behind += ["", "", *own]
         else:
-            lines[at] = [*lines[at], *above, *mine.lines[piece.first : piece.end]]
+            lines[at] = [*lines[at], *_above(mine, piece), *own]
     rest = new.lines[new.pieces[-1].end :] if new.pieces else []
-    return "\n".join(line for part in [*lines, rest] for line in part) + "\n"
+    return "\n".join(line for part in [*lines, rest, behind] for line in part) + "\n"
 
 
 def _above(mine: LessonText, piece: StatementPiece) -> list[str]:
@@ -206,7 +209,7 @@ def _into_a_file(mine: LessonText, lesson: Lesson, states: dict[str, str]) -> Ca
     """The file that asks for all that is not finished, and behind it what is, with what it uses."""
     whole = {
         piece.key: piece for piece in mine.pieces
-        if states.get(piece.key) != OPEN and not isinstance(piece.node, ast.Import | ast.ImportFrom)
+        if states.get(piece.key) != OPEN and not isinstance(piece.node, Import)
     }  # fmt: skip
     wanted = {name for name in whole if states.get(name) == OWN}
     nodes = needed(wanted, [piece.node for piece in whole.values()])
@@ -215,19 +218,8 @@ def _into_a_file(mine: LessonText, lesson: Lesson, states: dict[str, str]) -> Ca
     skeleton = lesson.sized(FILE, frozenset(written)).skeleton(lesson.number)
     new = LessonText(skeleton)
     stays = {name for node in given_nodes(new.tree) for name in names_of(node)}
-    behind: list[str] = []
-    for piece in mine.pieces:
-        if piece.key in own and not names_of(piece.node) <= stays:
-            behind += ["", "", *mine.lines[piece.first : piece.end]]
-    imports = [
-        line for piece in mine.pieces if isinstance(piece.node, ast.Import | ast.ImportFrom)
-        if not names_of(piece.node) <= stays for line in piece.lines(mine.lines)
-    ]  # fmt: skip
-    lines = skeleton.rstrip("\n").split("\n")
-    if imports:
-        kinds = ast.Import | ast.ImportFrom
-        last = max((each.end for each in new.pieces if isinstance(each.node, kinds)), default=0)
-        lines[last:last] = imports
+    fresh = [piece for piece in mine.pieces if not names_of(piece.node) <= stays]
+    chosen = [piece for piece in fresh if piece.key in own or isinstance(piece.node, Import)]
     kept = tuple(name for name, state in states.items() if state == OWN and name.partition(".")[0] in own)
     dropped = tuple(name for name, state in states.items() if state == OWN and name not in kept)
-    return CarriedText("\n".join([*lines, *behind]) + "\n", kept, dropped)
+    return CarriedText(_onto(mine, new, chosen, at_end=True), kept, dropped)

@@ -232,12 +232,8 @@ def wrong_contents(check: ModuleType, lamp: str, token: str = "") -> Grid | None
     if given:  # the order in which messages come may be what it is about
         grids += [partial(lab.grid, *given, seed=seed) for seed in SEEDS]
     if given and case and 1 < case.size * max(case.count, 1) <= MOST_CELLS and case.count:
-        how = {
-            "count": case.count,
-            "root": root_of(case),
-            "is_strict": case.mode == "rendezvous",
-            "op": case.op,
-        }
+        is_strict = case.mode == "rendezvous"
+        how = {"count": case.count, "root": root_of(case), "is_strict": is_strict, "op": case.op}
         grids.insert(0, lambda: lab.grid(given[0], case.collective, case.size, **how))
     return next((found for make in grids if (found := make()) is not None and found.fault is not None), None)
 

@@ -29,7 +29,7 @@ from minitorch_dist.sim.stage import SimulationStage
 from mtd.course import levels, loading
 from mtd.course.post import MessageBox
 from mtd.refusals import CannotDo
-from transports.virtual.medium import Medium, SimMessage
+from transports.virtual.medium import SimMessage
 
 KINDS = ("deliver", "drop", "duplicate", "wait")
 EVENTS = 20_000
@@ -132,8 +132,7 @@ class GameState:
         self.held: list[tuple[FlyingMessage, SimMessage]] = []
         self.left = Counter(level.may)  # how often the player may still do what is not free
         self.logs: dict[int, list[tuple[int, str]]] = {}
-        self.sent_at: list[int] = []  # of each message, after how many moves
-        self.ways: list[tuple[int, int]] = []  # from whom, to whom
+        self.sent: list[tuple[int, int, int]] = []  # each message: from whom, to whom, after how many moves
         self.came: list[tuple[int, int, bool]] = []  # message, move, whether delivered
         self.broken, self.is_over = "", False
         self.results: list[Any] = []
@@ -151,9 +150,8 @@ class GameState:
 
     def depart(self, message: SimMessage) -> None:
         content = objects.from_bytes(message.payload)
-        flying = FlyingMessage(len(self.sent_at), message.src.rank, message.dst.rank, content)
-        self.sent_at.append(self.made)
-        self.ways.append((flying.src, flying.dst))
+        flying = FlyingMessage(len(self.sent), message.src.rank, message.dst.rank, content)
+        self.sent.append((flying.src, flying.dst, self.made))
         self.held.append((flying, message))
 
     def land(self, message: SimMessage) -> None:
@@ -187,10 +185,10 @@ class GameState:
         if found is None:
             raise Impossible(f"message {number} is not in flight")
         flying, message = found
-        if kind != "duplicate":
-            self.held.remove(found)
         if kind == "duplicate":
-            message = _copy(self.medium, message)
+            message = SimMessage(self.medium, message.src, message.dst, message.header, message.payload)
+        else:
+            self.held.remove(found)
         self.came.append((flying.number, self.made, kind != "drop"))
         if kind != "drop":
             said = f"{flying.src} {flying.content!r}"
@@ -211,10 +209,6 @@ class GameState:
         flight = sorted(f"{one.src} {one.dst} {one.content!r}" for one in self.flight)
         logs = tuple((rank, tuple(log)) for rank, log in sorted(self.logs.items()))
         return self.clock.now(), logs, tuple(flight), tuple(sorted(self.left.items()))
-
-
-def _copy(medium: Medium, message: SimMessage) -> SimMessage:
-    return SimMessage(medium, message.src, message.dst, message.header, message.payload)
 
 
 def play(level: Level, moves: Sequence[str]) -> GameState:

@@ -41,16 +41,14 @@ def can_be_made() -> bool:
 
 def kept(text: str, stored: str, solution: str = NO_BOOK) -> str:
     """The notebook with the outputs of the stored one, if the code cells are the same, and with the solution's."""
-    shown, new, old = _shown(solution), _own(text, solution), _own(stored, solution)
+    new, old = _own(text, solution), _own(stored, solution)
     are_same = [cell["source"] for cell in old] == [cell["source"] for cell in new]
-    own = iter(old if are_same else new)
-    return _with(text, [shown.get(_source(cell)) or next(own) for cell in code_cells(text)])
+    return _with(text, old if are_same else new, solution)
 
 
 def made(text: str, solution: str = NO_BOOK) -> str:
     """The notebook after its run, and with the solution's outputs."""
-    shown, own = _shown(solution), iter(_run(_own(text, solution)))
-    return _with(text, [shown.get(_source(cell)) or next(own) for cell in code_cells(text)])
+    return _with(text, _run(_own(text, solution)), solution)
 
 
 def _source(cell: Cell) -> str:
@@ -67,10 +65,11 @@ def _own(text: str, solution: str) -> list[Cell]:
     return [cell for cell in code_cells(text) if _source(cell) not in shown]
 
 
-def _with(text: str, outputs: Sequence[Cell]) -> str:
-    book = json.loads(text)
-    cells = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
-    for number, (cell, found) in enumerate(zip(cells, outputs, strict=True), 1):
+def _with(text: str, own: Sequence[Cell], solution: str) -> str:
+    """The notebook with the outputs of its own cells, and with the solution's."""
+    book, shown, rest = json.loads(text), _shown(solution), iter(own)
+    for number, cell in enumerate((cell for cell in book["cells"] if cell["cell_type"] == "code"), 1):
+        found = shown.get(_source(cell)) or next(rest)
         has_run = found["execution_count"] is not None
         cell["execution_count"] = number if has_run else None
         cell["outputs"] = [_numbered(output, number) for output in found["outputs"]]

@@ -124,8 +124,5 @@ def changing(folder: Path) -> Iterator[Progress]:
 
 def _aside(path: Path) -> Path:
     """Move a damaged file out of the way, under a name that is free."""
-    for number in itertools.count(1):
-        aside = path.with_name(f"progress.damaged-{number}.json")
-        if not aside.exists():
-            return path.replace(aside)
-    raise AssertionError("there is always a free name")
+    names = (path.with_name(f"progress.damaged-{number}.json") for number in itertools.count(1))
+    return path.replace(next(name for name in names if not name.exists()))

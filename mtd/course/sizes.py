@@ -16,6 +16,7 @@ import builtins
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -119,23 +120,17 @@ def _placed(source: Source) -> tuple[list[str], list[tuple[int, int, Blank]]]:
 def _of_functions(source: Source, whole: tuple[str, ...]) -> Source:
     lines, places = _placed(source)
     regions: dict[int, tuple[int, Blank]] = {}  # by first line
-    covered: set[int] = set()
     for name, function in functions(ast.parse("\n".join(lines) + "\n")):
         begin, end = body_of(function, lines)
         inside = [place for place in places if begin <= place[0] < end]
         if inside or name in whole:
             regions[begin] = end, _whole_body(name, function, tuple(lines[begin:end]), inside)
-            covered |= {place[0] for place in inside}
-    for begin, end, blank in places:
-        if begin not in covered:
-            regions[begin] = end, blank
+            places = [place for place in places if place not in inside]
+    regions |= {begin: (end, blank) for begin, end, blank in places}
     parts: list[str | Blank] = []
     at = 0
-    for begin in sorted(regions):
-        end, blank = regions[begin]
-        parts += lines[at:begin]
-        number = 1 + sum(isinstance(part, Blank) for part in parts)
-        parts.append(Blank(number, blank.task, blank.indent, blank.more, blank.solution, blank.instead))
+    for number, (begin, (end, blank)) in enumerate(sorted(regions.items()), 1):
+        parts += [*lines[at:begin], replace(blank, number=number)]
         at = end
     return Source((*parts, *lines[at:]))
 

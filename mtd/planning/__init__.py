@@ -12,6 +12,7 @@ experts          a mixture of experts, which may lie on other ranks
 kernels          the kernels that pointwise operations are
 cutting          a part of it, cut for tensor parallelism
 parallel_loss    cross entropy of logits that are cut by words
+offloading       what the memory of the host keeps
 training_step    a step on every rank
     kernel_fits      what published tables of kernels say of a device
     clusters         the GPUs, and the network between them

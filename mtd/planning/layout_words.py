@@ -6,6 +6,7 @@
     vp          stages of each rank of the pipeline    micro        sequences of a micro-batch
     accumulate  micro-batches of a step                recompute    none, selective or full
     precision   bf16, or fp8 for the layers' matrices
+    offload     what the host keeps: none, optimizer or parameters
     zero        1, 2 or 3: see `layouts`               sums         of gradients over micro-batches: shards or whole
 
 Words that are 1 or usual may be left out. The host runs ahead, as on GPUs.
@@ -18,12 +19,14 @@ from typing import Final
 
 from mtd.planning.layouts import CHECKPOINTS, TrainingLayout, faults
 from mtd.planning.model_files import LARGEST, ModelSizes, nearest
+from mtd.planning.offloading import OFFLOADS
 
 COUNTS: Final = ("dp", "fsdp", "tp", "pp", "cp", "ep", "vp", "micro", "accumulate")
 CHOICES: Final = {
     "precision": ("bf16", "fp8"),
     "recompute": CHECKPOINTS,
     "zero": ("1", "2", "3"),
+    "offload": OFFLOADS,
     "sums": ("shards", "whole"),
 }
 EXAMPLE: Final = "fsdp=8 tp=1 pp=1 micro=1 recompute=full"
@@ -42,6 +45,7 @@ def read(text: str, model: ModelSizes, gpus: int) -> tuple[ModelSizes, TrainingL
         "Interleaved1F1B" if one["vp"] > 1 else "1F1B", one["vp"], int(given.get("zero", 0)),
         given.get("sums") != "whole", True, one["cp"],
         experts=one["ep"],
+        offload=given.get("offload", "none"),
         light_ends=one["pp"] > 1 and model.layers % stages > 0 and (model.layers + 2) % stages == 0,
     )  # fmt: skip
     if "precision" in given:

@@ -51,6 +51,7 @@ class TrainingLayout:
     light_ends: bool = (
         False  # whether the first and the last stage have a layer fewer, beside the words and the logits
     )
+    offload: str = "none"  # what the memory of the host keeps: see `offloading`
 
     def __post_init__(self) -> None:
         is_whole = self.shards == 1 or (self.pipeline > 1 and self.zero in (0, 2))
@@ -97,6 +98,7 @@ class TrainingLayout:
         words = (
             [f"zero{self.zero}"] if self.shards > 1 and self.zero != (1 if self.pipeline > 1 else 3) else []
         )
+        words += [f"offload {self.offload}"] * (self.offload != "none")
         return words + ["whole sums"] * (self.zero > 1 and self.pipeline == 1 and not self.scatters)
 
     @property

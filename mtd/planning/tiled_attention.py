@@ -43,7 +43,7 @@ def tiled_attention(
         q, k, v = own[0], _wide(own[1], groups), _wide(own[2], groups)
         d_query = np.empty(q.shape, source, like=q)
         d_key, d_value = (np.zeros(k.shape, np.float32, like=k) for _ in range(2))
-        for rows in _tiles(length):
+        for rows in _tiles(length, q):
             seen = slice(0, length if sees_all else rows.stop)
             weights = np.exp(_scores(q, k, rows, seen, factor) - logs[..., rows, :])
             d_out, answer = _single(grad[..., rows, :]), _single(out[..., rows, :])
@@ -75,7 +75,7 @@ def outputs(query: T, key: T, value: T, kernel: str = "2", sees_all: bool = Fals
     out = np.empty(q.shape, q.dtype, like=q)
     logs = np.empty((*q.shape[:-1], 1), np.float32, like=q)
     k, v = (_wide(each.array, groups) for each in (key, value))
-    for rows in _tiles(length):
+    for rows in _tiles(length, q):
         seen = slice(0, length if sees_all else rows.stop)
         scores = _scores(q, k, rows, seen, factor)
         top = np.maximum.reduce(scores, axis=-1, keepdims=True)
@@ -104,7 +104,10 @@ def _sizes(query: T, key: T) -> tuple[int, float, int]:
     return shape[-3] // key.array.shape[-3], 1 / math.sqrt(shape[-1]), shape[-2]
 
 
-def _tiles(length: int) -> Iterator[slice]:
+def _tiles(length: int, query: Array) -> Iterator[slice]:
+    """None where there are no numbers, for nothing would be written into the result."""
+    if not has_numbers(query):
+        return
     size = -(-length // TILES) or 1
     for start in range(0, length, size):
         yield slice(start, min(start + size, length))

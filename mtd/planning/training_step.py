@@ -17,13 +17,13 @@ from typing import Any
 import minitorch_dist as torch
 from minitorch_dist.distributed import new_groups
 from minitorch_dist.distributed.device_mesh import DeviceMesh, init_device_mesh
-from minitorch_dist.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from minitorch_dist.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 from minitorch_dist.distributed.pipelining import PipelineStage, get_schedule_class
 from minitorch_dist.distributed.pipelining.stage import SavedForward, as_tuple
 from minitorch_dist.distributed.world import current
 from minitorch_dist.sim import program_calls
 from minitorch_dist.tensors import ledger, pools
-from mtd.planning import cutting
+from mtd.planning import cutting, offloading
 from mtd.planning.caching_allocator import CachingAllocator
 from mtd.planning.context_attention import own_part
 from mtd.planning.experts import ExpertLayer, ExpertPlaces
@@ -47,7 +47,7 @@ def train(
     mesh = _mesh(layout)
     stages = _stages(mesh["pp"].get_local_rank(), layout)
     parts = [built(model, layout, mesh, stage, dtype) for stage in stages]
-    optimizer = torch.optim.AdamW([p for part in parts for p in part.parameters()], lr=1e-3)
+    optimizer = offloading.adamw([p for part in parts for p in part.parameters()], layout.offload)
     with ledger.category("optimizer"):
         for group in optimizer.param_groups:
             for p in group["params"]:
@@ -158,7 +158,8 @@ def built(
     policy = MixedPrecisionPolicy(
         param_dtype=getattr(torch, dtype), reduce_dtype=getattr(torch, model.gradients)
     )
-    shard = partial(fully_shard, mp_policy=policy, src_data_rank=None)
+    there = CPUOffloadPolicy() if layout.offload == "parameters" else None
+    shard = partial(fully_shard, mp_policy=policy, offload_policy=there, src_data_rank=None)
     for layer in part.layers:
         if isinstance(layer.mlp, ExpertLayer):
             assert where is not None

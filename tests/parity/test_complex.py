@@ -22,7 +22,7 @@ OF_PARTS: dict[str, Callable[..., Any]] = {
     "abs": lambda t, x, y: t.view_as_complex(x).abs(),
     "quotient": lambda t, x, y: (t.view_as_complex(x) / t.view_as_complex(y)).abs(),
 }
-OF_TWO = ("lt", "le", "gt", "ge", "maximum", "minimum", "clamp")
+OF_TWO = ("lt", "le", "gt", "ge", "maximum", "minimum")
 OF_ONE = ("max", "min", "amax", "amin", "argmax", "argmin", "sort", "argsort", "unique", "sign")
 
 

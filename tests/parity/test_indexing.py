@@ -208,7 +208,7 @@ def test_wrong_indices(index: Any, words: str | None) -> None:
     assert words is None or words in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [[1, 2], np.ones(2), np.float32(1), np.int64(1), "a", None, True, 300, 2.7, float("nan"), 1e300])  # fmt: skip
+@pytest.mark.parametrize("value", [[1, 2], np.ones(2), np.float32(1), np.int64(1), "a", None, True, 300, 2.7, float("nan")])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["float32", "int8", "float16", "bool"])
 def test_what_may_be_written(value: Any, dtype: str) -> None:
     def write(t: Any, x: Any) -> Any:

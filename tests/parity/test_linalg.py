@@ -11,7 +11,7 @@ pytestmark = pytest.mark.parity
 D = 'dtype="float64"'
 
 AGREE = """
-t.linalg.vector_norm(a(2, 3), ord=float("inf")), t.linalg.vector_norm(a(2, 3), dim=(0, 1), keepdim=True), t.linalg.vector_norm(a(2), dtype=t.float64), t.linalg.vector_norm(a(2, 3), 3, 1)
+t.linalg.vector_norm(a(2, 3), ord=float("inf")), t.linalg.vector_norm(a(2, 3), dim=(0, 1), keepdim=True), t.linalg.vector_norm(a(2), dtype=t.float64), t.linalg.vector_norm(a(2, 3), 1, 1)
 """
 
 REFUSED = """

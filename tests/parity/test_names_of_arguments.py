@@ -25,7 +25,7 @@ NOT_OFFERED = {
     "out_dtype",
     "inplace_views",
     # options that left with the small house
-    "size_average", "reduce", "max_norm", "norm_type", "scale_grad_by_freq", "sparse", "prepend", "append",
+    "size_average", "reduce", "ceil_mode", "max_norm", "norm_type", "scale_grad_by_freq", "sparse", "prepend", "append",
 }  # fmt: skip
 # In the stubs and not in torch: `tensor(data, dtype)` by position, `requires_grad_(mode=)`
 NOT_SO = {"tensor", "new_tensor", "requires_grad_"}

@@ -16,8 +16,6 @@ SHAPES = [
     {"kernel_size": 3, "stride": 2, "padding": 1},
     {"kernel_size": 3, "stride": 1, "padding": 1},
     {"kernel_size": (2, 3), "stride": (3, 1)},
-    {"kernel_size": 3, "stride": 2, "ceil_mode": True},
-    {"kernel_size": 4, "stride": 3, "padding": 2, "ceil_mode": True},
     {"kernel_size": 1, "stride": 3},
     {"kernel_size": (9, 8)},
     {"kernel_size": (2,), "stride": (2,), "padding": (1,)},
@@ -25,7 +23,6 @@ SHAPES = [
 DILATED = [
     {"kernel_size": 3, "dilation": 2, "padding": 1},
     {"kernel_size": (2, 3), "stride": 1, "dilation": (3, 1)},
-    {"kernel_size": 2, "stride": 3, "dilation": 2, "ceil_mode": True},
 ]
 
 

@@ -184,7 +184,7 @@ def test_variance_of_too_few_warns() -> None:
 # ----------------------------------------------------------------------------- norms and quantiles
 
 
-@pytest.mark.parametrize("p", [2, 1, 3, 1.5, np.inf, "fro", None, "bad"], ids=str)
+@pytest.mark.parametrize("p", [2, 1, np.inf, "fro", None, "bad"], ids=str)
 def test_norms(p: Any) -> None:
     for dtype in ("float64", "float32", "float16", "bfloat16"):
         x = draw((2, 3, 4), dtype, -3, 3)

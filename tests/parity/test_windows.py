@@ -81,14 +81,13 @@ def largest(d: Draw, dims: int) -> None:
     x = d.array(*d.lead, 2, *d.size)
     if any((k - 1) * e - p >= n for k, e, p, n in zip(d.kernel, d.dilation, d.padding, d.size, strict=True)):
         return  # a window that sees nothing: torch names an index outside of the image
-    ceil = d.random.random() < 0.4
-    options = (d.kernel, d.stride, d.padding, d.dilation, ceil)
+    options = (d.kernel, d.stride, d.padding, d.dilation)
     agree(lambda t, x: getattr(t.nn.functional, f"max_pool{dims}d")(x, *options), d, x)
 
 
 def average(d: Draw, dims: int) -> None:
-    x, ceil = d.array(*d.lead, 2, *d.size), d.random.random() < 0.4
-    options = (d.kernel, d.stride, d.padding, ceil)
+    x = d.array(*d.lead, 2, *d.size)
+    options = (d.kernel, d.stride, d.padding)
     agree(lambda t, x: getattr(t.nn.functional, f"avg_pool{dims}d")(x, *options), d, x)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import event, given, settings, strategies as st
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, sim
+from minitorch_dist.distributed import new_groups
 from mtd.planning import search
 from mtd.planning.fold import repeats
+from mtd.planning.fold.class_replay import ClassReplayer
 from mtd.planning.layouts import CHECKPOINTS, TrainingLayout, faults
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.training_step import train
@@ -132,3 +134,72 @@ def test_ranks_that_differ_are_kept_apart(program: Any, size: int) -> None:
 def test_links_that_several_ranks_share_have_no_classes(net: Topology) -> None:
     found = the_same(TrainingLayout(1, 1, shards=8), net)
     assert "share" in found.undivided and found.classes == 0
+
+
+# ------------------------------------------------------------ acts that nothing disturbs are one event
+
+
+def mixture(pp: int, dp: int, tp: int, moves: list[tuple[str, int, int]]) -> None:
+    """Each stage does these moves in this order, at instants of its own: computing, collectives along an axis, messages between
+    the stages, works that go on beside, and waits for them."""
+    with new_groups.without_meeting():
+        mesh = dist.device_mesh.init_device_mesh("cuda", (pp, dp, tp), mesh_dim_names=("pp", "dp", "tp"))
+    stage, works = mesh.get_local_rank("pp"), list[Any]()
+    stages = mesh.get_group("pp")
+    for kind, size, skew in moves:
+        x = torch.ones(size * dp * tp, device="cuda")
+        if kind == "compute":
+            for _ in range(1 + skew * stage):
+                x = x.exp()
+        elif kind == "message":
+            works.append(dist.isend(x, group=stages, group_dst=(stage + 1) % pp))
+            works.append(dist.irecv(torch.empty_like(x), group=stages, group_src=(stage - 1) % pp))
+        elif kind == "wait":
+            for work in works:
+                work.wait()
+            works.clear()
+        else:
+            group = mesh.get_group("tp" if skew % 2 else "dp")
+            work = dist.all_reduce(x, group=group, async_op=kind == "beside", algorithm="ring")
+            works += [work] if kind == "beside" else []
+    for work in works:
+        work.wait()
+
+
+MOVES = st.tuples(
+    st.sampled_from(["compute", "collective", "collective", "message", "beside", "wait"]),
+    st.sampled_from([10, 1000, 100_000, 3_000_000]),
+    st.integers(0, 5),
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.sampled_from([(2, 1, 2), (2, 2, 2), (3, 1, 2), (2, 2, 3), (5, 1, 2), (2, 3, 1)]),
+    st.lists(MOVES, min_size=4, max_size=24),
+    st.sampled_from(["beside", "one port", "uniform", "rails"]),
+)
+def test_acts_together_are_those_one_by_one(mesh: Any, moves: Any, net: str) -> None:
+    """Whatever comes to their ports, and whenever. The full run has the same times, too."""
+    options: dict[str, Any] = {"net": NETS[net], "device": sim.gpu("h100"), "shapes": True}
+    size, args = mesh[0] * mesh[1] * mesh[2], (*mesh, moves)
+    of_stage = [rank // (mesh[1] * mesh[2]) for rank in range(size)].__getitem__
+    together = sim.run(mixture, size, args, fold=of_stage, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ClassReplayer, "_may_go_together", lambda self: False)
+        one_by_one = sim.run(mixture, size, args, fold=of_stage, **options)
+    assert together.ranks == one_by_one.ranks == sim.run(mixture, size, args, **options).ranks
+    assert not together.folded.refused
+    event(f"{together.folded.classes > 0} {together.folded.undivided}")
+
+
+@pytest.mark.parametrize("skew", range(12))
+def test_a_message_that_comes_in_the_midst_of_acts_together(skew: int) -> None:
+    """It comes while one computes, at the instants of its collectives, and after them, on the port that they use."""
+    moves = [("compute", 1000, skew), ("message", 100_000, 0), ("compute", 1_000_000, 1)]
+    moves += [("collective", 100_000, 1), ("compute", 1000, 0), ("collective", 10, 0)] * 2
+    options: dict[str, Any] = {"net": NETS["one port"], "device": sim.gpu("h100"), "shapes": True}
+    args = (2, 2, 2, moves)
+    together = sim.run(mixture, 8, args, fold=lambda rank: rank // 4, **options)
+    assert together.ranks == sim.run(mixture, 8, args, **options).ranks
+    assert together.folded.classes == 2, together.folded.undivided

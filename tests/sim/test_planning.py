@@ -164,6 +164,8 @@ LAYOUTS = [
     TrainingLayout(shards=2, micro=2, zero=2),
     TrainingLayout(replicas=2, shards=2, micro=2),
     TrainingLayout(pipeline=2, replicas=2, shards=2, micro=2, zero=2),
+    TrainingLayout(shards=2, micro=2, offload="parameters"),
+    TrainingLayout(shards=2, micro=2, offload="optimizer"),
     TrainingLayout(shards=2, context=2, micro=2),
     TrainingLayout(shards=2, micro=2, ahead=True),
     TrainingLayout(pipeline=2, tensor=2, shards=2, context=2, micro=2),
@@ -189,7 +191,7 @@ def step(model: ModelSizes, layout: TrainingLayout, shapes: bool) -> sim.Report[
     )
 
 
-@pytest.mark.parametrize("layout", some_of(LAYOUTS, 0, 2, 3, 6, 8, 10, 12), ids=str)
+@pytest.mark.parametrize("layout", some_of(LAYOUTS, 0, 2, 3, 6, 7, 8, 10, 12, 14), ids=str)
 def test_shapes_take_what_numbers_take_and_layouts_learn_the_same(layout: TrainingLayout) -> None:
     model = LLAMA if layout.sequence else GPT
     numbers, shapes = (step(model, layout, each) for each in (False, True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,16 +51,16 @@ def draw_arrays(*shapes: tuple[int, ...]) -> list[Any]:
 @given(axes(largest=3), axes(largest=3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3))
 def test_the_simple_form_is_the_definition(r: Axis, c: Axis, n: int, i: int, o: int) -> None:
     x, w = draw_arrays((n, i, r.size, c.size), (o, i, r.kernel, c.kernel))
-    np.testing.assert_allclose(SIMPLE(x, w, r, c, 1), one_by_one(x, w, r, c), atol=1e-12)
+    np.testing.assert_allclose(SIMPLE(x, w, r, c), one_by_one(x, w, r, c), atol=1e-12)
 
 
 @given(axes(), axes(), st.integers(0, 3), st.sampled_from([1, 2, 13]), st.integers(1, 3))
 def test_the_fast_forms_are_the_simple_one(r: Axis, c: Axis, n: int, i: int, o: int) -> None:
     x, w = draw_arrays((n, i, r.size, c.size), (o, i, r.kernel, c.kernel))
-    out = SIMPLE(x, w, r, c, 1)
+    out = SIMPLE(x, w, r, c)
     np.testing.assert_allclose(correlation.correlate(x, w, r, c), out, atol=1e-11)
     g = draw_arrays(out.shape)[0]
-    dx, dw = SIMPLE_INPUT(g, w, r, c, 1), SIMPLE_WEIGHT(g, x, w, r, c, 1)
+    dx, dw = SIMPLE_INPUT(g, w, r, c), SIMPLE_WEIGHT(g, x, w, r, c)
     # <g, dout> = <dx, x> = <dw, w>, for the map is linear in both
     assert np.vdot(dx, x) == pytest.approx(np.vdot(g, out), abs=1e-9)
     assert np.vdot(dw, w) == pytest.approx(np.vdot(g, out), abs=1e-9)
@@ -71,7 +72,7 @@ def test_the_fast_forms_are_the_simple_one(r: Axis, c: Axis, n: int, i: int, o: 
 def test_the_forms_for_large_maps_are_the_simple_one_on_small_maps(r: Axis, c: Axis, i: int, o: int) -> None:
     """Strides split an image into phases, of which some end before their outputs do."""
     x, w = draw_arrays((2, i, r.size, c.size), (o, i, r.kernel, c.kernel))
-    out = SIMPLE(x, w, r, c, 1)
+    out = SIMPLE(x, w, r, c)
     g = draw_arrays(out.shape)[0]
     dx = correlation._input_gradient_gathered(g, w, r, c)
     dw = correlation._weight_gradient_gathered(g, x, w, r, c)
@@ -90,17 +91,20 @@ def test_groups_are_convolutions_side_by_side(r: Axis, c: Axis, of: tuple[int, i
     for k in range(groups):
         rows = slice(k * o // groups, (k + 1) * o // groups)
         whole[rows, k * i : (k + 1) * i] = w[rows]
-    out = SIMPLE(x, whole, r, c, 1)
+    out = SIMPLE(x, whole, r, c)
     g = draw_arrays(out.shape)[0]
-    dx, dw = SIMPLE_INPUT(g, whole, r, c, 1), SIMPLE_WEIGHT(g, x, whole, r, c, 1)
+    dx, dw = SIMPLE_INPUT(g, whole, r, c), SIMPLE_WEIGHT(g, x, whole, r, c)
     parts = [dw[k * o // groups : (k + 1) * o // groups, k * i : (k + 1) * i] for k in range(groups)]
-    for many in (layers, None):
-        correlate = SIMPLE if many is None else many.correlate
-        to_input = SIMPLE_INPUT if many is None else many.input_gradient
-        to_weight = SIMPLE_WEIGHT if many is None else many.weight_gradient
-        np.testing.assert_allclose(correlate(x, w, r, c, groups), out, atol=1e-11)
-        np.testing.assert_allclose(to_input(g, w, r, c, groups), dx, atol=1e-11)
-        np.testing.assert_allclose(to_weight(g, x, w, r, c, groups), np.concatenate(parts), atol=1e-11)
+    place = {"rows": r, "columns": c}
+    for many in (
+        (layers.correlate, layers.input_gradient, layers.weight_gradient),
+        (SIMPLE, SIMPLE_INPUT, SIMPLE_WEIGHT),
+    ):
+        correlate, to_input, to_weight = (partial(each, **place) for each in many)
+        np.testing.assert_allclose(layers.in_groups(groups, correlate, x, w), out, atol=1e-11)
+        np.testing.assert_allclose(layers.in_groups(groups, to_input, g, w), dx, atol=1e-11)
+        found = layers.in_groups(groups, to_weight, g, x, w, axis=0)
+        np.testing.assert_allclose(found, np.concatenate(parts), atol=1e-11)
 
 
 @pytest.mark.parametrize(("shape", "blocks"), [((2, 300, 8, 8), 1), ((9, 300, 8, 8), 2)])
@@ -109,7 +113,7 @@ def test_blocks_of_images(shape: tuple[int, ...], blocks: int) -> None:
     axis = Axis(8, 8, 3, 1, 1)
     x, w = draw_arrays(shape, (2, shape[1], 3, 3))
     assert len(correlation._blocks(shape[0], w[0].size * 64)) == blocks
-    out = SIMPLE(x, w, axis, axis, 1)
+    out = SIMPLE(x, w, axis, axis)
     np.testing.assert_allclose(correlation.correlate(x, w, axis, axis), out, atol=1e-10)
     dw = correlation.weight_gradient(out, x, w, axis, axis)
     assert np.vdot(dw, w) == pytest.approx(np.vdot(out, out))
@@ -154,24 +158,19 @@ def test_winograd_is_the_simple_form(
     c = Axis(size[1], width, kernel, 1, before, dilation)
     x, w = draw_arrays((2, 32, *size), (33, 32, 3, kernel))
     assert winograd.fits(w, r, c) and not winograd.fits(w, r, c._replace(stride=2))
-    out = SIMPLE(x, w, r, c, 1)
+    out = SIMPLE(x, w, r, c)
     made = np.empty_like(out)
     winograd.correlate(x, w, r, c, made)
     np.testing.assert_allclose(made, out, atol=1e-10)
     g = draw_arrays(out.shape)[0]
-    exact = shifted_rows.weight_gradient(g, x, w, r, c)
-    dw = winograd_gradients.weight_gradient(g, x, w, r, c)
-    np.testing.assert_allclose(dw, exact, atol=1e-10)
-    exact = correlation._input_gradient_gathered(g, w, r, c)
-    dx = winograd_gradients.input_gradient(g, w, r, c)
-    np.testing.assert_allclose(dx, exact, atol=1e-10)
-    both = winograd_gradients.gradients(g, x, w, r, c)
-    assert (both[0] == dx).all() and (both[1] == dw).all()
+    dx, dw = winograd_gradients.gradients(g, x, w, r, c)
+    np.testing.assert_allclose(dw, shifted_rows.weight_gradient(g, x, w, r, c), atol=1e-10)
+    np.testing.assert_allclose(dx, correlation._input_gradient_gathered(g, w, r, c), atol=1e-10)
 
 
 def test_winograd_in_float32_loses_few_digits() -> None:
     axis = Axis(24, 24, 3, 1, 1)
     x, w = draw_arrays((2, 64, 24, 24), (64, 64, 3, 3))
-    exact = SIMPLE(x, w, axis, axis, 1)
+    exact = SIMPLE(x, w, axis, axis)
     out = correlation.correlate(x.astype(np.float32), w.astype(np.float32), axis, axis)
     assert np.abs(out - exact).max() < 1e-5 * np.abs(exact).max()

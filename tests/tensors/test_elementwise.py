@@ -96,7 +96,7 @@ def test_gradients_of_two_operands(name: str, shapes: list[tuple[int, ...]], see
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x: x.var(0), lambda x: x.std(), lambda x: x.prod(1), lambda x: x.norm(3, 0),
+        lambda x: x.var(0), lambda x: x.std(), lambda x: x.prod(1), lambda x: x.norm(1, 0),
         lambda x: x.logsumexp(1), lambda x: x.softmax(0), lambda x: x.log_softmax(1),
         lambda x: x.amax(1), lambda x: x.mean((0, 1)),
         lambda x: x.max(1)[0], lambda x: x.norm(dim=1), lambda x: x.clamp(-0.5, 0.5),

@@ -48,7 +48,7 @@ def test_a_thread_that_comes_during_the_import_waits_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     @plugs.replaceable
-    def form() -> str:
+    def form(array: object) -> str:
         return "simple"
 
     begun, may_end, said = threading.Semaphore(0), threading.Event(), list[str]()
@@ -56,12 +56,12 @@ def test_a_thread_that_comes_during_the_import_waits_for_it(
     def import_module(name: str) -> None:
         begun.release()
         assert may_end.wait(60)
-        plugs.instead_of(form)(lambda: "fast")
+        plugs.instead_of(form)(lambda array: "fast")
 
     monkeypatch.setattr(plugs, "_fast", {})
     monkeypatch.setattr(plugs, "_waiting", [plugs.ROOM])
     monkeypatch.setattr(importlib, "import_module", import_module)
-    callers: list[Any] = [threading.Thread(target=lambda: said.append(form())) for _ in range(3)]
+    callers: list[Any] = [threading.Thread(target=lambda: said.append(form(0))) for _ in range(3)]
     for caller in callers:
         caller.start()
     for _ in callers:
@@ -69,4 +69,4 @@ def test_a_thread_that_comes_during_the_import_waits_for_it(
     may_end.set()
     for caller in callers:
         caller.join(60)
-    assert said == ["fast"] * 3 and form() == "fast"
+    assert said == ["fast"] * 3 and form(0) == "fast"

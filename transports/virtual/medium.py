@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -57,6 +57,10 @@ class Counters:
     messages_received: int = 0
     bytes_received: int = 0
     between_nodes: int = 0  # of the bytes sent, those to other nodes
+
+    def add(self, other: Counters) -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class _Counting(dict[int, Counters]):
@@ -151,6 +155,8 @@ class Medium:
         # where ranks stand for others, it is theirs
         self.make_way: Callable[[int, int], Way] = self._way
         self._ways: dict[tuple[int, int], Way] = {}
+        self.foreseen: dict[tuple[str, Any], Callable[[], None]] = {}
+        """Ports ("tx" or "rx", and which) whose messages somebody has foreseen: called before another one takes them."""
         self._tx_free: dict[Any, int] = {}  # the instant at which each port is free again
         self._rx_free: dict[Any, int] = {}
         self._departing: list[SimMessage] = []  # at this instant
@@ -165,6 +171,8 @@ class Medium:
 
     def transmit(self, message: SimMessage) -> None:
         """It goes as soon as its sender's port is free."""
+        if self.foreseen:
+            self._disturb(message)
         if not (self._departing or self._arriving):
             self.times.settle(self._settle)
         self._departing.append(message)
@@ -172,9 +180,25 @@ class Medium:
     def arrive(self, message: SimMessage) -> None:
         """The first byte is at the receiver's port."""
         self._coming -= 1
+        if self.foreseen:
+            self._disturb(message)
         if not (self._departing or self._arriving):
             self.times.settle(self._settle)
         self._arriving.append(message)
+
+    def _disturb(self, message: SimMessage) -> None:
+        """It comes to its ports, and those who have foreseen other messages there have to look again."""
+        pair = message.src.rank, message.dst.rank
+        way = self._ways.get(pair) or self.make_way(*pair)
+        for port in (("tx", way.tx), ("rx", way.rx)):
+            if port in self.foreseen:
+                self.foreseen[port]()
+
+    def are_free(self, ports: Iterable[tuple[str, Any]]) -> bool:
+        """Whether no message stands at any of these ports, named as in `foreseen`."""
+        now, free = self.times.now(), {"tx": self._tx_free, "rx": self._rx_free}
+        is_settled = not (self._departing or self._arriving)
+        return is_settled and all(free[kind].get(port, 0) <= now for kind, port in ports)
 
     def _settle(self) -> None:
         """Nothing more departs or arrives at this instant: the ports take what there is."""
@@ -340,13 +364,11 @@ class Medium:
 
     def count(self, rank: int) -> Counters:
         """All that it sent, to its own node and to others, and all that it received."""
-        own, away = self.counters[rank], self.leaving.get(rank)
-        if away is None:
-            return own
-        return Counters(
-            own.messages_sent + away.messages_sent, own.bytes_sent + away.bytes_sent,
-            own.messages_received, own.bytes_received, away.bytes_sent,
-        )  # fmt: skip
+        away, whole = self.leaving[rank], Counters()
+        whole.add(self.counters[rank])
+        whole.add(away)
+        whole.between_nodes = away.bytes_sent
+        return whole
 
     @property
     def digest(self) -> str:

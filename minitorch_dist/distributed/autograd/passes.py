@@ -34,7 +34,6 @@ from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent
 from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.serve import Later
-from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.autograd import passes as tensor_passes
 from minitorch_dist.tensors.core import engine, grad_mode
 from minitorch_dist.tensors.core.engine import NodeTask
@@ -62,9 +61,7 @@ class DistributedPass:
         self._sends = {node.message for node, _ in sends if isinstance(node, SendRpcBackward)}
         self._tasks = engine.count_edges([*roots, *sends])
         self._open = len(self._tasks)  # how many have not run
-        self._local = engine.BackwardPass(
-            self._tasks, None, kept=context.grads
-        )  # the part that hooks may know
+        self._local = engine.BackwardPass(self._tasks, None, kept=context.grads)  # which hooks may know
 
     # ------------------------------------------------------------------------------- being drawn in
 
@@ -143,22 +140,11 @@ class DistributedPass:
             elif isinstance(node, RecvRpcBackward):
                 self._send_back(node, tensor_passes.hooked(node, grads, task.owned))
             else:
-                self._hand_on(node, self._run(node, grads, task.owned))
+                keeps = self._retain or isinstance(node, SendRpcBackward)
+                self._hand_on(node, *tensor_passes.attend(node, grads, task.owned, None, keeps))
 
-    def _run(self, node: Node, grads: list[Gradient], owned: list[bool]) -> Sequence[Gradient]:
-        if node.hooks is None:
-            results = node.run(grads)
-        else:
-            results = tensor_passes.run_hooked(node, grads, owned, node.run)
-        if node.device is not devices.CPU:
-            ledger.track_all(results, node.device, "gradient")
-        if not self._retain and not isinstance(node, SendRpcBackward):
-            node.release()
-        return results
-
-    def _hand_on(self, node: Node, results: Sequence[Gradient]) -> None:
+    def _hand_on(self, node: Node, results: Sequence[Gradient], owns: bool) -> None:
         """Hand gradients on to the nodes whose results this node read."""
-        owns = node.owns and node.hooks is None
         with self._lock:
             for edge, grad in zip(node.edges, results, strict=True):
                 if edge is not None:

@@ -23,14 +23,13 @@ def initialise(optimizer: Optimizer) -> None:
     for p in params:
         if p.requires_grad:
             p.grad = creation.zeros_like(p)
-    rates = [group.get("lr") for group in optimizer.param_groups]
-    for group, rate in zip(optimizer.param_groups, rates, strict=True):
-        if rate is not None:
+    kept = [dict(group) for group in optimizer.param_groups]
+    for group in optimizer.param_groups:
+        if (rate := group.get("lr")) is not None:
             group["lr"] = creation.zeros_like(rate) if isinstance(rate, Tensor) else 0.0
     optimizer.step()
-    for group, rate in zip(optimizer.param_groups, rates, strict=True):
-        if rate is not None:
-            group["lr"] = rate
+    for group, before in zip(optimizer.param_groups, kept, strict=True):
+        group.update(before)
     optimizer.zero_grad(set_to_none=True)
 
 

@@ -26,7 +26,7 @@ from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, dtypes
-from minitorch_dist.tensors.core import base
+from minitorch_dist.tensors.core import base, observers
 from minitorch_dist.tensors.core.base import Array, Storage
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -131,7 +131,7 @@ class Gathered:
     def _shard_of(self, tensors: Sequence[Tensor]) -> Array:
         """This rank's part of the vector that these tensors make up."""
         whole = np.zeros(self.layout.length, tensors[0].array.dtype, like=tensors[0].array)
-        for place, tensor in zip(self.layout.wholes(whole), tensors, strict=True):
+        for place, tensor in zip(self.wholes_in(whole), tensors, strict=True):
             place[...] = tensor.array
         return self.layout.part(whole, self.rank).copy()
 
@@ -140,21 +140,23 @@ class Gathered:
     def _prepare(self) -> None:
         """Choose the way to gather as soon as the sizes are known. The first forward finds it prepared."""
         shard = np.empty(self.flat.array.shape, self.compute_dtype)
-        tensor_collectives.prepare_all_gather(self.layout.room(self.full.array), shard, self.settings.group)
+        tensor_collectives.prepare_all_gather(self._room(self.full.array), shard, self.settings.group)
 
     def prefetch(self) -> None:
         """Begin to gather the parameters, beside what is computed."""
-        if self.is_whole or self._gathering is not None or not self.is_copied:
+        if self.full.is_held or not self.is_copied:
             return
         whole = self.full.take()
         device = self.settings.device
         self.times_gathered += 1
         self._gathered_version = self.flat.storage.version
+        if self.settings.offload and observers.copies.on:
+            observers.copies.tell(self, self.flat.array.nbytes, False)
         shard = self.flat.array.astype(self.compute_dtype, copy=False)
         if self.layout.ranks == 1:
             whole[:] = self.layout.divided(shard)[: len(whole)]
             return
-        self._arriving = self.layout.room(whole)
+        self._arriving = self._room(whole)
         self._leaving = base.new(Tensor, shard, device)  # there until all of it was waited for
         self._gathering = tensor_collectives.all_gather_into_tensor(
             base.new(Tensor, self._arriving, device), self._leaving, self.settings.group, async_op=True
@@ -170,13 +172,16 @@ class Gathered:
         work, self._gathering = self._gathering, None
         if work is not None:
             work.wait()
-            self.layout.joined(self._arriving, self.full.array)
+            if self.layout.rearranges:
+                self.layout.joined(self._arriving, self.full.array)
             self._arriving, self._leaving = EMPTY, None
+        if self.settings.offload and observers.copies.on:
+            observers.copies.tell(self, None, False)
         self.is_whole = True
         whole = self.full.array if self.is_copied else self.flat.array
         if self._full_storage is None:
             self._full_storage = Storage(whole, self.settings.device) if self.is_copied else self.flat.storage
-        self._show(self.layout.wholes(whole), self._full_storage, 1)
+        self._show(self.wholes_in(whole), self._full_storage, 1)
 
     def reshard(self) -> None:
         """Give back what was gathered."""
@@ -206,7 +211,7 @@ class Gathered:
         if self.layout.ranks == 1:
             return shard
         whole = np.empty(self.layout.length, shard.dtype, like=shard)
-        gathered = self.layout.room(whole)
+        gathered = self._room(whole)
         tensor_collectives.all_gather_into_tensor(
             base.new(Tensor, gathered),
             base.new(Tensor, shard if shard.flags.c_contiguous else shard.copy()),
@@ -217,7 +222,7 @@ class Gathered:
 
     def show(self, whole: Array, device: devices.device) -> None:
         """Let the parameters look into a vector that somebody else has gathered."""
-        self._show(self.layout.wholes(whole), Storage(whole, device), 1)
+        self._show(self.wholes_in(whole), Storage(whole, device), 1)
 
     def put(self, whole: Array) -> None:
         """The shards take the values of the whole vector."""
@@ -225,6 +230,15 @@ class Gathered:
         if own.ctypes.data != self.flat.array.ctypes.data:
             self.flat.array[...] = own
         self.flat.storage.version += 1
+
+    def _room(self, whole: Array) -> Array:
+        """The memory into which the shards of all ranks are gathered, to be `joined` into the whole parameters."""
+        return np.empty(self.layout.padded, whole.dtype, like=whole) if self.layout.rearranges else whole
+
+    def wholes_in(self, vector: Array) -> list[Array]:
+        """The parameters, in a vector like the whole one."""
+        places = zip(self.layout.spans, self.layout.shapes, strict=True)
+        return [vector[span].reshape(shape) for span, shape in places]
 
     def pieces_in(self, shard: Array) -> list[Array]:
         """This rank's piece of each parameter, in a vector like the shard."""

@@ -69,7 +69,7 @@ def _whole_of_unit(prefix: str, unit: Unit, state: Any) -> State:
         for one, piece in zip(known, unit.pieces_in(shard), strict=True):
             if key in one:
                 piece[...] = one[key].array.reshape(piece.shape)
-        wholes = unit.layout.wholes(unit.put_together(shard))
+        wholes = unit.wholes_in(unit.put_together(shard))
         for entry, array in zip(found.values(), wholes, strict=True):
             entry[key] = base.new(Tensor, array.copy(), example.device)
     return {name: entry for name, entry in found.items() if entry}

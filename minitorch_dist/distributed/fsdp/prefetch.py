@@ -130,10 +130,8 @@ class Prefetcher:
 
 
 def _neighbour(order: list[Unit], unit: Unit, step: int) -> Unit | None:
-    for number, other in enumerate(order):
-        if other is unit:
-            return order[number + step] if 0 <= number + step < len(order) else None
-    return None
+    number = order.index(unit) + step if unit in order else -1
+    return order[number] if 0 <= number < len(order) else None
 
 
 # --------------------------------------------------------------------------- around a module's forward

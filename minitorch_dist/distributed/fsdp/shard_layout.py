@@ -37,6 +37,8 @@ class Layout:
     The gathered vector already is that of the whole parameters: nothing has to be rearranged.
     """
 
+    rearranges = False
+
     def __init__(self, shapes: Sequence[tuple[int, ...]], ranks: int) -> None:
         self.shapes, self.ranks = [tuple(shape) for shape in shapes], ranks
         self.counts = [prod(shape) for shape in self.shapes]
@@ -50,10 +52,6 @@ class Layout:
     def length(self) -> int:
         """Elements of the vector in which the whole parameters lie."""
         return self.padded
-
-    def wholes(self, vector: Array) -> list[Array]:
-        """The parameters in that vector."""
-        return [vector[span].reshape(shape) for span, shape in zip(self.spans, self.shapes, strict=True)]
 
     def piece(self, number: int, rank: int) -> Piece:
         """The piece of the parameter that `rank` has; it may be empty."""
@@ -81,10 +79,6 @@ class Layout:
         """A rank's shard of the whole vector."""
         return whole[rank * self.shard : (rank + 1) * self.shard]
 
-    def room(self, whole: Array) -> Array:
-        """The memory into which shards are gathered, to be `joined` into the whole parameters."""
-        return whole
-
     def joined(self, gathered: Array, whole: Array) -> None:
         """Put what was gathered where the whole parameters lie."""
 
@@ -100,6 +94,8 @@ class RowLayout(Layout):
     the order of the ranks, with the parameters within each rank's part, and has to be rearranged.
     """
 
+    rearranges = True
+
     def __init__(self, shapes: Sequence[tuple[int, ...]], ranks: int) -> None:
         super().__init__(shapes, ranks)
         self.rows = [-(-shape[0] // ranks) if shape else 1 for shape in self.shapes]
@@ -112,9 +108,6 @@ class RowLayout(Layout):
     @property
     def length(self) -> int:
         return self.total
-
-    def room(self, whole: Array) -> Array:
-        return np.empty(self.padded, whole.dtype, like=whole)
 
     def piece(self, number: int, rank: int) -> Piece:
         count, width = self.counts[number], self.widths[number]

@@ -20,7 +20,7 @@ from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, ledger
-from minitorch_dist.tensors.core import base, engine
+from minitorch_dist.tensors.core import base, engine, observers
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -103,7 +103,7 @@ class Unit(Gathered):
             self._give_back()
         elif not (self.gradient.is_held or (self.collected and self.collected.is_held)):
             self._take_back()
-        wholes = self.layout.wholes(self.gradient.take(zeros=True))
+        wholes = self.wholes_in(self.gradient.take(zeros=True))
         for p, view in zip(self.originals, wholes, strict=True):
             is_expected = any(p is other for other in expected)
             p._grad = base.new(Tensor, view, self.settings.device) if is_expected else None
@@ -196,6 +196,8 @@ class Unit(Gathered):
             tensor_collectives.all_reduce(shard, ReduceOp.AVG, settings.replicas, algorithm=self.algorithm)
         shard = self._without_padding(shard)
         array = shard.array.astype(self.flat.array.dtype, copy=False)
+        if settings.offload and observers.copies.on:
+            observers.copies.tell(self, array.nbytes, True)
         self._give_back()
         if self.reduced is None:
             if array is shard.array and reduction.sent is shard:  # NO_SHARD: the pages themselves
@@ -217,7 +219,7 @@ class Unit(Gathered):
         """In no_sync gradients stay as they are; the optimizer is not meant to run."""
         if self.collected is not None:
             self.collected.take(zeros=True)
-            wholes = self.layout.wholes(self._with_earlier_passes())
+            wholes = self.wholes_in(self._with_earlier_passes())
             for p, view in zip(self.originals, wholes, strict=True):
                 if p._grad is not None:
                     p._grad = base.new(Tensor, view, self.settings.device)

@@ -10,6 +10,7 @@ schedule.step()                           # in between
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from minitorch_dist.distributed.pipelining import orders
@@ -17,7 +18,7 @@ from minitorch_dist.distributed.pipelining.microbatch import merge_chunks, split
 from minitorch_dist.distributed.pipelining.orders import F, Make, Order, Pipe
 from minitorch_dist.distributed.pipelining.runtime import Batch, PipelineStep
 from minitorch_dist.distributed.pipelining.stage import PipelineStage
-from minitorch_dist.distributed.pipelining.timing import ActionSpan, times
+from minitorch_dist.distributed.pipelining.timing import ActionSpan, Timing, times
 from minitorch_dist.distributed.pipelining.wires import PipelineMessages
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.tensor import Tensor
@@ -44,13 +45,8 @@ class _PipelineSchedule:
         self._n_microbatches, self._loss_fn = n_microbatches, loss_fn
         self.pipe = Pipe(first.group_size, n_microbatches, len(stages))
         self._check_stages(first)
-        self.pipeline_order: dict[int, Order] = {
-            rank: type(self).make(rank, self.pipe) for rank in range(self.pipe.ranks)
-        }
-        everyones = list(self.pipeline_order.values())
-        for fault in orders.faults(everyones, self.pipe):
-            raise ValueError(f"{type(self).__name__} is not a schedule: {fault}")
-        self.planned = times(everyones, self.pipe)  # raises where the orders wait for each other
+        everyones, self.planned = _planned(type(self).make, self.pipe, type(self).__name__)
+        self.pipeline_order: dict[int, Order] = dict(enumerate(everyones))
         self._wires = PipelineMessages(list(self._stages.values()), n_microbatches)
         self.spans: list[ActionSpan] = []  # what the last step did, when
 
@@ -148,6 +144,16 @@ def _signature(batch: Batch, has_backward: bool) -> Any:
         for args, kwargs in zip(batch.args, batch.kwargs, strict=True)
     ]
     return has_backward, grad_modes.is_grad_enabled(), rows
+
+
+@lru_cache(2)
+def _planned(make: Make, pipe: Pipe, name: str) -> tuple[list[Order], Timing]:
+    """Everyone's order, and when all happens. Ranks of one process share it: with 64 ranks and 512 micro-batches it takes
+    seconds. Raises where the orders wait for each other."""
+    everyones = orders.everyones(make, pipe)
+    for fault in orders.faults(everyones, pipe):
+        raise ValueError(f"{name} is not a schedule: {fault}")
+    return everyones, times(everyones, pipe)
 
 
 class PipelineScheduleSingle(_PipelineSchedule):

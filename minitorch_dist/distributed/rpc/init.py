@@ -85,17 +85,13 @@ def _meet(init_method: str, rank: int, size: int | None) -> tuple[Store, int, in
         rank = given["rank"] if rank < 0 else rank
         size = given["world_size"] if size is None else size
         return store, rank, size, False
-    if init_method == "env://":
-        rank = int(os.environ.get("RANK", -1)) if rank < 0 else rank
-        size = int(os.environ.get("WORLD_SIZE") or 0) if size is None else size
-    if size is None and "world_size=" in init_method:
-        size = -1  # it stands in the address
-    if not size:
+    is_said = "world_size=" in init_method or (init_method == "env://" and os.environ.get("WORLD_SIZE"))
+    if not (is_said if size is None else size):
         raise RuntimeError(
             "init_rpc has to know how many workers there are: pass world_size=…, or set WORLD_SIZE. Workers that join "
             "one by one are not offered; PyTorch has them"
         )
-    found = rendezvous.rendezvous(init_method, rank, size, CONNECT)
+    found = rendezvous.rendezvous(init_method, rank, -1 if size is None else size, CONNECT)
     found[0].set_timeout(CONNECT)
     return *found, True
 

@@ -42,34 +42,30 @@ class Came(NamedTuple):
 
 
 class Rounds:
-    """Rank 0 notes here which workers have come to which round."""
+    """Rank 0 notes here which workers have come to the present round: nobody comes to the next one before that has ended."""
 
     def __init__(self, agent: RpcAgent) -> None:
         self._agent = agent
-        self._came: dict[int, dict[int, tuple[Came, Future[Any]]]] = {}
+        self._came: dict[int, tuple[Came, Future[Any]]] = {}
         self._before: dict[int, Came] = {}
-        agent.when_lost.append(lambda src, reason: self._answer_complete_rounds())
+        agent.when_lost.append(lambda src, reason: self._answer_if_complete())
 
-    def come(self, src: int, number: int, came: Came) -> Future[Any]:
+    def come(self, src: int, came: Came) -> Future[Any]:
         answer: Future[Any] = Future(condition=lambda: self._agent.clock.condition("a round"))
-        self._came.setdefault(number, {})[src] = came, answer
-        self._answer_complete_rounds()
+        self._came[src] = came, answer
+        self._answer_if_complete()
         return answer
 
     def missing(self) -> list[int]:
-        """The workers that have not come to the present round."""
-        if not self._came:
-            return []
-        here = self._came[min(self._came)]
-        return [id for id in self._alive() if id not in here]
+        """The workers that have not come, if others have."""
+        return [id for id in self._alive() if id not in self._came] if self._came else []
 
     def _alive(self) -> list[int]:
         return [id for id in self._agent.workers.by_id if id not in self._agent.lost_workers]
 
-    def _answer_complete_rounds(self) -> None:
-        while self._came and not self.missing():
-            number = min(self._came)
-            round = self._came.pop(number)
+    def _answer_if_complete(self) -> None:
+        if self._came and not self.missing():
+            round, self._came = self._came, {}
             said = {src: came for src, (came, _) in round.items()}
             verdict = self._is_over(said), sorted(self._agent.lost_workers)
             self._before = said
@@ -88,8 +84,8 @@ class Rounds:
 
 
 def _join(agent: RpcAgent, src: int, said: Any) -> Future[Any]:
-    number, *counts = said
-    return agent.part(Rounds).come(src, number, Came(*counts))
+    _, *counts = said  # the number of the round
+    return agent.part(Rounds).come(src, Came(*counts))
 
 
 def _missing(agent: RpcAgent, src: int, said: Any) -> list[tuple[str, float]]:

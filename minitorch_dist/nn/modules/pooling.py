@@ -12,34 +12,24 @@ class MaxPool2d(Applied):
     """The largest value of each window."""
 
     function = staticmethod(F.max_pool2d)
-    options = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+    options = ("kernel_size", "stride", "padding", "dilation")
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        ceil_mode: bool = False,
-    ) -> None:
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.dilation = padding, dilation
-        self.ceil_mode = ceil_mode
 
 
 class AvgPool2d(Applied):
     """The mean of each window. Padding counts as zeros."""
 
     function = staticmethod(F.avg_pool2d)
-    options = ("kernel_size", "stride", "padding", "ceil_mode")
+    options = ("kernel_size", "stride", "padding")
 
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False
-    ) -> None:
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
-        self.padding, self.ceil_mode = padding, ceil_mode
+        self.padding = padding
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"

@@ -5,11 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minitorch_dist.optim.lr_scheduler.schedule import (
-    LRScheduler,
-    assign,
-    check_optimizer,
-)
+from minitorch_dist.optim.lr_scheduler.schedule import LRScheduler, assign, check_optimizer
 from minitorch_dist.optim.optimizer import Optimizer, number
 
 

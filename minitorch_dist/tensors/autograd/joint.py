@@ -13,14 +13,7 @@ from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.autograd.view_notes import MULTI
 from minitorch_dist.tensors.core import base, device_labels, grad_mode, observers
 from minitorch_dist.tensors.core.base import Array, T, TensorBase, bare
-from minitorch_dist.tensors.core.graph import (
-    KINDS,
-    Gradient,
-    common_device,
-    edge_of,
-    read_now,
-    refresh,
-)
+from minitorch_dist.tensors.core.graph import KINDS, Gradient, common_device, edge_of, read_now, refresh
 from minitorch_dist.tensors.core.views import note_of
 
 
@@ -34,8 +27,7 @@ def record_joint(
     owns: bool = False,
 ) -> T:
     """As `record`, with one function for all gradients: it returns one (or None) per input."""
-    outs = record_several((array,), name, inputs, backward, reads, reads_result, owns)
-    return outs[0]
+    return record_several((array,), name, inputs, backward, reads, reads_result, owns)[0]
 
 
 def record_several(
@@ -44,13 +36,12 @@ def record_several(
     inputs: Sequence[T],
     backward: Callable[..., Sequence[Gradient]],
     reads: Sequence[TensorBase] = (),
-    reads_result: bool | tuple[int, ...] = False,
+    reads_result: bool = False,
     owns: bool = False,
 ) -> tuple[T, ...]:
     """As `record_joint`, for several results: `backward` takes the gradient of each of them.
 
-    A result that the loss does not depend on has gradient None; integer results never have one.
-    `reads_result` may name those that are read by their numbers.
+    A result that the loss does not depend on has gradient None.
     """
     device, plain = inputs[0].storage.device, inputs[0].plain
     for tensor in inputs:
@@ -62,19 +53,11 @@ def record_several(
     node = node_for(name, inputs)
     if node is not None:
         node.backward = backward
-        noted = [read_now(read) for read in reads]
-        if reads_result:
-            chosen = reads_result if isinstance(reads_result, tuple) else range(len(outs))
-            noted.extend((outs[n].storage, 0, outs[n].array) for n in chosen)
-        node.reads = noted or None
-        node.owns = owns
-        node.device = device
-        node.outputs = len(outs)
+        own = [(out.storage, 0, out.array) for out in outs] if reads_result else []
+        node.reads = [*map(read_now, reads), *own] or None
+        node.owns, node.device, node.outputs = owns, device, len(outs)
         for number, out in enumerate(outs):
-            if out.array.dtype.kind not in "iub":
-                out._grad_fn = node
-                out._output_nr = number
-                out._requires_grad = True
+            out._grad_fn, out._output_nr, out._requires_grad = node, number, True
         if device is not device_labels.CPU:
             observers.memory.kept(node, outs)
     return tuple(outs)

@@ -3,6 +3,7 @@
     nodes       an operation was recorded as a node      checkpointing
     around      a node computes its gradients            the profiler, a simulated device
     operated    an operation has read and written        a simulated device that takes time
+    copies      bytes go to the host's memory, or back   the same
     memory      an accelerator's memory is taken         the ledger
 
 Usually there are no observers, and then an event costs one test.
@@ -114,6 +115,12 @@ def watch_operations(listener: OperationListener, wanted: bool) -> None:
     with _changing:
         operations = _with(operations, listener, wanted)
 
+
+# --------------------------------------------------------------------------------- copies
+
+copies = Listeners("copies")
+"""Told of bytes that begin to go to the host's memory, or to come back: whose they are, how many, whether to the host.
+And, with None for how many, that somebody waits until those of an owner are there."""
 
 # --------------------------------------------------------------------------------- passes
 

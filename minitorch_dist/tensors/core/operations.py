@@ -18,10 +18,7 @@ import numpy as np
 from minitorch_dist.tensors.core import rare_cases
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.without_warnings import (
-    enter_silence,
-    leave_silence,
-)
+from minitorch_dist.tensors.core.without_warnings import enter_silence, leave_silence
 
 Dims: TypeAlias = "int | Sequence[int] | None"
 F = TypeVar("F", bound=Callable[..., Any])

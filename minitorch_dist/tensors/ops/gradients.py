@@ -197,12 +197,6 @@ def _weighted_root(tensor: TensorBase, weight: TensorBase, index: int) -> tuple[
             f"torch.Size({list(weight.array.shape)}) and output[{index}] has a shape of "
             f"torch.Size({list(x.shape)})."
         )
-    if "c" in (weight.array.dtype.kind, x.dtype.kind) and weight.array.dtype != x.dtype:
-        raise RuntimeError(
-            "For complex Tensors, both grad_output and output are required to have the same dtype. "
-            f"Mismatch in dtype: grad_output[{index}] has a dtype of {weight.dtype} and "
-            f"output[{index}] has a dtype of {tensor.dtype}."
-        )
     if weight.storage.device is not tensor.storage.device:
         raise RuntimeError(
             f"invalid gradient at index {index} - expected device {tensor.storage.device} but "

@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 F = Callable[..., Any]
 
 AS_THEY_ARE: set[Any] = {
-    np.all, np.amax, np.amin, np.any, np.argwhere, np.atleast_1d, np.clip, np.diff, np.expand_dims, np.flip,
+    np.all, np.amax, np.amin, np.any, np.argwhere, np.array_split, np.split, np.atleast_1d, np.clip, np.diff, np.expand_dims, np.flip,
     np.isneginf, np.max, np.mean, np.min, np.moveaxis, np.ndim, np.prod, np.put_along_axis, np.reshape, np.roll, np.shape,
     np.size, np.squeeze, np.stack, np.sum, np.swapaxes, np.take_along_axis, np.transpose,
 }  # fmt: skip

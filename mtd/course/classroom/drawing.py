@@ -121,13 +121,8 @@ def _spread(first: int, fastest: Mapping[tuple[int, int], int], offsets: dict[in
             there = dst if src == here else src if dst == here else None
             if there is None or there in offsets:
                 continue
-            out, back = fastest.get((here, there)), fastest.get((there, here))
-            if out is not None and back is not None:
-                shift = (back - out) // 2
-            elif out is not None:
-                shift = -out
-            else:
-                assert back is not None, "one of them has sent"
-                shift = back
-            offsets[there] = offsets[here] + shift
+            there_to_here, here_to_there = (there, here), (here, there)
+            out = fastest[here_to_there] if here_to_there in fastest else -fastest[there_to_here]
+            back = fastest.get(there_to_here, -out)  # of words one way only nothing more is known
+            offsets[there] = offsets[here] + (back - out) // 2
             waiting.append(there)

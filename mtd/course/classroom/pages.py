@@ -93,15 +93,10 @@ def _seat(room: Room, seat: Seat) -> str:
 def _progress(room: Room) -> str:
     if not room.step:
         return ""
-    wrong = [step for step, is_so in room.verdicts.items() if not is_so]
-    said = ""
-    if room.verdicts:
-        said = f"✔ golden weights at step {max(room.verdicts)}"
-        if wrong:
-            said = f"✘ not the golden weights at step {wrong[0]}"
+    said = view.golden(room)
     share = 100 * room.step / room.plan.steps
     bar = f'<div class=bar><div style="width:{share:.1f}%"></div></div>'
-    return f'{bar}<p class="{"bad" if wrong else "good"}">{said}</p>'
+    return f'{bar}<p class="{"bad" if said[:1] == "✘" else "good"}">{said}</p>'
 
 
 def _race(room: Room) -> str:

@@ -9,6 +9,7 @@ The code of all that a laptop does is here. An order only chooses one of these t
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -315,8 +316,5 @@ def _demand(is_so: bool, what: str, order: Any) -> None:
 
 def _sent(lines: str) -> int:
     """Payload bytes that left, by the journal."""
-    total = 0
-    for line in lines.splitlines():
-        if line.startswith('{"what":"send"'):
-            total += int(line.split('"bytes":', 1)[1].split(",", 1)[0].rstrip("}"))
-    return total
+    events = map(json.loads, lines.splitlines())
+    return sum(event["bytes"] for event in events if event["what"] == "send")

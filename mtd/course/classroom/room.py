@@ -253,11 +253,7 @@ class Room:
             self.dropped["not in the roster"] += 1
         elif isinstance(said, messages.Lost):
             self._lost(seat, said)
-        elif (
-            isinstance(said, messages.Prepared | messages.Raced)
-            and self.phase == RACING
-            and self.contest is not None
-        ):
+        elif isinstance(said, messages.Prepared | messages.Raced) and self.phase == RACING:
             self._race_on(seat, said)
         elif self.phase == TRAINING:
             self._train_on(seat, said)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -82,23 +82,17 @@ class Training:
         self.made, self.step_number = made, step
         self.x, self.y = made.spirals()
         self.model = made.network()
-        at = 0
         parameters = list(self.model.parameters())
-        for p in parameters:
-            p.array[...] = state.weights[at : at + p.array.size].reshape(p.array.shape)
-            at += p.array.size
+        for p, weights in _divided(state.weights, parameters):
+            p.array[...] = weights
         self.shared: Any = self.model
         if dist.is_initialized():
             self.shared = DistributedDataParallel(self.model)
             self.shared.register_comm_hook(None, _mean_by(algorithm))
         self.optimizer = SGD(self.shared.parameters(), lr=LR, momentum=MOMENTUM)
-        if step:
-            at = 0
-            for p in parameters:
-                speed = state.speeds[at : at + p.array.size].reshape(p.array.shape)
-                self.optimizer.state[p]["momentum_buffer"] = p.detach().clone()
-                self.optimizer.state[p]["momentum_buffer"].array[...] = speed
-                at += p.array.size
+        for p, speeds in _divided(state.speeds, parameters) if step else ():
+            self.optimizer.state[p]["momentum_buffer"] = p.detach().clone()
+            self.optimizer.state[p]["momentum_buffer"].array[...] = speeds
 
     def step(self, rank: int, size: int) -> float:
         """Make the next step with this rank's share of its batch; the loss over all samples after it."""
@@ -108,9 +102,8 @@ class Training:
         self.optimizer.zero_grad()
         (made.loss_of(self.shared, self.x[mine], self.y[mine]) * size).backward()
         self.optimizer.step()
-        for p in (
-            self.model.parameters()
-        ):  # golden weights never come to it: it is for those that somebody made up
+        # No golden weight is so large: this is for those that somebody made up.
+        for p in self.model.parameters():
             p.array[...] = np.clip(p.array, -made.LARGEST, made.LARGEST)
         self.step_number += 1
         with no_grad():
@@ -152,6 +145,13 @@ def golden() -> dict[int, str]:
 def digest(weights: Array | list[float]) -> str:
     """As lesson 4's script makes it: of all bits of all weights."""
     return hashlib.sha256(np.array(weights, "<f8").tobytes()).hexdigest()[:16]
+
+
+def _divided(numbers: Array, parameters: list[Any]) -> Iterator[tuple[Any, Array]]:
+    """Each parameter with its part of these numbers, in its shape."""
+    ends = np.cumsum([p.array.size for p in parameters])
+    for p, part in zip(parameters, np.split(numbers, ends[:-1]), strict=True):
+        yield p, part.reshape(p.array.shape)
 
 
 def _flat(tensors: Any) -> Array:

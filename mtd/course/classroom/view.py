@@ -42,11 +42,15 @@ def progress(room: Room) -> str:
         return ""
     filled = room.step * BAR // room.plan.steps
     bar = "█" * filled + "·" * (BAR - filled)
-    if not room.verdicts:
-        return bar
+    return f"{bar}  {golden(room)}".rstrip()
+
+
+def golden(room: Room) -> str:
+    """Whether the weights were the recorded ones, as far as there are some; "✘ …" if once they were not."""
     wrong = [step for step, is_so in room.verdicts.items() if not is_so]
-    said = f"✘ not golden at step {wrong[0]}" if wrong else f"✔ golden at step {max(room.verdicts)}"
-    return f"{bar}  {said}"
+    if wrong:
+        return f"✘ not the golden weights at step {wrong[0]}"
+    return f"✔ golden weights at step {max(room.verdicts)}" if room.verdicts else ""
 
 
 def seats(room: Room, width: int) -> list[str]:

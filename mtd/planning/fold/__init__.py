@@ -21,6 +21,7 @@ part of a role whose ranks also have equal messages, over equal links, with rank
     repeats     micro-batches that do what earlier ones did, and are noted instead of run
     classes     ranks that do everything at the same instants
     class_replay  one rank of each class replays
+    undisturbed   acts of a class that nothing disturbs, as one event
     folding     both halves, one after the other; and the run in full where they do not fit
     attaching   it attaches to a run
 """

@@ -41,12 +41,32 @@ class DeviceComputing:
         """The same for all ranks that do this at full speed."""
         return OperationsTogether(self.operations)
 
+    @property
+    def picos(self) -> int:
+        return self.together.picos
+
 
 @dataclass(frozen=True)
 class Computed:
-    """`sim.compute` without a device: picoseconds at full speed."""
+    """`sim.compute` without a device, or the host's processors: picoseconds at full speed."""
 
     picos: int
+
+
+@dataclass(frozen=True)
+class HostCopyBegun:
+    """Bytes of an owner, which has a number, begin to go to the host's memory or to come back: so many picoseconds by themselves."""
+
+    owner: int
+    picos: int
+    to_host: bool
+
+
+@dataclass(frozen=True)
+class HostCopyAwaited:
+    """The copies of an owner, or all that go to the host."""
+
+    owner: int | None
 
 
 @dataclass(frozen=True)
@@ -129,6 +149,8 @@ TracedAct: TypeAlias = (
     InstantMarked
     | DeviceComputing
     | Computed
+    | HostCopyBegun
+    | HostCopyAwaited
     | CollectiveBegun
     | WorkAwaited
     | NotedMessage

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
-from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.prepared import PreparedCall
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.device_time import spread
@@ -27,7 +26,11 @@ from minitorch_dist.sim.topologies import Rails
 from mtd.planning.fold import acts
 from mtd.planning.fold.classes import SAME_NODE, CollectiveOfClasses, NotAlike, RankClasses
 from mtd.planning.fold.recording import OperationTrace
+from mtd.planning.fold.replayed_device import is_at_full_speed
 from mtd.planning.fold.replaying import Replayer, own_parts
+from mtd.planning.fold.undisturbed import ActsTogether, ActsUnderWay, CollectiveAlone
+from transports.clock import PICO
+from transports.virtual.clock import VirtualClock
 from transports.virtual.medium import Medium, Way
 from transports.virtual.network import Network
 from transports.virtual.topology import Route, Topology, TwoLevel, Uniform
@@ -74,6 +77,7 @@ class ClassReplay:
         self.speeds = {number: speeds[rank] for number, rank in enumerate(self.classes.first) if rank in speeds}  # fmt: skip
         self.light: LightCollectives | None = None
         self.medium: Any = None
+        self._carried: Any = None
 
     def run(self, run_all: Callable[..., Report[Any]]) -> Report[Any]:
         """The report of all ranks."""
@@ -95,9 +99,9 @@ class ClassReplay:
     def _replay(self) -> None:
         here, count = world.current(), len(self.classes.first)
         here.engine, rank = self, self.classes.first[here.rank]
-        carried = self.medium.carried
-        if carried is not None and not isinstance(carried, CarriedByClass):
-            self.medium.carried = CarriedByClass(carried, count)
+        if self._carried is None and self.medium.carried is not None:
+            self._carried = self.medium.carried  # it tells the devices of classes what their messages did
+            self.medium.carried = lambda number, *span: self._carried(number % count, *span)
         ClassReplayer(self, rank).replay()
 
     # ----------------------------------------------------------------------------- its network
@@ -126,8 +130,17 @@ class ClassReplay:
     ) -> None:  # fmt: skip
         if of.rows.source:
             assert self.light is not None
-            kind = partial(TrafficOfClasses, of.ways, len(self.classes.first))
-            self.light.carry_out(call, operation, of.rows, kind)
+            self.light.carry_out(call, operation, of.rows, self.traffic_of(of))
+
+    def alone(self, of: CollectiveOfClasses, number: int) -> CollectiveAlone:
+        """A collective of one class."""
+
+        medium, kind = Medium(VirtualClock(), self.network), self.traffic_of(of)
+        medium.make_way = partial(self._way, medium)
+        return CollectiveAlone(lambda where, over: kind(where, of.rows, [number], over), medium, number)
+
+    def traffic_of(self, of: CollectiveOfClasses) -> Callable[..., TrafficOfClasses]:
+        return partial(TrafficOfClasses, of.ways, len(self.classes.first))
 
     def __repr__(self) -> str:
         return f"<ClassReplay by {self.classes!r}>"
@@ -144,16 +157,6 @@ def _route(topology: Topology, src: int, dst: int, stays: bool) -> Route:
     assert isinstance(topology, Rails)
     via = topology.inside(src, dst) if stays else topology.outside(src, dst)
     return topology.way(src, dst, via)
-
-
-class CarriedByClass:
-    """Tells the devices of classes what their messages did."""
-
-    def __init__(self, carried: Any, count: int) -> None:
-        self.carried, self.count = carried, count
-
-    def __call__(self, rank: int, start: int, end: int) -> None:
-        self.carried(rank % self.count, start, end)
 
 
 class TrafficOfClasses(payloadless.Traffic):
@@ -185,6 +188,69 @@ class ClassReplayer(Replayer):
         self.replay_of, self.standing_for = replay, rank
         session = replay.session
         super().__init__(session.trace_of(rank), session.peer)
+        self._alone: dict[int, CollectiveAlone | None] = {}  # by kind
+        self._together: dict[tuple[int, ...], ActsTogether] = {}  # by the acts
+
+    # ----------------------------------------------------------------------- acts that nothing disturbs
+
+    def replay_acts(self) -> None:
+        of, at = self.trace.acts, 0
+        while at < len(of):
+            together = self._undisturbed(at) if self._may_go_together() else []
+            if any(isinstance(act, acts.CollectiveBegun) for act in together):
+                at += self._pass(together)
+            else:
+                self._doing[type(of[at])](of[at])
+                at += 1
+
+    def _may_go_together(self) -> bool:
+        """Whether this class computes at full speed, and nothing that it has begun is under way."""
+        is_idle = all(group._worker is None or group._worker.is_idle() for group in self.groups)
+        return is_idle and is_at_full_speed(self.clock, self.world.rank)
+
+    def _undisturbed(self, at: int) -> list[acts.TracedAct]:
+        """The acts from there on that are one event where nothing disturbs them."""
+        of, end = self.trace.acts, at
+        while end < len(of) and self._is_own(of[end]):
+            end += 1
+        return of[at:end]
+
+    def _is_own(self, act: acts.TracedAct) -> bool:
+        """Whether no other class has a part in it, and the next act comes after it."""
+        if not isinstance(act, acts.CollectiveBegun):
+            return isinstance(act, acts.DeviceComputing | acts.Computed)
+        alone = self.alone(act.kind) if act.work is None else None
+        limit = act.timeout or self.groups[act.kind.group].timeout
+        return alone is not None and alone.is_plain and (limit is None or alone.picos < limit * PICO)
+
+    def alone(self, kind: acts.CallKind) -> CollectiveAlone | None:
+        """It, if all ranks of its group are of this class."""
+        if id(kind) not in self._alone:
+            of = self.replay_of.classes.collective(kind, self.standing_for)
+            is_own = len(of.rows.begin) == 1
+            self._alone[id(kind)] = self.replay_of.alone(of, self.world.rank) if is_own else None
+        return self._alone[id(kind)]
+
+    def _pass(self, given: list[acts.TracedAct]) -> int:
+        """Do them together, or the first one by itself; how many were done."""
+        of, medium, me = self._made(given), self.replay_of.medium, self.clock.me()
+        if not medium.are_free(of.ports):
+            self._doing[type(given[0])](given[0])
+            return 1
+        passing = ActsUnderWay(of, medium, self.clock)
+        passing.wait()
+        done = self._made(given[: passing.alike])
+        done.have_happened(passing.start, self.world.rank, self.stream, medium)
+        me.slept, me.waited = me.slept + done.computing, me.waited - done.computing
+        return passing.done
+
+    def _made(self, given: list[acts.TracedAct]) -> ActsTogether:
+        key = tuple(map(id, given))
+        if key not in self._together:
+            self._together[key] = ActsTogether(given, self.alone)
+        return self._together[key]
+
+    # --------------------------------------------------------------------------------- single acts
 
     def _prepare(self, kind: acts.CallKind) -> tuple[PreparedCall, dict[Any, Any]]:
         group = self.groups[kind.group]
@@ -193,16 +259,11 @@ class ClassReplayer(Replayer):
         call.execute = self.replay_of.bind(call, lambda _: of)
         return call, {}
 
-    def message(self, act: acts.NotedMessage) -> None:
-        group, classes = self.groups[act.group], self.replay_of.classes
+    def other_end(self, act: acts.NotedMessage) -> int:
+        classes = self.replay_of.classes
         ranks = classes.group(act.group, self.standing_for)
         other = int(classes.of[ranks[self.peer(act, self.standing_for)]])
-        kind: Any = PreparedSend if act.is_send else PreparedReceive
-        call = kind(group, act.dtype, act.shape, group.ranks.index(other), act.tag, act.operation)
-        if act.work is None:
-            call.run(act.array)
-        else:
-            self.works[act.work] = call.begin(act.array)
+        return self.groups[act.group].ranks.index(other)
 
     def make(self, act: acts.GroupsMade) -> None:
         for _ in own_parts(act).get(self.standing_for, ()):

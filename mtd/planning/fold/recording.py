@@ -28,7 +28,9 @@ from minitorch_dist.distributed.prepared import How, PreparedCall
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.distributed.world import World
+from minitorch_dist.sim.device import Device
 from minitorch_dist.sim.device_time import ComputeStream, DeviceTime
+from minitorch_dist.sim.host_copies import HostCopies
 from minitorch_dist.tensors import ledger, pools
 from minitorch_dist.tensors.shape_arrays import answers
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
@@ -39,6 +41,7 @@ from mtd.planning.fold.rank_number import RankNumber, Table
 from mtd.planning.fold.recording_engine import CutCall, RecordingEngine
 from mtd.planning.fold.roles import RoleTable, refuse, uniform
 from mtd.timelines import owners
+from transports.virtual.clock import VirtualClock
 
 OWN_ARRAYS = ("reduce", "gather", "scatter")  # whose root has other arrays than the others
 
@@ -48,10 +51,31 @@ class NotingStream(ComputeStream):
 
     trace: OperationTrace
 
+    def __init__(self, device: Device, rank: int, clock: VirtualClock) -> None:
+        super().__init__(device, rank, clock)
+        self.copies = NotedCopies(self)
+
+    def update_on_host(self, nbytes: int) -> None:
+        self.trace.acts.append(acts.Computed(self.host_time(nbytes)))
+
     def compute(self, name: str, picos: int, modules: tuple[str, ...] = ()) -> None:
         if picos > 0:
             self.trace.operations.append(acts.DeviceOperation(name, picos, modules))
             self.trace.note_memory()
+
+
+class NotedCopies(HostCopies):
+    """The copies of a recorded rank."""
+
+    def __init__(self, stream: NotingStream) -> None:
+        super().__init__(stream.clock)
+        self.stream = stream
+
+    def begin(self, owner: int, picos: int, to_host: bool) -> None:
+        self.stream.trace.acts.append(acts.HostCopyBegun(owner, picos, to_host))
+
+    def wait(self, owner: int | None) -> None:
+        self.stream.trace.acts.append(acts.HostCopyAwaited(owner))
 
 
 class ToldBesides:

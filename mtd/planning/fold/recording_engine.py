@@ -5,16 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minitorch_dist.distributed.execution.layout import Vector
-from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.mail.wire import Fingerprint
-from minitorch_dist.distributed.prepared import (
-    OVER_TRANSPORT,
-    Algorithm,
-    Execute,
-    MakeVector,
-    PreparedCall,
-)
-from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.prepared import Execute, MakeVector, PreparedCall, TransportEngine
 
 
 class CutCall:
@@ -27,15 +18,10 @@ class CutCall:
         raise AssertionError("a recorded call is not carried out")
 
 
-class RecordingEngine:
+class RecordingEngine(TransportEngine):
     """It chooses schedules as the simulation does."""
 
     is_shared = True
-
-    def choose(
-        self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
-    ) -> tuple[Schedule, Fingerprint]:
-        return OVER_TRANSPORT.choose(group, collective, said, nbytes, algorithm)
 
     def bind(self, call: PreparedCall, vector: MakeVector) -> Execute:
         return CutCall(vector(call.schedule))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from minitorch_dist.distributed import world
-from minitorch_dist.sim.device_time import ComputeStream, DeviceUse
+from minitorch_dist.sim.device_time import ComputeStream, DeviceUse, Rows
 from minitorch_dist.sim.module_names import Names
 from minitorch_dist.sim.power import slowed
 from mtd.timelines.recorder import TimelineRecorder
@@ -63,6 +63,13 @@ class ReplayedStream(ComputeStream):
             if self.free > start and isinstance(recorder, TimelineRecorder):
                 recorder.line.program.append(Together(start, self.free, operations[at:]))
             return self.clock.pause(self.free - now)
+
+    def did(self, operations: Mapping[OperationsTogether, int], busy: Rows, moving: Rows) -> None:
+        """It has done these so often, and was busy then; messages moved."""
+        for together, times in operations.items():
+            self._whole[together] = self._whole.get(together, 0) + times
+        self.busy.add_all(busy)
+        self.moving.add_all(moving)
 
     def use(self, end: int) -> DeviceUse:
         """Operations that were done together are counted when somebody asks."""

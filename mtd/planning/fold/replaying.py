@@ -16,6 +16,7 @@ from minitorch_dist.distributed.prepared import Engine, How, PreparedCall
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.sim import device_time, program_calls
+from minitorch_dist.sim.host_copies import HostCopies
 from minitorch_dist.sim.power import slowed
 from mtd.planning.fold import acts
 from mtd.planning.fold.recording import OperationTrace, ToldBesides
@@ -44,20 +45,23 @@ class Replayer:
         self._prepared: dict[int, tuple[PreparedCall, dict[Any, Any]]] = {}
         self._doing: dict[type, Callable[[Any], None]] = {
             acts.DeviceComputing: self.compute, acts.Computed: self.be_busy, acts.CollectiveBegun: self.collective,
+            acts.HostCopyBegun: self.copy, acts.HostCopyAwaited: lambda act: self.copies.wait(act.owner),
             acts.InstantMarked: lambda act: program_calls.mark(act.name), acts.WorkAwaited: self.wait,
             acts.NotedMessage: self.message, acts.ObjectsExchanged: self.objects, acts.GroupsMade: self.make,
         }  # fmt: skip
 
     def replay(self) -> None:
-        doing = self._doing
         if self.trace.told is None:
-            for act in self.trace.acts:
-                doing[type(act)](act)
+            self.replay_acts()
         else:
             self._replay_told(self.trace.told)
         own = self.trace.stream
         if self.stream is not None and own is not None:
             self.stream.flops, self.stream.again = dict(own.flops), own.again
+
+    def replay_acts(self) -> None:
+        for act in self.trace.acts:
+            self._doing[type(act)](act)
 
     def _replay_told(self, told: ToldBesides) -> None:
         """The same, and the recorder learns what only the representative knew."""
@@ -84,6 +88,14 @@ class Replayer:
         picos = slowed(self.clock, act.picos)
         if picos:
             self.clock.pause(picos)
+
+    @property
+    def copies(self) -> HostCopies:
+        assert self.stream is not None
+        return self.stream.copies
+
+    def copy(self, act: acts.HostCopyBegun) -> None:
+        self.copies.begin(act.owner, act.picos, act.to_host)
 
     def collective(self, act: acts.CollectiveBegun) -> None:
         found = self._prepared.get(id(act.kind))
@@ -120,12 +132,15 @@ class Replayer:
     def message(self, act: acts.NotedMessage) -> None:
         group = self.groups[act.group]
         kind: Any = PreparedSend if act.is_send else PreparedReceive
-        peer = self.peer(act, self.rank)
-        call = kind(group, act.dtype, act.shape, peer, act.tag, act.operation)
+        call = kind(group, act.dtype, act.shape, self.other_end(act), act.tag, act.operation)
         if act.work is None:
             call.run(act.array)
         else:
             self.works[act.work] = call.begin(act.array)
+
+    def other_end(self, act: acts.NotedMessage) -> int:
+        """The group rank of a message's other end."""
+        return self.peer(act, self.rank)
 
     def objects(self, act: acts.ObjectsExchanged) -> None:
         group: Any = self.groups[act.group]

@@ -120,7 +120,7 @@ def test_on_a_screen(tmp_path: Path) -> None:
             teacher.press("start\r")
             shown = teacher.see(
                 "20 steps are made, and the weights are the golden ones",
-                "✔ golden at step 20",
+                "✔ golden weights at step 20",
                 "●╌",
             )
             teacher.press("race\r")

@@ -10,7 +10,7 @@ from minitorch_dist.tensors.core import grad_mode, graph, observers
 from minitorch_dist.tensors.core.base import Storage, T, TensorBase, bare
 from minitorch_dist.tensors.core.graph import KINDS
 from minitorch_dist.tensors.dtypes import type_name
-from minitorch_dist.tensors.ops.elementwise.copying import convert, no_data as no_data
+from minitorch_dist.tensors.ops.elementwise.copying import no_data as no_data
 from minitorch_dist.tensors.promotion import converted
 from minitorch_dist.tensors.shape_arrays.mode import empty_on
 
@@ -67,7 +67,7 @@ def move(input: T, dtype: dtypes.dtype, device: devices.device, copy: bool = Fal
     if device is devices.META:
         array = empty_on(device, x, dtype.numpy)
     else:
-        array = x.copy(order="K") if dtype.numpy == x.dtype else convert(x, dtype)
+        array = x.copy(order="K") if dtype.numpy == x.dtype else converted(x, dtype)
     out: T = bare(input.plain, array, Storage(array, device))
     if observers.operations:
         observers.operated("ToCopyBackward0", (x,), (array,))

@@ -13,7 +13,7 @@ from minitorch_dist.tensors.core.base import Array, T, TensorBase, bare
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.core.view_geometry import dense as dense
-from minitorch_dist.tensors.promotion import converted, tell_discarded
+from minitorch_dist.tensors.promotion import converted
 
 
 def _itself(grad: Array) -> Array:
@@ -125,7 +125,7 @@ def fill(x: Array, y: Array) -> None:
     """`x[...] = y`, converted and broadcast, with torch's complaint where it does not fit."""
     if y.ndim <= x.ndim:
         try:
-            x[...] = y if y.dtype == x.dtype else convert(y, dtypes.FROM_NUMPY[x.dtype])
+            x[...] = y if y.dtype == x.dtype else converted(y, dtypes.FROM_NUMPY[x.dtype])
             return
         except ValueError:
             if not x.flags.writeable:
@@ -160,12 +160,3 @@ def expanded(before: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...
             )
         full.append(n)
     return tuple(full)
-
-
-def convert(x: Array, dtype: dtypes.dtype) -> Array:
-    """`x` as `dtype`, as C would convert: floats are cut off towards zero, without a warning.
-
-    A complex number that becomes a real one loses a part, and a warning says so.
-    """
-    tell_discarded(x, dtype)
-    return converted(x, dtype)

@@ -8,12 +8,7 @@ from minitorch_dist.tensors.core.base import Number, T, TensorBase
 from minitorch_dist.tensors.core.graph import result
 from minitorch_dist.tensors.core.operations import compute
 from minitorch_dist.tensors.core.views import inplace
-from minitorch_dist.tensors.promotion import (
-    not_a_tensor,
-    not_implemented,
-    on_result_device,
-    promote,
-)
+from minitorch_dist.tensors.promotion import not_a_tensor, not_implemented, on_result_device, promote
 
 
 def logical_and(input: T, other: T) -> T:

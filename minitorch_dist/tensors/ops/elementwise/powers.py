@@ -12,14 +12,7 @@ from minitorch_dist.tensors.core.operations import compute, sum_to, with_number
 from minitorch_dist.tensors.core.views import inplace
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.elementwise.smooth import of_result
-from minitorch_dist.tensors.promotion import (
-    as_element,
-    cast,
-    floating,
-    is_number,
-    promote,
-    result_type,
-)
+from minitorch_dist.tensors.promotion import as_element, cast, floating, is_number, promote, result_type
 
 
 def raised(x: Array, n: Any) -> Any:

@@ -14,8 +14,7 @@ winograd 4.3, torch 5.4.
 
 The gradients are correlations again. That of the input takes the output's gradient and the kernel
 turned by 180°; a stride of s splits the input into s² phases, each of which sees its own part of the
-kernel. That of the weights multiplies the same columns with the output's gradient. Groups are taken one after the other.
-Arrays without numbers stay with the simple form.
+kernel. That of the weights multiplies the same columns with the output's gradient.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from minitorch_dist.tensors.ops.fast import shifted_rows, winograd, winograd_gra
 from minitorch_dist.tensors.ops.images import correlation as simple
 from minitorch_dist.tensors.ops.images.sliding import Axis, col2im, im2col
 from minitorch_dist.tensors.ops.plugs import instead_of
-from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 SMALL_MAP = 64  # outputs per image, up to which several images share one product
 BLOCK = 5 << 18  # elements of columns at a time (5 MB of float32)
 
 
+@instead_of(simple.correlate)
 def correlate(x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     """Correlate the images x (N, C, H, W) with the kernels w (O, C, KH, KW)."""
     if _pointwise(rows, columns):
@@ -47,6 +46,7 @@ def correlate(x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     return out
 
 
+@instead_of(simple.input_gradient)
 def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     """The gradient of the images, given that of the outputs."""
     if _pointwise(rows, columns):
@@ -55,8 +55,6 @@ def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     strided = rows.stride > 1 or columns.stride > 1
     if rows.out * columns.out <= SMALL_MAP or (dilated and strided):
         return _input_gradient_gathered(g, w, rows, columns)
-    if winograd.fits(w, rows, columns) and w.shape[1] <= len(w):
-        return winograd_gradients.input_gradient(g, w, rows, columns)
     if not strided:
         return correlate(g, _flipped(w), _phase(rows, 0)[0], _phase(columns, 0)[0])
     out = np.zeros((len(g), w.shape[1], rows.size, columns.size), g.dtype, like=g)
@@ -69,63 +67,23 @@ def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     return out
 
 
+@instead_of(simple.weight_gradient)
 def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
     """The gradient of the kernels w (of which only the shape is read)."""
     if _pointwise(rows, columns):
         return _weight_gradient_pointwise(g, _picked(x, rows, columns)).reshape(w.shape)
     if rows.out * columns.out <= SMALL_MAP:
         return _weight_gradient_gathered(g, x, w, rows, columns)
-    if winograd.fits(w, rows, columns):
-        return winograd_gradients.weight_gradient(g, x, w, rows, columns)
     return shifted_rows.weight_gradient(g, x, w, rows, columns)
 
 
+@instead_of(simple.gradients)
 def gradients(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> tuple[Array, Array]:
     """Both, of the images and of the kernels."""
     large = rows.out * columns.out > SMALL_MAP
-    if large and winograd.fits(w, rows, columns) and w.shape[1] <= len(w):
+    if large and winograd.fits(w, rows, columns):
         return winograd_gradients.gradients(g, x, w, rows, columns)
     return input_gradient(g, w, rows, columns), weight_gradient(g, x, w, rows, columns)
-
-
-# ------------------------------------------------------------------------------------ in groups
-
-
-@instead_of(simple.correlate)
-def _correlate(x: Array, w: Array, rows: Axis, columns: Axis, groups: int) -> Array:
-    if not has_numbers(x):
-        return simple.correlate.simple(x, w, rows, columns, groups)  # type: ignore[attr-defined, no-any-return]
-    parts = [correlate(x[:, c], w[o], rows, columns) for o, c in _groups(w, groups)]
-    return parts[0] if groups == 1 else np.concatenate(parts, 1)
-
-
-@instead_of(simple.input_gradient)
-def _input_gradient(g: Array, w: Array, rows: Axis, columns: Axis, groups: int) -> Array:
-    if not has_numbers(g):
-        return simple.input_gradient.simple(g, w, rows, columns, groups)  # type: ignore[attr-defined, no-any-return]
-    parts = [input_gradient(g[:, o], w[o], rows, columns) for o, _ in _groups(w, groups)]
-    return parts[0] if groups == 1 else np.concatenate(parts, 1)
-
-
-@instead_of(simple.weight_gradient)
-def _weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis, groups: int) -> Array:
-    if not has_numbers(g):
-        return simple.weight_gradient.simple(g, x, w, rows, columns, groups)  # type: ignore[attr-defined, no-any-return]
-    parts = [weight_gradient(g[:, o], x[:, c], w[o], rows, columns) for o, c in _groups(w, groups)]
-    return parts[0] if groups == 1 else np.concatenate(parts)
-
-
-@instead_of(simple.gradients)
-def _gradients(g: Array, x: Array, w: Array, rows: Axis, columns: Axis, groups: int) -> tuple[Array, Array]:
-    if groups == 1 and has_numbers(g):
-        return gradients(g, x, w, rows, columns)
-    return simple.gradients.simple(g, x, w, rows, columns, groups)  # type: ignore[attr-defined, no-any-return]
-
-
-def _groups(w: Array, groups: int) -> list[tuple[slice, slice]]:
-    """The output and the input channels of each group."""
-    o, c = len(w) // groups, w.shape[1]
-    return [(slice(k * o, (k + 1) * o), slice(k * c, (k + 1) * c)) for k in range(groups)]
 
 
 def _flipped(w: Array) -> Array:

@@ -5,9 +5,8 @@
     to the pixels     Bᵀ · ((G · w)ᵀ ⊙ (Aᵀ · g))
     to the kernels    Gᵀ · ((Aᵀ · g) ⊙ (B · d))
 
-Both begin with Aᵀ · g, the output's gradient at the six points; so they are found together, image by image,
-where both are wanted. Neither is a convolution with a turned kernel, though the first could be; as it stands it
-lays out the fewer channels.
+Both begin with Aᵀ · g, the output's gradient at the six points; so they are found together, image by image.
+Where one of the two is wanted alone, `correlation` finds it otherwise.
 """
 
 from __future__ import annotations
@@ -15,41 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.ops.fast.winograd import (
-    OUTPUTS,
-    POINTS,
-    A,
-    B,
-    G,
-    Tiles,
-    bands,
-    flat,
-    tiling,
-)
+from minitorch_dist.tensors.ops.fast.winograd import OUTPUTS, POINTS, A, B, G, Tiles, bands, flat, tiling
 from minitorch_dist.tensors.ops.images.sliding import Axis
-
-
-def input_gradient(g: Array, w: Array, rows: Axis, columns: Axis) -> Array:
-    """The gradient of the images, given that of the outputs."""
-    dx = np.zeros((len(g), w.shape[1], rows.size, columns.size), g.dtype, like=g)
-    for band, seen, made in bands(w.shape[1], rows, columns):
-        part = g[:, :, made]
-        outputs, images = OutputGradients(part, band, columns), _Images(part, w, band, columns)
-        for grad, result in zip(part, dx[:, :, seen], strict=True):
-            images.add(outputs.load(grad), result)
-    return dx
-
-
-def weight_gradient(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> Array:
-    """The gradient of the kernels w (of which only the shape is read)."""
-    dw = np.zeros(w.shape, g.dtype, like=g)
-    for band, seen, made in bands(w.shape[1], rows, columns):
-        part, pixels = g[:, :, made], x[:, :, seen]
-        outputs, kernels = OutputGradients(part, band, columns), _Kernels(pixels, w, band, columns)
-        for grad, image in zip(part, pixels, strict=True):
-            kernels.add(outputs.load(grad), image)
-        dw += kernels.found()
-    return dw
 
 
 def gradients(g: Array, x: Array, w: Array, rows: Axis, columns: Axis) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ input gradient is the convolution. Nothing but the input and the weights is kept
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.ops.images import correlation
+from minitorch_dist.tensors.ops.images.correlation import in_groups
 from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis
 
 Shape = tuple[int, ...]
@@ -81,13 +83,14 @@ def _convolve(
         axes = _spread(size, kernel, steps, spread, padding, output_padding)
         made, channels = [axis.size for axis in axes], w.shape[1] * groups
     rows, columns = axes if dims == 2 else (Axis(1, 1, 1), axes[0])
+    place: Any = {"rows": rows, "columns": columns}
     source, dtype = x.shape, x.dtype
     images, kernels = _images(x, dims), _kernels(w)
-    forward: Any = correlation.correlate
-    back: Any = correlation.input_gradient
+    forward: Any = partial(correlation.correlate, **place)
+    back: Any = partial(correlation.input_gradient, **place)
     if transposed:
         forward, back = back, forward
-    out = forward(images, kernels, rows, columns, groups)
+    out = in_groups(groups, forward, images, kernels)
     if bias is not None:
         out += _working(bias.array)[:, None, None]
     operations = 2 * len(images) * rows.out * columns.out * w.size
@@ -105,14 +108,14 @@ def _convolve(
         dx = dw = db = None
         if wanted[2]:
             db = _sum_channels(g).astype(dtype, copy=False)
-        if wanted[0] and wanted[1] and not transposed:
-            dx, dw = correlation.gradients(g, _images(x, dims), kernels, rows, columns, groups)
+        if wanted[0] and wanted[1] and not transposed and groups == 1:
+            dx, dw = correlation.gradients(g, _images(x, dims), kernels, **place)
         else:
             if wanted[1]:
                 pair = (_images(x, dims), g) if transposed else (g, _images(x, dims))
-                dw = correlation.weight_gradient(*pair, kernels, rows, columns, groups)
+                dw = in_groups(groups, partial(correlation.weight_gradient, **place), *pair, kernels, axis=0)
             if wanted[0]:
-                dx = back(g, kernels, rows, columns, groups)
+                dx = in_groups(groups, back, g, kernels)
         if dx is not None:
             dx = dx.reshape(source).astype(dtype, copy=False)
         if dw is not None:

@@ -10,8 +10,7 @@ by tap in reading order; the first that is equal gets the gradient, as in torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -25,21 +24,16 @@ from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis, see
 
 def max_pool2d(
     input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    dilation: Sizes = 1, ceil_mode: bool = False,
+    dilation: Sizes = 1,
 ) -> T:  # fmt: skip
-    """The largest element of each window of (N, C, H, W) or (C, H, W).
-
-    `ceil_mode` adds windows that hang over the end, as long as they start inside.
-    """
-    rows, columns = _axes("max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode)
+    """The largest element of each window of (N, C, H, W) or (C, H, W)."""
+    rows, columns = _axes("max_pool2d", input, kernel_size, stride, padding, dilation)
     return _max_pool(input, rows, columns)
 
 
-def avg_pool2d(
-    input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False
-) -> T:
+def avg_pool2d(input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> T:
     """The mean of each window of (N, C, H, W) or (C, H, W), where padding counts as zeros."""
-    rows, columns = _axes("avg_pool2d", input, kernel_size, stride, padding, 1, ceil_mode)
+    rows, columns = _axes("avg_pool2d", input, kernel_size, stride, padding, 1)
     return _avg_pool(input, rows, columns)
 
 
@@ -47,8 +41,8 @@ def avg_pool2d(
 
 
 def _axes(
-    name: str, input: T, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil: bool
-) -> tuple[Axis, Axis]:  # fmt: skip
+    name: str, input: T, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes
+) -> tuple[Axis, Axis]:
     shape = input.array.shape
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
         raise RuntimeError(
@@ -69,11 +63,7 @@ def _axes(
                 "pad should be at most half of effective kernel size, but got "
                 f"pad={p}, kernel_size={k} and dilation={d}"
             )
-        room = n + 2 * p - reach
-        out = (room + (s - 1 if ceil else 0)) // s + 1
-        if ceil and (out - 1) * s >= n + p:  # the last window would start in the padding
-            out -= 1
-        axes.append(Axis(n, out, k, s, p, d))
+        axes.append(Axis(n, (n + 2 * p - reach) // s + 1, k, s, p, d))
     if any(axis.out < 1 for axis in axes):
         raise RuntimeError(
             f"Given input size: {tuple(shape[-3:])}. Calculated output size: "
@@ -169,9 +159,9 @@ def _to_nan(g: Array, x: Array, left: Array, dx: Array, rows: Axis, columns: Axi
 @silent
 def _avg_pool(input: T, rows: Axis, columns: Axis) -> T:
     dtype, source = input.array.dtype, input.array.shape
-    divide = _by_count(rows, columns)
+    count = rows.kernel * columns.kernel
     x = _images(input.array)
-    wide = np.float32 if dtype in dtypes.HALVES else dtype
+    wide = np.dtype(np.float32) if dtype in dtypes.HALVES else dtype
     out = np.zeros((*x.shape[:2], rows.out, columns.out), wide, like=x)
     for block in _blocks(x):
         part = x[block]
@@ -182,11 +172,14 @@ def _avg_pool(input: T, rows: Axis, columns: Axis) -> T:
         for j in range(columns.kernel):
             ow, iw = seen(columns, j)
             out[block, :, :, ow] += middle[:, :, :, iw]
-    out = divide(out).astype(dtype, copy=False)
+    if dtype.kind in "iu":
+        whole = np.trunc(out / count).astype(dtype)
+        return result(input, whole.reshape(*source[:-2], rows.out, columns.out))
+    out = (out / wide.type(count)).astype(dtype, copy=False)
     out = out.reshape(*source[:-2], rows.out, columns.out)
 
     def backward(g: Array) -> Array:
-        g = divide(_images(g).astype(wide))
+        g = _images(g).astype(wide) / wide.type(count)
         dx = np.zeros((*g.shape[:2], rows.size, columns.size), wide, like=g)
         for block in _blocks(dx):
             part = g[block]
@@ -199,27 +192,4 @@ def _avg_pool(input: T, rows: Axis, columns: Axis) -> T:
                 dx[block, :, ih] += middle[:, :, oh]
         return dx.reshape(source).astype(dtype, copy=False)
 
-    if dtype.kind in "iu":
-        return result(input, out)
     return record(out, "AvgPool2DBackward0", (input, backward))
-
-
-def _by_count(rows: Axis, columns: Axis) -> Callable[[Array], Array]:
-    """Division of each window's sum by the number of its elements: `ceil_mode` lets some hang over the end."""
-    count: Any = np.multiply.outer(_counts(rows), _counts(columns))
-    if (count == count.flat[0]).all():
-        count = int(count.flat[0])
-
-    def divide(sums: Array) -> Array:
-        if sums.dtype.kind in "iu":
-            whole: Array = np.trunc(sums / count).astype(sums.dtype)
-            return whole
-        scaled: Array = sums / np.asanyarray(count).astype(sums.dtype)
-        return scaled
-
-    return divide
-
-
-def _counts(axis: Axis) -> Array:
-    start = np.arange(axis.out) * axis.stride - axis.padding
-    return np.minimum(start + axis.kernel, axis.size + axis.padding) - start

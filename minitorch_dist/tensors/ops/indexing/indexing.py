@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from minitorch_dist.tensors.ops.accumulation import add_at
 from minitorch_dist.tensors.ops.elementwise.copying import copy_, fill
 from minitorch_dist.tensors.ops.indexing import indices
 from minitorch_dist.tensors.ops.indexing.indices import FULL, Items, basic_index
+from minitorch_dist.tensors.promotion import as_element
 
 
 def getitem(input: T, index: Any) -> T:
@@ -118,31 +118,11 @@ def setitem(input: TensorBase, index: Any, value: Any) -> None:
 
 def number(input: TensorBase, value: Any) -> TensorBase:
     """A Python number as a 0-dim tensor of the dtype of `input`."""
-    x = input.array
     is_known = isinstance(value, (int, float, np.integer))
-    if not is_known and not (isinstance(value, complex) and x.dtype.kind == "c"):
-        raise TypeError(f"can't assign a {type(value).__name__} to a {type_name(x)}")
-    if x.dtype.kind in "iu":
-        info = np.iinfo(x.dtype)
-        fits = info.min <= value <= info.max
-    else:
-        size = abs(value)
-        fits = x.dtype != np.float32 or not size < math.inf or size <= FLOAT32_MAX
-    if not fits:
-        raise RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow")
-    made: TensorBase = base.new(input.plain, element(value, x.dtype), input.storage.device)
+    if not is_known and not (isinstance(value, complex) and input.dtype.is_complex):
+        raise TypeError(f"can't assign a {type(value).__name__} to a {type_name(input.array)}")
+    made: TensorBase = base.new(input.plain, as_element(value, input.dtype), input.storage.device)
     return made
-
-
-FLOAT32_MAX = float(np.finfo(np.float32).max)
-
-
-def element(value: Any, dtype: np.dtype[Any]) -> Array:
-    """A number as a 0-dim array of `dtype`, converted as C would."""
-    if dtype.kind == "f" and dtype.itemsize > 2 and type(value) in (float, int):
-        return np.array(value, dtype)
-    with np.errstate(all="ignore"):
-        return np.asanyarray(value).astype(dtype)  # type: ignore[no-any-return]
 
 
 def _put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> T:

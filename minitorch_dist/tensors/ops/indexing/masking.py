@@ -8,7 +8,6 @@ import numpy as np
 
 from minitorch_dist.tensors.autograd.overwriting import Change, both
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
-from minitorch_dist.tensors.ops.indexing import indexing
 from minitorch_dist.tensors.ops.shapes.broadcasting import expand
 from minitorch_dist.tensors.promotion import broadcast_error
 
@@ -40,7 +39,7 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
     number, source = _number_or_tensor(value, "masked_fill_")
 
     def write(array: Array) -> None:
-        np.copyto(array, indexing.element(number, array.dtype), where=where)
+        np.copyto(array, np.asanyarray(number), casting="unsafe", where=where)
 
     kind = None if source is None else number.dtype
 

@@ -231,13 +231,6 @@ def kl_div(input: T, target: T, reduction: str = "mean", log_target: bool = Fals
     "batchmean" divides by the batch size, which is the divergence as mathematics means it.
     """
     batchmean = reduction == "batchmean"
-    if reduction == "mean":
-        warnings.warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size."
-            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
-            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
-            stacklevel=2,
-        )
     reduction = "sum" if batchmean else reduction
     check_reduction(reduction)
     input, target, x, y = operands(input, target)

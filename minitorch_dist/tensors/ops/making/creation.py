@@ -12,11 +12,10 @@ from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.names import named
-from minitorch_dist.tensors.ops.elementwise.copying import convert
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 from minitorch_dist.tensors.ops.shapes import reshaping
-from minitorch_dist.tensors.promotion import cast, one_number
+from minitorch_dist.tensors.promotion import cast, converted, one_number
 from minitorch_dist.tensors.shape_arrays import mode
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Tensor:
     if isinstance(data, np.ndarray):
         wanted = dtypes.from_numpy(data.dtype) if dtype is None else as_dtype(dtype)
         array = literals.check_array(np.asarray(data))
-        return made(array if array.dtype == wanted.numpy else convert(array, wanted), device)
+        return made(array if array.dtype == wanted.numpy else converted(array, wanted), device)
     return tensor(data, dtype=dtype, device=device)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.promotion import converted, tell_discarded
+from minitorch_dist.tensors.promotion import converted
 
 _NEGATIVE = (
     "At least one stride in the given numpy array is negative, and tensors with negative strides "
@@ -71,10 +71,7 @@ def parse(data: Any, dtype: dtypes.dtype | None = None) -> Array:
 
 
 def _copied(array: Array, dtype: dtypes.dtype | None) -> Array:
-    if dtype is None:
-        return array.copy(order="K")
-    tell_discarded(array, dtype)
-    return converted(array, dtype)
+    return array.copy(order="K") if dtype is None else converted(array, dtype)
 
 
 def _is_plain(data: Any) -> bool:

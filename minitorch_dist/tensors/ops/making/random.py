@@ -11,7 +11,7 @@ from minitorch_dist.tensors import devices, distributions, dtypes
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import Generator, current
-from minitorch_dist.tensors.limits import finfo
+from minitorch_dist.tensors.limits import range_of
 from minitorch_dist.tensors.names import named
 from minitorch_dist.tensors.ops.making.creation import (
     Device,
@@ -160,14 +160,7 @@ def bounded(low: int, high: int, dtype: np.dtype[Any]) -> distributions.Transfor
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = dtypes.FROM_NUMPY[dtype]
-    if kind.is_floating_point:
-        largest = int(finfo(kind).max)
-        least = -largest
-    elif kind is dtypes.bool_:
-        least, largest = 0, 1
-    else:
-        limits = np.iinfo(dtype)
-        least, largest = int(limits.min), int(limits.max)
+    least, largest = range_of(kind)
     for bound, text in ((low, "from"), (high - 1, "to - 1")):
         if not least <= bound <= largest:
             raise RuntimeError(f"{text} is out of bounds for {kind.name}: {bound}")
@@ -224,10 +217,7 @@ def randperm(
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     kind = as_dtype(dtype)
-    holds = int(finfo(kind).max) if kind.is_floating_point else None
-    if holds is None and kind is not dtypes.bool_:
-        holds = int(np.iinfo(kind.numpy).max)
-    if n > (holds or 1):
+    if n > range_of(kind)[1]:
         raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow: {n}")
     if like(device) is not None:
         return empty(n, dtype=dtype, device=device, requires_grad=requires_grad)

@@ -57,14 +57,12 @@ def arange(
         >>> torch.arange(1, 7, 2).tolist()
         [1, 3, 5]
     """
-    names = [("end",), ("start", "end"), ("start", "end", "step")]
-    if len(bounds) == 1 and end is not None:
-        start = bounds[0]
+    if len(bounds) > 3:
+        raise TypeError(f"arange() takes at most 3 positional arguments, not {len(bounds)}")
+    if len(bounds) == 1 and end is None:
+        end = bounds[0]
     elif bounds:
-        if len(bounds) > 3:
-            raise TypeError(f"arange() takes at most 3 positional arguments, not {len(bounds)}")
-        given = dict(zip(names[len(bounds) - 1], bounds, strict=True))
-        start, end, step = given.get("start", start), given.get("end", end), given.get("step", step)
+        start, end, step = (*bounds, *(end, step)[len(bounds) - 1 :])
     if end is None:
         raise TypeError("arange() needs an end")
     low, high, by = (_number(x, "arange") for x in (0 if start is None else start, end, step))

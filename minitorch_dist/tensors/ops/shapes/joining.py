@@ -12,8 +12,8 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.autograd.joint import record_joint
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.operations import axis
-from minitorch_dist.tensors.ops.elementwise.copying import convert
 from minitorch_dist.tensors.ops.shapes.reshaping import reshape
+from minitorch_dist.tensors.promotion import converted
 
 
 def _checked(tensors: Any, name: str) -> list[Any]:
@@ -32,7 +32,7 @@ def _together(tensors: Sequence[TensorBase]) -> list[Array]:
     arrays = [t.array for t in tensors]
     if len({a.dtype for a in arrays}) > 1:
         dtype = reduce(dtypes.promote_types, [t.dtype for t in tensors])
-        arrays = [a if a.dtype == dtype.numpy else convert(a, dtype) for a in arrays]
+        arrays = [a if a.dtype == dtype.numpy else converted(a, dtype) for a in arrays]
     return arrays
 
 
