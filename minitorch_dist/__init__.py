@@ -132,15 +132,6 @@ from minitorch_dist.tensors.ops.elementwise.division import (
     floor_divide as floor_divide,
     remainder as remainder,
 )
-from minitorch_dist.tensors.ops.elementwise.exponentials import (
-    exp as exp,
-    exp2 as exp2,
-    expm1 as expm1,
-    log as log,
-    log1p as log1p,
-    log2 as log2,
-    sigmoid as sigmoid,
-)
 from minitorch_dist.tensors.ops.elementwise.extremes import (
     clamp as clamp,
     clamp_ as clamp_,
@@ -173,7 +164,18 @@ from minitorch_dist.tensors.ops.elementwise.rounding import (
     round as round,
     sign as sign,
 )
-from minitorch_dist.tensors.ops.elementwise.trigonometry import cos as cos, sin as sin, tanh as tanh
+from minitorch_dist.tensors.ops.elementwise.smooth import (
+    cos as cos,
+    exp as exp,
+    exp2 as exp2,
+    expm1 as expm1,
+    log as log,
+    log1p as log1p,
+    log2 as log2,
+    sigmoid as sigmoid,
+    sin as sin,
+    tanh as tanh,
+)
 from minitorch_dist.tensors.ops.gradients import is_inference as is_inference
 from minitorch_dist.tensors.ops.images.convolution import (
     conv1d as conv1d,
@@ -241,10 +243,7 @@ from minitorch_dist.tensors.ops.making.random import (
 )
 from minitorch_dist.tensors.ops.making.ranges import arange as arange, eye as eye, linspace as linspace
 from minitorch_dist.tensors.ops.shapes.axes import permute as permute, t as t, transpose as transpose
-from minitorch_dist.tensors.ops.shapes.broadcasting import (
-    broadcast_shapes as broadcast_shapes,
-    broadcast_tensors as broadcast_tensors,
-)
+from minitorch_dist.tensors.ops.shapes.broadcasting import broadcast_shapes as broadcast_shapes
 from minitorch_dist.tensors.ops.shapes.joining import (
     cat as cat,
     concat as concat,

@@ -34,9 +34,9 @@ from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import base, grad_mode, graph
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.graph import Gradient, Node
+from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.dtypes import FROM_NUMPY
 from minitorch_dist.tensors.ops.elementwise.conversion import to
-from minitorch_dist.tensors.ops.shapes.broadcasting import sum_to_size
 
 
 class FunctionCtx(TorchNode):
@@ -161,7 +161,7 @@ class FunctionCtx(TorchNode):
                     f"Function {self.name_} returned an invalid gradient at index {index} - got "
                     f"{list(has)} but expected shape compatible with {list(shape)}"
                 )
-            grad = sum_to_size(grad, shape)
+            grad = graph.result(grad, sum_to(grad.array, shape))
         return grad if grad.array.dtype == dtype else to(grad, FROM_NUMPY[dtype])
 
 

@@ -14,7 +14,7 @@ from minitorch_dist.tensors.core.graph import result
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.making.draws import multinomial
-from minitorch_dist.tensors.ops.shapes.broadcasting import broadcast_tensors
+from minitorch_dist.tensors.ops.shapes.broadcasting import broadcast_shapes
 from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -64,8 +64,9 @@ class Categorical:
     def log_prob(self, value: Any) -> Any:
         fits = (value >= 0) & (value < self._faces)
         self._check("value argument", value, fits, f"IntegerInterval(0, {self._faces - 1})")
-        index, logits = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
-        return logits.gather(-1, index[..., :1]).squeeze(-1)
+        full = broadcast_shapes((*value.shape, 1), self.logits.shape)
+        index, logits = value.long().unsqueeze(-1).expand((*full[:-1], 1)), self.logits.expand(full)
+        return logits.gather(-1, index).squeeze(-1)
 
     def entropy(self) -> Any:
         logits = self.logits.clamp(min=finfo(self.logits.dtype).min)  # 0 · -inf is nan

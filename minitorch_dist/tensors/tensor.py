@@ -18,14 +18,13 @@ from minitorch_dist.tensors.ops.elementwise import (
     conversion,
     copying,
     division,
-    exponentials,
     extremes,
     filling,
     logic,
     mixtures,
     powers,
     rounding,
-    trigonometry,
+    smooth,
     updating,
 )
 from minitorch_dist.tensors.ops.indexing import gathering, indexing, masking, selecting
@@ -97,19 +96,17 @@ class Tensor(TensorState):
     rsqrt = powers.rsqrt
     reciprocal = powers.reciprocal
 
-    # exponentials
-    exp = exponentials.exp
-    expm1 = exponentials.expm1
-    log = exponentials.log
-    exp2 = exponentials.exp2
-    log1p = exponentials.log1p
-    log2 = exponentials.log2
-    sigmoid = exponentials.sigmoid
-
-    # trigonometry
-    sin = trigonometry.sin
-    cos = trigonometry.cos
-    tanh = trigonometry.tanh
+    # smooth functions
+    exp = smooth.exp
+    expm1 = smooth.expm1
+    log = smooth.log
+    exp2 = smooth.exp2
+    log1p = smooth.log1p
+    log2 = smooth.log2
+    sigmoid = smooth.sigmoid
+    sin = smooth.sin
+    cos = smooth.cos
+    tanh = smooth.tanh
 
     # rounding
     abs = rounding.abs
@@ -286,7 +283,7 @@ class Tensor(TensorState):
     select = pieces.select
     narrow = pieces.narrow
     unbind = pieces.unbind
-    split = pieces.split
+    split = pieces.split_method
     split_with_sizes = pieces.split_with_sizes
     chunk = pieces.chunk
     tensor_split = pieces.tensor_split

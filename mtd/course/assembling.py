@@ -77,7 +77,8 @@ def assemble(folder: Path, workspace: Workspace | None, room: Path = ROOM) -> As
     texts = texts_of(parts, room)
     try:
         (folder / FACE).mkdir(parents=True, exist_ok=True)
-        _clear(folder)
+        for path in [*folder.glob("*.py"), *(folder / FACE).glob("*.py")]:
+            path.unlink()  # a lesson may have been left out since the last time
         for name, text in texts.items():
             whole_files.write(folder / name, text)
     except OSError as error:
@@ -124,12 +125,6 @@ def _refuse(folder: Path) -> None:
         raise AssembleError(
             f"{folder} has other things in it, and nothing is overwritten; choose a new folder: mtd assemble --out mystack"
         )
-
-
-def _clear(folder: Path) -> None:
-    """Away with the modules of the last time: a lesson may have been left out since."""
-    for path in [*folder.glob("*.py"), *(folder / FACE).glob("*.py")]:
-        path.unlink()
 
 
 # ------------------------------------------------------------------------------------------- modules
@@ -181,9 +176,9 @@ def tests_of(tree: ast.Module) -> list[ast.stmt]:
     known, found = set[str](), []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            places = (
-                [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
-            )
+            places = [one.name for one in node.names]
+            if isinstance(node, ast.ImportFrom):
+                places = [node.module or ""]
             if any(map(_is_for_tests, places)):
                 known |= names_of(node)
             continue
@@ -255,9 +250,8 @@ def rewritten(text: str, lesson: Lesson, modules: Iterable[str]) -> str:
     gone = tests + left_out(tree, lesson)
     tree.body = [node for node in tree.body if node not in gone]
     used = words_of(tree)
-    changes: dict[
-        int, tuple[int, list[str]]
-    ] = {}  # by first line: the last one, and what stands there instead
+    # By first line: the last one, and what stands there instead.
+    changes: dict[int, tuple[int, list[str]]] = {}
     for piece in gone:
         first, last = _with_marks(piece, lines) if piece in tests else _lines(piece)
         changes[first] = last, []

@@ -51,9 +51,8 @@ class CheckOrder:
     only: list[str] | None = None
     truths: list[str] = field(default_factory=list)  # names of functions of the check
     token: str | None = None  # of the one run to be made
-    wire: dict[str, Any] = field(
-        default_factory=dict
-    )  # over which wires, with how many ranks, on which network
+    # Over which wires, with how many ranks, on which network.
+    wire: dict[str, Any] = field(default_factory=dict)
 
     @property
     def found(self) -> Path:

@@ -236,7 +236,7 @@ def _row(line: CertificateLine) -> str:
     sign = "<td class=good>✔</td>" if line.is_met else "<td class=bad>✘</td>"
     story = "".join(f"<li>{escape(text)}</li>" for text in [*line.complaints, *lived.story])
     more = f"<tr class=more><td colspan=6><ul>{story}</ul></td></tr>" if story else ""
-    sent = _grouped(sum(lived.bytes_sent)) if lived.journal is not None else "–"
+    sent = f"{sum(lived.bytes_sent):,}".replace(",", " ") if lived.journal is not None else "–"
     loss = f"{lived.losses[-1]:.6f}" if lived.losses else "–"
     return (
         f"<tr>{name}{sign}<td>{lived.ranks}</td><td>{loss}</td>"
@@ -249,10 +249,6 @@ def _parts(setting: TrainingSetup) -> str:
     lines = "".join(f"<dt>{escape(part)}</dt><dd>{escape(who)}</dd>" for part, who in setting.parts)
     note = "<p>In the world torch, PyTorch does all parts.</p>"
     return f"<h2>Whose code it was</h2><dl class=parts>{lines}</dl>{note}" if lines else ""
-
-
-def _grouped(number: int) -> str:
-    return f"{number:,}".replace(",", " ")
 
 
 def many(count: int, what: str) -> str:

@@ -94,12 +94,13 @@ def _watched(
     plan = sim.Plan(tuple(faults), reliable=False)
 
     def watch(stage: SimulationStage) -> None:
-        injector = stage.injector or FaultInjector(
-            stage.medium, plan, 0
-        )  # without faults nothing happens to a message
-        injector.over = lambda message: draw(
-            message, named(objects.from_bytes(message.payload)), stage.clock.now()
-        )
+        # Without faults nothing happens to a message.
+        injector = stage.injector or FaultInjector(stage.medium, plan, 0)
+
+        def over(message: SimMessage) -> None:
+            draw(message, named(objects.from_bytes(message.payload)), stage.clock.now())
+
+        injector.over = over
 
     with suppress(Exception):  # the check says what went wrong; here it is seen
         sim.run(program, size, net=net, faults=plan, limit=LIMIT, prepared=watch)

@@ -34,17 +34,16 @@ def in_words(error: BaseException, file: Path, check: Path | None = None) -> str
     lines = [_said(error)]
     if isinstance(error, SyntaxError):
         return f"{lines[0]}{PLACE}{file.name}:{error.lineno}: {(error.text or '').strip()}"
-    frames = [*_frames(error)]
-    own = [place for place in frames if _is(place, file)]
+    frames = [place for one in chained(error) for place in traceback.walk_tb(one.__traceback__)]
+    own = [place for place in frames if Path(place[0].f_code.co_filename).resolve() == file.resolve()]
     if own:
         lines += _place(*own[-1], file)
     elif check is not None and not isinstance(error, AssertionError):
         there = [place for place in frames if Path(place[0].f_code.co_filename).parent == check.parent]
         if there:
             frame, line = there[-1]
-            shown = re.sub(
-                r",( \(| f?[\"'].*)?$", "", _line(frame, line)
-            )  # not the words of an assert, nor a comma that leads on
+            # Not the words of an assert, nor a comma that leads on.
+            shown = re.sub(r",( \(| f?[\"'].*)?$", "", _line(frame, line))
             lines.append(f"in the check, with what your code gave: {shown}{_values(frame, line)}")
     return PLACE.join(lines)
 
@@ -62,20 +61,11 @@ def _said(error: BaseException) -> str:
     return f"{kind}: {said}"
 
 
-def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
-    for one in chained(error):
-        yield from traceback.walk_tb(one.__traceback__)
-
-
 def chained(error: BaseException | None) -> Iterator[BaseException]:
     """The error, and what it came from."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _is(place: tuple[FrameType, int], file: Path) -> bool:
-    return Path(place[0].f_code.co_filename).resolve() == file.resolve()
 
 
 def _line(frame: FrameType, line: int) -> str:

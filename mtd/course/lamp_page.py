@@ -65,9 +65,8 @@ class LampPage:
     def __repr__(self) -> str:
         lines = [f"Still to be written: {said}" for said in self.verdict.unwritten]
         lines += ["  ".join(said for said, _ in self.lamps())]
-        lines += [
-            f"✘ {line}" if not place else f"    {line.strip()}" for place, line in enumerate(self.complaint)
-        ]
+        head, *rest = self.complaint or [""]
+        lines += [f"✘ {head}" if head else "", *(f"    {line.strip()}" for line in rest)]
         lines += [f"your code printed: {line}" for line in self._printed]
         lines += [self.used]
         return "\n".join(
@@ -85,9 +84,8 @@ class LampPage:
         head, *rest = self.complaint or [""]
         parts += [f'<p style="color:{SIGNS[False][1]}">✘ {escape(head)}</p>'] if head else []
         parts += [preformatted("\n".join(line.strip() for line in rest))] if rest else []
-        parts += (
-            ["<p>your code printed:</p>" + preformatted("\n".join(self._printed))] if self._printed else []
-        )
+        if self._printed:
+            parts.append("<p>your code printed:</p>" + preformatted("\n".join(self._printed)))
         parts += [f'<p style="opacity:.7">{self.used}</p>'] if self.used else []
         drawn = self._drawn._repr_html_() if self._drawn else ""
         return f'<div class="mtd-check">{"".join(parts)}{drawn}<p>{escape(self.next_step)}</p></div>'

@@ -104,15 +104,12 @@ class Lesson(Titled):
     seconds: float  # of processor time, which its check may take
     requires: list[Number] = field(default_factory=list)
     exports: list[str] = field(default_factory=list)
-    whole: list[str] = field(
-        default_factory=list
-    )  # functions without a gap that are blank where whole ones are (see `sizes`)
-    given: list[str] = field(
-        default_factory=list
-    )  # files that the learner gets as they are; the check takes ours
-    earlier: dict[str, str] = field(
-        default_factory=dict
-    )  # `like`: a regular expression for answers of before; `say`
+    # Functions without a gap that are blank where whole ones are (see `sizes`).
+    whole: list[str] = field(default_factory=list)
+    # Files that the learner gets as they are; the check takes ours.
+    given: list[str] = field(default_factory=list)
+    # `like`: a regular expression for answers of before; `say`.
+    earlier: dict[str, str] = field(default_factory=dict)
     formerly: list[str] = field(default_factory=list)  # folders of lessons that are a part of this one now
     predict: list[Question] = field(default_factory=list)
     bugs: list[str] = field(default_factory=list)  # addresses of real cases

@@ -23,9 +23,8 @@ class LessonAnswer:
 
     lesson: Lesson
     own: Path  # the folder in which it is
-    solved: dict[Number, Path] = field(
-        default_factory=dict
-    )  # folders of earlier lessons that are the learner's
+    # Folders of earlier lessons that are the learner's.
+    solved: dict[Number, Path] = field(default_factory=dict)
 
     @classmethod
     def ours(cls, lesson: Lesson) -> LessonAnswer:

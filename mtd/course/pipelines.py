@@ -72,11 +72,10 @@ def orders_of(make: Callable[[int, orders.Pipe], Any], pipe: orders.Pipe) -> lis
         assert isinstance(order, list | tuple), f"{where} is {order!r}, expected a list of actions"
         for one in order:
             assert isinstance(one, orders.Action), f"{where} has {one!r} in it, expected an Action"
-            fits = isinstance(one.kind, orders.ActionKind) and all(
-                isinstance(n, int) for n in (one.stage, one.microbatch)
-            )
-            assert fits, (
-                f"{where} has Action({', '.join(map(_told, one))}): a stage, then F or B, then a micro-batch"
+            numbers = isinstance(one.stage, int) and isinstance(one.microbatch, int)
+            said = ", ".join(map(_told, one))
+            assert numbers and isinstance(one.kind, orders.ActionKind), (
+                f"{where} has Action({said}): a stage, then F or B, then a micro-batch"
             )
         found.append(order)
     return found
@@ -388,7 +387,6 @@ def score(make: orders.Make, pipe: orders.Pipe) -> OrderScore:
     for fault in orders.faults(every, pipe):
         raise ValueError(fault)
     found = times(every, pipe, LONG)
-    least = (LONG[orders.F] + LONG[orders.B]) * pipe.local * pipe.microbatches + LONG[orders.F] * (
-        pipe.ranks - 1
-    )
+    busy = (LONG[orders.F] + LONG[orders.B]) * pipe.local * pipe.microbatches
+    least = busy + LONG[orders.F] * (pipe.ranks - 1)
     return OrderScore(found.total, max(map(found.in_flight, range(pipe.ranks))), least, 1)

@@ -70,6 +70,9 @@ class Progress:
         """Lessons that passed, or for which ours is taken."""
         return self.reference | self.passed.keys()
 
+    def has_guessed(self, lesson: float) -> bool:
+        return any(one.lesson == lesson for one in self.predictions)
+
     def size_of(self, lesson: float) -> str:
         """Of this lesson's blanks: gap, function or file."""
         return self.sizes.get(lesson, self.size)

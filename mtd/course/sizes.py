@@ -201,9 +201,8 @@ def _outline(name: str, function: Function) -> str:
     loops = sum(isinstance(node, ast.For | ast.While) for node in inside)
     calls = [ast.unparse(node.func) for node in inside if isinstance(node, ast.Call)]
     called = ", ".join(f"`{call}`" for call in dict.fromkeys(calls) if len(call) < 40)
-    many = len("\n".join(map(ast.unparse, function.body)).split("\n")) - (
-        ast.get_docstring(function) is not None
-    )
+    lines = "\n".join(map(ast.unparse, function.body)).split("\n")
+    many = len(lines) - (ast.get_docstring(function) is not None)
     said = f"`{name}`: ours has about {many} lines"
     said += f" and {loops} loop{'s' * (loops > 1)}" if loops else ""
     return said + (f"; it calls {called}" if called else "")
@@ -271,11 +270,10 @@ def given_nodes(tree: ast.Module) -> list[ast.stmt]:
 
 
 def _is_docstring(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+    match node:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+    return False
 
 
 def _of_file(source: Source, exports: tuple[str, ...], carried: frozenset[str]) -> Source:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -328,7 +328,10 @@ def make(folder: Path, room: Path = ROOM, *, size: str | None = None) -> tuple[W
                     _bring(workspace.place(lesson) / name, text, progress, made)
             if not (folder / "README.md").exists():
                 whole_files.write(folder / "README.md", README)
-            whole_files.write(folder / "pyrightconfig.json", _editors(workspace.lessons()))
+            places = [one.folder.name for one in workspace.lessons()]  # where editors look for modules
+            whole_files.write(
+                folder / "pyrightconfig.json", json.dumps({"extraPaths": places}, indent=1) + "\n"
+            )
         remember(folder)
     return workspace, made
 
@@ -391,11 +394,6 @@ def _bring(path: Path, text: str, progress: Progress, made: Made) -> None:
         made.renewed.append(name)
     whole_files.write(path, text)
     progress.written[name] = digest(text)
-
-
-def _editors(lessons: Iterable[Lesson]) -> str:
-    """Where editors look for the lessons' modules."""
-    return json.dumps({"extraPaths": [one.folder.name for one in lessons]}, indent=1) + "\n"
 
 
 def copy(file: Path) -> Path:

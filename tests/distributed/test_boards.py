@@ -20,7 +20,6 @@ import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
 from minitorch_dist.distributed.execution.layout import Vector
-from minitorch_dist.distributed.fast import boards
 from minitorch_dist.distributed.fast.board_program import Put, board_program
 from minitorch_dist.distributed.fast.boards import BoardEnd
 from minitorch_dist.distributed.mail import wire
@@ -94,11 +93,8 @@ def test_the_cheapest_on_a_board() -> None:
 KINDS = ("all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather")
 
 
-def bits_of(counts: tuple[int, ...], is_fast: bool) -> dict[tuple[str, str, int], bytes]:
+def bits_of(counts: tuple[int, ...]) -> dict[tuple[str, str, int], bytes]:
     group = world.current().default_group
-    end = boards.end_of(group)
-    if end is not None:
-        end.is_fast = is_fast
     rank, size, found = group.rank(), group.size(), {}
     for count in counts:
         x = rough(rank, count * size)
@@ -136,17 +132,12 @@ def uneven_all_to_all(group: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("size", "slot", "is_fast"),
-    [(2, 64, True), (3, 0, True), (3, 1024, False), (5, 1024, True), (5, None, False)],
-)
-def test_slots_of_any_size_give_the_bits_of_the_schedule(
-    size: int, slot: int | None, is_fast: bool, tmp_path: Path
-) -> None:
-    """Without a board, in many rounds, or in one; by the simple form and by the fast one."""
+@pytest.mark.parametrize(("size", "slot"), [(2, 64), (3, 0), (3, 1024), (5, 1024), (5, None)])
+def test_slots_of_any_size_give_the_bits_of_the_schedule(size: int, slot: int | None, tmp_path: Path) -> None:
+    """Without a board, in many rounds, or in one."""
     counts = (0, 1, size + 1, 601)
     asked = "" if slot is None else f"?board={slot}"
-    found = launch(bits_of, size, f"file://{tmp_path}/ranks{asked}", args=(counts, is_fast), timeout=100)
+    found = launch(bits_of, size, f"file://{tmp_path}/ranks{asked}", args=(counts,), timeout=100)
     for kind, name, count in found[0]:
         wanted = expected(choice.known(kind)[name], size, count)
         assert [results[kind, name, count] for results in found] == wanted, (kind, name, count)
@@ -156,14 +147,10 @@ def signed_by_rank() -> list[bytes]:
     """Sums of nans that say whose they are: what stands first in an addition is what remains."""
     group = world.current().default_group
     found = []
-    for is_fast in (True, False):
-        end = boards.end_of(group)
-        if end is not None:
-            end.is_fast = is_fast
-        for name in ("recursive_doubling", "ring", "two_shot", "direct"):
-            x = np.full(37, 0x7FC0_0001 + group.rank(), np.uint32).view(np.float32)
-            collectives.all_reduce(group, x, how=How(name))
-            found.append(x.tobytes())
+    for name in ("recursive_doubling", "ring", "two_shot", "direct"):
+        x = np.full(37, 0x7FC0_0001 + group.rank(), np.uint32).view(np.float32)
+        collectives.all_reduce(group, x, how=How(name))
+        found.append(x.tobytes())
     return found
 
 

@@ -32,7 +32,7 @@ NOT_SO = {"tensor", "new_tensor", "requires_grad_"}
 LEFT_OUT = {
     "layer_norm", "group_norm",  # `cudnn_enable`, which torch itself does not read
     "result_type", "repeat_interleave",  # by the names of overloads for plain numbers
-    "split", "tensor_split", "dropout",  # by the one or the other name
+    "tensor_split", "dropout",  # by the one or the other name
     "elu",    # of torch._C._nn, beneath the function
     "expand",  # `implicit` is the tracer's
     "rsub",  # alpha by position, deprecated

@@ -29,7 +29,7 @@ x.permute(2, 0, 1) ; x.permute((1, 0)) ; x.permute(dims=(0,)) ; x.permute(()) ; 
 x.squeeze() ; x.squeeze(0) ; x.squeeze(1) ; x.squeeze(-1) ; x.squeeze((0, 2)) ; x.squeeze((0, 1)) ; x.squeeze(5) ; x.squeeze(dim=0) ; t.squeeze(x) ; t.squeeze(x, 0) ; x.squeeze(())
 x.unsqueeze(0) ; x.unsqueeze(-1) ; x.unsqueeze(1) ; x.unsqueeze(5) ; t.unsqueeze(x, 0) ; x.T.unsqueeze(1) ; x.T.unsqueeze(-1) ; x[..., None] ; x.unsqueeze(-9)
 x.expand(2, 2, 3, 4) ; x.expand(-1, 3, 4) ; x.expand(5, -1, 4) ; x.expand(1, 6) ; x.expand(3) ; x.expand(2, 3, 5) ; x.expand(-1, 2, 3, 4) ; x.expand(2, 3, 4) ; x.expand(size=(3, 4)) ; x.expand(6) ; x.expand(0, 6) ; x.expand() ; x.expand(())
-x.expand_as(x) ; x.expand_as(x[None]) ; t.broadcast_tensors(x, x[:1]) ; t.broadcast_tensors(x, x[0]) ; t.broadcast_tensors(x)
+x.expand_as(x) ; x.expand_as(x[None])
 x.narrow(0, 0, 1) ; x.narrow(1, 1, 2) ; x.narrow(-1, -2, 1) ; x.narrow(0, 1, 5) ; x.narrow(0, 9, 1) ; x.narrow(0, 0, -1) ; t.narrow(x, 0, 0, 0)
 x.select(0, 0) ; x.select(1, -1) ; x.select(0, 9) ; x.select(-1, 2) ; t.select(x, 0, 1) ; x.select(4, 0)
 x.split(1) ; x.split(2, 1) ; x.split(3, -1) ; x.split(0) ; x.split(-1) ; x.split([1, 1]) ; x.split([1, 2], 1) ; x.split([1, 2]) ; x.split([3, -1], 1) ; x.split(9) ; t.split(x, 2, dim=-1) ; t.split(x, [1, 2], 1) ; x.split_with_sizes([2, 1], 1) ; t.split_with_sizes(x, [2]) ; x.split(split_size=2)

@@ -110,10 +110,8 @@ class ChunkLayout:
         return "slot", chunk
 
 
-class Segment(NamedTuple):
-    """Some whole chunks, or a part of one: (chunk, from, to) in elements of that chunk."""
-
-    pieces: tuple[tuple[int, int, int], ...]
+Segment: TypeAlias = tuple[tuple[int, int, int], ...]
+"""Some whole chunks, or a part of one: (chunk, from, to) in elements of that chunk."""
 
 
 def segments(chunks: list[int], sizes: Any, itemsize: int, longest: int = SEGMENT) -> Iterator[Segment]:
@@ -126,16 +124,16 @@ def segments(chunks: list[int], sizes: Any, itemsize: int, longest: int = SEGMEN
     for chunk in chunks:
         size = sizes(chunk)
         if together and not whole and filled + size > small:
-            yield Segment(tuple(together))
+            yield tuple(together)
             together, filled = [], 0
         if size <= small:
             together.append((chunk, 0, size))
             filled += size
             continue
         for start in range(0, size, limit):
-            yield Segment(((chunk, start, min(start + limit, size)),))
+            yield ((chunk, start, min(start + limit, size)),)
     if together or not chunks:
-        yield Segment(tuple(together))
+        yield tuple(together)
 
 
 def gated(

@@ -102,7 +102,7 @@ class Planner(ChunkLayout):
                 self._send(to, given)
             for taken in into:
                 self._receive(source, taken, reduce)
-        self.filled.update(chunk for segment in into for chunk, _, _ in segment.pieces)
+        self.filled.update(chunk for segment in into for chunk, _, _ in segment)
 
     def _send(self, to: int, segment: Segment, needs: tuple[int, ...] = ()) -> None:
         parts = _parts(self.held, segment)
@@ -223,14 +223,14 @@ class Planner(ChunkLayout):
         return [number for _, _, _, number in self._touches(parts) if number >= 0]
 
     def _overlap(self, out: list[Segment], into: list[Segment]) -> bool:
-        ours = {chunk for segment in out for chunk, _, _ in segment.pieces}
-        return any(chunk in ours for segment in into for chunk, _, _ in segment.pieces)
+        ours = {chunk for segment in out for chunk, _, _ in segment}
+        return any(chunk in ours for segment in into for chunk, _, _ in segment)
 
 
 def _parts(where: Callable[[int], Part], segment: Segment) -> tuple[Part, ...]:
     """Where the pieces of a segment are, or belong."""
     found = []
-    for chunk, start, stop in segment.pieces:
+    for chunk, start, stop in segment:
         name, at, _ = where(chunk)
         found.append(Part(name, at + start, at + stop))
     return tuple(found)

@@ -62,6 +62,7 @@ class BoardProgram(NamedTuple):
     before: tuple[Act, ...]
     after: tuple[Act, ...]
     length: int  # elements of a slice
+    least: int  # elements of the shortest part
     rounds: int  # that this rank puts up, or takes part in
     shown: int  # rounds that it puts up; others are told
     scratch: tuple[Name, ...]
@@ -123,8 +124,18 @@ def board_program(
         rivals = tuple(other for other in range(size) if other != rank)
     elif schedule.collective in ("reduce", "gather") and root is not None and rank != root:
         rivals = (root,)
+    own = [act.into for act in acts if isinstance(act, OwnPart)]
+    least = min((p.stop - p.start for p in (*put, *taken, *own)), default=0)
     return BoardProgram(
-        tuple(acts[:last]), tuple(acts[last:]), length, rounds, shown, tuple(scratch), is_agreed, rivals
+        tuple(acts[:last]),
+        tuple(acts[last:]),
+        length,
+        least,
+        rounds,
+        shown,
+        tuple(scratch),
+        is_agreed,
+        rivals,
     )
 
 

@@ -29,39 +29,35 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from threading import get_ident  # noqa: TID251 - tells threads apart; nothing waits
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from minitorch_dist.distributed.exceptions import (
     DistTimeout,
     PeerLost,
 )
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.notice_sink import NoticeSink
 from minitorch_dist.distributed.mail.pairing import Pairing
-from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, Owner, PostedReceive
+from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, NoticeSink, PostedReceive
 from minitorch_dist.distributed.mail.recorder import Recorder
-from minitorch_dist.distributed.mail.texts import POINT_TO_POINT, ChannelLike, MailboxTexts
+from minitorch_dist.distributed.mail.texts import POINT_TO_POINT, MailboxTexts
 from minitorch_dist.distributed.mail.traffic import NOBODYS, MessageCounts
 from transports.clock import Deadline, picoseconds
 from transports.contract import Sink, Transport
 from transports.errors import CLOSED, Lost
 from transports.virtual.inboxes import ExplainedQuestion, Waiting
 
+if TYPE_CHECKING:
+    from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
+
 AT: Final = wire.MATCH.size
-MAX_NOTICE: Final = 8192  # bytes
+MAX_NOTICE: Final = {wire.NOTICE: 8192, wire.FAREWELL: wire.MAX_FAREWELL}  # bytes
 SLOW: Final = 10.0  # seconds of waiting, after which the log says for which rank; 0 is never
 SLOW_VARIABLE: Final = "MINITORCH_DIST_SLOW"
 LOOK: Final = 1.0  # seconds between two looks at what the others wait for
 PATIENT: Final = 30.0  # seconds: a program that sets a shorter timeout may mean it, and go on after it
 _log = logging.getLogger("minitorch_dist.distributed")
-
-
-class BoardOwner(Owner, Protocol):
-    """An operation that watches a board."""
-
-    prefix: bytes
-    error: Exception | None
 
 
 class Mailbox(MailboxTexts):
@@ -70,7 +66,9 @@ class Mailbox(MailboxTexts):
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
         self.transport, self.world_size = transport, transport.world_size
-        self._notices: dict[int, list[PostedReceive]] = {}  # for groups that are not made here yet
+        self._notices: dict[
+            int, list[tuple[int, bytes]]
+        ] = {}  # by sender, for groups that are not made here yet
         self.farewells: dict[int, bytes] = {}  # the last operation of a rank that has left (see `exit_check`)
         self.on_missed: Callable[[int, bytes], None] | None = None
         self._closed: dict[int, None] = {}  # groups that are no more: an empty set takes more room
@@ -192,7 +190,9 @@ class Mailbox(MailboxTexts):
         if told.is_integer() and int(told).bit_count() == 1 and not receive.done:
             _log.warning("still waiting: %s", self.late(receive, waited))
 
-    def watch(self, source: int, owner: BoardOwner, is_there: Callable[[], bool], deadline: Deadline) -> None:
+    def watch(
+        self, source: int, owner: CollectiveOperation, is_there: Callable[[], bool], deadline: Deadline
+    ) -> None:
         """Wait for something that `source` will write where `is_there` sees it (see `boards`)."""
         wanted = PostedReceive(source, owner.prefix, owner, None)  # for the texts
         start = self._begin_to_wait() if self.slow else 0
@@ -234,15 +234,15 @@ class Mailbox(MailboxTexts):
         of its own, `progress` would be content with what it delivered since somebody last asked.)"""
         return self.transport.progress(0, lambda: False)
 
-    def open(self, channel: ChannelLike) -> None:
+    def open(self, channel: GroupChannel) -> None:
         """From now on this group's messages are compared with what it does."""
         with self.lock:
             self.channels[channel.number] = channel
             notices = self._notices.pop(channel.number, ())
-        for notice in notices:
-            channel.noticed(notice.sender, bytes(notice.octets))
+        for sender, said in notices:
+            channel.noticed(sender, said)
 
-    def shut(self, channel: ChannelLike) -> None:
+    def shut(self, channel: GroupChannel) -> None:
         """Forget a group, and what came for it."""
         with self.lock:
             self.channels.pop(channel.number, None)
@@ -377,10 +377,9 @@ class Mailbox(MailboxTexts):
             return DISCARD
         if group in self._closed:
             return DISCARD
-        if sequence == wire.NOTICE:
-            return NoticeSink(self, group, src, header, nbytes) if nbytes <= MAX_NOTICE else DISCARD
-        if sequence == wire.FAREWELL:
-            return NoticeSink(self, group, src, header, nbytes) if nbytes <= wire.MAX_FAREWELL else DISCARD
+        if sequence in MAX_NOTICE:
+            is_short = nbytes <= MAX_NOTICE[sequence]
+            return NoticeSink(nbytes, partial(self._heed, group, sequence, src)) if is_short else DISCARD
         arrival = Arrival(self.lock, src, header, nbytes)
         self._last[src] = header, arrival
         channel = self.channels.get(group)
@@ -392,19 +391,19 @@ class Mailbox(MailboxTexts):
         self._pairing.keep(arrival, header[:AT])
         return sink
 
-    def heed(self, group: int, notice: PostedReceive) -> None:
+    def _heed(self, group: int, sequence: int, sender: int, said: bytes) -> None:
         """A notice has arrived whole. No lock is held."""
         with self.lock:
-            if wire.GROUP_AND_SEQUENCE.unpack_from(notice.match)[1] == wire.FAREWELL:
-                self.farewells[notice.sender] = bytes(notice.octets)
-                return self._lose(notice.sender, CLOSED)  # there will be nothing after it
+            if sequence == wire.FAREWELL:
+                self.farewells[sender] = said
+                return self._lose(sender, CLOSED)  # there will be nothing after it
             channel = self.channels.get(group)
             if channel is None:
                 kept = self._notices.setdefault(group, [])
                 if len(kept) < self.world_size:
-                    kept.append(notice)
+                    kept.append((sender, said))
                 return
-        channel.noticed(notice.sender, bytes(notice.octets))
+        channel.noticed(sender, said)
 
     # ------------------------------------------------------------------------------------ errors
 

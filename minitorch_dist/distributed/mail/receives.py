@@ -11,6 +11,7 @@ An `Arrival` is a message that came before its receive was posted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock  # noqa: TID251 - the mailbox's; nothing waits while holding it
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -240,3 +241,15 @@ class Discard:
 
 
 DISCARD = Discard()
+
+
+class NoticeSink(Discard):
+    """The sink of a message for the mailbox itself, such as an error or a farewell: `heed` gets it whole."""
+
+    def __init__(self, nbytes: int, heed: Callable[[bytes], None]) -> None:
+        self._octets, self._nbytes, self._heed = bytearray(), nbytes, heed
+
+    def write(self, piece: memoryview) -> None:
+        self._octets += piece
+        if len(self._octets) >= self._nbytes:
+            self._heed(bytes(self._octets))

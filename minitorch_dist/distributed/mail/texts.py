@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from minitorch_dist.distributed.exceptions import DistMismatch, PeerLost
 from minitorch_dist.distributed.mail import wire
@@ -17,6 +17,10 @@ from transports.contract import Transport
 from transports.errors import Lost
 from transports.plain_text import clean
 
+if TYPE_CHECKING:
+    from minitorch_dist.distributed.execution.operations import GroupChannel
+    from minitorch_dist.distributed.flight import FlightRecorder
+
 POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 ALIKE: Final = (
     "All ranks of a group must call the same operations in the same order, with tensors of the same "
@@ -25,32 +29,6 @@ ALIKE: Final = (
 GROUPS: Final = (
     "Every rank of the world must make the same groups in the same order, also those it is not a member of."
 )
-
-
-class ChannelLike(Protocol):
-    """All that the mailbox must know of a group (see `operations.GroupChannel`)."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def number(self) -> int: ...
-
-    def strange(self, header: bytes, sender: int) -> None:
-        """A message that no receive waits for: compare it with what the group is doing."""
-
-    def noticed(self, sender: int, payload: bytes) -> None:
-        """A peer says that an operation has failed there."""
-
-
-class Flight(Protocol):
-    """An object that knows what all ranks do, for texts about long waits (see `flight`)."""
-
-    def pin(self, receive: PostedReceive, seconds: float) -> None: ...
-    def unpin(self) -> None: ...
-    def contradiction(self, receive: PostedReceive) -> Exception | None: ...
-    def circle(self, turns: int) -> Exception | None: ...
-    def report(self, receive: PostedReceive) -> str: ...
 
 
 def _nothing_after(rank: int, group: int) -> str:
@@ -64,11 +42,11 @@ def _nothing_shown(src: int) -> bytes | None:
 class MailboxTexts:
     """The part of a mailbox that knows what the other ranks did last, and puts it into words."""
 
-    flight: Flight | None = None
+    flight: FlightRecorder | None = None
 
     def __init__(self, transport: Transport) -> None:
         self.clock, self.rank, self.lock = transport.clock, transport.rank, Lock()
-        self.channels: dict[int, ChannelLike] = {}
+        self.channels: dict[int, GroupChannel] = {}
         self.last_words: dict[int, str] = {}  # the error that a failed rank raised, before it left
         self.left_after: Callable[[int, int], str] = _nothing_after  # (see `exit_check`)
         self.last_shown: Callable[[int], bytes | None] = _nothing_shown  # header, on a board

@@ -25,80 +25,84 @@ Blue Gene/P supercomputer, HOTI 2009, doi:10.1109/HOTI.2009.12; NCCL and Horovod
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from minitorch_dist.distributed.schedules import powers
 from minitorch_dist.distributed.schedules.schedule import schedule, single
-from minitorch_dist.distributed.schedules.steps import Exchange, Rank, Receive, Send, Span, Steps
+from minitorch_dist.distributed.schedules.steps import Chunks, Exchange, Rank, Receive, Send, Span, Steps
+
+Part = Callable[[Rank], Chunks]
 
 
 def one_per_rank_and_place(size: int, per_node: int) -> int:
     return size
 
 
+class _Node:
+    """Where a rank is: the number of its node, its place there, and its neighbours on the two rings that it is on."""
+
+    def __init__(self, rank: Rank, size: int, per_node: int) -> None:
+        self.places = math.gcd(size, per_node)
+        self.nodes = size // self.places
+        self.node, self.place = rank // self.places, rank % self.places
+        first = self.node * self.places
+        self.right, self.left = first + (self.place + 1) % self.places, first + (self.place - 1) % self.places
+        self.ahead, self.behind = (rank + self.places) % size, (rank - self.places) % size
+
+    def inside(self, part: Part, reduce: bool) -> Steps:
+        """A ring of the ranks of this node: `part` is what belongs to a place. With `reduce` it ends with one's own."""
+        for step in range(self.places - 1):
+            out = self.place - step - reduce
+            given, taken = part(out % self.places), part((out - 1) % self.places)
+            yield Exchange(self.right, given, self.left, taken, reduce=reduce)
+
+    def between(self, part: Part, reduce: bool) -> Steps:
+        """A ring of the ranks at this place in all nodes: `part` is what belongs to a node."""
+        for step in range(self.nodes - 1):
+            out = self.node - step - reduce
+            given, taken = part(out % self.nodes), part((out - 1) % self.nodes)
+            yield Exchange(self.ahead, given, self.behind, taken, reduce=reduce)
+
+    def of_place(self, place: Rank) -> tuple[Rank, ...]:
+        """The chunks of all ranks with this place in their nodes."""
+        return tuple(node * self.places + place for node in range(self.nodes))
+
+    def of_node(self, node: Rank) -> Rank:
+        """The chunk of the rank at this place in a node."""
+        return node * self.places + self.place
+
+
 @schedule(chunks=one_per_rank_and_place, per_node=8)
 def reduce_scatter(rank: Rank, size: int, per_node: int = 8) -> Steps:
     """Inside a node, each place collects the chunks of all ranks with its place; then those travel between nodes."""
-    places = math.gcd(size, per_node)
-    nodes = size // places
-    node, place = rank // places, rank % places
-    right = node * places + (place + 1) % places
-    left = node * places + (place - 1) % places
-    for step in range(places - 1):
-        out, into = (place - step - 1) % places, (place - step - 2) % places
-        yield Exchange(right, _of_place(out, places, nodes), left, _of_place(into, places, nodes), reduce=True)  # fmt: skip
-    ahead, behind = (rank + places) % size, (rank - places) % size
-    for step in range(nodes - 1):
-        out, into = (node - step - 1) % nodes, (node - step - 2) % nodes
-        yield Exchange(ahead, out * places + place, behind, into * places + place, reduce=True)
+    here = _Node(rank, size, per_node)
+    yield from here.inside(here.of_place, reduce=True)
+    yield from here.between(here.of_node, reduce=True)
 
 
 @schedule(chunks=one_per_rank_and_place, per_node=8)
 def all_gather(rank: Rank, size: int, per_node: int = 8) -> Steps:
     """The same backwards: between nodes first, while a rank has only its own chunk."""
-    places = math.gcd(size, per_node)
-    nodes = size // places
-    node, place = rank // places, rank % places
-    ahead, behind = (rank + places) % size, (rank - places) % size
-    for step in range(nodes - 1):
-        out, into = (node - step) % nodes, (node - step - 1) % nodes
-        yield Exchange(ahead, out * places + place, behind, into * places + place)
-    right = node * places + (place + 1) % places
-    left = node * places + (place - 1) % places
-    for step in range(places - 1):
-        out, into = (place - step) % places, (place - step - 1) % places
-        yield Exchange(right, _of_place(out, places, nodes), left, _of_place(into, places, nodes))
-
-
-def _of_place(place: Rank, places: int, nodes: int) -> tuple[Rank, ...]:
-    """The chunks of all ranks with this place in their nodes."""
-    return tuple(node * places + place for node in range(nodes))
+    here = _Node(rank, size, per_node)
+    yield from here.between(here.of_node, reduce=False)
+    yield from here.inside(here.of_place, reduce=False)
 
 
 @schedule(chunks=one_per_rank_and_place, per_node=8)
 def all_reduce(rank: Rank, size: int, per_node: int = 8) -> Steps:
     """Chunks: `places` groups, one per place in a node, of `nodes` chunks each."""
-    places = math.gcd(size, per_node)
-    nodes = size // places
-    node, place = rank // places, rank % places
-    right = node * places + (place + 1) % places
-    left = node * places + (place - 1) % places
+    here = _Node(rank, size, per_node)
 
-    def group(of: Rank) -> Span:
-        return Span(of % places * nodes, nodes)
+    def group(place: Rank) -> Span:
+        return Span(place * here.nodes, here.nodes)
 
-    for step in range(places - 1):
-        yield Exchange(right, group(place - step - 1), left, group(place - step - 2), reduce=True)
+    def within_group(node: Rank) -> Rank:
+        return here.place * here.nodes + node
 
-    ahead, behind = (rank + places) % size, (rank - places) % size
-    first = place * nodes
-    for step in range(nodes - 1):
-        out, into = first + (node - step - 1) % nodes, first + (node - step - 2) % nodes
-        yield Exchange(ahead, out, behind, into, reduce=True)
-    for step in range(nodes - 1):
-        yield Exchange(ahead, first + (node - step) % nodes, behind, first + (node - step - 1) % nodes)
-
-    for step in range(places - 1):
-        yield Exchange(right, group(place - step), left, group(place - step - 1))
+    yield from here.inside(group, reduce=True)
+    yield from here.between(within_group, reduce=True)
+    yield from here.between(within_group, reduce=False)
+    yield from here.inside(group, reduce=False)
 
 
 @schedule(chunks=lambda size, per_node: single(size), per_node=8)

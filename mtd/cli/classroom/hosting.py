@@ -206,9 +206,8 @@ def _end(host: ClassHost, status: int) -> None:
 def _write(path: Path, text: str) -> str:
     """Write the page. Returns what went wrong, or an empty text."""
     try:
-        whole_files.write(
-            path, text.encode(errors="replace")
-        )  # whole, because the browser may read at any time
+        # Whole, because the browser may read at any time.
+        whole_files.write(path, text.encode(errors="replace"))
     except OSError as error:
         return f"the page {path} cannot be written: {error.strerror}"
     return ""

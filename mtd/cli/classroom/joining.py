@@ -70,12 +70,8 @@ def place(said: str) -> tuple[str, int]:
     host, _, tail = text.rpartition(":") if text.count(":") == 1 or "]:" in text else (text, "", "")
     number = tail or str(PORT)
     host = host.strip("[]")
-    if (
-        not host
-        or not number.isdecimal()
-        or not 0 < int(number) < 65536
-        or any(c.isspace() or c in "/@?#" for c in host)
-    ):
+    is_host = bool(host) and not any(c.isspace() or c in "/@?#" for c in host)
+    if not is_host or not number.isdecimal() or not 0 < int(number) < 65536:
         raise CannotDo(
             f"{said[:60]!r} is no address. The projector shows it, like 192.168.1.5 or 192.168.1.5:{PORT}"
         )

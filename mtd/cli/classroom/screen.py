@@ -50,12 +50,10 @@ class ScreenLines:
 
     def picture(self) -> str:
         found = view.picture(self.room, self.page.width)
-        if found is None or self.room.drawing is None:
-            return (
-                "nothing was drawn yet: there is a picture of every tenth step"
-                if self.room.drawing is None
-                else "one laptop alone sends nothing to anybody: there is nothing to draw"
-            )
+        if self.room.drawing is None:
+            return "nothing was drawn yet: there is a picture of every tenth step"
+        if found is None:
+            return "one laptop alone sends nothing to anybody: there is nothing to draw"
         self.page.say(painted(found, self.room.drawing.scene, self.page.console))
         return ""
 

@@ -12,12 +12,11 @@ import sys
 from pathlib import Path
 
 from mtd.cli.lessons import report
-from mtd.cli.lessons.commands import say_moved
+from mtd.cli.lessons.commands import here, say_moved
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import bridging, real_bridge
-from mtd.course.lesson import BRIDGE, Lesson, LessonError, find
-from mtd.course.workspace import WorkspaceError, find as find_workspace
+from mtd.course.lesson import BRIDGE, Lesson, LessonError
 from transports import keeper
 
 OURS, TORCH = "ours", "torch"
@@ -41,7 +40,11 @@ def configure(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     page = Page()
-    lesson = _lesson(options.lesson)
+    lesson = here(options.lesson)
+    if lesson is None:
+        raise LessonError(
+            "which lesson? For example: mtd bridge 13. There is no course here, and mtd init makes one"
+        )
     say_moved(page, lesson, options.lesson)
     if options.real:
         return trained_for_real(page, lesson)
@@ -52,16 +55,6 @@ def run(options: argparse.Namespace) -> int:
     page.say()
     show(page, lesson)
     return 0
-
-
-def _lesson(wanted: str | None) -> Lesson:
-    if wanted is not None:
-        return find(wanted)
-    try:
-        workspace = find_workspace()
-    except WorkspaceError as error:
-        raise LessonError(f"which lesson? For example: mtd bridge 13 ({error})") from error
-    return workspace.present(workspace.progress())
 
 
 def trained_for_real(page: Page, lesson: Lesson) -> int:
@@ -89,9 +82,9 @@ def trained_for_real(page: Page, lesson: Lesson) -> int:
 def show(page: Page, lesson: Lesson) -> None:
     page.prose(bridging.page(lesson))
     page.say()
-    here = f"mtd bridge {lesson.number} --run"
-    page.tell("Run it with this library: ", (here, "bold"))
-    page.tell("in PyTorch:               ", (f"{here} torch", "bold"))
+    command = f"mtd bridge {lesson.number} --run"
+    page.tell("Run it with this library: ", (command, "bold"))
+    page.tell("in PyTorch:               ", (f"{command} torch", "bold"))
     if lesson.number in real_bridge.PARTS:
         page.tell("Train real PyTorch with your functions: ", (f"mtd bridge {lesson.number} --real", "bold"))
 

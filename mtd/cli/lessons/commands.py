@@ -15,7 +15,7 @@ from mtd.course import lesson as lessons
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.path import searched
 from mtd.course.progress import Progress
-from mtd.course.workspace import Workspace, around, find
+from mtd.course.workspace import Workspace, around, find, found_or_none
 
 Act = Callable[[Page, Workspace, Lesson, argparse.Namespace], int]
 
@@ -72,6 +72,14 @@ def in_a_folder() -> Iterator[None]:
 def chosen(workspace: Workspace, progress: Progress, wanted: str | None) -> Lesson:
     """The lesson of this number or name, else the one where the learner is."""
     return workspace.present(progress) if wanted is None else lessons.find(wanted, workspace.room)
+
+
+def here(wanted: str | None) -> Lesson | None:
+    """The same without a command's page; None where nobody has a course, and no lesson is named."""
+    if wanted is not None:
+        return lessons.find(wanted)
+    workspace = found_or_none()
+    return workspace.present(workspace.progress()) if workspace else None
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def verdict(
         blanks(page, workspace, lesson, text)
         page.say()
         number = lesson.number
-        is_new = lesson.questions and not any(one.lesson == number for one in progress.predictions)
+        is_new = lesson.questions and not progress.has_guessed(number)
         guess: Parts = ["Guess first: ", page.way("predict", number), "   "] if is_new else []
         page.tell(*guess, "Lesson: ", page.way("text", number), "   Hint: ", page.way("hint", number))
         then: Parts = ["Then save the file."] if page.has_keys else ["Then: ", page.way("check", number)]
@@ -73,8 +73,7 @@ def verdict(
     page.say()
     if lesson.number not in progress.explained:
         why_it_matters(page, lesson)
-    asked = any(one.lesson == lesson.number for one in progress.predictions)
-    next_steps(page, workspace, lesson, found, asked)
+    next_steps(page, workspace, lesson, found)
 
 
 def quietly(page: Page, found: CheckVerdict) -> None:
@@ -291,22 +290,18 @@ def gone(workspace: Workspace, earlier: Lesson) -> str:
     )
 
 
-def next_steps(page: Page, workspace: Workspace, lesson: Lesson, found: CheckVerdict, asked: bool) -> None:
+def next_steps(page: Page, workspace: Workspace, lesson: Lesson, found: CheckVerdict) -> None:
     """Show what a learner can do now."""
-    number = lesson.number
+    number, progress = lesson.number, workspace.progress()
     if not found.is_passed:
         run: Parts = ["run ", page.way("check", number), " again."]
-        page.tell(
-            "Save the file and ",
-            *(["it is checked again."] if page.has_keys else run),
-            "  A hint: ",
-            page.way("hint", number),
-        )
+        then: Parts = ["it is checked again."] if page.has_keys else run
+        page.tell("Save the file and ", *then, "  A hint: ", page.way("hint", number))
         return
     if found.stars < STARS:
         out = [name for name, is_on in found.lamps.items() if not is_on]
         page.say(f"Passed; {listed(out)} would bring another star.")
-    is_new = not asked and lesson.questions
+    is_new = lesson.questions and not progress.has_guessed(number)
     guess: Parts = ["Did you expect these numbers? ", page.way("predict", number), "  "] if is_new else []
     page.tell("Passed. ", *guess, "Ours: ", page.way("solution", number))
     chapter = of_lesson(lesson)
@@ -315,7 +310,7 @@ def next_steps(page: Page, workspace: Workspace, lesson: Lesson, found: CheckVer
         page.tell("An open chapter: ", chapter.title, f"  {chapter.question}  ", command)
     if (lesson.folder / one_model.FILE).is_file():
         page.tell("A small transformer, trained by your code: ", (f"mtd show {number} --model", "bold"))
-    following, progress = workspace.following(lesson), workspace.progress()
+    following = workspace.following(lesson)
     for track in tracks.all_tracks(workspace.room):
         if lesson.number in track.numbers and track.then and not track.left(progress.done):
             page.say(f"All of {track.title!r} has passed. Now try:")

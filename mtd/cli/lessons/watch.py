@@ -141,7 +141,7 @@ class WatchScreen:
         def draw(page: Page) -> None:
             text.show(page, lesson)
             page.say()
-            if lesson.questions and not _guessed(workspace, lesson):
+            if lesson.questions and not workspace.progress().has_guessed(lesson.number):
                 page.tell("Guess first: press ", ("g", "bold"))
             file = (str(workspace.file(lesson)), "bold")
             page.tell("Your part is in ", file, ": complete it, save it, and it is checked here.")
@@ -339,10 +339,6 @@ class WatchScreen:
         is_busy = self.desk.exam is not None
         self.take(self.desk.interrupt())
         return is_busy
-
-
-def _guessed(workspace: Workspace, lesson: Lesson) -> bool:
-    return any(one.lesson == lesson.number for one in workspace.progress().predictions)
 
 
 def watch(workspace: Workspace) -> int:

@@ -6,12 +6,11 @@ import argparse
 import difflib
 
 from mtd.cli.lessons import report
-from mtd.cli.lessons.commands import chosen
+from mtd.cli.lessons.commands import here
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import bounds, lamps
-from mtd.course.lesson import Lesson, LessonError, all_lessons, find as find_lesson
-from mtd.course.workspace import WorkspaceError, find
+from mtd.course.lesson import Lesson, LessonError, all_lessons
 
 
 def configure(parser: Parser) -> None:
@@ -25,7 +24,7 @@ def configure(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     page = Page()
     wanted = " ".join(options.lamp).strip().lower().replace("_", " ").replace("-", " ")
-    lesson = _lesson(options.lesson)
+    lesson = here(options.lesson)
     asked = {} if lesson is None else bounds.of_lesson(lesson)
     if not wanted:
         _all(page, lesson, asked)
@@ -37,16 +36,6 @@ def run(options: argparse.Namespace) -> int:
         lesson, asked = elsewhere[0], bounds.of_lesson(elsewhere[0])
     show(page, wanted, lesson, asked)
     return 0
-
-
-def _lesson(wanted: str | None) -> Lesson | None:
-    if wanted is not None:
-        return find_lesson(wanted)
-    try:
-        workspace = find()
-    except WorkspaceError:
-        return None
-    return chosen(workspace, workspace.progress(), None)
 
 
 def _unknown(wanted: str, names: list[str]) -> str:

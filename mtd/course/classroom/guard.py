@@ -45,9 +45,8 @@ class StoreGuard:
         self._places: dict[tuple[int, str], SeatPlace] = {}  # by generation and laptop
         self._set: dict[tuple[int, str], set[str]] = {}
         self._said: dict[str, tuple[int, int]] = {}  # words and bytes at the desk
-        self._count = (
-            SYSTEM.condition()
-        )  # the store's thread counts words that come, the host's those it hears
+        # The store's thread counts words that come, and the host's those that it hears.
+        self._count = SYSTEM.condition()
 
     def admit(self, me: str, order: Order) -> None:
         """This order is sent to this laptop."""

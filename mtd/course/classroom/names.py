@@ -26,12 +26,8 @@ def clean(said: str, widest: int = WIDEST) -> str:
         if kind[0] in "CZ":
             letter, kind = (" ", "Zs") if kind[0] == "Z" or letter in "\t\r\n" else ("", kind)
         marks = marks + 1 if kind[0] == "M" else 0
-        if (
-            not letter
-            or marks > MARKS
-            or (marks and not kept)
-            or (letter == " " and kept[-1:] in ([], [" "]))
-        ):
+        is_idle = letter == " " and kept[-1:] in ([], [" "])
+        if not letter or marks > MARKS or (marks and not kept) or is_idle:
             continue
         columns = cell_len(letter)
         if width + columns > widest:

@@ -43,11 +43,10 @@ def live(room: Room, join: str) -> str:
 
 def certificate(room: Room) -> str:
     """The page that says what the class did, who took part, and whether the weights are the golden ones."""
-    verdict = (
-        f"{len([s for s in room.seats.all() if s.steps])} laptops, {room.step} steps, and the golden weights, bit for bit."
-        if room.is_golden
-        else f"{room.step} steps, but {room.verdict}."
-    )
+    laptops = len([seat for seat in room.seats.all() if seat.steps])
+    verdict = f"{room.step} steps, but {room.verdict}."
+    if room.is_golden:
+        verdict = f"{laptops} laptops, {room.step} steps, and the golden weights, bit for bit."
     people = "".join(
         f"<tr><th scope=row>{escape(seat.name)}</th><td>{seat.steps}</td>"
         f"<td>{', '.join(map(str, seat.generations)) or '–'}</td><td>{_agrees(room, seat)}</td></tr>"

@@ -60,7 +60,8 @@ def seats(room: Room, width: int) -> list[str]:
         return ["nobody is here yet"]
     columns = max(1, min(width // COLUMN, len(cells)))
     rows = ceil(len(cells) / columns)
-    return ["".join(_padded(cell, COLUMN) for cell in cells[row::rows]).rstrip() for row in range(rows)]
+    padded = [cell + " " * max(COLUMN - cell_len(cell), 1) for cell in cells]
+    return ["".join(padded[row::rows]).rstrip() for row in range(rows)]
 
 
 def _cell(room: Room, seat: Seat) -> str:
@@ -70,10 +71,6 @@ def _cell(room: Room, seat: Seat) -> str:
     if not state and room.phase in ("training", RACING) and seat in room.generation.members:
         state = f" r{room.generation.members.index(seat)}"
     return f"{SIGNS.get(seat.state, '·')} {seat.number:>2} {seat.name}{state}"
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * max(width - cell_len(text), 1)
 
 
 def picture(room: Room, width: int) -> Picture | None:

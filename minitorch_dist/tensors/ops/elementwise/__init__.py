@@ -1,7 +1,7 @@
 """One element at a time.
 
 arithmetic  division  powers  updating  mixtures      two tensors or more; in place; fused
-smooth  exponentials  trigonometry  error_function    functions from the table, and their one mechanism
+smooth  error_function    functions of one number, as a table; one that numpy has not
 rounding  extremes  comparison  logic                 signs, bounds, truth
 copying  conversion  filling                          the same values again; in another type; one value
 """

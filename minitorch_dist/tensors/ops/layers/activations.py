@@ -18,7 +18,7 @@ from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.views import inplace as in_place
 from minitorch_dist.tensors.core.without_warnings import without_warnings
 from minitorch_dist.tensors.ops.elementwise.error_function import in_blocks, normal_cdf, normal_cdf_of_block
-from minitorch_dist.tensors.ops.elementwise.exponentials import logistic
+from minitorch_dist.tensors.ops.elementwise.smooth import logistic
 from minitorch_dist.tensors.promotion import not_implemented
 
 Function = Callable[[Array], Any]

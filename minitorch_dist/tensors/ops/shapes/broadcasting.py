@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.core.base import T, TensorBase
-from minitorch_dist.tensors.core.operations import sum, sum_to
+from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.core.views import view_of
 from minitorch_dist.tensors.ops.elementwise.copying import expanded
-from minitorch_dist.tensors.ops.shapes.reshaping import reshape, sizes
+from minitorch_dist.tensors.ops.shapes.reshaping import sizes
 from minitorch_dist.tensors.size import Size
 
 
@@ -34,17 +34,6 @@ def expand_as(input: T, other: TensorBase) -> T:
     return expand(input, other.shape if other.is_part else other.array.shape)  # type: ignore[attr-defined]
 
 
-def sum_to_size(input: T, *shape: Any, size: Any = None) -> T:
-    """The sum over the dimensions along which `shape` would be repeated: the reverse of `expand`."""
-    has, target = input.array.shape, sizes(shape, "sum_to_size", size)
-    extra = len(has) - len(target)
-    if extra < 0 or any(n not in (1, m) for n, m in zip(target, has[extra:], strict=True)):
-        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(has)}}}.")
-    over = [i for i, n in enumerate(has) if i < extra or target[i - extra] != n]
-    out = sum(input, over, keepdim=True) if over else input
-    return reshape(out, target) if extra else out
-
-
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that all of these broadcast to."""
     try:
@@ -53,11 +42,3 @@ def broadcast_shapes(*shapes: Any) -> Size:
         raise RuntimeError(
             f"Shape mismatch: objects cannot be broadcast to a single shape: {', '.join(map(str, shapes))}"
         ) from None
-
-
-def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """All tensors expanded to their common shape."""
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
-    full = broadcast_shapes(*(t.array.shape for t in tensors))
-    return tuple([t if t.array.shape == full else expand(t, full) for t in tensors])

@@ -145,17 +145,8 @@ class layout:
         return self.name
 
 
-class memory_format:
+class memory_format(layout):
     """An order of the dimensions in memory, for `is_contiguous` and `contiguous`."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
 
 
 strided = layout()

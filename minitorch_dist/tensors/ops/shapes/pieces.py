@@ -79,7 +79,7 @@ def unbind(input: T, dim: int = 0) -> tuple[T, ...]:
     return views_of(input, arrays, "UnbindBackward0", backward)
 
 
-def split(input: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, ...]:
+def split_method(input: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, ...]:
     """Pieces of `split_size` entries along `dim` (the last may be smaller), or of listed sizes."""
     if not isinstance(split_size, int):
         return split_with_sizes(input, split_size, dim)
@@ -90,6 +90,11 @@ def split(input: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, .
         )
     count = max(-(-n // split_size), 1) if split_size else 1
     return _cut(input, [i * split_size for i in range(1, count)], dim, "SplitBackward0")
+
+
+def split(tensor: T, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[T, ...]:
+    """The method `split` as torch's function, whose arguments have other names."""
+    return split_method(tensor, split_size_or_sections, dim)
 
 
 def split_with_sizes(input: T, split_sizes: Sequence[int], dim: int = 0) -> tuple[T, ...]:
