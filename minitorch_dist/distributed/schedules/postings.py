@@ -24,8 +24,6 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import numpy as np
-
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.schedules.steps import (
@@ -229,16 +227,3 @@ def _after(
         each = links.gamma if act.reduce else links.beta
         clock += each * count(act.into)
     return clock
-
-
-def totals(schedule: Schedule, size: int, nbytes: int, root: int | None = None) -> Any:
-    """Bytes that each rank copies onto the board, and that it takes from there."""
-    sizes = (schedule.sizes(size, nbytes)).tolist() or [0]
-    found = np.zeros((2, size), np.int64)
-    for rank in range(size):
-        for act in program(schedule, rank, size, root).acts:
-            if isinstance(act, BoardWrite):
-                found[0, rank] += sum(sizes[chunk % len(sizes)] for _, chunk in act.chunks)
-            elif isinstance(act, BoardRead) and act.chunk != NOTHING:
-                found[1, rank] += sizes[act.chunk % len(sizes)]
-    return found
