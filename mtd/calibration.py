@@ -152,9 +152,7 @@ def load(path: str) -> Fit | None:
         draws = tuple(Costs(*map(float, row)) for row in words["draws"])
         costs, scatter = Costs(*map(float, words["costs"])), tuple(map(float, words["scatter"]))
     except (TypeError, ValueError, KeyError) as error:
-        raise ValueError(
-            f"{path} holds no measurements ({clean(str(error))}); mtd calibrate writes them"
-        ) from None
+        raise ValueError(f"{path} holds no measurements ({clean(str(error))}): see mtd calibrate") from None
     return Fit(link.latency, link.per_byte, {}, costs, draws, scatter)
 
 
@@ -321,9 +319,7 @@ class Check(NamedTuple):
         return self.low <= self.measured <= self.high
 
 
-def verify(
-    address: str, known: Fit | Network, size: int, sizes: Sequence[int], turns: int = 10
-) -> list[Check]:
+def verify(address: str, known: Fit | Network, size: int, sizes: Sequence[int], turns: int) -> list[Check]:
     """Each of CHECKS for each number of bytes, predicted and over a real transport."""
     found = []
     for collective, algorithm in CHECKS:

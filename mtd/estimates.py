@@ -76,9 +76,8 @@ def message_by_message(schedule: Schedule, size: int, nbytes: int, network: Netw
     medium.times = times
     script = Script(schedule, schedule.sizes(size, nbytes), Links(gamma=adding), size)
     done: list[int] = []
-    traffic = payloadless.Traffic(
-        medium, payloadless.rows(script), range(size), lambda seat: done.append(times.now())
-    )
+    rows = payloadless.rows(script)
+    traffic = payloadless.Traffic(medium, rows, range(size), lambda seat: done.append(times.now()))
     for seat in range(size):
         traffic.enter(seat)
     times.event_queue.advance_until(1 << 62)
@@ -86,13 +85,8 @@ def message_by_message(schedule: Schedule, size: int, nbytes: int, network: Netw
 
 
 def compare(
-    collective: str,
-    size: int,
-    nbytes: int,
-    net: Topology | Network,
-    algorithm: str | None = None,
-    adding: int = 0,
-) -> list[Estimate]:
+    collective: str, size: int, nbytes: int, net: Topology | Network, algorithm: str | None = None, adding: int = 0
+) -> list[Estimate]:  # fmt: skip
     """All algorithms (or the one that is named), the fastest first. One in a file stands beside all others."""
     links = topology_links.links_of(network_of(net).topology, adding)
     found = []

@@ -90,4 +90,7 @@ def parser():
 
 
 if __name__ == "__main__":
-    start(run, parser().parse_args(), mp.spawn)
+    options = parser().parse_args()
+    if options.train_size < options.batch_size:
+        parser().error(f"--train_size {options.train_size} holds no batch of {options.batch_size}")
+    start(run, options, mp.spawn)

@@ -102,8 +102,8 @@ class Device:
     tops: Mapping[str, float] = field(default_factory=dict)
     attention: Mapping[str, Sequence[float]] = field(default_factory=dict)
     contention: float = 1.0
-    host: Any = None
-    host_memory: Any = None
+    host: Any = field(default=None, repr=False)
+    host_memory: Any = field(default=None, repr=False)
     fitted: str = NOT_FITTED
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     per_byte: Fraction = field(init=False, repr=False)  # picoseconds

@@ -22,9 +22,8 @@ from mtd.cli.page import refuse
 from mtd.cli.parser import Parser
 from mtd.refusals import CannotDo
 
-GROUPS: Final[dict[str, dict[str, str]]] = tomllib.loads(
-    Path(__file__).with_name("commands.toml").read_text("utf-8")
-)
+TABLE: Final = Path(__file__).with_name("commands.toml")
+GROUPS: Final[dict[str, dict[str, str]]] = tomllib.loads(TABLE.read_text("utf-8"))
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 
 # Where a command's module is not beside this one, or not called like the command.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 
 from minitorch_dist.pictures import words
 from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, LaneSpan, Scene
@@ -24,18 +25,15 @@ def gantt(scene: Scene, width: int = 80, ranks: int = 32) -> Picture:
     for lane in range(shown):
         row = [IDLE] * columns
         own = [span for span in scene.spans if span.lane == lane]
-        for kind in ORDER:
-            for span in own:
-                if span.kind != kind:
-                    continue
-                mark = BESIDE if span.is_beside else MARKS[kind]
-                first = (span.start - start) * columns // length
-                last = (max(span.end - 1, span.start) - start) * columns // length
-                for column in range(first, min(last, columns - 1) + 1):
-                    if not span.is_beside or row[column] == IDLE:
-                        row[column] = mark
-                        what = span.name if kind == OPERATION else kind
-                        paint.append((len(lines), margin + column, what))
+        for span in sorted(
+            (each for each in own if each.kind in ORDER), key=lambda each: ORDER.index(each.kind)
+        ):
+            mark = BESIDE if span.is_beside else MARKS[span.kind]
+            for column in _columns_of(span, start, length, columns):
+                if not span.is_beside or row[column] == IDLE:
+                    row[column] = mark
+                    what = span.name if span.kind == OPERATION else span.kind
+                    paint.append((len(lines), margin + column, what))
         for column, kind in crowded(own, start, length, columns).items():
             row[column] = MARKS[kind]
         computes, waits = (covered(scene, lane, (kind,)) / length for kind in (COMPUTE, WAIT))
@@ -58,17 +56,20 @@ def crowded(spans: Sequence[LaneSpan], start: int, length: int, columns: int) ->
     """
     short, taken = Counter[tuple[int, str]](), defaultdict[int, Counter[str]](Counter)
     for span in spans:
-        if (
-            span.is_beside or span.kind == OPERATION
-        ):  # what it waits for, and computes, are spans of their own
+        if span.is_beside or span.kind == OPERATION:  # what it computes and waits for are spans of their own
             continue
-        first, last = ((at - start) * columns // length for at in (span.start, max(span.end - 1, span.start)))
-        short[first, span.kind] += first == last
-        for column in range(first, min(last, columns - 1) + 1):
+        reached = _columns_of(span, start, length, columns)
+        short[reached.start, span.kind] += len(reached) < 2
+        for column in reached:
             begin, end = start + column * length // columns, start + (column + 1) * length // columns
             taken[column][span.kind] += min(span.end, end) - max(span.start, begin)
     full = {column for (column, _), count in short.items() if count > 1 and column in taken}
     return {column: taken[column].most_common(1)[0][0] for column in full}
+
+
+def _columns_of(span: LaneSpan, start: int, length: int, columns: int) -> range:
+    first, last = ((at - start) * columns // length for at in (span.start, max(span.end - 1, span.start)))
+    return range(first, min(last, columns - 1) + 1)
 
 
 def covered(scene: Scene, lane: int, kinds: tuple[str, ...]) -> int:
@@ -95,16 +96,13 @@ def memory(scene: Scene, width: int = 80, ranks: int = 32) -> Picture:
     columns = max(width - margin - 12, 10)
     start, length = scene.start, max(scene.end - scene.start, 1)
     most = max(held for lane in lanes for _, held in scene.memory[lane]) or 1
-    paint: list[tuple[int, int, str]] = []
+    edges = [start + column * length // columns for column in range(columns + 1)]
     for lane in lanes:
         row = []
-        for column in range(columns):
-            first = start + column * length // columns
-            last = start + (column + 1) * length // columns
+        for first, last in pairwise(edges):
             inside = [held for at, held in scene.memory[lane] if first <= at < last]
-            peak = max([scene.held(lane, first), *inside])
-            row.append(LEVELS[-(-peak * 8 // most)])
+            row.append(LEVELS[-(-max([scene.held(lane, first), *inside]) * 8 // most)])
         peak = max(held for _, held in scene.memory[lane])
         lines.append(f"{scene.lanes[lane]:<{margin}}{''.join(row)}{words.amount(peak):>11}")
     lines += ["", f"{'':{margin}}█ is {words.amount(most)}; at the right the most of each"]
-    return Picture(lines, paint)
+    return Picture(lines, [])

@@ -33,15 +33,14 @@ def run(options: argparse.Namespace) -> int:
             raise ValueError(f"at least one round is needed, not {options.rounds}")
         if options.address == "cpu" and options.rounds != ROUNDS:
             raise ValueError("--rounds is about a transport, and cpu is none")
-        if options.address == "cpu":
-            whole_files.check(options.out or "device-cpu.toml")
-            return _device(options.out or "device-cpu.toml")
-        path = options.out or f"links-{scheme_of(options.address)}.json"
+        is_cpu = options.address == "cpu"
+        path = options.out or ("device-cpu.toml" if is_cpu else f"links-{scheme_of(options.address)}.json")
         whole_files.check(path)
+        if is_cpu:
+            return _device(path)
         found = calibration.measure(options.address, options.rounds)
-    calibration.save_network(
-        path, found.latency, found.per_byte, {"measured": options.address, **found.about()}
-    )
+    about = {"measured": options.address, **found.about()}
+    calibration.save_network(path, found.latency, found.per_byte, about)
     print(f"{'bytes':>10} {'one way':>12} {'fitted':>12}")
     for nbytes, span in found.times.items():
         fitted = found.latency + round(nbytes * found.per_byte)

@@ -8,8 +8,8 @@ Counted are the public names (`__all__`, else what has no underscore and was not
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import pkgutil
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -106,20 +106,16 @@ def parameters(value: Any) -> set[str] | None:
 
 def find(package: str, path: str) -> Any:
     """`package.path`: a module, or a class in it. None if it is not there."""
-    full = f"{package}.{path}" if path else package
+    full = f"{package}.{path}".rstrip(".")
     try:
-        return importlib.import_module(full)
-    except ModuleNotFoundError:
-        above, _, last = full.rpartition(".")
-        try:
-            return getattr(importlib.import_module(above), last, None)
-        except ModuleNotFoundError:
-            return None
+        return pkgutil.resolve_name(full)
+    except (ImportError, AttributeError):
+        return None
 
 
 def survey() -> list[Likeness]:
     """All modules of the list."""
-    return [of(name) for name in MODULES]
+    return [*map(of, MODULES)]
 
 
 def of(name: str) -> Likeness:

@@ -32,7 +32,7 @@ from mtd.pages import page as pages, whole_files
 from mtd.refusals import CannotDo, refusing
 from transports import keeper
 
-PER_ROW, ROWS = 5, 1  # five pictures are 70 columns
+SHOWN = 5  # pictures of misread digits, which are 70 columns
 WORLDS = {"queue://": "threads, queues", "tcp://": "processes, TCP"}
 NET = "sim://?latency=20us&rate=10Gb/s"
 
@@ -71,8 +71,7 @@ def run(options: argparse.Namespace) -> int:
     share = 1 - len(wrong) / len(test)
     console.print(f"\n{share:.1%} of {len(test):,} unseen digits read rightly.")
     if wrong:
-        count = min(len(wrong), PER_ROW * ROWS)
-        console.print(f"The first {count} of the {len(wrong)} it got wrong:\n")
+        console.print(f"The first {min(len(wrong), SHOWN)} of the {len(wrong)} it got wrong:\n")
         for line in _page(test, wrong):
             console.print(line, markup=False)
     _draw(console, options)
@@ -108,17 +107,15 @@ def _draw(console: Console, options: argparse.Namespace) -> None:
         report = sim.run(demo_training.train, options.ranks, (plan,), net=NET, journal=journal)
         scene = replace(report.journal.scene(), title=f"{options.ranks} ranks, three steps")
         console.print(
-            "\nThe last average of gradients on a simulated network (20 µs, 10 Gb/s), in virtual time:\n"
+            "\nThe last average of gradients in virtual time, on a network with 20 µs and 10 Gb/s:\n"
         )
         console.print(painted(_last_average(scene, min(console.width, 80)), scene, console))
         whole_files.write(options.out, pages.draw(report.journal.scene()))
     path = options.out.resolve()
-    is_shown = not options.no_open and sys.stdout.isatty() and _has_display()
-    if is_shown and webbrowser.open(path.as_uri()):
-        console.print(f"\nThe same as a page you can step through is open in your browser: {path}")
-    else:
-        said = f"\nThe same as a page you can step through (open it in a browser): {path}"
-        console.print(said, soft_wrap=True)
+    may_show = not options.no_open and sys.stdout.isatty() and _has_display()
+    is_shown = may_show and webbrowser.open(path.as_uri())
+    where = "is open in your browser" if is_shown else "(open it in a browser)"
+    console.print(f"\nThe same as a page you can step through {where}: {path}", soft_wrap=True)
     console.print(
         f"Next: `{_ourselves()}` opens the course; its first lesson takes two minutes.", soft_wrap=True
     )
@@ -147,20 +144,14 @@ def _ourselves() -> str:
 
 
 def _has_display() -> bool:
-    return sys.platform in ("darwin", "win32") or bool(
-        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    )
+    displays = {"DISPLAY", "WAYLAND_DISPLAY"}
+    return sys.platform in ("darwin", "win32") or not displays.isdisjoint(os.environ)
 
 
 def _page(data: SyntheticDigits, wrong: list[tuple[int, int]]) -> list[str]:
     """The misread digits as text, each with what it is and what it was taken for."""
-    lines: list[str] = []
-    shown = wrong[: PER_ROW * ROWS]
-    for start in range(0, len(shown), PER_ROW):
-        row = shown[start : start + PER_ROW]
-        pictures = []
-        for index, answer in row:
-            caption = f"{int(data.targets.array[index])} read as {answer}"
-            pictures.append([*plots.image(data.data.array[index]), f"{caption:^12}"])
-        lines += [*plots.side_by_side(pictures), ""]
-    return lines
+    pictures = []
+    for index, answer in wrong[:SHOWN]:
+        caption = f"{int(data.targets.array[index])} read as {answer}"
+        pictures.append([*plots.image(data.data.array[index]), f"{caption:^12}"])
+    return [*plots.side_by_side(pictures), ""]

@@ -61,12 +61,8 @@ def train(plan: DemoPlan) -> DemoResult | None:
     optimizer = Adadelta(model.parameters(), lr=1.0)
     manual_seed(plan.seed + rank)  # dropout differs from rank to rank
     losses: list[float] = []
-    columns = (
-        TextColumn(plan.label),
-        BarColumn(),
-        TextColumn("step {task.completed:.0f}/{task.total:.0f}  loss {task.fields[loss]:.3f}"),
-        TimeElapsedColumn(),
-    )
+    said = TextColumn("step {task.completed:.0f}/{task.total:.0f}  loss {task.fields[loss]:.3f}")
+    columns = TextColumn(plan.label), BarColumn(), said, TimeElapsedColumn()
     is_quiet = rank != 0 or not plan.label
     with Progress(*columns, console=Console(highlight=False), disable=is_quiet) as progress:
         task = progress.add_task("", total=len(loader), loss=float("nan"))

@@ -25,15 +25,13 @@ def configure(parser: Parser) -> None:
         task.takes("--lesson N...  only this one (may be given again)")
         if name == "build":
             task.takes(
-                "--outputs  run all notebooks, and not only those whose code has changed (some 20 minutes)"
+                "--outputs  run all notebooks, also those whose code has not changed (some 20 minutes)"
             )
     count = "lines of code in each package, without blank lines, comments and docstrings"
     counting = tasks.add_parser("count", help=count, description=count)
     counting.takes("--budget  compare each package with its budget; 1 if one is over")
     census = "which functions the lessons, programs, notebooks, wires and launchers enter, and which names nobody uses"
-    asking = tasks.add_parser(
-        "census", help=census, add_help=False, prefix_chars="\0"
-    )  # all words are passed on
+    asking = tasks.add_parser("census", help=census, add_help=False, prefix_chars="\0")  # which reads them
     asking.takes("options...  options of the census: mtd dev census --help lists them")
     parser.set_defaults(run=run, epilog="mtd dev check --lesson 13")
 

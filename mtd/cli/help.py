@@ -52,9 +52,8 @@ def first_screen(groups: dict[str, dict[str, str]]) -> str:
     for title, group in groups.items():
         lines += ["", title] if title == next(iter(groups)) else [title]
         for name in [name for name in group if name in SHOWN]:
-            lines += textwrap.wrap(
-                f"{f'  mtd {SHOWN[name]}':<25}  {group[name]}", width, subsequent_indent=27 * " "
-            )
+            said = f"{f'  mtd {SHOWN[name]}':<25}  {group[name]}"
+            lines += textwrap.wrap(said, width, subsequent_indent=27 * " ")
         rest = f"also: {', '.join(sorted(group.keys() - SHOWN))}"
         lines += textwrap.wrap(rest, width, initial_indent="  ", subsequent_indent=8 * " ")
     return "\n".join([*lines, *textwrap.wrap(LAST, width)]) + "\n"

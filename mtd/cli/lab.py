@@ -11,18 +11,15 @@ import argparse
 import json
 import math
 import sys
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from mtd.cli.page import Page, fitting
+from mtd.cli import page as tables
+from mtd.cli.page import Page
 from mtd.cli.parser import Parser
+from mtd.cli.plan_progress import tell
 from mtd.grids import contributions
 from mtd.laboratory import claims, msccl, racing
 from mtd.laboratory.cases import Case, cases
@@ -66,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
             with refusing():
                 _one(page, schedule, every, kept, table, options)
     except KeyboardInterrupt:
-        _tell(f"mtd lab: interrupted; what is done is in {options.cache}, and the same command goes on")
+        tell(f"\nmtd lab: interrupted; what is done is in {options.cache}, and the same command goes on")
         return 130
     return 0
 
@@ -101,21 +98,18 @@ def _one(
         print(json.dumps({"schedule": str(schedule), "proved": proved, "cases": rows}, indent=1))
         return
     page.tell((f"{schedule}", "bold"), f": made for {schedule.domain_in_words}")
-    page.say(f"Proved for {_numbers(proved)} ranks: each contribution once, and nobody waits for ever.")
+    page.say(f"Proved for {tables.listed(proved)} ranks: each contribution once, and nobody waits for ever.")
     other = racing.other_bits(schedule)
     if other:
         page.say(
-            f"With {other} ranks some add in another order than others, so the last bits of their sums differ."
+            f"With {other} ranks some add in another order than others: the last bits of their sums differ."
         )
-    _draw(page, schedule, options.draw or next((one for one in (3, 4) if schedule.serves(one)), proved[-1]))
+    drawn = options.draw or next((one for one in (3, 4) if schedule.serves(one)), proved[-1])
+    if drawn <= 16:
+        page.as_it_is(str(contributions.of_schedule(schedule, drawn)))
     _costs(page, schedule, ranks)
     _ranking(page, schedule, found)
     _paper(page, said)
-
-
-def _draw(page: Page, schedule: Schedule, ranks: int) -> None:
-    if ranks <= 16:
-        page.as_it_is(str(contributions.of_schedule(schedule, ranks)))
 
 
 def _costs(page: Page, schedule: Schedule, ranks: list[int]) -> None:
@@ -125,30 +119,29 @@ def _costs(page: Page, schedule: Schedule, ranks: list[int]) -> None:
         bill = cost(schedule, size, n)
         page.say(
             f"{size} ranks: {schedule.total(size)} chunks, {bill.rounds} rounds, {bill.messages:,} messages, "
-            f"a rank sends at most {bill.max_sent / n:.4g} n",
+            f"a rank sends at most {bill.max_sent / n:.4g} n"
         )
 
 
 def _ranking(page: Page, schedule: Schedule, found: Found) -> None:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("network", "ranks", "bytes", "time", "bound", "place", "best of the others", ""):
-        text = name in ("network", "best of the others")
-        table.add_column(name, justify="left" if text else "right", no_wrap=True)
-    places: Counter[bool] = Counter()
+    table = tables.table(
+        "network", "ranks", "bytes", "time", "bound", "place", "best of the others", "", left=["network", "best of the others"],
+        is_tight=True,
+    )  # fmt: skip
+    first = 0
     for case, entries in found:
         mine = next(one for one in entries if one.algorithm == schedule.algorithm)
         best = next((one for one in entries if one is not mine), mine)
         place = 1 + sum(one.time < mine.time for one in entries)
-        places[place == 1] += 1
+        first += place == 1
         bound = f"{mine.time / mine.bound:.2f}×" if mine.bound else "–"
         table.add_row(
             case.name, f"{case.ranks}", case.size, in_words(mine.time), bound,
             f"{place}/{len(entries)}", best.algorithm.partition(":")[0], f"{best.time / mine.time:.2f}", style="bold" if place == 1 else "",
         )  # fmt: skip
-    page.say(fitting(table, page.console))
-    page.say(
-        f"First in {places[True]} of {len(found)} cases. The last column is the time of the best of the others ÷ its own."
-    )
+    page.say(tables.fitting(table, page.console))
+    page.say(f"First in {first} of {len(found)} cases.")
+    page.say("The last column is the time of the best of the others ÷ its own.")
 
 
 def _paper(page: Page, said: list[claims.Comparison]) -> None:
@@ -161,21 +154,11 @@ def _paper(page: Page, said: list[claims.Comparison]) -> None:
         f"{len(said) - len(wrong)} of {len(said)} numbers of the paper are what we count: rounds, messages, bytes."
     )
     for one in wrong[:10]:
-        page.say(
-            f"{one.claim.place}: {one.what} with {one.ranks} ranks is {float(one.said):g} there, and {one.counted:,} here",
-            indent=2,
-        )
-
-
-def _numbers(sizes: list[int]) -> str:
-    return f"{', '.join(map(str, sizes[:-1]))} and {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
+        what = f"{one.claim.place}: {one.what} with {one.ranks} ranks"
+        page.say(f"{what} is {float(one.said):g} there, and {one.counted:,} here", indent=2)
 
 
 def _progress(text: str) -> None:
     """On one line of a terminal; elsewhere nothing, since it would fill a file."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text[:78]}", end="", file=sys.stderr, flush=True)
-
-
-def _tell(text: Any) -> None:
-    print(f"\n{text}", file=sys.stderr, flush=True)

@@ -52,8 +52,7 @@ def table(survey: list[Likeness]) -> Iterator[str]:
 
 
 def in_full(found: Likeness) -> Iterator[str]:
-    whole = len(found.shared) + len(found.missing)
-    yield f"{len(found.shared)} of the {whole} public names of torch.{found.name} are here."
+    yield f"{found.names.replace('of', 'of the')} public names of torch.{found.name} are here."
     if found.missing:
         yield textwrap.fill(f"Not here: {', '.join(found.missing)}", 80)
     for name, lacking in sorted(found.arguments.items()):
@@ -65,9 +64,8 @@ def markdown(survey: list[Likeness], version: str) -> Iterator[str]:
     yield "| module of torch | names here | take all arguments | not here |"
     yield "|---|---|---|---|"
     for one in survey:
-        missing = ", ".join(f"`{name}`" for name in one.missing)
-        if len(one.missing) > MOST:
-            missing = f"{len(one.missing)} names"
+        few = ", ".join(f"`{name}`" for name in one.missing)
+        missing = few if len(one.missing) <= MOST else f"{len(one.missing)} names"
         title = f"`torch.{one.name}`" if one.name else "`torch`"
         yield f"| {title} | {one.names} | {one.whole} | {missing} |"
 

@@ -27,10 +27,8 @@ def run(options: argparse.Namespace) -> int:
         return papers_blind.run(console, options.long)
     for name in options.names:
         if name not in PAPERS:
-            said = near(name, [*PAPERS, "blind"])
-            raise CannotDo(
-                f"there is no paper {name!r}{said}; there are {', '.join(PAPERS)}; and blind, alone"
-            )
+            said = f"{near(name, [*PAPERS, 'blind'])}; there are {', '.join(PAPERS)}; and blind, alone"
+            raise CannotDo(f"there is no paper {name!r}{said}")
     holds = True
     for one in map(paper, options.names or PAPERS):
         console.print(f"\n[bold]{one.title}[/bold]\n{one.source}\n{one.about}")
@@ -42,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
                 row.what, _said(row.published, row.unit), _said(row.ours, row.unit), difference,
                 "✓" if row.holds else "✗",
             )  # fmt: skip
-        console.print(page.fitting(table, console))
+        page.show(table)
     return 0 if holds else 1
 
 

@@ -32,17 +32,13 @@ def run(console: Console, is_long: bool) -> int:
     except (KeyboardInterrupt, ProcessEnded) as error:
         tell(f"mtd papers: {str(error) or 'interrupted'}; {cache.where}")
         return 1 if str(error) else 130
-    looked = [each for each in found if not each.row.is_held_back]
-    held = [each for each in found if each.row.is_held_back]
-    console.print(page.fitting(_rows(looked), console))
-    summary = blind.summary(held)
+    looked, held = ([each for each in found if each.row.is_held_back == is_held] for is_held in (False, True))
+    page.show(_rows(looked))
     parts = {"looked at": looked, "held back": held}
-    parts |= {
-        f"  {name}": [p for p in held if p.row.device == name]
-        for name in sorted({p.row.device for p in held})
-    }
-    console.print(page.fitting(_summaries(parts), console))
-    holds = is_near(summary)
+    for name in sorted({each.row.device for each in held}):
+        parts[f"  {name}"] = [each for each in held if each.row.device == name]
+    page.show(_summaries(parts))
+    holds = is_near(blind.summary(held))
     console.print(f"Asked of the rows that are held back: a mean of 7 %, 85 % within 10 %, no slope above 3 %, and none too large "
                   f"for its device. {'All of it holds.' if holds else 'Not all of it holds.'}")  # fmt: skip
     return 0 if holds else 1
@@ -50,12 +46,8 @@ def run(console: Console, is_long: bool) -> int:
 
 def is_near(found: Summary) -> bool:
     slopes = max(abs(found.by_size), abs(found.by_length))
-    return (
-        found.mean <= ASKED.mean
-        and found.near >= ASKED.near
-        and slopes <= ASKED.by_size
-        and not found.too_full
-    )
+    is_close = found.mean <= ASKED.mean and found.near >= ASKED.near
+    return is_close and slopes <= ASKED.by_size and not found.too_full
 
 
 def _predicted(rows: Sequence[BlindRow], cache: PlanCache) -> list[PredictedRow]:
@@ -80,13 +72,8 @@ def _predicted(rows: Sequence[BlindRow], cache: PlanCache) -> list[PredictedRow]
 def _rows(found: Sequence[PredictedRow]) -> Any:
     table = page.table("rows that may be looked at", "published", "ours", "difference", "memory")
     for each in found:
-        table.add_row(
-            each.row.name,
-            f"{each.row.tokens:,.0f}",
-            f"{each.tokens:,.0f}",
-            f"{each.error:+.1%}",
-            f"{each.held:.0%}",
-        )
+        speeds = f"{each.row.tokens:,.0f}", f"{each.tokens:,.0f}", f"{each.error:+.1%}"
+        table.add_row(each.row.name, *speeds, f"{each.held:.0%}")
     return table
 
 

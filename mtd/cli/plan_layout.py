@@ -7,17 +7,17 @@ import json
 from functools import partial
 from typing import Any, Final
 
-from minitorch_dist.tensors.pools import readable
+from mtd.cli import plan_table
 from mtd.cli.page import Page
 from mtd.cli.plan_progress import PlanProgress, tell
 from mtd.pages import whole_files
-from mtd.planning import one_layout, reasons, search
+from mtd.planning import one_layout, search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.search import PlanRow
 
-GIB: Final = 1 << 30
+GIB: Final = plan_table.GIB
 
 
 def run(options: argparse.Namespace, layout: TrainingLayout, progress: PlanProgress) -> int:
@@ -81,8 +81,6 @@ def show(say: Page, model: ModelSizes, cluster: GpuCluster, row: PlanRow) -> Non
     )
     room = "" if device.memory is None else f" of the {device.memory / GIB:.0f} GiB that it has"
     fits = "It fits" if row.fits else "It does not fit"
-    parts = ", ".join(f"{name} {nbytes / GIB:.1f}" for name, nbytes in row.memory.items() if nbytes)
-    say.say(f"{fits}: the fullest GPU holds {row.peak / GIB:.1f} GiB{room} ({parts}).")
-    shares = ", ".join(f"{name} {row.shares[name]:.0%}" for name in reasons.WORDS)
-    links = " and ".join(f"{readable(nbytes)} {kind}" for kind, nbytes in row.links.items())
-    say.say(f"The time: {shares} of the step. In a step all GPUs send {links}.")
+    say.say(f"{fits}: the fullest GPU holds {row.peak / GIB:.1f} GiB{room} ({plan_table.memory(row)}).")
+    said = f"{plan_table.shares(row)} of the step. In a step all GPUs send {plan_table.links(row)}."
+    say.say(f"The time: {said}")

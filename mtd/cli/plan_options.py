@@ -14,6 +14,7 @@ from transports.clock import PICO
 from transports.quantities import span
 
 CACHE = ".mtd-plan.json"
+LONG = {"h": 3600, "d": 86400}  # units of failures, in seconds
 
 
 def add(parser: Parser) -> None:
@@ -27,7 +28,7 @@ def add(parser: Parser) -> None:
         --algorithm ALGORITHM                  how collectives are carried out: ring, or a file of yours, mine.py (the cheapest)
         --batch BATCH: int                     sequences in a step (the model's)
         --top SHARE: float                     of the peak that products reach (the device's own; 1 is the roofline)
-        --simulate N: int = {SHOWN}            at most so many of the layouts that can be the fastest (%(default)s)
+        --simulate N: positive = {SHOWN}            at most so many of the layouts that can be the fastest (%(default)s)
         --slower-link TIMES: float = 1.0       links between nodes are slower by this factor
         --straggler RANK:SPEED...              13:0.8 lets rank 13 compute at 0.8 of the speed
         --mtbf SPAN                            mean time between failures of the whole, like 3h
@@ -39,23 +40,17 @@ def add(parser: Parser) -> None:
         --page FILE                            write a page: the table, and a step by the fastest layout \
                                                with its memory and its critical path
         --cache CACHE = {CACHE}                where simulated layouts are kept (%(default)s)
-        --jobs N: int = {os.cpu_count() or 1}  so many layouts at once (%(default)s: one for each core)
+        --jobs N: positive = {os.cpu_count() or 1}  so many layouts at once (%(default)s: one for each core)
     """)
     parser.needs("--saving", "--mtbf")
     parser.needs("--restart", "--mtbf")
     parser.excludes("--json", "--against")
+    parser.excludes("--layout", "--against", "--page", "--mtbf")
     parser.set_defaults(epilog="mtd plan llama3-70b --gpus 256 --device h100 --net nvlink8+400G")
 
 
 def cluster(options: argparse.Namespace) -> GpuCluster:
     """The GPUs that are asked for. ValueError for any word that is wrong."""
-    if options.layout is not None:
-        for name in ("against", "page", "mtbf"):
-            if getattr(options, name) is not None:
-                raise ValueError(f"--{name} is for a plan of all layouts; leave out --layout, or --{name}")
-    for name in ("simulate", "jobs"):
-        if getattr(options, name) < 1:
-            raise ValueError(f"--{name} is at least 1, not {getattr(options, name)}")
     found = clusters.cluster(
         options.device, options.gpus, options.net, options.slower_link, _stragglers(options.straggler),
         **({} if options.top is None else {"top": options.top}),
@@ -66,19 +61,16 @@ def cluster(options: argparse.Namespace) -> GpuCluster:
 
 def _stragglers(texts: Sequence[str]) -> dict[int, float]:
     found: dict[int, float] = {}
-    for rank, speed in map(_straggler, texts):
-        if rank in found:
+    for text in texts:
+        rank, _, speed = text.partition(":")
+        try:
+            number, factor = int(rank), float(speed)
+        except ValueError:
+            raise ValueError(f"--straggler is like 13:0.8, not {text!r}") from None
+        if number in found:
             raise ValueError(f"--straggler names rank {rank} twice")
-        found[rank] = speed
+        found[number] = factor
     return found
-
-
-def _straggler(text: str) -> tuple[int, float]:
-    rank, _, speed = text.partition(":")
-    try:
-        return int(rank), float(speed)
-    except ValueError:
-        raise ValueError(f"--straggler is like 13:0.8, not {text!r}") from None
 
 
 def failures(options: argparse.Namespace) -> reasons.Failures | None:
@@ -86,20 +78,13 @@ def failures(options: argparse.Namespace) -> reasons.Failures | None:
     saving, restart = (_seconds(name, getattr(options, name)) for name in ("saving", "restart"))
     if options.mtbf is None:
         return None
-    words = {"h": 3600, "d": 86400}
-    text = options.mtbf
-    if text[-1:] in words:
-        try:
-            mtbf = float(text[:-1]) * words[text[-1]]
-        except ValueError:
-            raise ValueError(f"--mtbf is like 3h or 90s, not {text!r}") from None
-    else:
-        mtbf = _seconds("mtbf", text)
-    return reasons.with_failures(mtbf, saving, restart)
+    return reasons.with_failures(_seconds("mtbf", options.mtbf), saving, restart)
 
 
 def _seconds(option: str, text: str) -> float:
     try:
+        if text[-1:] in LONG:
+            return float(text[:-1]) * LONG[text[-1]]
         return span(text) / PICO
     except ValueError as error:
         raise ValueError(f"--{option}: {error}") from None

@@ -11,10 +11,10 @@ from mtd.planning import search, short_runs
 from mtd.planning.saved_plans import FoundPlan
 from mtd.planning.search import PlanRow
 
-GIB: Final = 1 << 30
+GIB: Final = plan_table.GIB
 MOST_LAYERS: Final = 8  # of a stage, in the run that is drawn
 UNFOLDED: Final = 16  # ranks; of more, one of each role is run
-HEAD: Final = ("", "layout", "s/step", "tokens/s/GPU", "MFU", "GiB", "idle", "")
+HEAD: Final = ("", "layout", *plan_table.HEAD, "")
 
 
 def page(plan: FoundPlan) -> str:
@@ -39,14 +39,11 @@ def page(plan: FoundPlan) -> str:
 
 
 def _layouts(plan: FoundPlan) -> PageTable:
-    lines = [
-        (
-            str(number), row.layout.short, f"{row.seconds:.3g}", f"{row.tokens(plan.model):,.0f}",
-            f"{row.mfu(plan.model, plan.cluster):.0%}", f"{row.peak / GIB:.0f}{'' if row.fits else ' !'}",
-            f"{row.idle:.1%}", plan_table.why(plan, number, row),
-        )
-        for number, row in plan.shown
-    ]  # fmt: skip
+    lines = []
+    for number, row in plan.shown:
+        *found, mark = plan_table.cells(plan, row)
+        why = plan_table.why(plan, number, row)
+        lines.append((str(number), row.layout.short, *found[:-1], found[-1] + mark, why))
     lines += [
         (str(number), layout.short, f"≥ {least:.3g}", "", "", "", "", "cannot be faster than that")
         for number, (layout, least) in plan.others

@@ -14,19 +14,17 @@ from mtd.planning.saved_plans import FoundPlan
 from mtd.planning.search import PlanRow
 
 GIB = 1 << 30
+HEAD, WIDE = ("s/step", "tok/s/GPU", "MFU", "GiB", "idle"), (7, 9, 5, 5, 6)
 
 
 def show(say: Page, plan: FoundPlan) -> None:
-    model, cluster = plan.model, plan.cluster
     for line in first_lines(plan):
         say.say(line)
     say.say()
-    heads = f"{'s/step':>7} {'tok/s/GPU':>9} {'MFU':>5} {'GiB':>5} {'idle':>6}"
-    say.as_it_is(f"{'':>2} {'layout':<38} {heads}")
+    say.as_it_is(f"{'':>2} {'layout':<38} {' '.join(map(str.rjust, HEAD, WIDE))}")
     for number, row in plan.shown:
-        speed = f"{row.seconds:>7.3g} {row.tokens(model):>9,.0f} {row.mfu(model, cluster):>5.0%}"
-        held = f"{row.peak / GIB:>5.0f} {row.idle:>6.1%}{'' if row.fits else ' !'}"
-        say.as_it_is(f"{number:>2} {row.layout.short:<38} {speed} {held}")
+        *found, mark = cells(plan, row)
+        say.as_it_is(f"{number:>2} {row.layout.short:<38} {' '.join(map(str.rjust, found, WIDE))}{mark}")
     for number, (layout, least) in plan.others:
         say.as_it_is(f"{number:>2} {layout.short:<38} {f'≥ {least:.3g}':>7}")
     if not all(row.fits for _, row in plan.shown):
@@ -39,6 +37,12 @@ def show(say: Page, plan: FoundPlan) -> None:
     if plan.rows:
         say.say()
         _show_first(say, plan.rows[0])
+
+
+def cells(plan: FoundPlan, row: PlanRow) -> tuple[str, ...]:
+    """A row of numbers, and a mark where it does not fit."""
+    speed = f"{row.seconds:.3g}", f"{row.tokens(plan.model):,.0f}", f"{row.mfu(plan.model, plan.cluster):.0%}"
+    return *speed, f"{row.peak / GIB:.0f}", f"{row.idle:.1%}", "" if row.fits else " !"
 
 
 def why(plan: FoundPlan, number: int, row: PlanRow) -> str:
@@ -87,20 +91,27 @@ def left_out(rows: list[PlanRow], rest: list[Candidate]) -> str:
 
 
 def _show_first(say: Page, row: PlanRow) -> None:
-    shares = ", ".join(f"{name} {row.shares[name]:.0%}" for name in reasons.WORDS)
-    say.say(f"The fastest: {shares} of the step.")
+    say.say(f"The fastest: {shares(row)} of the step.")
     bubble = f"; the bubble of equal stages is {row.bubble:.1%}" if row.layout.pipeline > 1 else ""
     say.say(f"For {row.idle:.1%} of it a GPU is idle, on average{bubble}.")
-    memory = ", ".join(f"{name} {nbytes / GIB:.1f}" for name, nbytes in row.memory.items() if nbytes)
-    say.say(f"GiB of its fullest GPU at the peak: {memory}.")
-    layout = row.layout
-    if layout.shards > 1 < layout.replicas:
-        say.say(
-            f"Parameters are gathered among {layout.shards} GPUs, and {layout.replicas} replicas of them sum their "
-            "gradients."
-        )
-    links = " and ".join(f"{readable(nbytes)} {kind}" for kind, nbytes in row.links.items())
-    say.say(f"In a step all its GPUs send {links}; the one that sends most sends {readable(row.sent)}.")
+    say.say(f"GiB of its fullest GPU at the peak: {memory(row)}.")
+    shards, replicas = row.layout.shards, row.layout.replicas
+    if shards > 1 < replicas:
+        said = f"Parameters are gathered among {shards} GPUs"
+        say.say(f"{said}, and {replicas} replicas of them sum their gradients.")
+    say.say(f"In a step all its GPUs send {links(row)}; the one that sends most sends {readable(row.sent)}.")
+
+
+def shares(row: PlanRow) -> str:
+    return ", ".join(f"{name} {row.shares[name]:.0%}" for name in reasons.WORDS)
+
+
+def memory(row: PlanRow) -> str:
+    return ", ".join(f"{name} {nbytes / GIB:.1f}" for name, nbytes in row.memory.items() if nbytes)
+
+
+def links(row: PlanRow) -> str:
+    return " and ".join(f"{readable(nbytes)} {kind}" for kind, nbytes in row.links.items())
 
 
 def show_failures(say: Page, found: reasons.Failures) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from textwrap import wrap
@@ -26,9 +27,9 @@ from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted, sayable
 from mtd.cli import keyboard
 
-NAMES: Final = {
-    "\x1b[C": "n", "\x1b[D": "p", "\x1bOC": "n", "\x1bOD": "p", "\x1b[H": "g", "\x1b[F": "G",
-    "": "n", "\r": "n", "\n": "n", " ": "n", "l": "n", "b": "p", "=": "+", "?": "h", "\x1b": "q",
+NAMES: Final = {  # what keys and lines are short for
+    "right": "n", "left": "p", "home": "g", "end": "G", "enter": "n", "page down": "n", "": "n", "l": "n", "b": "p",
+    "=": "+", "?": "h", "escape": "q",
 }  # fmt: skip
 CLOSEST: Final = 4  # events in sight, about
 
@@ -109,9 +110,8 @@ class Player:
         if not moments:
             return spacetime.Picture([self.scene.title, "", "nothing happened"], [])
         here = moments[self.step]
-        picture = spacetime.draw(
-            happened(self.scene, self.step), width, ranks, window=self.window(), now=here.at
-        )
+        past = happened(self.scene, self.step)
+        picture = spacetime.draw(past, width, ranks, window=self.window(), now=here.at)
         held = self.scene.held(here.lane, here.at)
         where = f"{self.step + 1} of {len(moments)}, {words.span(here.at - self.scene.start)}"
         if held:
@@ -167,9 +167,9 @@ def read_keys() -> Iterator[str | None]:
     if not keyboard.gives_keys() or not sys.stdin.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         for line in sys.stdin:
-            yield line.strip()
+            yield keyboard.NAMES.get(line.strip(), line.strip())
         return
-    with keyboard.Keyboard():
+    with keyboard.Keyboard() as keys, suppress(keyboard.Closed):
         yield None
-        while pressed := os.read(sys.stdin.fileno(), 8):
-            yield pressed.decode(errors="ignore")
+        while True:
+            yield from filter(None, [keys.read(60)])

@@ -54,7 +54,7 @@ def configure(parser: Parser) -> None:
         --seed SEED: int          of chances, and of the order of ranks
         --hard HARD = ""          hardships by letter (ojrwahglbks; see sim.hardship)
         --seeds SEEDS: int        explore so many seeds, up to the first failure
-        --sizes SIZES = ""        with --seeds: other numbers of ranks to try, too, like 2,3,5
+        --sizes SIZES: numbers    with --seeds: other numbers of ranks to try, too, like 2,3,5
         --unreliable              what is dropped is gone
         --device DEVICE           what simulated ranks compute on, like h100 (computing takes no time)
         --shapes                  tensors have shapes and no numbers, and take no memory
@@ -67,26 +67,27 @@ def configure(parser: Parser) -> None:
     scripts.add_script(parser)
     parser.needs("--sizes", "--seeds")
     parser.needs("--unreliable", "--faults")
-    parser.excludes("--seeds", "--seed", "--hard", "--journal")
+    parser.needs("--fold", "--shapes")
+    parser.excludes(
+        "--seeds", "--seed", "--hard", "--journal", "--device", "--shapes", "--fold", "--page", "--chakra"
+    )
+    parser.excludes("--page", "--journal")
     parser.set_defaults(run=run, epilog="mtd run train.py --ranks 4 --net sim")
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.script.endswith(".et"):
         return _run_trace(arguments)
-    if arguments.ranks is None:
-        arguments.ranks = 4
+    arguments.ranks = 4 if arguments.ranks is None else arguments.ranks
+    arguments.sizes = arguments.sizes or []
     with refusing():
-        if arguments.ranks < 1:
-            raise ValueError(f"a world has at least one rank, not {arguments.ranks}")
+        if min([arguments.ranks, *arguments.sizes]) < 1:
+            raise ValueError(f"a world has at least one rank, not {min([arguments.ranks, *arguments.sizes])}")
         scripts.check(arguments.script)
         scripts.warn_of_strays(arguments)
         faults = scripts.faults_of(arguments.faults)
         plans.check(faults, arguments.ranks)
         hardship.check(arguments.hard)
-        arguments.sizes = [int(size) for size in arguments.sizes.split(",") if size.strip()]
-        if any(size < 1 for size in arguments.sizes):
-            raise ValueError(f"a world has at least one rank, not {min(arguments.sizes)}")
         arguments.net = address_of(arguments.net)
         arguments.device = _device_of(arguments)
         if arguments.algorithm:
@@ -97,14 +98,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     program = scripts.program(arguments.script, arguments.arguments)
-    if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
+    if _is_real(arguments):
         if faults:
-            raise CannotDo(
-                f"faults happen on simulated networks only; say --net sim in place of {arguments.net}"
-            )
-        for word in ("seed", "hard", "seeds"):
-            if getattr(arguments, word):
-                raise CannotDo(f"--{word} is simulated, but --net {arguments.net} is real")
+            raise CannotDo(f"faults happen on simulated networks only; say --net sim, not {arguments.net}")
         return _run_for_real(arguments)
     plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)
     if arguments.seeds is not None:
@@ -182,24 +178,20 @@ def _run_trace(arguments: argparse.Namespace) -> int:
 
 def _device_of(arguments: argparse.Namespace) -> sim.Device | None:
     """The known device that `--device` names."""
-    for word in ("device", "shapes", "fold", "page", "chakra"):
-        if not getattr(arguments, word):
-            continue
-        if "://" in arguments.net and registry.scheme_of(arguments.net) != "sim":
+    for word in ("device", "shapes", "fold", "page", "chakra", "seed", "hard", "seeds"):
+        if getattr(arguments, word) and _is_real(arguments):
             raise ValueError(f"--{word} is simulated, but --net {arguments.net} is real")
-        if arguments.seeds is not None:
-            raise ValueError(f"--{word} goes with one run, and not with --seeds")
-    if arguments.fold and not arguments.shapes:
-        raise ValueError("--fold needs --shapes: ranks with numbers have other ones each")
     if arguments.page is not None:
-        if arguments.journal is not None:
-            raise ValueError("--page and --journal are two ways to write a run down; say one of them")
         whole_files.check(arguments.page, whole_files.PAGE, "page")
     if arguments.journal is not None:
         whole_files.check(arguments.journal)
     if arguments.chakra is not None:
         whole_files.check(f"{arguments.chakra}.0.et")
     return None if arguments.device is None else sim.gpu(arguments.device)
+
+
+def _is_real(arguments: argparse.Namespace) -> bool:
+    return "://" in arguments.net and registry.scheme_of(arguments.net) != "sim"
 
 
 def address_of(text: str) -> str:
@@ -243,8 +235,8 @@ def _run_for_real(arguments: argparse.Namespace) -> int:
         play, given = scripts.play_torchs, (*given, free_port(), arguments.net)  # for the store of PyTorch's
     try:
         launch(
-            play, arguments.ranks, arguments.net, given, limit=arguments.timeout, journal=arguments.journal,
-        )  # fmt: skip
+            play, arguments.ranks, arguments.net, given, limit=arguments.timeout, journal=arguments.journal
+        )
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1

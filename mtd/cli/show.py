@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -41,11 +41,11 @@ def page_of(scene: Scene, journal: Journal, other: Journal | None) -> str:
     beside, found = other.scene(), journal.diff(other)
     if found is None:
         return page_drawn.draw(scene, beside)
-    moments = [
+    one, two = (
         next((at for at, moment in enumerate(each.moments) if moment.number == number), None)
         for each, number in zip((scene, beside), found.numbers, strict=True)
-    ]
-    return page_drawn.draw(scene, beside, page_drawn.Parting(moments[0], moments[1], str(found)))
+    )
+    return page_drawn.draw(scene, beside, page_drawn.Parting(one, two, str(found)))
 
 
 def configure(parser: Parser) -> None:
@@ -69,14 +69,7 @@ def configure(parser: Parser) -> None:
     """)
     parser.needs("--by", "--svg")
     parser.needs("--per-node", "--trace")
-    parser.excludes(
-        "--model",
-        "--step",
-        "--moving",
-        "--html",
-        "--svg",
-        *(f"--{word.replace('_', '-')}" for word in OF_JOURNALS),
-    )
+    parser.excludes("--model", "--step", "--moving", "--html", "--svg", *map(option, OF_JOURNALS))
     parser.excludes("--step", "--gantt", "--memory", "--chunks")
     parser.excludes("--chunks", "--beside", "--ranks", "--group")
     parser.set_defaults(run=run, epilog="mtd show run.mtd --step; mtd show 13")
@@ -86,11 +79,7 @@ def run(options: argparse.Namespace) -> int:
     if options.model:
         return one_model.run(find_lesson(options.run_file, find().room))
     if picture.is_meant(options.run_file):
-        for word in OF_JOURNALS:
-            if getattr(options, word) not in (None, False, []):
-                raise CannotDo(
-                    f"--{word.replace('_', '-')} needs a journal, and {options.run_file} is a lesson"
-                )
+        _demand_journal(options, OF_JOURNALS, "lesson")
         return picture.run(options.run_file, options)
     with refusing():
         if options.moving:
@@ -102,17 +91,25 @@ def run(options: argparse.Namespace) -> int:
         return _show(journal.read(options.run_file), options)
 
 
+def option(word: str) -> str:
+    return f"--{word.replace('_', '-')}"
+
+
+def _demand_journal(options: argparse.Namespace, words: Sequence[str], what: str) -> None:
+    """Refuse these options of journals for what is none."""
+    for word in words:
+        if getattr(options, word) not in (None, False, []):
+            raise CannotDo(f"{option(word)} needs a journal, and {options.run_file} is a {what}")
+
+
 def _show_chrome(options: argparse.Namespace) -> int:
     """A trace has spans and neither messages nor causes."""
-    for word in ("step", "memory", "chunks", "trace", "beside", "group"):
-        if getattr(options, word) not in (None, False, []):
-            raise ValueError(f"--{word} needs a journal, and {options.run_file} is a trace")
+    _demand_journal(options, ("step", "memory", "chunks", "trace", "beside", "group"), "trace")
     scene = read_chrome(options.run_file).only(options.ranks, None)
     console = Console(highlight=False, width=options.width)
     if options.html is not None:
         _write(options, options.html, ".html", page_drawn.draw(scene))
-    if options.svg is not None:
-        _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by or "operation"))
+    _write_svg(options, scene)
     if options.gantt or (options.html is None and options.svg is None):
         console.print(painted(bars.gantt(scene, console.width), scene, console))
     return 0
@@ -124,8 +121,7 @@ def _show(found: Journal, options: argparse.Namespace) -> int:
     if options.html is not None or other is not None:
         text = grid_page.draw(*grids(found)) if options.chunks else page_of(scene, found, other)
         _write(options, options.html or "", ".html", text)
-    if options.svg is not None:
-        _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by or "operation"))
+    _write_svg(options, scene)
     if options.trace is not None:
         _write(options, options.trace, ".trace.json", trace.draw(scene, options.per_node))
     if options.step:
@@ -170,6 +166,11 @@ def _what_if(found: Journal, event: int) -> str:
     except ValueError as error:
         return str(error)
     return f"it comes first in the same sim.run with faults={faults}"
+
+
+def _write_svg(options: argparse.Namespace, scene: Scene) -> None:
+    if options.svg is not None:
+        _write(options, options.svg, ".svg", svg.draw(scene, options.width or 900, options.by or "operation"))
 
 
 def _write(options: argparse.Namespace, given: str, ending: str, text: str) -> None:

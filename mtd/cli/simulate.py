@@ -8,9 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from minitorch_dist.distributed.schedules import choice, schedule_files
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, is_address
@@ -54,9 +52,9 @@ def run(options: argparse.Namespace) -> int:
         gamma = math.ceil(byte_time(options.adding)) if options.adding else 0
         topologies.check(net.topology, options.ranks)
         found = estimates.compare(options.collective, options.ranks, nbytes, net, options.algorithm, gamma)
-    table = Table(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for name in ("algorithm", "rounds", "messages", "most bytes", "time", "bound"):
-        table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)
+    table = page.table(
+        "algorithm", "rounds", "messages", "most bytes", "time", "bound", left=["algorithm"], is_tight=True
+    )  # fmt: skip
     for one in found:
         ratio = f"{one.time / one.bound:.2f}×" if one.bound else "–"
         table.add_row(

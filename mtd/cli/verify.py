@@ -13,6 +13,7 @@ from transports.quantities import amount, in_words
 from transports.virtual.network import Network
 
 SIZES = ("1KB", "64KB", "1MB")
+WIDE = (10, 12, 12, 12, 12, 7)  # letters of the columns
 
 
 def configure(parser: Parser) -> None:
@@ -20,8 +21,6 @@ def configure(parser: Parser) -> None:
         address                 tcp://, file://, queue://, mqtt://BROKER …
         --net NET               a file of mtd calibrate (it is measured now)
         --ranks RANKS: int = 2  how many (%(default)s)
-    """)
-    parser.takes("""
         --size|--bytes BYTES+         of the vector, one or several (1KB 64KB 1MB)
         --rounds|--turns N: int = 10   calls of each kind (%(default)s)
     """)
@@ -35,18 +34,15 @@ def run(options: argparse.Namespace) -> int:
             raise ValueError("it takes 2 ranks, 1 turn and 4 bytes at least")
         known = _known(options.net, options.address)
         found = calibration.verify(options.address, known, options.ranks, sizes, options.rounds)
-    print(
-        f"{'all_reduce':<16} {'bytes':>10} {'predicted':>12} {'from':>12} {'to':>12} {'measured':>12} "
-        f"{'ratio':>7}"
-    )
+    heads = "bytes", "predicted", "from", "to", "measured", "ratio"
+    print(f"{'all_reduce':<16} {' '.join(map(str.rjust, heads, WIDE))}")
     for one in found:
         ratio = one.measured / one.predicted if one.predicted else float("nan")
-        low, high = ("?" if end is None else in_words(end) for end in (one.low, one.high))
+        ends = one.predicted, one.low, one.high, one.measured
+        spans = ("?" if end is None else in_words(end) for end in ends)
+        cells = f"{one.nbytes:,}", *spans, f"{ratio:.2f}×"
         outside = "  outside" if one.is_inside is False else ""
-        print(
-            f"{one.algorithm:<16} {one.nbytes:>10,} {in_words(one.predicted):>12} {low:>12} {high:>12} "
-            f"{in_words(one.measured):>12} {ratio:>6.2f}×{outside}"
-        )
+        print(f"{one.algorithm:<16} {' '.join(map(str.rjust, cells, WIDE))}{outside}")
     inside = [one.is_inside for one in found]
     if None in inside:
         print("no intervals: this network was described, not measured by mtd calibrate")

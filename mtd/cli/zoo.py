@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.real:
         if importlib.util.find_spec("torch") is None:
             raise CannotDo(
-                "--real runs real PyTorch, which is not installed: pip install 'minitorch_dist[torch]'"
+                "--real takes real PyTorch, which is not here: pip install 'minitorch_dist[torch]'"
             )
         text, hang = zoo.real(arguments.name)
     print(text)

@@ -228,9 +228,7 @@ def filled(
         if grids and grids[-1].fault is None:
             return grids[-1]
     if not grids:
-        raise ValueError(
-            f"{case} with {case.cells} elements are too many to be told apart; take fewer elements"
-        )
+        raise ValueError(f"{case} with {case.cells} elements are too many to tell apart; take fewer elements")
     return grids[0]
 
 
@@ -266,9 +264,7 @@ def _filled(function: Callable[..., Any], case: FillCase, labels: SumLabels) -> 
     is_over = not notes
     if case.collective not in IN_PLACE:
         changed = [rank for rank, (before, now) in sorted(given.items()) if (before != now).any()]
-        notes += [
-            f"{WRONG} The tensor that was given to rank {one} is not what it was." for one in changed[:1]
-        ]
+        notes += [f"{WRONG} The tensor given to rank {rank} is not what it was." for rank in changed[:1]]
     name = getattr(function, "__name__", case.collective)
     title = f"{name}, {case}: whose numbers are where (a is rank 0)"
     return run.grid(title, is_over=is_over, names_elements=case.collective == "all_to_all", notes=notes)
@@ -293,9 +289,8 @@ def _of_labels(schedule: Schedule, size: int, root: int) -> FillHistory:
     parts, where = proof.due(name, size, total, root), proof.ends(name, size, total, root)
     ranks, chunks = range(size), range(total)
     counts = [tuple((int(rank), chunk) for rank in np.flatnonzero(parts[chunk])) for chunk in chunks]
-    history = FillHistory(
-        [[counts[chunk] if where[rank, chunk] else None for chunk in chunks] for rank in ranks]
-    )
+    due = [[counts[chunk] if where[rank, chunk] else None for chunk in chunks] for rank in ranks]
+    history = FillHistory(due)
     begin = proof.starts(name, size, total, root)
     for rank in ranks:
         history.begin(rank, [((rank, chunk),) if begin[rank, chunk] else () for chunk in chunks])

@@ -235,9 +235,8 @@ def _why(said: _FillWords, rank: int, cell: int, change: CellChange, due: Holdin
         if source in SIGNS:
             return f"that is the sum of all {element} and not their average"
         if element != near:
-            return (
-                f"{letter(source)}{f'{element}'.translate(SMALL)} is {said.called(element)} of rank {source}"
-            )
+            name = f"{letter(source)}{element}".translate(SMALL)
+            return f"{name} is {said.called(element)} of rank {source}"
         if said.history.is_choice:
             return f"{said.holding(due, near)} is lost"
         if not any(source == other for other, _ in due):

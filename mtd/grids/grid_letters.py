@@ -73,9 +73,8 @@ def _bands(grid: GridCells, wide: Sequence[int], room: int, most: int) -> list[l
     fault = [] if grid.fault is None else [grid.fault.step, max(grid.fault.step - 1, 0)]
     order = [*dict.fromkeys([*fault, last, *range(last + 1)])]  # what must be seen first
     fitting = [_filled(sorted(order[:count]), wide, room) for count in range(1, last + 2)]
-    return max(
-        (one for one in fitting if len(one) <= bands), key=lambda one: sum(map(len, one)), default=fitting[0]
-    )
+    fit = [one for one in fitting if len(one) <= bands]
+    return max(fit, key=lambda one: sum(map(len, one)), default=fitting[0])
 
 
 def _filled(steps: Sequence[int], wide: Sequence[int], room: int) -> list[list[int]]:

@@ -64,9 +64,8 @@ def _cell(grid: GridCells, number: int, row: int, column: int, cell: str) -> str
         "wrong": grid.mark(number, row, column), "done": grid.is_whole(cell, row, column), "new": number and cell != before,
     }  # fmt: skip
     kind = " ".join(name for name, is_so in kinds.items() if is_so)
-    return (
-        f'<td class="{kind}" style="background:{_stripes(cell, len(grid.rows))}">{escape(cell or EMPTY)}</td>'
-    )
+    stripes = _stripes(cell, len(grid.rows))
+    return f'<td class="{kind}" style="background:{stripes}">{escape(cell or EMPTY)}</td>'
 
 
 def _stripes(cell: str, size: int) -> str:

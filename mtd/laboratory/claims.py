@@ -64,17 +64,15 @@ class PaperClaim:
         try:
             return Fraction(amount(text)) if QUANTITY.fullmatch(text) else Fraction(_value(text, p, n))
         except (ValueError, SyntaxError, TypeError, ArithmeticError, LookupError) as error:
-            raise CannotDo(
-                f"{self.place}: {what} is {text!r}, and no number or formula of p and n ({error})"
-            ) from None
+            said = f"{self.place}: {what} is {text!r}, and no number or formula of p and n"
+            raise CannotDo(f"{said} ({error})") from None
 
     def whole(self, what: str, most: int) -> int | None:
         """A cell that is a whole number from 1 to `most`; None where it is empty."""
         found = self.said(what, 0, 0)
         if found is not None and (found.denominator != 1 or not 1 <= found <= most):
-            raise CannotDo(
-                f"{self.place}: {what} is {self.cells[what]!r}, and should be a whole number from 1 to {most:,}"
-            )
+            said = f"{self.cells[what]!r}, and should be a whole number from 1 to {most:,}"
+            raise CannotDo(f"{self.place}: {what} is {said}")
         return None if found is None else int(found)
 
 
@@ -119,9 +117,8 @@ def compare(claims: list[PaperClaim], schedule: Schedule, ranks: list[int]) -> I
         of_claim = claim.whole("ranks", MOST_RANKS)
         for p in ranks if of_claim is None else [of_claim]:
             if not schedule.serves(p):
-                raise CannotDo(
-                    f"{claim.place}: {schedule} is made for {schedule.domain_in_words}, and not for {p} ranks"
-                )
+                wrong = f"{schedule} is made for {schedule.domain_in_words}, and not for {p} ranks"
+                raise CannotDo(f"{claim.place}: {wrong}")
             n = claim.whole("bytes", MOST_BYTES) or 4 * math.lcm(p, max(schedule.total(p), 1))
             bill = cost(schedule, p, n)
             counted = {"rounds": bill.rounds, "messages": bill.messages, "sent": bill.max_sent}

@@ -20,7 +20,7 @@ import itertools
 import sys
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.parsers import expat
@@ -63,9 +63,7 @@ class ThreadBlock:
     send: int
     recv: int
     channel: int
-    steps: list[tuple[list[BlockPart], tuple[int, int]]] = field(
-        default_factory=list
-    )  # parts, and whom it waits for
+    steps: list[tuple[list[BlockPart], tuple[int, int]]]  # their parts, and the step that each waits for
     at: int = 0
     done: int = 0  # parts of the present step
 
@@ -88,17 +86,15 @@ class _Element(NamedTuple):
             return usual
         value = int(text) if text and len(text) < 12 and text.removeprefix("-").isdecimal() else None
         if value is None or not least <= value < below:
-            raise self.wrong(
-                f"{name} of <{self.name}> is {text!r}, and should be a number from {least} to {below - 1}"
-            )
+            said = f"{text!r}, and should be a number from {least} to {below - 1}"
+            raise self.wrong(f"{name} of <{self.name}> is {said}")
         return value
 
     def word(self, name: str, known: Any) -> str:
         text = self.attributes.get(name, "")
         if text not in known:
-            raise self.wrong(
-                f"{name} of <{self.name}> is {text[:40]!r}; it should be one of {', '.join(known)}"
-            )
+            said = f"{text[:40]!r}; it should be one of {', '.join(known)}"
+            raise self.wrong(f"{name} of <{self.name}> is {said}")
         return text
 
 
@@ -152,9 +148,7 @@ def _schedule(algo: _Element, stem: str) -> Schedule:
     every = [step for gpu in algo.inner for block in gpu.inner for step in block.inner]
     moves = sum(step.number("cnt", 0, 1 << 12, 1) for step in every)
     if max(moves, gpus * total) > MOST_STEPS:
-        raise algo.wrong(
-            f"{moves:,} chunks are moved, and each GPU has {total:,}; read are up to {MOST_STEPS:,}"
-        )
+        raise algo.wrong(f"{moves:,} chunks move, and each GPU has {total:,}; read are up to {MOST_STEPS:,}")
     blocks = [_blocks(by_id[gpu], gpus) for gpu in range(gpus)]
     events = _Player(collective, gpus, total, inplace, blocks).play()
     merged = [_merged([step for gpu, step in events if gpu == rank]) for rank in range(gpus)]

@@ -52,26 +52,23 @@ def entered(address: str, collective: str | None = None) -> list[Schedule]:
     if is_address(address):
         path, name, _ = schedule_files.split(address)
         every = schedule_files.in_file(path)
-        kinds = dict.fromkeys(
-            one.collective for one in every if not name or name in (one.name, one.steps.__name__)
-        )
+        meant = [one for one in every if not name or name in (one.name, one.steps.__name__)]
+        kinds = dict.fromkeys(one.collective for one in meant)
         found = [choice.named(kind, address) for kind in kinds]
     else:
         kinds = dict.fromkeys(kind for kind in COLLECTIVES if address.partition(":")[0] in choice.known(kind))
         found = [choice.named(kind, address) for kind in kinds]
     found = [one for one in found if collective in (None, one.collective)]
     if not found:
-        raise CannotDo(
-            f"{address} is no algorithm{f' of {collective}' if collective else ''}, and no file of one"
-        )
+        of = f" of {collective}" if collective else ""
+        raise CannotDo(f"{address} is no algorithm{of}, and no file of one")
     return found
 
 
 def proofs(schedule: Schedule, ranks: Sequence[int]) -> Iterator[int]:
     """Prove it for all sizes of its domain up to 17, for 32, 64 and `ranks`, with every root; gives each that is done."""
-    for size in sorted(
-        {*filter(schedule.serves, PROVED), *(one for one in ranks if one <= domain.ON_DEMAND)}
-    ):
+    asked = {one for one in ranks if one <= domain.ON_DEMAND}
+    for size in sorted({*filter(schedule.serves, PROVED)} | asked):
         for root in range(size) if schedule.collective in ROOTED and size <= 17 else (None,):
             try:
                 domain.prove(schedule, size, root)
@@ -133,7 +130,7 @@ class LabResults:
             return dict(kept["rows"]) if kept.get("format") == FORMAT else {}
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(
-                f"{self.path} is damaged: delete it, or name another file with --cache"
+                f"{self.path} is damaged: delete it, or name another one with --cache"
             ) from error
 
     def get(self, case: Case, make: Callable[[], list[RaceEntry]]) -> list[RaceEntry]:
@@ -143,9 +140,8 @@ class LabResults:
         if found is None:
             found = make()
             self.kept[key] = [asdict(one) for one in found]
-            whole_files.write(
-                self.path, json.dumps({"format": FORMAT, "rows": {**self._read(), **self.kept}})
-            )
+            rows = {**self._read(), **self.kept}
+            whole_files.write(self.path, json.dumps({"format": FORMAT, "rows": rows}))
         return found
 
 

@@ -31,10 +31,8 @@ def link_rows(topology: Topology, size: int) -> list[LinkRow]:
     for src, dst in permutations(range(size), 2):
         for port, link in topology.route(src, dst).links():
             routes[_kind(port), link][port] += 1
-    return [
-        LinkRow(kind, len(found), link, min(found.values()), max(found.values()))
-        for (kind, link), found in routes.items()
-    ]
+    counted = {kind: [*found.values()] for kind, found in routes.items()}
+    return [LinkRow(kind, len(each), link, min(each), max(each)) for (kind, link), each in counted.items()]
 
 
 def link_table(topology: Topology, size: int) -> str:

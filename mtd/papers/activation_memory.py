@@ -47,7 +47,7 @@ def of_a_layer(how: str, ranks: int) -> float:
 
 
 def rows() -> Sequence[Row]:
-    found = []
-    for (how, ranks), published in PUBLISHED.items():
-        found.append(Row(f"recompute {how}, t = {ranks}", published, of_a_layer(how, ranks), 0.01, "sbh"))
-    return found
+    return [
+        Row(f"recompute {how}, t = {ranks}", published, of_a_layer(how, ranks), 0.01, "sbh")
+        for (how, ranks), published in PUBLISHED.items()
+    ]

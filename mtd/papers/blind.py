@@ -79,9 +79,8 @@ def simulated(row: BlindRow) -> PlanRow:
 
 def predicted(row: BlindRow, found: PlanRow) -> PredictedRow:
     model, _, here = question(row)
-    return PredictedRow(
-        row, model.parameters, found.tokens(model), found.peak / (here.device.memory or math.inf)
-    )
+    room = here.device.memory or math.inf
+    return PredictedRow(row, model.parameters, found.tokens(model), found.peak / room)
 
 
 class Summary(NamedTuple):

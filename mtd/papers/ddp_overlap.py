@@ -143,9 +143,8 @@ def _best(parameters: Sequence[Any], size: int, net: Uniform) -> tuple[int, floa
 
 def _sweep() -> list[Row]:
     parameters = list(models.resnet50().parameters())
-    fast, late, slow = (
-        nets.Hockney(*words) for words in (("8us", "32Gb/s"), ("32us", "32Gb/s"), ("8us", "4Gb/s"))
-    )
+    nets_of = ("8us", "32Gb/s"), ("32us", "32Gb/s"), ("8us", "4Gb/s")
+    fast, late, slow = (nets.Hockney(*words) for words in nets_of)
     cap, gain = _best(parameters, 256, fast)
     few, _ = _best(parameters, 32, fast)
     later, _ = _best(parameters, 256, late)

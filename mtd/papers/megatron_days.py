@@ -59,11 +59,9 @@ def rows() -> Sequence[Row]:
         Row("96 Bslh² · V/16lh", 96 / 16, float(logits)),
     ]
     for what, layers, width, billions, gpus, each, days in published_rows("megatron_days"):
-        of_layers = layers * a * width**2
-        if what.startswith("by equation 4"):
-            operations = of_layers
-        else:
-            operations = of_layers + layers * c * SEQUENCE * width + logits * width * WORDS
+        operations = layers * a * width**2
+        if not what.startswith("by equation 4"):
+            operations += layers * c * SEQUENCE * width + logits * width * WORDS
         ours = _days(float(operations), billions, gpus, each)
         found.append(Row(f"{what}, {gpus} GPUs", days, ours, 0.015, "days"))
     return found

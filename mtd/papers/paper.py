@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-TABLE: Final[dict[str, dict[str, Any]]] = tomllib.loads(
-    Path(__file__).with_name("papers.toml").read_text("utf-8")
-)
+FILE: Final = Path(__file__).with_name("papers.toml")
+TABLE: Final[dict[str, dict[str, Any]]] = tomllib.loads(FILE.read_text("utf-8"))
 PAPERS: Final = tuple(sorted(TABLE))
 
 

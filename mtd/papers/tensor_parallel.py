@@ -9,11 +9,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist, nn
 from minitorch_dist.distributed.device_mesh import init_device_mesh
 from minitorch_dist.distributed.pipelining import PipelineStage, Schedule1F1B
-from minitorch_dist.distributed.tensor.parallel import (
-    ColwiseParallel,
-    RowwiseParallel,
-    parallelize_module,
-)
+from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.runner import run
 from mtd.papers.paper import Row

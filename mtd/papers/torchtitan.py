@@ -63,11 +63,8 @@ def long_rows() -> Iterator[Row]:
     yield Row("float8: 8 GPUs", 8532, measured(8, "joined", "float8")[0], 0.1, "tokens/s")
     yield Row("float8: 128 GPUs", 8380, measured(128, "joined", "float8")[0], 0.1, "tokens/s")
     for name, (model, layout, tokens, memory) in LARGE.items():
-        sizes = model_files.read(model).changed(
-            batch=layout.data * layout.micro * (8 if layout.pipeline > 1 else 1),
-            kernels="joined",
-            products="float8",
-        )
+        batch = layout.data * layout.micro * (8 if layout.pipeline > 1 else 1)
+        sizes = model_files.read(model).changed(batch=batch, kernels="joined", products="float8")
         with choice.preferring("ring"):
             ours = _measured(sizes, layout)
         yield Row(f"float8: {name}", tokens, ours[0], 0.1, "tokens/s")

@@ -68,7 +68,7 @@ def rows() -> Sequence[Row]:
         for stage, (name, printed) in enumerate(zip(STAGES, published, strict=True), 1):
             digits = (
                 1 if billions > 7.5 else 0.06 if printed >= 1 else 0.006
-            )  # all of the last one where it was cut
+            )  # of the last one, where it was cut
             what = f"{billions}B, {name}, N={size}"
             found.append(Row(what, printed, billions * bytes_of(size, stage), digits / printed, "GB"))
     return found

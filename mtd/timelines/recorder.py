@@ -112,9 +112,8 @@ class TimelineRecorder:
     def computed(self, since: int, site: str, operation: str = "", module: str = "") -> None:
         now = self.now()
         if now > since:
-            self.line.program.append(
-                timeline.ComputedSpan(since, now, operation or f"compute at {site}", module)
-            )
+            name = operation or f"compute at {site}"
+            self.line.program.append(timeline.ComputedSpan(since, now, name, module))
         self._record_memory(now)
 
     def _record_memory(self, at: int) -> None:

@@ -138,9 +138,7 @@ def decoded(data: bytes) -> list[TraceNode]:
     for node in found:
         unknown = [each for each in node.after if each not in numbers]
         if unknown:
-            raise TraceError(
-                f"node {node.number} ({node.name}) is after node {unknown[0]}, which is not there"
-            )
+            raise TraceError(f"node {node.number} ({node.name}) is after node {unknown[0]}, which is missing")
     return found
 
 

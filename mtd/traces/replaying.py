@@ -39,9 +39,8 @@ def run_trace(ranks: Sequence[Sequence[TraceNode]], **options: Any) -> Report[An
 def in_order(nodes: Sequence[TraceNode]) -> list[TraceNode]:
     """Each after what it names; else as they stand. TraceError for a circle."""
     place = {node.number: number for number, node in enumerate(nodes)}
-    graph = TopologicalSorter(
-        {place[n.number]: [place[one] for one in n.after if one in place] for n in nodes}
-    )
+    after = {place[one.number]: [place[number] for number in one.after if number in place] for one in nodes}
+    graph = TopologicalSorter(after)
     try:
         graph.prepare()
     except CycleError as error:

@@ -81,7 +81,7 @@ def test_back_is_where_one_came_from(size: int, tmp_path: Path) -> None:
         walk.press("n")
         seen.append(walk.frame().plain())
     for before in reversed(seen[:-1]):
-        walk.press("\x1b[D")
+        walk.press("left")
         assert walk.frame().plain() == before
     walk.press("G")
     assert walk.step == last and repr(walk) == f"<Player at {last + 1} of {last + 1} events>"

@@ -116,5 +116,6 @@ def test_the_command_says_it_in_words(capsys: pytest.CaptureFixture[str]) -> Non
     assert cli.main(["plan", "gpt-small", "--gpus", "4", "--layout", "fsdp=2 tp=2"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "by fsdp2 tp2 micro1 on 4 × H100-SXM" in said and "It fits" in said
-    assert cli.main(["plan", "gpt-small", "--gpus", "4", "--layout", "fsdp=4", "--page", "p.html"]) == 2
-    assert "leave out --layout, or --page" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["plan", "gpt-small", "--gpus", "4", "--layout", "fsdp=4", "--page", "p.html"])
+    assert "--layout and --page do not go together" in " ".join(capsys.readouterr().err.split())

@@ -19,6 +19,9 @@ class MaxPool2d(Applied):
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.dilation = padding, dilation
 
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, ceil_mode=False"  # as torch shows it
+
 
 class AvgPool2d(Applied):
     """The mean of each window. Padding counts as zeros."""
@@ -30,9 +33,6 @@ class AvgPool2d(Applied):
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding = padding
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class AdaptiveAvgPool2d(Applied):

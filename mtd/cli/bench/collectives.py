@@ -35,9 +35,8 @@ def ready(t: Any, dist: Any, operation: str, nbytes: int) -> ReadyRow:
     world = dist.get_world_size()
     each = max(1, nbytes // 4 // world)
     whole, part, other = t.zeros(each * world), t.zeros(each), t.zeros(each * world)
-    given, result = {"all_gather": (part, whole), "reduce_scatter": (whole, part)}.get(
-        operation, (whole, whole)
-    )
+    pairs = {"all_gather": (part, whole), "reduce_scatter": (whole, part)}
+    given, result = pairs.get(operation, (whole, whole))
     calls: dict[str, Callable[[], object]] = {
         "barrier": dist.barrier,
         "send_recv": partial(there_and_back, dist, whole),

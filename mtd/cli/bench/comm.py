@@ -59,9 +59,8 @@ def run(options: argparse.Namespace) -> int:
             record.keep(options.out, "comm", recorded(rows, name, ranks, peers))
         for name, called in names.items():
             for other in [*peers, *(["file"] if name == "queue" and "file" in names else [])]:
-                say(
-                    f"{called} / {other}: {mean_and_worst({row.name: row.ratio(name, other) for row in rows})}"
-                )
+                ratios = {row.name: row.ratio(name, other) for row in rows}
+                say(f"{called} / {other}: {mean_and_worst(ratios)}")
     return 0
 
 
@@ -129,8 +128,7 @@ def recorded(rows: Sequence[TimedRow], name: str, ranks: int, peers: Sequence[st
             ratios = sorted(row.ratio(name, peer) for row in own)
             cells[f"/ {peer}"] = f"{ratios[0]:.2g}–{ratios[-1]:.2g}"
         found[f"{operation}, {name}, {ranks} ranks"] = cells
-    means = {peer: statistics.geometric_mean(row.ratio(name, peer) for row in rows) for peer in peers}
-    found[f"geometric mean, {name}, {ranks} ranks"] = {
-        f"/ {peer}": f"{mean:.2f}" for peer, mean in means.items()
-    }
+    means = found[f"geometric mean, {name}, {ranks} ranks"] = {}
+    for peer in peers:
+        means[f"/ {peer}"] = f"{statistics.geometric_mean(row.ratio(name, peer) for row in rows):.2f}"
     return found

@@ -12,10 +12,8 @@ import sys
 
 from mtd.cli.parser import Parser
 
-OF_TESTS = {
-    "lessons": "tests.course.check_times",
-    "reach": "tests.sim.reach",
-}  # for developers, in a checkout
+# Those for developers, in a checkout.
+OF_TESTS = {"lessons": "tests.course.check_times", "reach": "tests.sim.reach"}
 TARGETS = ("comm", "nn", "plan", "pytorch", "rpc", "sim", "train", *OF_TESTS)
 KEEP = "--keep-pins"
 

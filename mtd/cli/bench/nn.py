@@ -36,9 +36,7 @@ USAGE = f"""
 def run(options: argparse.Namespace) -> int:
     sides = [OURS]
     if importlib.util.find_spec(PEER) is None:
-        page.Page().say(
-            "torch is not installed, so there is nothing to compare with: pip install torch==2.13.0"
-        )
+        page.Page().say("torch is not here, so there is nothing to compare with: pip install torch==2.13.0")
     else:
         sides = [PEER, OURS]
     table = page.table(
@@ -129,6 +127,5 @@ def _report_memory(with_torch: bool) -> None:
     else:
         screen.say(line)
     seconds = import_seconds()
-    screen.tell(
-        f"import: {seconds:.3f} s beyond numpy's, to reach ≤ {IMPORT_LIMIT}: ", verdict(seconds, IMPORT_LIMIT)
-    )
+    said = verdict(seconds, IMPORT_LIMIT)
+    screen.tell(f"import: {seconds:.3f} s beyond numpy's, to reach ≤ {IMPORT_LIMIT}: ", said)

@@ -31,7 +31,7 @@ from mtd.cli.bench.plan_model import WrapperCosts
 from mtd.cli.bench.plan_quiet import FEWEST, OTHERS, OtherLoad, PlanTurn, quietest, typical
 from mtd.cli.bench.steps import BATCHES, THIN, TINY
 from mtd.cli.bench.turns import duration
-from mtd.cli.bench.worlds import BenchWorld
+from mtd.cli.bench.worlds import BenchWorld, opened
 from transports import keeper
 from transports.clock import PICO
 
@@ -67,9 +67,8 @@ USAGE = f"""
 def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True)
     with keeper.temporary_folder("mtd-") as folder:
-        devices = quietest(
-            lambda: launch(plan_model.measure_device, options.ranks, f"file://{folder}/device")
-        )
+        address = f"file://{folder}/device"
+        devices = quietest(lambda: launch(plan_model.measure_device, options.ranks, address))
         device = device_calibration.mean(devices)
         rates = ", ".join(f"{name} {rate / 1e9:.3g} GFLOP/s" for name, rate in device.peak.items())
         console.print(
@@ -121,32 +120,24 @@ class PlanMachine:
             f"{kind}: {duration(wire.latency)} a message, {1e9 * wire.per_byte:.3g} s for a GB, "
             f"{1e9 * wire.per_added:.3g} s to add it"
         )
-        world = BenchWorld(kind, self.ranks, self.folder)
-        try:
-            if not self.plain:
-                self.plain = self._steps(world, [TINY, *THIN], "plain")
+        with opened([BenchWorld(kind, self.ranks, self.folder)]) as (world,):
+            self.plain = self.plain or self._steps(world, [TINY, *THIN], "plain")
             found = {}
             for way in WAYS:
                 steps = self._steps(world, [TINY, *THIN], way)
                 wrapper = plan_model.fit_wrapper(way, self.ranks, wire, self.device, steps, self.plain)
                 self.console.print(f"{way} over {kind}: {about(wrapper)}")
                 for model in models:
-                    found[model, way] = plan_model.predicted(
-                        model, way, self.ranks, wire, self.device, wrapper
-                    )
+                    costs = wire, self.device, wrapper
+                    found[model, way] = plan_model.predicted(model, way, self.ranks, *costs)
             measured = {way: self._steps(world, models, way) for way in WAYS}
-            return [
-                Cell(model, way, kind, span, measured[way][model]) for (model, way), span in found.items()
-            ]
-        finally:
-            world.close()
+            cells = found.items()
+            return [Cell(model, way, kind, span, measured[way][model]) for (model, way), span in cells]
 
     def _steps(self, world: BenchWorld, models: Sequence[str], way: str) -> dict[str, float]:
         """Seconds of a step of each model. The models take turns, more of them while other work disturbs."""
-        repeats = {}
-        for model in models:
-            once = world.tell(f"{model} {way} 2")
-            repeats[model] = max(1, min(400, round(TURN / once)))
+        once = {model: world.tell(f"{model} {way} 2") for model in models}
+        repeats = {model: max(1, min(400, round(TURN / seconds))) for model, seconds in once.items()}
         turns: dict[str, list[PlanTurn]] = {model: [] for model in models}
         for number in range(MOST * self.turns):
             for model, found in turns.items():

@@ -58,10 +58,8 @@ def nanogpt(t: Any) -> Step:
 
         def forward(self, x: Any) -> Any:
             B, T, C = x.size()
-            q, k, v = self.c_attn(self.ln_1(x)).split(width, dim=2)
-            k = k.view(B, T, heads, C // heads).transpose(1, 2)
-            q = q.view(B, T, heads, C // heads).transpose(1, 2)
-            v = v.view(B, T, heads, C // heads).transpose(1, 2)
+            parts = self.c_attn(self.ln_1(x)).split(width, dim=2)
+            q, k, v = (part.view(B, T, heads, C // heads).transpose(1, 2) for part in parts)
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + self.c_proj(y.transpose(1, 2).contiguous().view(B, T, C))
             return x + self.mlp_proj(F.gelu(self.c_fc(self.ln_2(x))))

@@ -11,6 +11,7 @@ import platform
 import re
 import sys
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,8 @@ Rows = dict[str, dict[str, str]]
 def rows_of(table: Table, names: int = 1) -> Rows:
     """The rows of a printed table: its first columns name a row, and the others are its cells."""
     heads = [str(column.header) for column in table.columns]
-    lines = zip(
-        *([Text.from_markup(str(cell)).plain for cell in one.cells] for one in table.columns), strict=True
-    )
+    columns = [[Text.from_markup(str(cell)).plain for cell in one.cells] for one in table.columns]
+    lines = zip(*columns, strict=True)
     return {", ".join(line[:names]): dict(zip(heads[names:], line[names:], strict=True)) for line in lines}
 
 
@@ -52,23 +52,17 @@ def machine() -> str:
 
 
 def command(bench: str) -> str:
-    words = list(sys.argv[1:])
-    if "--out" in words:
-        del words[words.index("--out") : words.index("--out") + 2]
-    return " ".join(["mtd bench", bench, *(word for word in words if not word.startswith("--out="))])
+    words = re.sub(r" --out[= ]\S+", "", " ".join(["", *sys.argv[1:]]))
+    return f"mtd bench {bench}{words}"
 
 
 def kept(path: Path, bench: str, rows: dict[str, dict[str, Any]]) -> str:
     """The text of a data file with these rows in the place of those that it had, one row a line."""
     found = json.loads(path.read_text("utf-8")) if path.exists() else {}
     found[bench] = {**found.get(bench, {}), **rows}
-    parts = [
-        f"{json.dumps(name)}: {{\n"
-        + ",\n".join(
-            f"  {json.dumps(what, ensure_ascii=False)}: {json.dumps(row, ensure_ascii=False)}"
-            for what, row in some.items()
-        )
-        + "\n}"
-        for name, some in found.items()
-    ]
+    written = partial(json.dumps, ensure_ascii=False)
+    parts = []
+    for name, some in found.items():
+        lines = ",\n".join(f"  {written(what)}: {written(row)}" for what, row in some.items())
+        parts.append(f"{written(name)}: {{\n{lines}\n}}")
     return "{\n" + ",\n".join(parts) + "\n}\n"

@@ -69,10 +69,7 @@ def what_to_do() -> dict[str, Callable[[], Any]]:
         "int": lambda: rpc.rpc_sync("w1", same, args=(3,)),
         "method": lambda: thing.rpc_sync().add(3),
         "remote": lambda: rpc.remote("w1", same, args=(3,)).to_here(),
-        **{
-            f"echo-{size}": partial(rpc.rpc_sync, "w1", same, args=(tensor,))
-            for size, tensor in tensors.items()
-        },
+        **{f"echo-{size}": partial(rpc.rpc_sync, "w1", same, args=(x,)) for size, x in tensors.items()},
         "1000-async": many,
         "train": train,
     }

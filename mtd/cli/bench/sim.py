@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,9 +129,8 @@ def rate(engine: str, ranks: int, rounds: int) -> float:
 def full_rate(engine: str, ranks: int, turns: int) -> float:
     """The same through all_reduce: matching, fingerprints and additions."""
     found: list[sim.Report[None]] = []
-    taken = seconds(
-        lambda: found.append(sim.run(all_reduces, ranks, ([4 * ranks] * turns, "ring"), engine=engine))
-    )
+    program = partial(sim.run, all_reduces, ranks, ([4 * ranks] * turns, "ring"), engine=engine)
+    taken = seconds(lambda: found.append(program()))
     return found[0].messages / taken
 
 

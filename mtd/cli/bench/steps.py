@@ -62,9 +62,7 @@ def chain(*widths: int) -> Callable[[Any], Any]:
 
 def alike(width: int) -> Callable[[Any], Any]:
     """Four linear layers of one width, each with ReLU behind it."""
-    return lambda t: t.nn.Sequential(
-        *[one for _ in range(4) for one in (t.nn.Linear(width, width), t.nn.ReLU())]
-    )
+    return lambda t: t.nn.Sequential(*chain(*[width] * 5)(t), t.nn.ReLU())
 
 
 def small_convnet(t: Any) -> Any:

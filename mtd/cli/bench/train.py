@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def turns(
-    worlds: Sequence[BenchWorld], model: str, hows: Sequence[str], rounds: int, seconds: float = TURN
+    worlds: Sequence[BenchWorld], model: str, hows: Sequence[str], rounds: int, seconds: float
 ) -> TimedRow:
     """A step in each world and each way, such as `tcp ddp`."""
     sides = {f"{world.name} {how}": (world, f"{model} {how}") for world in worlds for how in hows}
@@ -61,7 +61,7 @@ def beside_torch(worlds: list[BenchWorld], models: list[str], way: str, options:
         left=["model", "transport"], title=f"{WAYS[way]}, {ranks} ranks, medians of {options.rounds} turns",
     )  # fmt: skip
     for model in models:
-        row = turns(worlds, model, [way], options.rounds)
+        row = turns(worlds, model, [way], options.rounds, TURN)
         speed = {side: f"{BATCHES[model] * ranks / row.median(side):.0f}" for side in row.times}
         for side in [side for side in speed if side != peer]:
             cells = [speed[peer], f"{row.ratio(peer, side):.2f}"] if peer in speed else []
@@ -73,7 +73,7 @@ def beside_torch(worlds: list[BenchWorld], models: list[str], way: str, options:
 
 def overlap(worlds: list[BenchWorld], rounds: int) -> None:
     """Buckets that are sent beside the computing, against one bucket at the end."""
-    row = turns(worlds, "wide", ["ddp", "whole"], rounds)
+    row = turns(worlds, "wide", ["ddp", "whole"], rounds, TURN)
     for name in [world.name for world in worlds]:
         beside, after = f"{name} ddp", f"{name} whole"
         page.Page().say(

@@ -39,12 +39,17 @@ class Limit(NamedTuple):
 
 
 class Trip(NamedTuple):
-    """`roads` makes the calls and returns the path of each, by the names in `limits`."""
+    """`follow` makes the calls on each rank and returns the path of each, by the names in `limits`."""
 
     name: str
     title: str
-    roads: Callable[[], dict[str, Road]]
+    follow: Callable[[], dict[str, Road]]
     limits: dict[str, Limit]
+    ranks: int = 2
+
+    def roads(self) -> dict[str, Road]:
+        """Those of rank 0."""
+        return self.follow() if self.ranks == 1 else launching.launch(self.follow, self.ranks, "tcp://")[0]
 
     def shortest_roads(self, worlds: int = 30) -> dict[str, Road]:
         """Of each call the shortest path. A rank that waits enters more functions, and chance decides whether it waits;
@@ -63,12 +68,7 @@ class Trip(NamedTuple):
 
 def backward() -> dict[str, Road]:
     a, b = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
-
-    def call() -> None:
-        (a * b).sum().backward()
-
-    call()
-    return {"backward": follow(call)}
+    return {"backward": _second(lambda: (a * b).sum().backward())}
 
 
 def training_step() -> dict[str, Road]:
@@ -81,31 +81,24 @@ def training_step() -> dict[str, Road]:
         loss_function(model(inputs), labels).backward()
         optimizer.step()
 
+    return {"step": _second(call)}
+
+
+def _second(call: Callable[[], object]) -> Road:
     call()
-    return {"step": follow(call)}
+    return follow(call)
 
 
 # ------------------------------------------------------------------------------- two ranks
 
 
 def all_reduce() -> dict[str, Road]:
-    return _road_of_rank_0(_all_reduce)
-
-
-def _all_reduce() -> dict[str, Road]:
     tensor = torch.ones(10)
-
-    def call() -> None:
-        dist.all_reduce(tensor)
-
-    return {"all_reduce, first call": _late(call), "all_reduce, second call": _late(call)}
+    calls = "all_reduce, first call", "all_reduce, second call"
+    return {title: _late(lambda: dist.all_reduce(tensor)) for title in calls}
 
 
 def send() -> dict[str, Road]:
-    return _road_of_rank_0(_send)
-
-
-def _send() -> dict[str, Road]:
     tensor, other = torch.ones(10), 1 - dist.get_rank()
     road = _late(lambda: dist.send(tensor, other))
     dist.recv(tensor, other)
@@ -113,45 +106,23 @@ def _send() -> dict[str, Road]:
 
 
 def ddp_backward() -> dict[str, Road]:
-    return _road_of_rank_0(_ddp_backward)
-
-
-def _ddp_backward() -> dict[str, Road]:
     model = DistributedDataParallel(nn.Linear(4, 3))
     inputs = torch.ones(5, 4)
-    roads = [_late(model(inputs).sum().backward) for _ in range(2)]
-    return {"DDP's backward, second step": roads[1]}
+    _, road = [_late(model(inputs).sum().backward) for _ in range(2)]
+    return {"DDP's backward, second step": road}
 
 
 def fsdp_forward() -> dict[str, Road]:
-    return _road_of_rank_0(_fsdp_forward)
-
-
-def _fsdp_forward() -> dict[str, Road]:
     model = FullyShardedDataParallel(nn.Linear(4, 3))
     inputs = torch.ones(5, 4)
-
-    def call() -> None:
-        model(inputs)
-
-    return {"FSDP's forward, first": _late(call), "FSDP's forward, second": _late(call)}
+    return {f"FSDP's forward, {which}": _late(lambda: model(inputs)) for which in ("first", "second")}
 
 
 def rpc_sync() -> dict[str, Road]:
-    return _road_of_rank_0(_rpc_sync)
-
-
-def _rpc_sync() -> dict[str, Road]:
-    rank = dist.get_rank()
+    rank, road = dist.get_rank(), Road([])
     rpc.init_rpc(f"worker{rank}", rank=rank, world_size=2)
-    road = Road([])
     if rank == 0:
-
-        def call() -> None:
-            rpc.rpc_sync("worker1", abs, (-1,))
-
-        follow(call)
-        roads = [follow(call) for _ in range(CALLS)]
+        _, *roads = [follow(lambda: rpc.rpc_sync("worker1", abs, (-1,))) for _ in range(1 + CALLS)]
         # A call whose answer another thread took in is half as long, and one that takes in other messages is longer.
         drives = [one for one in roads if any(f.name == "RpcFuture._drive" for f in one.functions)]
         road = min(drives or roads, key=lambda one: one.lines)
@@ -162,9 +133,9 @@ def _rpc_sync() -> dict[str, Road]:
 TRIPS = {
     trip.name: trip
     for trip in (
-        Trip("backward", "`(a * b).sum().backward()`", backward, {"backward": Limit(5, 267, 5, 260)}),
+        Trip("backward", "`(a * b).sum().backward()`", backward, {"backward": Limit(5, 267, 5, 260)}, 1),
         Trip("step", "a training step: `Linear`, `cross_entropy`, `SGD`", training_step,
-             {"step": Limit(14, 530, 14, 620)}),
+             {"step": Limit(14, 530, 14, 620)}, 1),
         Trip("all_reduce", "`dist.all_reduce(tensor)` over tcp", all_reduce,
              {"all_reduce, first call": Limit(27, 1100, 28, 1100),
               "all_reduce, second call": Limit(13, 500, 14, 500)}),
@@ -201,7 +172,3 @@ def _late(call: Callable[[], object]) -> Road:
         transport.progress = progress
         here.store.set(came, b"")  # it may have needed nobody
     return Road([])
-
-
-def _road_of_rank_0(trip: Callable[[], dict[str, Road]]) -> dict[str, Road]:
-    return launching.launch(trip, 2, "tcp://")[0]
