@@ -69,6 +69,8 @@ class SelfAttention(nn.Module):
         if group is not None:
             k, v = (gathered(each, group, length * group.size()) for each in (k, v))
         q, k, v = (each.transpose(1, 2) for each in (q, k, v))
+        if self.copies > 1:
+            k, v = kernels.repeated(k, self.copies), kernels.repeated(v, self.copies)
         if self.is_again:
             seen = checkpoint(self._core, q, k, v, use_reentrant=False, preserve_rng_state=False)
         else:
@@ -76,8 +78,6 @@ class SelfAttention(nn.Module):
         return self.out(seen.transpose(1, 2).reshape(rows, length, -1))
 
     def _core(self, q: Any, k: Any, v: Any) -> Any:
-        if self.copies > 1:
-            k, v = kernels.repeated(k, self.copies), kernels.repeated(v, self.copies)
         if self.context is not None:
             return context_attention(q, k, v, self.context.rank(), self.context.size(), self.flash)
         if self.is_whole:
