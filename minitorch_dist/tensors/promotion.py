@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -61,18 +62,24 @@ def promote(input: T | Number, other: T | Number, floating: bool = False) -> tup
     return cast(input, dtype), result(input, number)
 
 
+FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
+IN_C: Final = {"float32": "float", "int32": "int"}
+
+
 def as_element(number: Any, dtype: dtypes.dtype) -> Any:
     """A number as one element of this type, which must be able to hold it."""
     if number is None:
         return None
+    fits = True
     if dtype.category == dtypes.INTEGRAL:
         limits = np.iinfo(dtype.numpy)
-        low = limits.min
-        if low == 0 and isinstance(number, int):
-            low = -limits.max  # in an unsigned type, negative integers wrap
-        if not low <= number <= limits.max:
-            name = f"{dtype.name}_t"
-            raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+        wraps = limits.min == 0 and isinstance(number, int)  # in an unsigned type, negative integers do
+        fits = bool((-limits.max if wraps else limits.min) <= number <= limits.max)
+    elif dtype is dtypes.float32:
+        fits = not FLOAT32_MAX < abs(number) < math.inf
+    if not fits:
+        name = IN_C.get(dtype.name, f"{dtype.name}_t")
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     return converted(np.asanyarray(number), dtype)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from minitorch_dist.tensors.autograd.overwriting import Change, overwrite
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.views import check_writable
-from minitorch_dist.tensors.promotion import converted, is_number, not_a_tensor
+from minitorch_dist.tensors.promotion import as_element, converted, is_number, not_a_tensor
 
 
 def fill_(input: T, value: T | Number) -> T:
@@ -16,7 +16,7 @@ def fill_(input: T, value: T | Number) -> T:
     if not isinstance(value, TensorBase):
         if not is_number(value):
             raise not_a_tensor(value, "value")
-        return _filled(input, "FillBackward0", np.asanyarray(value))
+        return _filled(input, "FillBackward0", as_element(value, input.dtype))
     if value.array.ndim:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."

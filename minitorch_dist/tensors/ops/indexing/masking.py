@@ -9,7 +9,7 @@ import numpy as np
 from minitorch_dist.tensors.autograd.overwriting import Change, both
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.ops.shapes.broadcasting import expand
-from minitorch_dist.tensors.promotion import broadcast_error
+from minitorch_dist.tensors.promotion import as_element, broadcast_error, converted
 
 
 def _bools(mask: TensorBase, complaint: str) -> Array:
@@ -38,8 +38,10 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
         )
     number, source = _number_or_tensor(value, "masked_fill_")
 
+    element = as_element(number, input.dtype) if source is None else converted(number, input.dtype)
+
     def write(array: Array) -> None:
-        np.copyto(array, np.asanyarray(number), casting="unsafe", where=where)
+        np.copyto(array, element, where=where)
 
     kind = None if source is None else number.dtype
 
