@@ -62,7 +62,7 @@ class TcpTransport(DrivenTransport):
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         deadline = self.clock.deadline(timeout)
         mesh = ConnectionMesh(self.rank, self.world_size, store, self._tls, self.clock, deadline)
-        mesh.join(endpoints.split(self.address)[0] or _host_of(store))
+        mesh.join(endpoints.split(self.address)[0] or getattr(rendezvous.innermost(store), "host", ""))
         self.host, self.port, self._refused = mesh.host, mesh.port, mesh.refused
         self._links = mesh.links
         for link in self._links.values():
@@ -127,11 +127,7 @@ class TcpTransport(DrivenTransport):
         now = self.clock.now()
         if now - self._checked >= SLICE * PICO:
             self._checked = now
-            self._lose_unheard()
-
-    def _lose_unheard(self) -> None:
-        for link in list(self._by_file.values()):
-            if link.is_unheard():
+            for link in [link for link in self._by_file.values() if link.is_unheard()]:
                 self._lose(link, liveness.SILENT)
 
     def _deliver(self, ready: list[tuple[int, int]]) -> None:
@@ -298,10 +294,3 @@ def _after(parts: Sequence[Buffer], sent: int) -> Sequence[Buffer]:
         sent -= len(parts[0])
         parts = parts[1:]
     return [memoryview(parts[0])[sent:], *parts[1:]] if parts else []
-
-
-def _host_of(store: Store) -> str:
-    """Where the store is served, if it is served anywhere."""
-    while hasattr(store, "underlying_store"):
-        store = store.underlying_store
-    return str(getattr(store, "host", ""))

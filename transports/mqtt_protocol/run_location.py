@@ -39,7 +39,8 @@ def meet(
     rank: int, world_size: int, place: Address, store: Store, clock: Clock, deadline: Deadline
 ) -> tuple[RunLocation, dict[int, Card]]:
     """All ranks of a world exchange cards."""
-    place = place if place.host else _broker_of(store) or place
+    if not place.host:
+        place = getattr(rendezvous.innermost(store), "place", place)  # the broker behind an MQTT store
     broker = launch.start() if rank == 0 and not place.host else None
     try:
         shown = broker.address if broker is not None else place.shown if place.host else ""
@@ -71,11 +72,3 @@ def warn_if_in_clear(place: Address) -> None:
             RuntimeWarning,
             stacklevel=4,
         )
-
-
-def _broker_of(store: Store) -> Address | None:
-    """The broker behind an MQTT store, however often it was given a prefix."""
-    while hasattr(store, "underlying_store"):
-        store = store.underlying_store
-    place = getattr(store, "place", None)
-    return place if isinstance(place, Address) else None

@@ -94,7 +94,7 @@ class MqttStoreServer(MqttStoreEnd):
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
         """For the threads of this process."""
-        deadline = self._clock.deadline(None if timeout == inf else timeout)
+        deadline = self.clock.deadline(None if timeout == inf else timeout)
         with self.changed:
             while True:
                 if self._is_closed:
@@ -281,10 +281,6 @@ class MqttStoreServer(MqttStoreEnd):
                 self._fell_silent(mark)
             for mark, number in self._late.over():
                 self._answer_waiting(mark, number, is_late=True)
-
-    def down(self, reason: str) -> None:
-        with self.changed:
-            self._why_down = reason
 
     def written(self, tag: Any) -> None:
         """The broker has taken an answer to this asker, of so many bytes."""
