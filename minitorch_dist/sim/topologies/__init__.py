@@ -7,8 +7,8 @@
     dragonfly(9, 4, 2, 2, link)           9 groups of 4 routers with 2 ranks; 2 links of each router go far
 
 Each is a small class with a method `route` (see `transports.virtual.topology`): the way depends on its two
-ends alone, by the rule of the textbook. `places` is how many ranks it holds, and `fastest` is a link that
-no rank's ports beat (for bounds).
+ends alone, by the rule of the textbook. `places` is how many ranks it holds. No rank's ports beat its
+`link`, or its `fastest` where it has several kinds (for bounds).
 """
 
 from __future__ import annotations
