@@ -209,7 +209,7 @@ class MqttTransport(Transport):
         with self._changed:
             peer_table = self._demand_open()
         if dst == self.rank:
-            self._send_to_oneself(header, view)
+            self._send_to_oneself(peer_table, header, view)
             return
         peer = peer_table.peers.get(dst)
         if peer is None:
@@ -256,25 +256,18 @@ class MqttTransport(Transport):
         if not peer.is_alive:
             raise PeerLost(peer.rank, CLOSED if peer.lost is None else peer.lost.why)
 
-    def _send_to_oneself(self, header: bytes, view: memoryview) -> None:
-        is_ours = False
-        try:
-            with self._changed:
-                self._demand_open()
-                while self._driving:
-                    self._changed.wait()
-                    self._demand_open()
-                is_ours = self._driving = True
-            assert self._inbox is not None, "only a connected transport sends"
-            sink = self._inbox.sink(self.rank, header, view.nbytes)
-            if view.nbytes:
-                sink.write(view)
-        finally:
-            if is_ours:
-                self._deliveries += 1  # only who has the turn changes this
-                self._driving = False
-                with self._changed:
-                    self._changed.notify_all()
+    def _send_to_oneself(self, peer_table: PeerTable, header: bytes, view: memoryview) -> None:
+        """It takes its place behind what has arrived."""
+        me = peer_table.oneself
+        frame = Frame(
+            frames.DATA, self.rank, self.rank, me.mark, me.mark, frames.FIRST, header_length=len(header),
+            total=view.nbytes, body=memoryview(header + view),
+        )  # fmt: skip
+        with self._changed:
+            self._demand_open()
+            self._demand_alive(me)
+            peer_table.arrived.append((me, frame))
+            self._changed.notify_all()
 
     def _demand_open(self) -> PeerTable:
         if self._state != "open" or self._peer_table is None:

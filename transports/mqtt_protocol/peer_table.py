@@ -56,6 +56,10 @@ class PeerTable(BrokerWatch):
         for peer, card in cards.items():
             if peer != rank:
                 self._meet(peer, card)
+        # It sends frames to nobody else, and never waits for room.
+        self.oneself = Peer(
+            rank, self.mark, self._where, f"{base}/d/{rank}/{rank}", 1 << 62, clock.condition()
+        )
         own_presence = self._presence(rank)
         will = Publication(own_presence, self._life(frames.DEAD), 1, True)
         self._present = Publication(own_presence, self._life(frames.PRESENT), 1, True)

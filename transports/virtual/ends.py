@@ -15,8 +15,9 @@ from transports.clock import PICO, Clock, picoseconds
 from transports.contract import Buffer, Inbox, Sink, Transport
 from transports.errors import CLOSED, PeerLost, TransportClosed
 from transports.virtual.clock import VirtualClock
-from transports.virtual.inboxes import Explains, Waiting
+from transports.virtual.inboxes import Explains, HearsLate, Waiting
 from transports.virtual.medium import SimMessage, medium_of
+from transports.virtual.rendezvous_sends import Offers
 from transports.virtual.sim_thread import SimThread
 from transports.virtual.worlds import ConnectedEnds
 
@@ -27,7 +28,7 @@ class SimEnd(Transport):
     __slots__ = (
         "_deliveries", "_farewell", "_has_left", "_inbox", "_is_closed", "_is_connected", "_latest", "_lost",
         "_meeting", "_offers", "_outgoing", "_outgoing_bytes", "_reported", "_sends_waiting", "_told", "_waiters",
-        "_working", "_world", "medium", "virtual",
+        "_working", "_world", "medium", "nth", "strict", "virtual",
     )  # fmt: skip
 
     def __init__(self, rank: int, world_size: int, address: str, clock: Clock) -> None:
@@ -49,6 +50,10 @@ class SimEnd(Transport):
         self._outgoing = self._outgoing_bytes = 0  # messages of ours that have not landed
         self._latest: SimMessage | None = None  # what was sent last, until it has landed
         self._sends_waiting = 0
+        self.strict: Offers | None = None  # messages that wait for their own receives
+        self.nth: int | None = (
+            None  # of the message that lands, if its place does not tell (`fault_injector`)
+        )
         self._farewell = ""  # why we are gone, once all we sent has landed
         self._deliveries = self._reported = 0
         self._is_connected = self._is_closed = self._has_left = False
@@ -74,6 +79,25 @@ class SimEnd(Transport):
             self.wake_waiting()
         if not self._outgoing and self._farewell:
             self._go()
+
+    def take(self, message: SimMessage) -> None:
+        """A message lands here."""
+        src = message.src.rank
+        if not (self._is_closed or message.is_void or src in self._lost):
+            if message.ticket is not None:
+                self.nth = message.ticket.nth
+            sink = None if self.strict is None else self.strict.sink(message)
+            self._deliver(src, message.header, message.payload, sink)
+            self.nth = None
+        elif self._has_left and not message.is_void:
+            inbox: object = self._inbox
+            if isinstance(inbox, HearsLate):
+                inbox.missed(src, message.header)
+        if self.strict is not None:
+            self.strict.landed(message)
+        if self._meeting is message:
+            self._meeting = None
+            self._accept()
 
     def _demand_open(self) -> ConnectedEnds[Any]:
         if self._is_closed:

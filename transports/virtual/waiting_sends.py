@@ -19,7 +19,7 @@ from transports.clock import SYSTEM, Clock
 from transports.contract import Begun, Buffer, Inbox, flat
 from transports.errors import PeerLost
 from transports.virtual.ends import SimEnd
-from transports.virtual.inboxes import Claims, HearsLate, Waiting
+from transports.virtual.inboxes import Claims, Waiting
 from transports.virtual.medium import SimMessage
 from transports.virtual.read_on_landing import ReadOnLanding
 from transports.virtual.rendezvous_sends import Offers, Pairs, RendezvousSend
@@ -29,35 +29,15 @@ from transports.virtual.worlds import ConnectedEnds
 class WaitingSends(SimEnd):
     """An end whose sends may wait, and whose receives others may wait for."""
 
-    __slots__ = ("_is_limited", "nth", "strict")
+    __slots__ = ("_is_limited",)
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
-        self.strict: Offers | None = None  # messages that wait for their own receives
         self.nth: int | None = (
             None  # of the message that lands, if its place does not tell (`fault_injector`)
         )
         network = self.medium.network
         self._is_limited = network.eager is not None or network.window is not None
-
-    def take(self, message: SimMessage) -> None:
-        """A message lands here."""
-        src = message.src.rank
-        if not (self._is_closed or message.is_void or src in self._lost):
-            if message.ticket is not None:
-                self.nth = message.ticket.nth
-            sink = None if self.strict is None else self.strict.sink(message)
-            self._deliver(src, message.header, message.payload, sink)
-            self.nth = None
-        elif self._has_left and not message.is_void:
-            inbox: object = self._inbox
-            if isinstance(inbox, HearsLate):
-                inbox.missed(src, message.header)
-        if self.strict is not None:
-            self.strict.landed(message)
-        if self._meeting is message:
-            self._meeting = None
-            self._accept()
 
     def _nobody(self, dst: int) -> Exception:
         """Why there is no such rank."""

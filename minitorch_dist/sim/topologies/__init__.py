@@ -15,11 +15,7 @@ from __future__ import annotations
 
 from minitorch_dist.sim.topologies.dragonfly import Dragonfly as Dragonfly, dragonfly as dragonfly
 from minitorch_dist.sim.topologies.fat_tree import FatTree as FatTree, fat_tree as fat_tree
-from minitorch_dist.sim.topologies.mesh import (
-    MeshNetwork as MeshNetwork,
-    mesh as mesh,
-    torus as torus,
-)
+from minitorch_dist.sim.topologies.mesh import MeshNetwork as MeshNetwork, mesh as mesh, torus as torus
 from minitorch_dist.sim.topologies.rails import Rails as Rails, rails as rails
 from transports.virtual.topology import Topology
 
