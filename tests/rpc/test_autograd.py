@@ -253,13 +253,13 @@ def test_nobody_is_asked_when_every_message_got_its_gradients(
 ) -> None:
     """The answers of a backward pass say it of workers that the root knows, and of all others."""
     questions: list[int] = []
-    answer = serve.handler_for(serve.UNUSED)
+    answer = serve.HANDLERS[serve.UNUSED]
 
     def counted(agent: Any, src: int, asked: Any) -> Any:
         questions.append(agent.me.id)
         return answer(agent, src, asked)
 
-    monkeypatch.setitem(serve._handlers, serve.UNUSED, counted)
+    monkeypatch.setitem(serve.HANDLERS, serve.UNUSED, counted)
 
     def program(rank: int) -> None:
         if rank == 0:

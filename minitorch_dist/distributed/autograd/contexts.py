@@ -127,9 +127,7 @@ class Contexts:
         found = self.known.pop(id, None)
         if found is None:
             return
-        for worker in found.workers - {self.me, told_by}:
-            if worker not in self.agent.lost_workers:
-                self.tell(worker, serve.CLEAN, id)
+        self._tell(found, serve.CLEAN, id, told_by)
         # Nodes know the context and passes know nodes: without this, each step's activations
         # would stay until Python looks for cycles, which large arrays do not make it do.
         found.sends.clear()
@@ -137,15 +135,13 @@ class Contexts:
 
     def fail(self, context: Context, error: Exception, told_by: int = -1) -> None:
         """A context has failed: tell the workers that take part in it; `told_by` knows it already."""
-        if context.error is not None:
-            return
-        context.error = error
-        for worker in context.workers - {self.me, told_by}:
-            if worker not in self.agent.lost_workers:
-                self.tell(worker, serve.ABORT, (context.id, error))
+        if context.error is None:
+            context.error = error
+            self._tell(context, serve.ABORT, (context.id, error), told_by)
 
-    def tell(self, worker: int, operation: int, what: Any) -> None:
-        self.agent.tell(self.agent.worker(worker), operation, what)
+    def _tell(self, context: Context, operation: int, what: Any, told_by: int) -> None:
+        for worker in context.workers - {self.me, told_by} - self.agent.lost_workers.keys():
+            self.agent.tell(self.agent.worker(worker), operation, what)
 
     def _lost(self, src: int, reason: str) -> None:
         for context in list(self.known.values()):
@@ -215,5 +211,4 @@ def _abort(agent: RpcAgent, src: int, said: Any) -> None:
         ours.fail(found, error, told_by=src)
 
 
-serve.let_handle(serve.CLEAN, _clean)
-serve.let_handle(serve.ABORT, _abort)
+serve.HANDLERS.update({serve.CLEAN: _clean, serve.ABORT: _abort})

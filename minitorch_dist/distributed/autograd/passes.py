@@ -268,5 +268,5 @@ def _unused(agent: RpcAgent, src: int, said: Any) -> tuple[list[str], list[int]]
     return found, sorted(context.workers)
 
 
-serve.let_run(serve.BACKWARD, _backward)
-serve.let_handle(serve.UNUSED, _unused)
+serve.RUNNERS[serve.BACKWARD] = _backward
+serve.HANDLERS[serve.UNUSED] = _unused

@@ -120,13 +120,11 @@ class Checkpoint:
     def read(self, name: str, box: Box, into: Array) -> None:
         """Fill `into`, which holds `box` of the tensor, from the boxes that were saved, and were checked before."""
         for chunk in self.tensors[name].chunks:
-            self.read_chunk(name, chunk, box, into)
+            if (part := overlap(chunk.box, box)) is not None:
+                self._read_part(name, chunk, part, box, into)
 
-    def read_chunk(self, name: str, chunk: Chunk, box: Box, into: Array) -> None:
-        """Fill what the chunk has of `box`."""
-        part = overlap(chunk.box, box)
-        if part is None:
-            return
+    def _read_part(self, name: str, chunk: Chunk, part: Box, box: Box, into: Array) -> None:
+        """Fill the part of `box` that the chunk has."""
         entry, where = self.entry(name, chunk), within(part, box)
         target: Array = into[where] if where else into
         row = math.prod(chunk.box.sizes[1:]) * entry.dtype.itemsize

@@ -13,7 +13,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, MutableMapping
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -33,7 +32,6 @@ from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Vanished
 from minitorch_dist.distributed.checkpoint.index import CheckpointException, check_cover
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers
 from minitorch_dist.distributed.checkpoint.stateful import Stateful
-from minitorch_dist.distributed.checkpoint.writing import Written
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
@@ -140,7 +138,8 @@ def load(
     for _ in range(ATTEMPTS):
         found, trouble = attempt(lambda: _looked_at(place, state_dict, planner))
         generation = found.checkpoint.generation if found else ""
-        generations = set(_all_say(group, generation, trouble, partial(_not_loaded, place)))
+        what = f"nothing was loaded from {place}"
+        generations = set(_all_say(group, generation, trouble, what, own_first=True))
         assert found is not None, "else all have raised"
         with closing(found.checkpoint):
             if len(generations) == 1:
@@ -161,18 +160,22 @@ def _group(process_group: ProcessGroup | None, no_dist: bool) -> Any:
 
 
 def _all_say(
-    group: Any, said: Any, trouble: BaseException | None,
-    failure: Callable[[dict[int, str], BaseException | None], BaseException],
-) -> list[Any]:  # fmt: skip
-    """All ranks say something, and hear it. If one has trouble, all raise the `failure` with its words instead."""
-    mine = (said, _words(trouble))
+    group: Any, said: Any, trouble: BaseException | None, what: str, own_first: bool = False
+) -> list[Any]:
+    """All ranks say something, and hear it. If one has trouble, all raise an error that names it instead, or their own trouble
+    with `own_first`. Ctrl-C stays what it is."""
+    mine = (said, "" if trouble is None else f"{type(trouble).__name__}: {trouble}")
     told: list[Any] = [mine]
     if group is not None:
         told = [None] * group.size()
         object_collectives.all_gather_object(told, mine, group)
     failures = {rank: word for rank, (_, word) in enumerate(told) if word}
     if failures:
-        raise failure(failures, trouble)
+        if trouble is not None and (own_first or isinstance(trouble, ENDING)):
+            raise trouble
+        listed = "; ".join(f"rank {rank}: {word}" for rank, word in failures.items())
+        words = {rank: OSError(word) for rank, word in failures.items()}
+        raise CheckpointException(f"{what}: {listed}", words) from trouble
     return [one for one, _ in told]
 
 
@@ -239,7 +242,7 @@ def _fill(state_dict: dict[str, Any], found: Found) -> None:
             found.checkpoint.read(leaf.name, state.box_of(leaf.value), state.local(leaf.value))
             leaf.value.storage.version += 1
         else:
-            leaf.put(found.values[leaf.name])
+            leaf.holder[leaf.key] = found.values[leaf.name]
     for key, value in state_dict.items():
         if isinstance(value, Stateful):
             value.load_state_dict(found.told[key])
@@ -254,13 +257,6 @@ def _check(checkpoint: Checkpoint, name: str, tensor: Tensor) -> None:
             f"{name} is {list(tensor.shape)} here and {list(saved)} in {checkpoint.folder}"
         )
     checkpoint.check(name, state.box_of(tensor))
-
-
-def _flat(state_dict: MutableMapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """The contents of a state, and the keys that lead there, by dotted name."""
-    found = list(state.leaves(state.asked(state_dict)))
-    paths = {leaf.name: list(leaf.path) for leaf in found}
-    return {leaf.name: leaf.value for leaf in found}, paths
 
 
 def _path(given: Path_ | None, storage: Any) -> Path:
@@ -280,7 +276,9 @@ def _planned(
     def mine() -> tuple[dict[str, Any], Any]:
         if isinstance(storage, FileSystemWriter):
             storage.check_overwriting(target)
-        flat, paths = _flat(state_dict)
+        found = list(state.leaves(state.asked(state_dict)))
+        paths = {leaf.name: list(leaf.path) for leaf in found}
+        flat = {leaf.name: leaf.value for leaf in found}
         tensors = {name: state.about(v) for name, v in flat.items() if isinstance(v, Tensor)}
         table = {name: (*about[:2], tuple(about.box), about.nbytes) for name, about in tensors.items()}
         others = {n: values.packed(n, v) for n, v in flat.items() if not isinstance(v, Tensor)}
@@ -290,7 +288,7 @@ def _planned(
     found, trouble = attempt(mine)
     if trouble is not None and (no_dist or not distributed_c10d.is_initialized()):
         raise trouble
-    told = _all_say(place, found and found[1], trouble, partial(_failure, target))
+    told = _all_say(place, found and found[1], trouble, _nothing_saved(target))
     assert found is not None, "else all have raised"
     rank = 0 if place is None else distributed_c10d.get_rank(place)
     return _plan_of(told, target, rank, place), found[0]
@@ -318,12 +316,12 @@ def _plan_of(told: list[Any], target: Path, rank: int, group: Any) -> PlainSave:
 def _write(plan: PlainSave, flat: dict[str, Any]) -> None:
     """Write this rank's part; when all have, rank 0 makes it the checkpoint. All raise if one has failed."""
     part, trouble = attempt(lambda: _write_part(plan, flat))
-    failure = partial(_failure, plan.folder)
+    what = _nothing_saved(plan.folder)
     try:
-        checks = _all_say(plan.group, part.checks if part else {}, trouble, failure)
+        checks = _all_say(plan.group, part.checks if part else {}, trouble, what)
         if plan.rank == 0:
             _, trouble = attempt(lambda: _write_index(plan, checks))
-        _all_say(plan.group, None, trouble, failure)
+        _all_say(plan.group, None, trouble, what)
     except (CheckpointException, *ENDING) as error:
         all_know = isinstance(error, CheckpointException) or plan.rank == 0
         if part is not None and all_know:
@@ -344,33 +342,18 @@ def _write_part(plan: PlainSave, flat: dict[str, Any]) -> writing.HeldPart | Non
 
 def _write_index(plan: PlainSave, checks: list[dict[str, int]]) -> None:
     """`checks`: the checksums of every rank's part."""
-    names = [writing.file_name(plan.generation, rank, plan.size) for rank in range(plan.size)]
-    parts = [
-        Written(name, boxes, checks=table)
-        for name, boxes, table in zip(names, plan.boxes, checks, strict=True)
-        if boxes
-    ]
-    tensors = {name: about for table in reversed(plan.tables) for name, about in table.items()}
-    writing.write_index(plan.folder, plan.generation, tensors, plan.values, parts, plan.paths)
+    tensors: dict[str, Any] = {
+        name: {"shape": about.shape, "dtype": about.dtype, "chunks": []}
+        for table in reversed(plan.tables)
+        for name, about in table.items()
+    }
+    for rank, (boxes, noted) in enumerate(zip(plan.boxes, checks, strict=True)):
+        file = writing.file_name(plan.generation, rank, plan.size)
+        for name, (offsets, sizes) in boxes.items():
+            chunk = {"file": file, "offsets": offsets, "sizes": sizes, "crc32": noted[name]}
+            tensors[name]["chunks"].append(chunk)
+    writing.write_index(plan.folder, plan.generation, tensors, plan.values, plan.paths)
 
 
-def _failure(folder: Path, words: dict[int, str], own: BaseException | None) -> BaseException:
-    """The same on every rank; the cause is this rank's own error, if it has one. Ctrl-C stays what it is."""
-    what = f"nothing was saved in {folder}, what was there before is still there"
-    return own if isinstance(own, ENDING) else _of_all(what, words, own)
-
-
-def _not_loaded(place: Path, words: dict[int, str], own: BaseException | None) -> BaseException:
-    return own or _of_all(f"nothing was loaded from {place}", words, None)
-
-
-def _of_all(what: str, words: dict[int, str], own: BaseException | None) -> CheckpointException:
-    listed = "; ".join(f"rank {rank}: {word}" for rank, word in words.items())
-    failures = {rank: OSError(word) for rank, word in words.items()}
-    error = CheckpointException(f"{what}: {listed}", failures)
-    error.__cause__ = own
-    return error
-
-
-def _words(error: BaseException | None) -> str:
-    return "" if error is None else f"{type(error).__name__}: {error}"
+def _nothing_saved(folder: Path) -> str:
+    return f"nothing was saved in {folder}, what was there before is still there"

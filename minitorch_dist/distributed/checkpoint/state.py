@@ -6,7 +6,7 @@ values that it finds back in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping, MutableSequence
+from collections.abc import Iterator, MutableMapping, MutableSequence
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed.checkpoint.pieces import About, Box
@@ -23,7 +23,8 @@ class Leaf(NamedTuple):
     name: str
     path: tuple[Any, ...]  # the keys that lead to it; a place in a list is a list of one number
     value: Any
-    put: Callable[[Any], None]  # puts another value in its place
+    holder: Any  # the dict or list that has it …
+    key: Any  # … at this place
 
 
 def asked(state: MutableMapping[str, Any]) -> dict[str, Any]:
@@ -38,13 +39,10 @@ def leaves(state: Any, above: tuple[Any, ...] = ()) -> Iterator[Leaf]:
     for key, value in pairs:
         path = (*above, [key] if is_list else key)
         name = ".".join(str(one[0] if isinstance(one, list) else one) for one in path)
-        if isinstance(value, MutableMapping) or _is_walked(value):
-            if len(value) == 0:
-                yield Leaf(name, path, value, _setter(state, key))
-            else:
-                yield from leaves(value, path)
+        if (isinstance(value, MutableMapping) or _is_walked(value)) and len(value):
+            yield from leaves(value, path)
         else:
-            yield Leaf(name, path, value, _setter(state, key))
+            yield Leaf(name, path, value, state, key)
 
 
 def _is_walked(value: Any) -> bool:
@@ -54,19 +52,10 @@ def _is_walked(value: Any) -> bool:
     )
 
 
-def _setter(holder: Any, key: Any) -> Callable[[Any], None]:
-    def put(value: Any) -> None:
-        holder[key] = value
-
-    return put
-
-
 def about(tensor: Tensor) -> About:
     """The facts about a tensor that are needed before it is written."""
     array = local(tensor)
-    whole = tuple(tensor.shape)
-    box = box_of(tensor)
-    return About(whole, str(array.dtype), box, array.nbytes)
+    return About(tuple(tensor.shape), str(array.dtype), box_of(tensor), array.nbytes)
 
 
 def box_of(tensor: Tensor) -> Box:

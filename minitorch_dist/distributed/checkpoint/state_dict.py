@@ -27,8 +27,7 @@ from minitorch_dist.distributed.fsdp import (
     options as fsdp_options,
 )
 from minitorch_dist.distributed.fsdp.saving import INNER
-from minitorch_dist.distributed.tensor.dtensor import DTensor, made, moved
-from minitorch_dist.distributed.tensor.placements import Replicate
+from minitorch_dist.distributed.tensor.dtensor import DTensor, made
 from minitorch_dist.distributed.torch_api import object_collectives
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.modules.state_dict import _IncompatibleKeys
@@ -114,10 +113,8 @@ def set_model_state_dict(
     is_fsdp = bool(FullyShardedDataParallel.fsdp_modules(model))  # puts rows together by itself
     own = {} if is_fsdp else model.state_dict(keep_vars=True)
     is_meta = any(t.device is devices.META for t in own.values() if isinstance(t, Tensor))
-    filled: State = {}
-    for name, value in given.items():
-        at = wrapped.get(name, name)
-        filled[at] = fitted(value, own.get(at))
+    placed = {wrapped.get(name, name): value for name, value in given.items()}
+    filled = {name: fitted(value, own.get(name)) for name, value in placed.items()}
     with grad_modes.no_grad(), _as_asked(model, how):
         found = model.load_state_dict(filled, strict=how.strict, assign=is_meta)
     return _IncompatibleKeys([bare(model, name) for name in found.missing_keys], list(found.unexpected_keys))
@@ -163,8 +160,8 @@ def get_optimizer_state_dict(
         for one in _listed(optimizers):
             initialise(one)
             found = _named(model, one, how)
-            state["state"].update(found.get("state", {}))
-            state["param_groups"].extend(found.get("param_groups", []))
+            state["state"].update(found["state"])
+            state["param_groups"].extend(found["param_groups"])
     return _finished(state, how)
 
 
@@ -285,14 +282,10 @@ def fitted(value: Any, like: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
     if isinstance(like, DTensor) and value.ndim > 0:
-        if isinstance(value, DTensor):
-            if value.placements == like.placements:
-                return value
-            return value.redistribute(placements=like.placements)
-        mesh, whole = like.device_mesh, tuple(value.shape)
-        part = moved(value.array, whole, mesh, (Replicate(),) * mesh.ndim, like.placements)
         device = value.device if like.device is devices.META else like.device
-        return made(DTensor, part, mesh, like.placements, whole, device=device)
+        return made(
+            DTensor, like.part_of(value), like.device_mesh, like.placements, value.shape, device=device
+        )
     return value.full_tensor() if isinstance(value, DTensor) and like is not None else value
 
 

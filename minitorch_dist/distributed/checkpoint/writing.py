@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from minitorch_dist.distributed.checkpoint.folder import INDEX, MOST_INDEX, read_index
 from minitorch_dist.distributed.checkpoint.index import (
@@ -28,21 +28,12 @@ from minitorch_dist.distributed.checkpoint.index import (
     Index,
     sealed,
 )
-from minitorch_dist.distributed.checkpoint.pieces import Box
 from minitorch_dist.serialization import container
 from minitorch_dist.tensors.core.base import Array
 from transports import keeper
 
 GENERATION: Final = "minitorch_dist checkpoint"  # in a file's metadata: of which save it is
 _PART: Final = re.compile(r"([0-9a-f]{12})-\d{5,}-of-\d{5,}\.safetensors")
-
-
-class Written(NamedTuple):
-    """The file that one rank has written, and what is in it."""
-
-    file: str
-    boxes: dict[str, Box]
-    checks: Mapping[str, int]  # the checksum of each
 
 
 class HeldPart:
@@ -117,26 +108,17 @@ def write_index(
     generation: str,
     tensors: Mapping[str, Any],
     values: Mapping[str, Any],
-    parts: list[Written],
     paths: Mapping[str, list[Any]],
 ) -> None:
-    """From now on this is the checkpoint."""
-    chunks: dict[str, list[Any]] = {name: [] for name in tensors}
-    for part in parts:
-        for name, box in part.boxes.items():
-            chunk: dict[str, Any] = {"file": part.file, "offsets": box.offsets, "sizes": box.sizes}
-            chunk |= {"crc32": part.checks[name]} if name in part.checks else {}
-            chunks[name].append(chunk)
+    """From now on this is the checkpoint. `tensors` tells shape, dtype and chunks of each."""
     index = {
         "format": FORMAT,
         "generation": generation,
-        "tensors": {
-            name: {"shape": about.shape, "dtype": about.dtype, "chunks": chunks[name]}
-            for name, about in tensors.items()
-        },
-        "values": dict(values),
+        "tensors": tensors,
+        "values": values,
         "paths": {name: [_step(key) for key in path] for name, path in paths.items()},
     }
+    files = {chunk["file"] for about in tensors.values() for chunk in about["chunks"]}
     folder.mkdir(parents=True, exist_ok=True)
     with keeper.holding(folder):
         old = _replaceable(folder)
@@ -148,7 +130,7 @@ def write_index(
             raise CheckpointException(
                 f"the index takes {len(text):,} bytes and {MOST_INDEX:,} are allowed; keep long lists in tensors"
             )
-        _demand_there(folder, parts)
+        _demand_there(folder, files)
         with keeper.replacing(folder / INDEX) as file:
             file.write(text)
         if old is None or before:
@@ -167,12 +149,12 @@ def _step(key: Any) -> Any:
     return key if isinstance(key, (int, list)) and not isinstance(key, bool) else str(key)
 
 
-def _demand_there(folder: Path, parts: list[Written]) -> None:
+def _demand_there(folder: Path, files: set[str]) -> None:
     """Where locks do not reach from host to host, another save may have taken a file for a dead one's."""
-    for part in parts:
-        if not (folder / part.file).is_file():
+    for file in sorted(files):
+        if not (folder / file).is_file():
             raise CheckpointException(
-                f"{folder / part.file} was written and is gone. Let one job at a time save into {folder}"
+                f"{folder / file} was written and is gone. Let one job at a time save into {folder}"
             )
 
 

@@ -73,9 +73,6 @@ def broadcast_from(
         broadcast(base.new(Tensor, flat), group=group, group_src=src)
         if group.rank() == src:
             continue
-        stop = 0
-        for tensor in part:
-            start, stop = stop, stop + tensor.array.size
-            tensor.array[...] = flat[start:stop].reshape(tensor.array.shape)
-            if count_as_write:
-                tensor.storage.version += 1
+        for tensor, values in buckets.windows(flat, part):
+            tensor.array[...] = values
+            tensor.storage.version += count_as_write

@@ -15,7 +15,7 @@ parameter's `.grad`. Within a backward pass of distributed autograd it stands in
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -79,6 +79,14 @@ def assign(
     return closed if order is not None else sorted(closed, key=min)[::-1]
 
 
+def windows(flat: Any, tensors: Iterable[TensorBase]) -> Iterator[tuple[TensorBase, Any]]:
+    """Each tensor, and its place in a flat array or tensor."""
+    stop = 0
+    for tensor in tensors:
+        start, stop = stop, stop + tensor.array.size
+        yield tensor, flat[start:stop].reshape(tensor.array.shape)
+
+
 class Bucket:
     """A flat tensor, and a window on it for each of its parameters."""
 
@@ -89,11 +97,7 @@ class Bucket:
         size = sum(p.array.size for p in self.parameters)
         with ledger.category("communication"), grad_modes.no_grad():
             self.flat: Tensor = creation.zeros(size, dtype=first.dtype, device=first.storage.device)
-            self.views: list[Tensor] = []
-            stop = 0
-            for p in self.parameters:
-                start, stop = stop, stop + p.array.size
-                self.views.append(self.flat[start:stop].view(p.array.shape))
+            self.views: list[Tensor] = [view for _, view in windows(self.flat, self.parameters)]
         self.all_reduce: PreparedCall | None = None  # of this bucket
         self.pending = 0  # gradients that are not in it yet
         self.is_averaged = False

@@ -82,7 +82,7 @@ class Reducer:
         self._pass: engine.BackwardPass | None = None
         self._sent = 0  # buckets
         self._under_way: list[tuple[Bucket, Wait | None]] = []
-        self._place: list[tuple[Bucket, int]] = []
+        self._place: dict[int, tuple[Bucket, int]] = {}  # of each parameter
         self.buckets: list[Bucket] = []
         self.build(assign(parameters, caps.at_first(is_replaced=not finds_unused)))
         self._stays = self.size == 1 and not as_views  # a gradient is its own average, where it is
@@ -94,12 +94,7 @@ class Reducer:
     def build(self, assignment: list[list[int]]) -> None:
         """Make these buckets."""
         self.buckets = [Bucket(index, numbers, self.parameters) for index, numbers in enumerate(assignment)]
-        places = {
-            number: (bucket, position)
-            for bucket in self.buckets
-            for position, number in enumerate(bucket.numbers)
-        }
-        self._place = [places[number] for number in range(len(self.parameters))]
+        self._place = {n: (bucket, at) for bucket in self.buckets for at, n in enumerate(bucket.numbers)}
         for bucket in self.buckets if self.size > 1 else ():
             self._prepare(bucket)
 
@@ -236,15 +231,12 @@ class Reducer:
                 self._complete()
             for bucket in self.buckets[self._sent :]:
                 self.send(bucket)
-            self.take_averages(self._used_nowhere() if self.finds_unused else NONE)
-            if self.iteration == 0:
-                self.rebuild()
+            self._take_averages({n for n in self.missing if buckets.of(self.parameters[n]) is None})
         except BaseException:
             self._forget_unaveraged()
             raise
         finally:
             self._pass = None
-        self.iteration += 1
 
     def _complete(self) -> None:
         """The pass is over, and some gradients have not arrived."""
@@ -253,10 +245,6 @@ class Reducer:
         self._fill_with_zeros(self.lacking)
         self.missing |= self.lacking
 
-    def _used_nowhere(self) -> Set[int]:
-        absent = {n for n in self.missing if buckets.of(self.parameters[n]) is None}
-        return unused.everywhere(self.group, absent, len(self.parameters))
-
     def _forget_unaveraged(self) -> None:
         """Rather no gradient than one that was not averaged."""
         for bucket in self.buckets:
@@ -264,14 +252,20 @@ class Reducer:
                 for p in bucket.parameters:
                     buckets.keep(p, None)
 
-    def take_averages(self, nowhere: Set[int]) -> None:
-        """Wait for all buckets, and hand the averages out. `nowhere`: the parameters for which no rank has a
-        gradient."""
+    def _take_averages(self, absent: Set[int]) -> None:
+        """Wait for all buckets, and hand the averages out. `absent`: the parameters without a gradient here. Where no rank has
+        one there is none afterwards, too."""
+        nowhere = NONE
+        if self.finds_unused:
+            nowhere = unused.everywhere(self.group, absent, len(self.parameters))
         under_way, self._under_way = self._under_way, []
         for bucket, wait in under_way:
             if wait is not None:
                 wait()
             self._hand_out(bucket, nowhere)
+        if self.iteration == 0:
+            self.rebuild()
+        self.iteration += 1
 
     def _hand_out(self, bucket: Bucket, nowhere: Set[int]) -> None:
         """Let each parameter of the bucket have its average."""
@@ -285,7 +279,7 @@ class Reducer:
 
         The averages are handed out here as well: an optimizer may own parameters on this rank.
         """
-        everything, self.order = set(range(len(self.parameters))), []
+        self.order = []
         if self.iteration == 0 and not self.finds_unused:
             unused.agree_that_none(self.group, NONE, self.names)
         for bucket in self.buckets:
@@ -294,13 +288,7 @@ class Reducer:
                 if p._grad is view:
                     p._grad = None
             self._under_way.append((bucket, self.communicate(bucket)))
-        nowhere = NONE
-        if self.finds_unused:
-            nowhere = unused.everywhere(self.group, everything, len(everything))
-        self.take_averages(nowhere)
-        if self.iteration == 0:
-            self.rebuild()
-        self.iteration += 1
+        self._take_averages(set(range(len(self.parameters))))
 
     # ------------------------------------------------------------------------- better buckets
 

@@ -76,8 +76,7 @@ class ShardedParameter(DParameter):
         unit = self._unit
         if unit.settings.device is devices.META:
             return self.array  # see `materialise`
-        array = unit.piece_in(unit.flat.array, self._number)
-        return array.reshape(unit.layout.shape_of(self._number, unit.rank))
+        return unit.layout.own(unit.flat.array, self._number, unit.rank)
 
 
 class UnshardHandle:

@@ -116,18 +116,12 @@ class FullyShardedDataParallel(FSDPModule, Generic[Output]):
         self.cpu_offload = cpu_offload or CPUOffload()
         self.training_state_settings = StateDictSettings()
         if auto_wrap_policy is not None:
-            options = {
-                "process_group": process_group,
-                "sharding_strategy": sharding_strategy,
-                "cpu_offload": cpu_offload,
-                "backward_prefetch": backward_prefetch,
-                "mixed_precision": mixed_precision,
-                "device_id": device_id,
-                "sync_module_states": sync_module_states,
-                "forward_prefetch": forward_prefetch,
-                "device_mesh": device_mesh,
-            }
-            wrap_children(model, auto_wrap_policy, partial(type(self), **options))
+            wrapper = partial(
+                type(self), process_group=process_group, sharding_strategy=sharding_strategy, cpu_offload=cpu_offload,
+                backward_prefetch=backward_prefetch, mixed_precision=mixed_precision, device_id=device_id,
+                sync_module_states=sync_module_states, forward_prefetch=forward_prefetch, device_mesh=device_mesh,
+            )  # fmt: skip
+            wrap_children(model, auto_wrap_policy, wrapper)
         device = setup.device_of(model, device_id)
         if device is devices.META:
             raise ValueError(

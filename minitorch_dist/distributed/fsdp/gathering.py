@@ -66,7 +66,6 @@ class Gathered:
         self.layout = kind(
             [tuple(p.array.shape) for p in self.originals], settings.group.size() if settings.is_cut else 1
         )
-        self.spans = [self.layout.span(number) for number in range(len(self.originals))]
         first = self.originals[0]
         kept = devices.CPU if settings.offload else settings.device
         self.compute_dtype = (settings.param_dtype or first.dtype).numpy
@@ -116,8 +115,8 @@ class Gathered:
         self.settings = self.settings._replace(device=device)
         kept = devices.CPU if self.settings.offload else device
         shard = np.zeros(self.layout.shard, self.originals[0].array.dtype)
-        for number, p in enumerate(self.originals):
-            self.piece_in(shard, number)[...] = p.array.reshape(-1)
+        for piece, p in zip(self.pieces_in(shard), self.originals, strict=True):
+            piece[...] = p.array.reshape(piece.shape)
         self.flat.array, self.flat.storage = shard, Storage(shard, kept)
         if self.settings.replicas is not None:
             tensor_collectives.broadcast(self.flat.detach(), group=self.settings.replicas, group_src=0)
@@ -132,8 +131,8 @@ class Gathered:
     def _shard_of(self, tensors: Sequence[Tensor]) -> Array:
         """This rank's part of the vector that these tensors make up."""
         whole = np.zeros(self.layout.length, tensors[0].array.dtype, like=tensors[0].array)
-        for number, tensor in enumerate(tensors):
-            whole[self.layout.span(number)] = tensor.array.reshape(-1)
+        for place, tensor in zip(self.layout.wholes(whole), tensors, strict=True):
+            place[...] = tensor.array
         return self.layout.part(whole, self.rank).copy()
 
     # --------------------------------------------------------------------- whole and in shards again
@@ -141,10 +140,7 @@ class Gathered:
     def _prepare(self) -> None:
         """Choose the way to gather as soon as the sizes are known. The first forward finds it prepared."""
         shard = np.empty(self.flat.array.shape, self.compute_dtype)
-        whole = self.full.array
-        if self.layout.rearranges:
-            whole = np.empty(self.layout.padded, self.compute_dtype)
-        tensor_collectives.prepare_all_gather(whole, shard, self.settings.group)
+        tensor_collectives.prepare_all_gather(self.layout.room(self.full.array), shard, self.settings.group)
 
     def prefetch(self) -> None:
         """Begin to gather the parameters, beside what is computed."""
@@ -158,9 +154,7 @@ class Gathered:
         if self.layout.ranks == 1:
             whole[:] = self.layout.divided(shard)[: len(whole)]
             return
-        self._arriving = whole
-        if self.layout.rearranges:
-            self._arriving = np.empty(self.layout.padded, self.compute_dtype, like=whole)
+        self._arriving = self.layout.room(whole)
         self._leaving = base.new(Tensor, shard, device)  # there until all of it was waited for
         self._gathering = tensor_collectives.all_gather_into_tensor(
             base.new(Tensor, self._arriving, device), self._leaving, self.settings.group, async_op=True
@@ -176,16 +170,13 @@ class Gathered:
         work, self._gathering = self._gathering, None
         if work is not None:
             work.wait()
-            if self.layout.rearranges:
-                self.layout.joined(self._arriving, self.full.array)
+            self.layout.joined(self._arriving, self.full.array)
             self._arriving, self._leaving = EMPTY, None
         self.is_whole = True
         whole = self.full.array if self.is_copied else self.flat.array
         if self._full_storage is None:
             self._full_storage = Storage(whole, self.settings.device) if self.is_copied else self.flat.storage
-        for number, p in enumerate(self.originals):
-            self._point(p, whole[self.spans[number]].reshape(self.layout.shapes[number]), self._full_storage)
-        self._show_as(1)
+        self._show(self.layout.wholes(whole), self._full_storage, 1)
 
     def reshard(self) -> None:
         """Give back what was gathered."""
@@ -199,48 +190,34 @@ class Gathered:
             self.show_shards()
 
     def show_shards(self) -> None:
-        for number, p in enumerate(self.originals):
-            array = self.piece_in(self.flat.array, number)
-            shape = self.layout.shape_of(number, self.rank)
-            self._point(p, array.reshape(shape), self.flat.storage)
-        self._show_as(0)
+        self._show(self.pieces_in(self.flat.array), self.flat.storage, 0)
 
-    def _show_as(self, number: int) -> None:
-        if self.classes is not None:
-            for p in self.originals:
+    def _show(self, arrays: Sequence[Array], storage: Storage, number: int) -> None:
+        """Let the parameters look at these, as parameters of the class of this number."""
+        for p, array in zip(self.originals, arrays, strict=True):
+            p.array, p.storage = array, storage
+            if p._accumulate is not None:
+                p._accumulate.device = storage.device
+            if self.classes is not None:
                 p.__class__ = self.classes[number]
-
-    def _point(self, p: Parameter, array: Array, storage: Storage) -> None:
-        p.array, p.storage = array, storage
-        if p._accumulate is not None:
-            p._accumulate.device = storage.device
-
-    def gathered(self) -> Array:
-        """The whole vector in the type that is kept, for those who look. Collective."""
-        if self.layout.ranks == 1:
-            return self.flat.array
-        return self.put_together(self.flat.array)
 
     def put_together(self, shard: Array) -> Array:
         """The whole vector of which every rank gives its shard. Collective."""
-        gathered = np.empty(self.layout.padded, shard.dtype, like=shard)
+        if self.layout.ranks == 1:
+            return shard
+        whole = np.empty(self.layout.length, shard.dtype, like=shard)
+        gathered = self.layout.room(whole)
         tensor_collectives.all_gather_into_tensor(
             base.new(Tensor, gathered),
             base.new(Tensor, shard if shard.flags.c_contiguous else shard.copy()),
             self.settings.group,
         )
-        if not self.layout.rearranges:
-            return gathered
-        whole = np.empty(self.layout.length, shard.dtype, like=shard)
         self.layout.joined(gathered, whole)
         return whole
 
     def show(self, whole: Array, device: devices.device) -> None:
         """Let the parameters look into a vector that somebody else has gathered."""
-        storage = Storage(whole, device)
-        for number, p in enumerate(self.originals):
-            shape = self.layout.shapes[number]
-            self._point(p, whole[self.spans[number]].reshape(shape), storage)
+        self._show(self.layout.wholes(whole), Storage(whole, device), 1)
 
     def put(self, whole: Array) -> None:
         """The shards take the values of the whole vector."""
@@ -249,10 +226,9 @@ class Gathered:
             self.flat.array[...] = own
         self.flat.storage.version += 1
 
-    def piece_in(self, shard: Array, number: int) -> Array:
-        """This rank's piece of a parameter, in a vector like the shard."""
-        piece = self.layout.piece(number, self.rank)
-        return shard[piece.offset : piece.offset + piece.length]
+    def pieces_in(self, shard: Array) -> list[Array]:
+        """This rank's piece of each parameter, in a vector like the shard."""
+        return self.layout.pieces(shard, self.rank)
 
     def piece_of(self, value: Tensor, number: int) -> Tensor:
         """This rank's piece of a value for a whole parameter; one of another shape is left as it is."""

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.fsdp import optimizer_names
 from minitorch_dist.distributed.fsdp.options import StateDictType
-from minitorch_dist.distributed.fsdp.saving import INNER, mesh_of, rows_of, settings_of
+from minitorch_dist.distributed.fsdp.saving import INNER, rows_of, settings_of
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DTensor
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
@@ -65,13 +66,12 @@ def _whole_of_unit(prefix: str, unit: Unit, state: Any) -> State:
                 entry[key] = _copied(example)
             continue
         shard = np.zeros(unit.layout.shard, example.array.dtype, like=example.array)
-        for number, one in enumerate(known):
+        for one, piece in zip(known, unit.pieces_in(shard), strict=True):
             if key in one:
-                unit.piece_in(shard, number)[...] = one[key].array.reshape(-1)
-        gathered = shard if unit.layout.ranks == 1 else unit.put_together(shard)
-        for number, entry in enumerate(found.values()):
-            piece = gathered[unit.spans[number]].reshape(unit.layout.shapes[number])
-            entry[key] = base.new(Tensor, piece.copy(), example.device)
+                piece[...] = one[key].array.reshape(piece.shape)
+        wholes = unit.layout.wholes(unit.put_together(shard))
+        for entry, array in zip(found.values(), wholes, strict=True):
+            entry[key] = base.new(Tensor, array.copy(), example.device)
     return {name: entry for name, entry in found.items() if entry}
 
 
@@ -114,7 +114,7 @@ def optim_state_dict(
     config = settings.optim_state_dict_config
     found = whole(model, optim)
     if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT:
-        mesh = mesh_of(or_default(group))
+        mesh = DeviceMesh.from_group(or_default(group), "cpu")
         return _with_tensors(found, lambda value: rows_of(value, mesh))
     if config.rank0_only and distributed_c10d.get_rank(group) != 0:
         return {}

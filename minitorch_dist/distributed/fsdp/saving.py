@@ -20,7 +20,6 @@ from minitorch_dist.distributed.fsdp.options import SHARDED, StateDictSettings, 
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made
 from minitorch_dist.distributed.tensor.placements import Shard, cut
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base
@@ -46,7 +45,13 @@ def summoned(
     unit.reshard()
     own = unit.settings.device
     device = devices.CPU if offload_to_cpu else own
-    whole = unit.gathered()
+    try:
+        whole = unit.put_together(unit.flat.array)
+    except DistError as error:
+        error.add_note(
+            "FSDP's state_dict() gathers from all ranks: every rank has to call it, also where only rank 0 saves"
+        )
+        raise
     if unit.layout.ranks == 1 and (device is not own or not writeback):
         whole = whole.copy()
     held = [p._grad for p in unit.originals]
@@ -75,10 +80,10 @@ def save(fsdp: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     config = settings.state_dict_config
     with ExitStack() as stack:
         if unit is not None:
-            stack.enter_context(_gathered(unit, config.rank0_only, config.offload_to_cpu))
+            stack.enter_context(summoned(unit, False, config.rank0_only, config.offload_to_cpu))
         fsdp.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
         if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT and unit is not None:
-            mesh = mesh_of(unit.settings.group)
+            mesh = DeviceMesh.from_group(unit.settings.group, "cpu")
             for name in {prefix + name for name, _ in _numbered(unit)} & destination.keys():
                 destination[name] = rows_of(destination[name], mesh)
         if config.offload_to_cpu:
@@ -89,24 +94,6 @@ def save(fsdp: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
         for name in [name for name in destination if name.startswith(prefix)]:
             del destination[name]
     return destination
-
-
-@contextmanager
-def _gathered(unit: Unit, rank0_only: bool, offload_to_cpu: bool) -> Iterator[None]:
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(summoned(unit, False, rank0_only, offload_to_cpu))
-        except DistError as error:
-            error.add_note(
-                "FSDP's state_dict() gathers from all ranks: every rank has to call it, also where "
-                "only rank 0 saves"
-            )
-            raise
-        yield
-
-
-def mesh_of(group: ProcessGroup) -> DeviceMesh:
-    return DeviceMesh.from_group(group, "cpu")
 
 
 def rows_of(whole: Tensor, mesh: DeviceMesh) -> Tensor:

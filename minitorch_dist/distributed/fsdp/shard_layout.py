@@ -37,12 +37,11 @@ class Layout:
     The gathered vector already is that of the whole parameters: nothing has to be rearranged.
     """
 
-    rearranges = False
-
     def __init__(self, shapes: Sequence[tuple[int, ...]], ranks: int) -> None:
         self.shapes, self.ranks = [tuple(shape) for shape in shapes], ranks
         self.counts = [prod(shape) for shape in self.shapes]
         self.starts = [sum(self.counts[:number]) for number in range(len(self.counts))]
+        self.spans = [slice(start, start + n) for start, n in zip(self.starts, self.counts, strict=True)]
         self.total = sum(self.counts)
         self.shard = -(-self.total // ranks)
         self.padded = self.shard * ranks
@@ -52,9 +51,9 @@ class Layout:
         """Elements of the vector in which the whole parameters lie."""
         return self.padded
 
-    def span(self, number: int) -> slice:
-        """Where the parameter lies in that vector."""
-        return slice(self.starts[number], self.starts[number] + self.counts[number])
+    def wholes(self, vector: Array) -> list[Array]:
+        """The parameters in that vector."""
+        return [vector[span].reshape(shape) for span, shape in zip(self.spans, self.shapes, strict=True)]
 
     def piece(self, number: int, rank: int) -> Piece:
         """The piece of the parameter that `rank` has; it may be empty."""
@@ -69,9 +68,22 @@ class Layout:
         """The shape in which a rank sees its piece."""
         return self.shapes[number] if self.ranks == 1 else (self.piece(number, rank).length,)
 
+    def own(self, shard: Array, number: int, rank: int) -> Array:
+        """A rank's piece of the parameter, in its shard."""
+        piece = self.piece(number, rank)
+        return shard[piece.offset : piece.offset + piece.length].reshape(self.shape_of(number, rank))
+
+    def pieces(self, shard: Array, rank: int) -> list[Array]:
+        """Those of all parameters."""
+        return [self.own(shard, number, rank) for number in range(len(self.shapes))]
+
     def part(self, whole: Array, rank: int) -> Array:
         """A rank's shard of the whole vector."""
         return whole[rank * self.shard : (rank + 1) * self.shard]
+
+    def room(self, whole: Array) -> Array:
+        """The memory into which shards are gathered, to be `joined` into the whole parameters."""
+        return whole
 
     def joined(self, gathered: Array, whole: Array) -> None:
         """Put what was gathered where the whole parameters lie."""
@@ -88,8 +100,6 @@ class RowLayout(Layout):
     the order of the ranks, with the parameters within each rank's part, and has to be rearranged.
     """
 
-    rearranges = True
-
     def __init__(self, shapes: Sequence[tuple[int, ...]], ranks: int) -> None:
         super().__init__(shapes, ranks)
         self.rows = [-(-shape[0] // ranks) if shape else 1 for shape in self.shapes]
@@ -102,6 +112,9 @@ class RowLayout(Layout):
     @property
     def length(self) -> int:
         return self.total
+
+    def room(self, whole: Array) -> Array:
+        return np.empty(self.padded, whole.dtype, like=whole)
 
     def piece(self, number: int, rank: int) -> Piece:
         count, width = self.counts[number], self.widths[number]

@@ -104,25 +104,21 @@ class Unit(Gathered):
             self._give_back()
         elif not (self.gradient.is_held or (self.collected and self.collected.is_held)):
             self._take_back()
-        whole = self.gradient.take(zeros=True)
-        for number, p in enumerate(self.originals):
-            shape, device = self.layout.shapes[number], self.settings.device
-            p._grad = None
-            if any(p is other for other in expected):
-                view = whole[self.spans[number]].reshape(shape)
-                p._grad = base.new(Tensor, view, device)
+        wholes = self.layout.wholes(self.gradient.take(zeros=True))
+        for p, view in zip(self.originals, wholes, strict=True):
+            is_expected = any(p is other for other in expected)
+            p._grad = base.new(Tensor, view, self.settings.device) if is_expected else None
 
     def _take_back(self) -> None:
         """The user may have put other gradients in the place of those that were shown."""
         if self.reduced is None:
             zeros = np.zeros_like(self.flat.array)
             self.reduced = base.new(Tensor, zeros, self.flat.storage.device)
-        for number, p in enumerate(self.originals):
-            own = self.piece_in(self.reduced.array, number)
+        for p, own in zip(self.originals, self.pieces_in(self.reduced.array), strict=True):
             if p._grad is None:
                 own[...] = 0
             elif p._grad.storage is not self.reduced.storage:
-                own[...] = p._grad.array.reshape(-1)
+                own[...] = p._grad.array
 
     @property
     def is_collecting(self) -> bool:
@@ -213,22 +209,16 @@ class Unit(Gathered):
         self._show_reduced()
 
     def _show_reduced(self) -> None:
-        reduced = self.reduced
-        assert reduced is not None
-        for number, p in enumerate(self.originals):
-            array = self.piece_in(reduced.array, number)
+        assert self.reduced is not None
+        for p, own in zip(self.originals, self.pieces_in(self.reduced.array), strict=True):
             if p.requires_grad:
-                shape = self.layout.shape_of(number, self.rank)
-                view = base.new(Tensor, array.reshape(shape), reduced.device)
-                view.storage = reduced.storage
-                p._grad = view
+                p._grad = base.bare(Tensor, own, self.reduced.storage)
 
     def _show_whole_gradient(self) -> None:
         """In no_sync gradients stay as they are; the optimizer is not meant to run."""
         if self.collected is not None:
             self.collected.take(zeros=True)
-            whole = self._with_earlier_passes()
-            for number, p in enumerate(self.originals):
+            wholes = self.layout.wholes(self._with_earlier_passes())
+            for p, view in zip(self.originals, wholes, strict=True):
                 if p._grad is not None:
-                    view = whole[self.spans[number]].reshape(self.layout.shapes[number])
                     p._grad = base.new(Tensor, view, self.settings.device)

@@ -12,13 +12,13 @@ least so far.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 import numpy as np
 
 from minitorch_dist.distributed.algorithms.join import Join, Joinable, JoinHook
+from minitorch_dist.distributed.ddp import buckets
 from minitorch_dist.distributed.groups import global_rank_of, group_rank_of
 from minitorch_dist.distributed.torch_api.object_collectives import gather_object
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
@@ -124,11 +124,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def add_param_group(self, param_group: Group) -> None:
         """Optimize these as well. Every rank calls it with the same parameters."""
         super().add_param_group(param_group)
-        if not self._is_ready:
-            return
-        self._partition = self._partition_parameters()
-        self.optim.add_param_group(self._partition[self.rank][-1])
-        self._complete_options()
+        if self._is_ready:
+            self._partition = self._partition_parameters()
+            self.optim.add_param_group(self._partition[self.rank][-1])
+            self._complete_options()
 
     # --------------------------------------------------------------------------------- the step
 
@@ -157,12 +156,12 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         for kind in sorted({_kind(p) for p in self._all_params()}, key=str):
             rows = [[p for p in self._owned(rank) if _kind(p) == kind] for rank in range(self.world_size)]
             arrays = [_room(members, rows) for members in rows]
-            for p, window in _windows(arrays[self.rank], rows[self.rank]):
+            for p, window in buckets.windows(arrays[self.rank], rows[self.rank]):
                 window[...] = p.array
             outputs = [base.new(Tensor, array) for array in arrays]
             all_gather(outputs, outputs[self.rank], group=self.process_group)
             for rank, (array, members) in enumerate(zip(arrays, rows, strict=True)):
-                for p, window in _windows(array, members) if rank != self.rank else ():
+                for p, window in buckets.windows(array, members) if rank != self.rank else ():
                     p.array[...] = window
                     p.storage.version += 1
 
@@ -198,27 +197,13 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from a whole state; of it, this rank keeps what it owns."""
-        numbers = {id(p): number for number, p in enumerate(self._all_params())}
-        own = [numbers[id(p)] for p in self._owned(self.rank)]
-        local = self.optim.state_dict()
-        given = state_dict["param_groups"]
-        if len(given) != len(self.param_groups):
-            raise ValueError("loaded state dict has a different number of parameter groups")
-        for there, here in zip(given, self.param_groups, strict=True):
-            if len(there["params"]) != len(here["params"]):
-                raise ValueError(
-                    "loaded state dict contains a parameter group that doesn't match the size of "
-                    "optimizer's group"
-                )
-        local["state"] = {
-            index: copy.deepcopy(state_dict["state"][number])
-            for index, number in enumerate(own)
-            if number in state_dict["state"]
-        }
-        self.optim.load_state_dict(local)
-        self.state = self.optim.state
-        _take_options(self.param_groups, given)
-        _take_options(self.optim.param_groups, given)
+        owned = {id(p) for p in self._owned(self.rank)}
+        numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
+        own = {n for n, p in zip(numbers, self._all_params(), strict=False) if id(p) in owned}
+        state = {number: value for number, value in state_dict["state"].items() if number in own}
+        super().load_state_dict({**state_dict, "state": state})
+        self.optim.__setstate__({"state": self.state, "param_groups": self.optim.param_groups})
+        _take_options(self.optim.param_groups, self.param_groups)
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
         return ZeroJoinHook(self)
@@ -248,11 +233,3 @@ def _room(members: list[TensorBase], rows: list[list[TensorBase]]) -> Array:
     """An empty flat array for these; of the rows' dtype, also if there are none."""
     first = next(p.array for row in rows for p in row)
     return np.empty(sum(p.array.size for p in members), first.dtype, like=first)
-
-
-def _windows(flat: Array, members: list[TensorBase]) -> list[tuple[TensorBase, Array]]:
-    found, stop = [], 0
-    for p in members:
-        start, stop = stop, stop + p.array.size
-        found.append((p, flat[start:stop].reshape(p.array.shape)))
-    return found

@@ -88,7 +88,7 @@ class _PipelineSchedule:
                 "step() requires gradients to be enabled for backward computation; it should not "
                 "be used under torch.no_grad() context. Please call eval() instead."
             )
-        return self._run(args, kwargs, target, losses, return_outputs, has_backward)
+        return self._run(self._batch(args, kwargs, target, return_outputs), losses, has_backward)
 
     def eval(
         self,
@@ -99,23 +99,13 @@ class _PipelineSchedule:
         **kwargs: Any,
     ) -> Any:
         """As `step`, forward only."""
-        return self._run(args, kwargs, target, losses, return_outputs, False)
+        return self._run(self._batch(args, kwargs, target, return_outputs), losses, False)
 
-    def _run(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        target: Any,
-        losses: list[Any] | None,
-        keeps: bool,
-        has_backward: bool,
-    ) -> Any:
+    def _run(self, batch: Batch, losses: list[Any] | None, has_backward: bool) -> Any:
         for stage in self._stages.values():
             stage.clear_runtime_states()
             stage.has_backward = has_backward
-        batch = self._batch(args, kwargs, target, keeps)
-        rank = next(iter(self._stages.values())).group_rank
-        order = self.pipeline_order[rank]
+        order = self.pipeline_order[stage.group_rank]
         if not has_backward:
             order = [action for action in order if action.kind is F]
         self._wires.begin(_signature(batch, has_backward))
@@ -129,9 +119,8 @@ class _PipelineSchedule:
         if last is None:
             return None
         if losses is not None:
-            losses.clear()
-            losses.extend(run.losses[number] for number in sorted(run.losses))
-        return merge_chunks(last.output_chunks) if keeps else None
+            losses[:] = [run.losses[number] for number in sorted(run.losses)]
+        return merge_chunks(last.output_chunks) if batch.keeps_outputs else None
 
     def _batch(self, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any, keeps: bool) -> Batch:
         count = self._n_microbatches

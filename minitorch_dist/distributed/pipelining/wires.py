@@ -119,23 +119,29 @@ class PipelineMessages:
 
     def expect(self, stage: int, chunk: int, way: int) -> None:
         """Let what `stage` will need arrive while something else is computed."""
-        key = stage, chunk, way
-        source = self._ranks[stage + (-1 if way == FORWARD else 1)]
+        key, source = (stage, chunk, way), self._source(stage, way)
         if key in self._waiting or source == self.rank:
             return
-        if way == FORWARD:
-            known = self._known.get((self._now, stage, chunk))
-            if known is None:
-                return  # its description comes first, when it is needed
-            metas = known
-        else:
-            metas = self._expected[stage, chunk]
+        metas = self._metas(stage, chunk, way)
+        if metas is None:
+            return  # its description comes first, when it is needed
         self._waiting[key] = [
             self._receive(meta, source, self._tag(stage, chunk, way, number))
             if way == FORWARD or meta.requires_grad
             else (None, None)
             for number, meta in enumerate(metas)
         ]
+
+    def _source(self, stage: int, way: int) -> int:
+        return self._ranks[stage + (-1 if way == FORWARD else 1)]
+
+    def _metas(self, stage: int, chunk: int, way: int) -> Shapes | None:
+        """The shapes of that. A stage on this rank has left them here, as each stage does for the gradients that it gets back."""
+        if way == BACKWARD:
+            return self._expected[stage, chunk]
+        if self._source(stage, way) == self.rank:
+            return self._expected[stage - 1, chunk]
+        return self._known.get((self._now, stage, chunk))
 
     def _receive(self, meta: Meta, source: int, tag: int) -> tuple[Work | None, Tensor]:
         array = np.empty(meta.shape, meta.dtype.numpy, like=mode.template(self.device))
@@ -144,14 +150,11 @@ class PipelineMessages:
 
     def take(self, stage: int, chunk: int, way: int) -> list[Tensor | None]:
         """The tensors that `stage` needs for this micro-batch: its inputs, or its outputs' gradients."""
-        key = stage, chunk, way
-        source = self._ranks[stage + (-1 if way == FORWARD else 1)]
+        key, source = (stage, chunk, way), self._source(stage, way)
         if source == self.rank:
             found = list(self._local.pop(key))
-            if way == FORWARD:
-                self._known[self._now, stage, chunk] = self._expected[stage - 1, chunk]
         else:
-            if way == FORWARD and (self._now, stage, chunk) not in self._known:
+            if self._metas(stage, chunk, way) is None:
                 text = base.new(Tensor, np.zeros(LONGEST, np.int64))
                 tag = self._tag(stage, chunk, SHAPES, 0)
                 messages.recv(text, group=self.group, group_src=source, tag=tag)
@@ -162,13 +165,11 @@ class PipelineMessages:
                 if work is not None:
                     work.wait()
                 found.append(tensor)
-        if way == BACKWARD:
-            return found
-        metas = self._known[self._now, stage, chunk]
-        return [
-            t if t is None else t.requires_grad_(meta.requires_grad)
-            for t, meta in zip(found, metas, strict=True)
-        ]
+        if way == FORWARD:
+            for tensor, meta in zip(found, self._metas(stage, chunk, way) or (), strict=True):
+                if tensor is not None:
+                    tensor.requires_grad_(meta.requires_grad)
+        return found
 
     def _tag(self, stage: int, chunk: int, way: int, number: int) -> int:
         return 1 + ((stage * self.microbatches + chunk) * 3 + way) * MOST + number

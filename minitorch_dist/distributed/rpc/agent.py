@@ -27,7 +27,7 @@ from minitorch_dist.distributed.rpc.message import (
 )
 from minitorch_dist.distributed.rpc.pool import WorkerPool
 from minitorch_dist.distributed.rpc.serve import RequestServer
-from minitorch_dist.distributed.rpc.worker import Job, RpcWorker
+from minitorch_dist.distributed.rpc.worker import RpcWorker
 from transports.clock import PICO
 from transports.contract import Transport
 from transports.stores.store import Store
@@ -68,31 +68,27 @@ class RpcAgent(RpcWorker):
 
     def part(self, kind: Callable[[RpcAgent], T]) -> T:
         """This worker's only object of a class; it is made when it is first asked for."""
-        found: T | None = self._parts.get(kind)
-        if found is None:
-            with self._parts_lock:
-                found = self._parts.get(kind)
-                if found is None:
-                    found = self._parts[kind] = kind(self)
-        return found
+        with self._parts_lock:
+            if kind not in self._parts:
+                self._parts[kind] = kind(self)
+            return self._parts[kind]  # type: ignore[no-any-return]
 
     # ---------------------------------------------------------------------------------- arrivals
 
-    def _lose(self, lost: LostNotice) -> Job | None:
+    def _lose(self, lost: LostNotice) -> None:
         """A worker is gone: its calls fail at once."""
         src, reason = lost.src, lost.reason
-        if src in self.lost_workers:
-            return None
-        self.lost_workers[src] = reason
-        for listener in list(self.when_lost):
-            listener(src, reason)
-        return self.caller.lose(src, reason)
+        if src not in self.lost_workers:
+            self.lost_workers[src] = reason
+            for listener in list(self.when_lost):
+                listener(src, reason)
+            self.caller.lose(src, reason)
 
     # -------------------------------------------------------------------------------- what is due
 
     def next_instant(self) -> float:
         """When something is due, in the clock's picoseconds; infinite if nothing is."""
-        upcoming = self.caller.calls.next_instant()
+        upcoming = self.caller.next_instant()
         if self.is_real and self.holds_refs():  # dropped references are released twice a second
             return min(upcoming, self.clock.now() + PICO // 2)
         return upcoming
@@ -100,7 +96,7 @@ class RpcAgent(RpcWorker):
     def do_what_is_due(self) -> None:
         if self.dropped_refs:
             self.release_dropped_refs()
-        self.caller.end_overdue(self.pool.give)
+        self.caller.end_overdue()
 
     # ------------------------------------------------------------------------------------- closing
 

@@ -30,6 +30,7 @@ from minitorch_dist.distributed.rpc import functions
 from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.message import (
     ANSWER,
+    ONE_WAY,
     REQUEST,
     SYSTEM,
     RpcMessage,
@@ -93,6 +94,10 @@ class RpcFuture(Future[T]):
         return RpcFuture(self._pool, self._waits_for)
 
 
+def at_once(job: Job) -> None:
+    job()
+
+
 class PendingCall:
     """One call without an answer.
 
@@ -133,19 +138,10 @@ class PendingCall:
     def awaited(self) -> str:
         return f"the answer to {self}"
 
-    def unsent(self, error: PeerLost | TransportClosed) -> Exception:
-        """Its worker was gone before, or we are."""
-        if isinstance(error, PeerLost):
-            return self._lost(error.why, "was not sent", may_have_run=False)
-        return RpcError(f"{self} was not made: RPC was shut down")
-
-    def bereft(self, reason: str) -> WorkerLost:
+    def lost(self, reason: str, was_sent: bool) -> WorkerLost:
         """Its worker is gone."""
-        return self._lost(reason, "may have run", may_have_run=True)
-
-    def _lost(self, reason: str, fate: str, may_have_run: bool) -> WorkerLost:
-        doing = f"was worker {self.to.name!r}; {self} {fate}"
-        return WorkerLost(self.to.id, reason, doing, may_have_run)
+        fate = "may have run" if was_sent else "was not sent"
+        return WorkerLost(self.to.id, reason, f"was worker {self.to.name!r}; {self} {fate}", was_sent)
 
     def overdue(self) -> RpcTimeout:
         """Its time is over."""
@@ -169,43 +165,14 @@ class PendingCall:
         return f"<Call {self.id}: {self}>"
 
 
-class PendingCalls(dict[int, PendingCall]):
-    """All calls without an answer. Any thread changes it, so a copy is gone through (`all`)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.numbers = itertools.count(1)
-        self._given_up: set[int] = set()
-        self.has_given_up = False  # whether any call ever was
-
-    def all(self) -> list[PendingCall]:
-        return list(self.values())
-
-    def next_instant(self) -> float:
-        """When something is due of some call."""
-        return min((call.end for call in self.all()), default=inf)
-
-    def over(self, now: int) -> list[PendingCall]:
-        """Give up the calls whose time is over."""
-        late = [call for call in self.all() if now >= call.end]
-        found = [call for call in late if self.pop(call.id, None) is not None]
-        self._given_up.update(call.id for call in found)
-        self.has_given_up = self.has_given_up or bool(found)
-        return found
-
-    def was_given_up(self, id: int) -> bool:
-        """Whether an answer comes too late. It is asked once for each."""
-        is_late = id in self._given_up
-        self._given_up.discard(id)
-        return is_late
-
-
 class Caller:
     """Makes the calls of one worker, and ends them."""
 
     def __init__(self, worker: RpcWorker, pool: WorkerPool) -> None:
         self._worker, self._pool, self._sender = worker, pool, worker.sender
-        self.calls = PendingCalls()
+        self._calls: dict[int, PendingCall] = {}  # without an answer, by number; any thread changes it
+        self._numbers = itertools.count(1)
+        self.has_given_up = False  # whether any call ever was
         self._lock = Lock()
         self.issued: Counter[int] = Counter()  # requests of users that were sent, by callee
 
@@ -245,26 +212,25 @@ class Caller:
         return self._send(call, writer.parts())
 
     def _new(self, to: WorkerInfo, doing: object, timeout: float, is_system: bool) -> PendingCall:
-        if not self._worker.is_open:
-            raise self._is_shut(doing)
-        seconds = self._worker.timeout if timeout < 0 else timeout
-        return PendingCall(self._pool, to, doing, seconds, is_system)
-
-    def _is_shut(self, doing: object) -> RpcError:
-        me = self._worker.me.name
-        return RpcError(f"worker {me!r} has shut RPC down; {functions.name_of(doing)} was not called")
+        worker = self._worker
+        if not worker.is_open:
+            what = functions.name_of(doing)
+            raise RpcError(f"worker {worker.me.name!r} has shut RPC down; {what} was not called")
+        return PendingCall(self._pool, to, doing, worker.timeout if timeout < 0 else timeout, is_system)
 
     def _send(self, call: PendingCall, parts: list[Any]) -> RpcFuture[Any]:
         """Send the request of a call that is written: writing it may have made other calls."""
         future, deadlines = call.future, self._pool.deadlines
-        call.id = next(self.calls.numbers)
-        self.calls[call.id] = call
+        call.id = next(self._numbers)
+        self._calls[call.id] = call
         if call.end < deadlines.wakes:
             deadlines.expect(call.end)
         try:
             self._sender.send(call.to.id, REQUEST, call.id, parts, SYSTEM if call.is_system else 0)
-        except (PeerLost, TransportClosed) as error:
-            self._fail(call, call.unsent(error))
+        except PeerLost as error:
+            self._fail(call, call.lost(error.why, was_sent=False))
+        except TransportClosed:
+            self._fail(call, RpcError(f"{call} was not made: RPC was shut down"))
         return future  # type: ignore[return-value]  # nothing had taken it out of a new call
 
     def tell(self, to: WorkerInfo, operation: int, what: Any) -> None:
@@ -272,28 +238,25 @@ class Caller:
         if self._worker.is_open:
             writer = RpcWriter(to.id, str, self._worker.trust)
             writer.request(operation, what)
-            self._sender.notify(to.id, next(self.calls.numbers), writer.parts())
+            id, parts = next(self._numbers), writer.parts()
+            self._sender.send_if_there(to.id, REQUEST, id, parts, SYSTEM | ONE_WAY)
 
     # ------------------------------------------------------------------------------------- ending
 
     def take(self, message: RpcMessage) -> Job | None:
         """An answer or a failure has come. It is a job if functions of the user wait for it."""
-        call = self.calls.pop(message.id, None)
+        call = self._calls.pop(message.id, None)
         if call is None:
-            return self._take_late(message)
+            return partial(self._release, message) if self.has_given_up else None
         if call.has_callbacks:
             return partial(self._answered, call, message)
         self._answered(call, message)
         return None
 
-    def _take_late(self, message: RpcMessage) -> Job | None:
+    def _release(self, message: RpcMessage) -> None:
         """Nobody waits for this answer any more. Reading it lets go of the references in it."""
-
-        def release() -> None:
-            with suppress(Exception):
-                RpcReader(message.parts[0], message.parts[1:], self._worker.trust).value()
-
-        return release if self.calls.was_given_up(message.id) else None
+        with suppress(Exception):
+            RpcReader(message.parts[0], message.parts[1:], self._worker.trust).value()
 
     def _answered(self, call: PendingCall, message: RpcMessage) -> None:
         """Complete the call with the answer or the failure that has come."""
@@ -308,40 +271,38 @@ class Caller:
             return
         call.finish(value, None if message.kind == ANSWER else call.failure(value))
 
-    def lose(self, worker: int, reason: str) -> Job | None:
+    def lose(self, worker: int, reason: str) -> None:
         """A worker is gone: its calls will not be answered."""
-        failing = [call for call in self.calls.all() if call.to.id == worker]
+        for call in self.pending():
+            if call.to.id == worker:
+                self._fail(call, call.lost(reason, was_sent=True), self._pool.give)
 
-        def fail() -> None:
-            for call in failing:
-                self._fail(call, call.bereft(reason))
+    def _fail(self, call: PendingCall, error: Exception, give: Callable[[Job], None] = at_once) -> None:
+        """End a call without an answer. A job that runs functions of the user goes to `give`."""
+        if self._calls.pop(call.id, None) is not None:
+            end = partial(call.finish, error=error)
+            give(end) if call.has_callbacks else end()
 
-        if any(call.has_callbacks for call in failing):
-            return fail
-        fail()
-        return None
+    def next_instant(self) -> float:
+        """When the time of some call is over."""
+        return min((call.end for call in self.pending()), default=inf)
 
-    def _fail(self, call: PendingCall, error: Exception) -> None:
-        if self.calls.pop(call.id, None) is not None:
-            call.finish(error=error)
-
-    def end_overdue(self, give: Callable[[Job], None]) -> None:
-        """End the calls whose time is over. A job that runs functions of the user goes to `give`."""
-        for call in self.calls.over(self._worker.clock.now()):
-            end = partial(call.finish, error=call.overdue())
-            if call.has_callbacks:
-                give(end)
-            else:
-                end()
+    def end_overdue(self) -> None:
+        """Give up the calls whose time is over."""
+        now = self._worker.clock.now()
+        for call in self.pending():
+            if now >= call.end:
+                self.has_given_up = True
+                self._fail(call, call.overdue(), self._pool.give)
 
     def close(self) -> None:
         """Nothing will be answered any more."""
-        for call in self.calls.all():
+        for call in self.pending():
             self._fail(call, RpcError(f"RPC was shut down before there was an answer to {call}"))
 
-    def of_users(self) -> list[PendingCall]:
-        """Calls of the user that have no answer yet."""
-        return [call for call in self.calls.all() if not call.is_system]
+    def pending(self) -> list[PendingCall]:
+        """The calls that have no answer yet."""
+        return list(self._calls.values())
 
     def __repr__(self) -> str:
-        return f"<Caller, {len(self.calls)} calls without an answer>"
+        return f"<Caller, {len(self._calls)} calls without an answer>"

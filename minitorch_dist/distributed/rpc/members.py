@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from minitorch_dist.distributed.codec import Reader, Writer, others
@@ -17,22 +18,12 @@ LONGEST: Final = 127  # characters of a name
 NUMBER: Final = 1  # of `WorkerInfo` among the types that the codec knows by number
 
 
+@dataclass(frozen=True)
 class WorkerInfo:
     """A worker's name and id. Calls may name it by either, or by this."""
 
-    __slots__ = ("id", "name")
-
-    def __init__(self, name: str, id: int) -> None:
-        self.name, self.id = name, id
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WorkerInfo) and (self.id, self.name) == (other.id, other.name)
-
-    def __hash__(self) -> int:
-        return hash((self.id, self.name))
-
-    def __reduce__(self) -> tuple[type[WorkerInfo], tuple[str, int]]:
-        return WorkerInfo, (self.name, self.id)
+    name: str
+    id: int
 
     def __repr__(self) -> str:
         return f"WorkerInfo(id={self.id}, name={self.name})"

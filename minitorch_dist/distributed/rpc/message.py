@@ -71,10 +71,6 @@ class Sender:
         for number, part in enumerate(parts):
             self._transport.send(dst, HEADER.pack(kind, flags, number, count, id, 0), part)
 
-    def notify(self, dst: int, id: int, parts: list[Any]) -> None:
-        """Send a system request that nobody answers, if its worker is still there."""
-        self.send_if_there(dst, REQUEST, id, parts, SYSTEM | ONE_WAY)
-
     def send_if_there(
         self, dst: int, kind: int, id: int, parts: list[Any] | None = None, flags: int = 0
     ) -> None:

@@ -73,10 +73,14 @@ class WorkerPool:
     def _begin_job(self) -> None:
         """If a job can begin, let a thread begin it. The lock is held."""
         if self._jobs and self.running < self.size and not self._is_closed:
-            if self._idle:
-                self._changed.notify_all()
-            else:
-                self._add()
+            self._call_thread()
+
+    def _call_thread(self) -> None:
+        """Wake an idle thread, or start one. The lock is held."""
+        if self._idle:
+            self._changed.notify_all()
+        else:
+            self._add()
 
     def _add(self) -> None:
         number = len(self._threads) + 1
@@ -184,17 +188,12 @@ class WorkerPool:
         self.inline = 0
         return True
 
-    def relieve(self, number: int) -> bool:
+    def relieve(self, number: int) -> None:
         """The deadline thread finds the driver still in function `number`: let another thread drive."""
         with self._changed:
-            if self._is_closed or self.inline != number or not number:
-                return False
-            self.inline, self._driver = 0, None
-            if self._idle:
-                self._changed.notify_all()
-            else:
-                self._add()
-            return True
+            if self.inline == number and not self._is_closed:
+                self.inline, self._driver = 0, None
+                self._call_thread()
 
     # ---------------------------------------------------------------------------------- waiting
 

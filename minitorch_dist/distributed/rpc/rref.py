@@ -162,25 +162,27 @@ class RRef(Generic[T]):
         """
         if isinstance(self._held, OwnerRRef):
             return self.local_value()
-        return cast("T", self._ask(serve.FETCH, None, "to_here", timeout).wait())
+        return cast("T", self._call(serve.FETCH, (None,), "to_here", timeout).wait())
 
     def _get_type(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Any:
         """The object's class."""
         if isinstance(self._held, UserRRef):
-            return self._ask(serve.TYPE, None, "_get_type", timeout).wait()
+            return self._call(serve.TYPE, (None,), "_get_type", timeout).wait()
         return type(self.local_value())
 
-    def _ask(self, operation: int, what: Any, doing: str, timeout: Timeout) -> RpcFuture[Any]:
+    def _asked(self, what: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The request to the owner to do something with the object, which is there."""
+        if isinstance(self._held, UserRRef) and self._held.error is not None:
+            raise self._held.error
+        return tuple(self._held.id), *what
+
+    def _call(self, operation: int, what: tuple[Any, ...], doing: str, timeout: Timeout) -> RpcFuture[Any]:
         """Ask the owner to do something with the object."""
-        held = self._held
-        agent = held.context.agent
-        if isinstance(held, UserRRef) and held.error is not None:
-            failed: RpcFuture[Any] = RpcFuture(agent.pool, lambda: doing)
-            failed.set_exception(held.error)
-            return failed
-        asked: tuple[Any, ...] = (tuple(held.id), what)
-        seconds = seconds_of(timeout)
-        return agent.call(self.owner(), operation, asked, doing, seconds, keeps=self)
+        asked, agent = self._asked(what), self._held.context.agent
+        try:
+            return agent.call(self.owner(), operation, asked, doing, seconds_of(timeout), keeps=self)
+        except Unsendable as error:
+            raise in_words(error, asked) from None
 
     # ------------------------------------------------------------------------------------ using
 
@@ -215,25 +217,15 @@ class Proxy:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__") and name.endswith("__") and name not in OPERATORS:
             raise AttributeError(name)
+        rref, timeout, how = self._rref, self._timeout, self._how
 
         def method(*args: Any, **kwargs: Any) -> Any:
-            rref = self._rref
-            held = rref._held
-            if isinstance(held, UserRRef) and held.error is not None:
-                raise held.error
-            asked = (tuple(held.id), name, args, kwargs)
-            if self._how == "remote":
-                return make(rref.owner(), serve.METHOD, asked, name, self._timeout)
-            try:
-                future = held.context.agent.call(
-                    rref.owner(), serve.METHOD, asked, name, seconds_of(self._timeout), keeps=rref
-                )
-            except Unsendable as error:
-                raise in_words(error, asked) from None
-            return future
+            if how == "remote":
+                asked = rref._asked((name, args, kwargs))
+                return make(rref.owner(), serve.METHOD, asked, name, timeout)
+            future = rref._call(serve.METHOD, (name, args, kwargs), name, timeout)
+            return future.wait() if how == "rpc_sync" else future
 
-        if self._how == "rpc_sync":
-            return lambda *args, **kwargs: method(*args, **kwargs).wait()
         return method
 
 

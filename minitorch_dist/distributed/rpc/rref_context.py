@@ -45,8 +45,6 @@ class Id(NamedTuple):
 class OwnerRRef:
     """An object of ours, or one that is being made."""
 
-    __slots__ = ("context", "forks", "future", "handles", "id", "is_expected", "pins", "site")
-
     def __init__(self, context: RRefContext, id: Id, site: str) -> None:
         self.context, self.id, self.site = context, id, site
         words = f"object {id.created_on}.{id.local_id}{f', created at {clean(site)}' if site else ''}"
@@ -60,13 +58,10 @@ class OwnerRRef:
         return bool(self.forks or self.handles or self.pins or self.is_expected)
 
     def __repr__(self) -> str:
-        if not self.future.done():
-            what = "being made"
-        else:
-            try:
-                what = type(self.future.value()).__name__
-            except Exception as error:
-                what = f"failed with {type(error).__name__}"
+        try:
+            what = type(self.future.value()).__name__ if self.future.done() else "being made"
+        except Exception as error:
+            what = f"failed with {type(error).__name__}"
         holders = [self.context.agent.worker(id).name for id in sorted(set(self.forks.values()))]
         held = ", ".join([*(["its owner"] if self.handles else []), *holders]) or "nobody"
         at = f", created at {clean(self.site)}" if self.site else ""
@@ -75,20 +70,6 @@ class OwnerRRef:
 
 class UserRRef:
     """A fork of ours: it keeps an object of another worker alive."""
-
-    __slots__ = (
-        "children",
-        "confirmed",
-        "context",
-        "error",
-        "fork_id",
-        "id",
-        "is_released",
-        "is_returned",
-        "owner",
-        "parent",
-        "site",
-    )
 
     def __init__(self, context: RRefContext, owner: int, id: Id, fork_id: Id, site: str) -> None:
         self.context, self.owner, self.id = context, owner, id
@@ -152,18 +133,21 @@ class RRefContext:
         entry = self.own(id, site)
         with self._lock:
             entry.site, entry.is_expected = site, False
-            if fork_id is not None and fork_id not in self._unborn:
-                entry.forks[fork_id] = holder
-            self._unborn.discard(fork_id or id)
+            if fork_id is not None:
+                self._enter(entry, fork_id, holder)
         return entry
 
     def enter(self, id: Id, fork_id: Id, holder: int) -> None:
         entry = self.own(id)  # the order to make it may still be on its way
         with self._lock:
-            if fork_id not in self._unborn:
-                entry.forks[fork_id] = holder
-            self._unborn.discard(fork_id)
+            self._enter(entry, fork_id, holder)
         self.drop_if_free(id)
+
+    def _enter(self, entry: OwnerRRef, fork_id: Id, holder: int) -> None:
+        if fork_id in self._unborn:
+            self._unborn.discard(fork_id)
+        else:
+            entry.forks[fork_id] = holder
 
     def give_back(self, id: Id, fork_id: Id) -> None:
         """A worker gives its fork back."""
@@ -201,10 +185,7 @@ class RRefContext:
             entry = self.own(id)
             with self._lock:
                 entry.handles += 1
-            if parent == self.me:
-                self._unpin(fork_id)
-            else:
-                self.agent.tell(self.agent.worker(parent), serve.ADOPT, tuple(fork_id))
+            self._has_arrived(fork_id, parent)
             return entry
         fork = UserRRef(self, owner, id, fork_id, "")
         with self._lock:
@@ -216,27 +197,27 @@ class RRefContext:
             self._ask(owner, serve.FORK, asked, lambda _, error: self._entered(fork, parent, error))
         return fork
 
-    def _unpin(self, fork_id: Id) -> None:
-        with self._lock:
-            entry = self.pinned.pop(fork_id, None)
-            if entry is not None:
-                entry.pins -= 1
+    def _has_arrived(self, fork_id: Id, parent: int) -> None:
+        """A fork is entered: its parent may be given back."""
+        if parent == self.me:
+            self.adopted(fork_id)
+        else:
+            self.agent.tell(self.agent.worker(parent), serve.ADOPT, tuple(fork_id))
 
     def _entered(self, fork: UserRRef, parent: int, error: Exception | None) -> None:
         """The owner has entered our fork, or is gone."""
         fork.confirmed, fork.error = True, fork.error or error
-        if parent == self.me:
-            self.adopted(fork.fork_id)
-        else:
-            self.agent.tell(self.agent.worker(parent), serve.ADOPT, tuple(fork.fork_id))
+        self._has_arrived(fork.fork_id, parent)
         self.settle(fork)
 
     def adopted(self, fork_id: Id) -> None:
         """A fork that we sent has arrived, and the owner knows of it."""
         with self._lock:
-            parent = self.parents.pop(fork_id, None)
+            parent, entry = self.parents.pop(fork_id, None), self.pinned.pop(fork_id, None)
             if parent is not None:
                 parent.children.pop(fork_id, None)
+            if entry is not None:
+                entry.pins -= 1
         if parent is not None:
             self.settle(parent)
 
@@ -315,9 +296,8 @@ class RRefContext:
         """All work is done everywhere: give every fork back, and log those that were still held."""
         self._is_ending = True
         self.release_dropped_refs()
-        alive = list(self.forks.values())
         futures = []
-        for fork in alive:
+        for fork in list(self.forks.values()):
             owner = self.agent.worker(fork.owner).name
             at = f", created at {clean(fork.site)}" if fork.site else ""
             _log.info("%r still holds %r of %r at shutdown%s", self.agent.me.name, fork.id, owner, at)
@@ -326,10 +306,9 @@ class RRefContext:
             fork.error = fork.error or DistError("RPC was shut down, and this RRef with it")
             futures.append(self.settle(fork, is_last=True))
         self.parents.clear()
-        for future in futures:
-            if future is not None:
-                with suppress(DistError):
-                    future.wait()
+        for future in filter(None, futures):
+            with suppress(DistError):
+                future.wait()
 
     def report(self) -> None:
         """All workers have given their forks back. Warn of objects that are still held, and free them."""

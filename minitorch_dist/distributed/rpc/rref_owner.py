@@ -33,7 +33,7 @@ def _remote(agent: RpcAgent, src: int, asked: Any) -> tuple[str, Callable[[], An
     fork = None if fork_id is None else Id(*fork_id)
     entry = context_of(agent).order(Id(*id), fork, src, str(site))
     try:
-        doing, function = serve.runner_for(operation)(agent, src, order)
+        doing, function = serve.known(serve.RUNNERS, operation)(agent, src, order)
     except Exception as error:
         _keep(entry, error=error)
         raise
@@ -41,16 +41,13 @@ def _remote(agent: RpcAgent, src: int, asked: Any) -> tuple[str, Callable[[], An
     def run() -> Any:
         try:
             result = function()
+            if isinstance(result, Later) and not isinstance(result.future, Future):
+                raise serve.no_future(result.future, doing)
         except Exception as error:
-            _keep(entry, error=error)
-            return None
+            return _keep(entry, error=error)
         if isinstance(result, Later):
-            if isinstance(result.future, Future):
-                return Later(result.future.then(lambda done: _kept_later(entry, done)))
-            _keep(entry, error=serve.no_future(result.future, doing))
-            return None
-        _keep(entry, result)
-        return None
+            return Later(result.future.then(lambda done: _kept_later(entry, done)))
+        return _keep(entry, result)
 
     return doing, run
 
@@ -112,13 +109,8 @@ def _adopt(agent: RpcAgent, src: int, asked: Any) -> None:
     context_of(agent).adopted(Id(*asked))
 
 
-serve.let_run(serve.REMOTE, _remote)
-serve.let_run(serve.FETCH, _fetch)
-serve.let_run(serve.TYPE, _type)
-serve.let_run(serve.METHOD, _method)
-serve.let_handle(serve.FORK, _fork)
-serve.let_handle(serve.DELETE, _delete)
-serve.let_handle(serve.ADOPT, _adopt)
+serve.RUNNERS.update({serve.REMOTE: _remote, serve.FETCH: _fetch, serve.TYPE: _type, serve.METHOD: _method})
+serve.HANDLERS.update({serve.FORK: _fork, serve.DELETE: _delete, serve.ADOPT: _adopt})
 
 
 # ------------------------------------------------------------------------------ what can be seen

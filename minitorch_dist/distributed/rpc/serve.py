@@ -6,7 +6,7 @@
 handler   answers at once, in the thread that received the request, and runs nothing of the user's
 runner    returns a function, which runs as functions of the user do
 
-Each module registers its own (`let_handle`, `let_run`). Every request comes once here.
+Each module enters its own into these two tables. Every request comes once here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from minitorch_dist.distributed.codec import DamagedEncoding, UnknownName, Unsendable
 from minitorch_dist.distributed.exceptions import RpcError
@@ -42,27 +42,13 @@ from minitorch_dist.futures import Future
 
 Handler = Callable[[Any, int, Any], Any]
 Runner = Callable[[Any, int, Any], tuple[str, Callable[[], Any]]]
-_handlers: dict[int, Handler] = {}
-_runners: dict[int, Runner] = {}
+T = TypeVar("T")
+HANDLERS: Final[dict[int, Handler]] = {}
+RUNNERS: Final[dict[int, Runner]] = {}
 
 
-def let_handle(operation: int, handler: Handler) -> None:
-    _handlers[operation] = handler
-
-
-def let_run(operation: int, runner: Runner) -> None:
-    _runners[operation] = runner
-
-
-def handler_for(operation: int) -> Handler:
-    return _known(_handlers, operation)  # type: ignore[no-any-return]
-
-
-def runner_for(operation: int) -> Runner:
-    return _known(_runners, operation)  # type: ignore[no-any-return]
-
-
-def _known(table: dict[int, Any], operation: int) -> Any:
+def known(table: dict[int, T], operation: int) -> T:
+    """The entry of an operation that a peer asks for."""
     if operation not in table:
         raise DamagedEncoding(f"a request for operation {operation}, which nobody here knows")
     return table[operation]
@@ -90,13 +76,13 @@ class RequestServer:
         """Carry out an operation of our own. It does not wait, and runs nothing of the user's."""
         try:
             reader = RpcReader(message.parts[0], message.parts[1:], self._worker.trust)
-            handler = handler_for(reader.byte())
+            handler = known(HANDLERS, reader.byte())
             result = handler(self._worker, message.src, reader.value())
         except Exception as error:
             if message.is_one_way:
                 _log.exception("a notice of worker %d could not be handled", message.src)
             else:
-                self._fail(message, error)
+                self._reply(message, FAILURE, error)
             return
         if not message.is_one_way:
             self._finish(message, result)
@@ -107,7 +93,7 @@ class RequestServer:
         pack: Pack = no_load
         try:
             reader = RpcReader(message.parts[0], message.parts[1:], self._worker.trust)
-            runner = runner_for(reader.byte())
+            runner = known(RUNNERS, reader.byte())
             asked, load = reader.value(), reader.value()
             reader.end()
             doing, function = runner(self._worker, message.src, asked)
@@ -115,10 +101,10 @@ class RequestServer:
                 pack = autograd().enter(load, reader, message.src)
             result = function()
         except Exception as error:
-            self._fail(message, error, pack)
+            self._reply(message, FAILURE, error, pack)
         except BaseException as error:  # sys.exit, or an interrupt: our thread stays
-            name = self._worker.me.name
-            self._fail(message, RpcError(f"{doing} on {name!r} ended with {error!r}"), pack)
+            ended = RpcError(f"{doing} on {self._worker.me.name!r} ended with {error!r}")
+            self._reply(message, FAILURE, ended, pack)
         else:
             self._finish(message, result, doing, pack)
 
@@ -126,21 +112,20 @@ class RequestServer:
 
     def _finish(self, message: RpcMessage, result: Any, doing: str = "", pack: Pack = no_load) -> None:
         """Answer with the result; with that of a future when it is there."""
-        if isinstance(result, Later):
-            result = result.future
-        elif not (message.is_system and isinstance(result, Future)):
-            self._answer(message, result, doing, pack)
-            return
-        if isinstance(result, Future):
+        is_later = isinstance(result, Later)
+        result = result.future if is_later else result
+        if isinstance(result, Future) and (is_later or message.is_system):
             result.add_done_callback(lambda done: self._settle(message, done, doing, pack))
-            return
-        self._fail(message, no_future(result, doing), pack)
+        elif is_later:
+            self._reply(message, FAILURE, no_future(result, doing), pack)
+        else:
+            self._answer(message, result, doing, pack)
 
     def _settle(self, message: RpcMessage, future: Future[Any], doing: str, pack: Pack) -> None:
         try:
             result = future.value()
         except Exception as error:
-            self._fail(message, error, pack)
+            self._reply(message, FAILURE, error, pack)
         else:
             self._answer(message, result, doing, pack)
 
@@ -149,14 +134,11 @@ class RequestServer:
             self._reply(message, ANSWER, result, pack)
         except Unsendable as error:
             what = f"the result of {doing or 'an operation'} on {self._worker.me.name!r}"
-            self._fail(message, Unsendable(error.what, f"{what}{error.where}"), pack)
+            self._reply(message, FAILURE, Unsendable(error.what, f"{what}{error.where}"), pack)
         except Exception as error:
-            self._fail(message, error)
+            self._reply(message, FAILURE, error)
 
-    def _fail(self, message: RpcMessage, error: BaseException, pack: Pack = no_load) -> None:
-        self._reply(message, FAILURE, error, pack)
-
-    def _reply(self, message: RpcMessage, kind: int, value: Any, pack: Pack) -> None:
+    def _reply(self, message: RpcMessage, kind: int, value: Any, pack: Pack = no_load) -> None:
         src, worker = message.src, self._worker
         name_there = partial(worker.device_name, worker.worker(src))
         writer = RpcWriter(src, name_there, worker.trust)
@@ -199,4 +181,4 @@ def call(worker: RpcWorker, src: int, asked: Any) -> tuple[str, Callable[[], Any
     return name, lambda: function(*args, **kwargs)
 
 
-let_run(CALL, call)
+RUNNERS[CALL] = call

@@ -88,8 +88,8 @@ class Rounds:
 
 
 def _join(agent: RpcAgent, src: int, said: Any) -> Future[Any]:
-    number, issued, served, is_exact = said
-    return agent.part(Rounds).come(src, number, Came(issued, served, is_exact))
+    number, *counts = said
+    return agent.part(Rounds).come(src, number, Came(*counts))
 
 
 def _missing(agent: RpcAgent, src: int, said: Any) -> list[tuple[str, float]]:
@@ -100,8 +100,7 @@ def _missing(agent: RpcAgent, src: int, said: Any) -> list[tuple[str, float]]:
     ]
 
 
-serve.let_handle(serve.JOIN, _join)
-serve.let_handle(serve.MISSING, _missing)
+serve.HANDLERS.update({serve.JOIN: _join, serve.MISSING: _missing})
 
 
 class Ending:
@@ -118,16 +117,12 @@ class Ending:
         is_over = False
         while not is_over:
             self._be_quiet()
-            is_over = self._round()
-
-    def wait_for_all(self) -> None:
-        """Wait until all workers have come here: a barrier."""
-        self._round()
+            is_over = self.round()
 
     def _be_quiet(self) -> None:
         agent = self._agent
         while True:
-            calls = agent.caller.of_users()
+            calls = [call for call in agent.caller.pending() if not call.is_system]
             if calls:
                 words = ", ".join(map(str, calls[:3])) + (", …" if len(calls) > 3 else "")
                 future = calls[0].future
@@ -138,11 +133,12 @@ class Ending:
             else:
                 return
 
-    def _round(self) -> bool:
+    def round(self) -> bool:
+        """Wait until all workers have come here: a barrier. Whether no call is under way anywhere."""
         agent, number = self._agent, self._number
         self._number += 1
         issued, served = dict(agent.caller.issued), dict(agent.server.served)
-        said = (number, issued, served, not agent.caller.calls.has_given_up)
+        said = (number, issued, served, not agent.caller.has_given_up)
         future = agent.ask(agent.worker(LEADER), serve.JOIN, said, "shutdown", 0.0)
         self._wait(future, self._who)
         is_over, lost = future.value()
@@ -218,7 +214,7 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
             ending.wait_for_all_work()
             for last in agent.before_end:
                 last()
-            ending.wait_for_all()
+            ending.round()
             for follow in agent.after_end:
                 follow()
     finally:

@@ -33,7 +33,7 @@ from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, size as sizes
-from minitorch_dist.tensors.core import base, grad_mode
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.ops.elementwise import copying
@@ -110,7 +110,7 @@ class DTensor(TensorPart):
     def to_local(self, *, grad_placements: Any = None) -> Tensor:
         """This rank's part, sharing its memory. Gradients pass."""
         if not self.is_recorded():
-            return _sharing(self._local_array(), self.storage)
+            return base.bare(Tensor, self._local_array(), self.storage)
         out = record(self.array, "ToTorchTensorBackward0", (here(self), _itself))
         out.storage = self.storage
         return out
@@ -219,13 +219,14 @@ class DTensor(TensorPart):
 
     def norm_across(self, own: Array, order: float) -> Array:
         """The norm of the whole, from this rank's part of it. Collective."""
-        power = np.asarray(own if np.isinf(order) else own**order, np.float64)
-        op = ReduceOp.MAX if np.isinf(order) else ReduceOp.SUM
+        is_largest = np.isinf(order)
+        power = np.asarray(own if is_largest else own**order, np.float64)
+        op = ReduceOp.MAX if is_largest else ReduceOp.SUM
         for axis, placement in enumerate(self._placements):
             if placement.is_shard():
                 group = self._mesh.get_group(axis)
                 tensor_collectives.all_reduce(base.new(Tensor, power), op, group)
-        return (power if np.isinf(order) else power ** (1 / order)).astype(own.dtype)
+        return (power if is_largest else power ** (1 / order)).astype(own.dtype)
 
     def full_tensor(self, *, grad_placements: Any = None) -> Tensor:
         """The whole, on every rank. Collective."""
@@ -244,14 +245,9 @@ class DTensor(TensorPart):
         wanted = checked(placements, self._mesh)
         whole, mesh, before = self._whole, self._mesh, self._placements
         array = moved(self._local_array(), whole, mesh, before, wanted)
-        if not self.is_recorded():
-            return made(DTensor, array, mesh, wanted, whole, device=self.device)  # type: ignore[no-any-return]
         back = of_gradient(wanted), of_gradient(before)
-        return placed(
-            record(array, "RedistributeBackward0",
-                   (here(self), lambda g: moved(row_major(g), whole, mesh, *back))),
-            mesh, wanted, whole,
-        )  # fmt: skip
+        vjp = here(self), lambda g: moved(row_major(g), whole, mesh, *back)
+        return placed(record(array, "RedistributeBackward0", vjp), mesh, wanted, whole)
 
     @staticmethod
     def from_local(
@@ -266,20 +262,13 @@ class DTensor(TensorPart):
     ) -> DTensor:
         """Every rank's part put under one name. Where parts differ in size, `shape` must be given."""
         chosen = checked(placements, device_mesh)
-        whole = list(local_tensor.array.shape)
-        if shape is not None:
-            whole = list(shape)
-        else:
-            for size, placement in zip(device_mesh.shape, chosen, strict=True):
-                if isinstance(placement, Shard):
-                    whole[placement.dim] *= size
-        if not (local_tensor.requires_grad and grad_mode.current_mode() == grad_mode.ON):
-            return made(  # type: ignore[no-any-return]
-                DTensor, local_tensor.array, device_mesh, chosen, tuple(whole), local_tensor.storage
-            )
+        whole = list(local_tensor.array.shape if shape is None else shape)
+        for size, placement in zip(device_mesh.shape, chosen, strict=True):
+            if shape is None and isinstance(placement, Shard):
+                whole[placement.dim] *= size
         out = record(local_tensor.array, "FromTorchTensorBackward0", (local_tensor, _itself))
         out.storage = local_tensor.storage
-        return placed(out, device_mesh, chosen, tuple(whole))
+        return placed(out, device_mesh, chosen, whole)
 
     def __repr__(self, **options: Any) -> str:
         return (
@@ -329,10 +318,6 @@ def _itself(grad: Array) -> Array:
     return grad
 
 
-def _sharing(array: Array, storage: Any) -> Tensor:
-    return base.bare(Tensor, array, storage)
-
-
 def checked(placements: Sequence[Placement] | None, mesh: DeviceMesh) -> tuple[Placement, ...]:
     chosen = tuple(placements) if placements is not None else (Replicate(),) * mesh.ndim
     if len(chosen) != mesh.ndim:
@@ -371,13 +356,16 @@ def moved(
             array = summed(array, mesh.get_group(axis))
     for axis, placement in wanted[same:]:
         if isinstance(placement, Shard):
-            part = cut(array.shape[placement.dim], mesh.shape[axis], at[axis])
-            array = np.moveaxis(
-                np.moveaxis(array, placement.dim, 0)[part.start : part.stop], 0, placement.dim
-            )
+            array = part(array, placement.dim, mesh.shape[axis], at[axis])
         elif isinstance(placement, Partial) and at[axis] != 0:
             array = np.zeros_like(array)
     return row_major(array)
+
+
+def part(array: Array, dim: int, pieces: int, number: int) -> Array:
+    """The `number`-th of the `pieces` into which a dimension is cut."""
+    start, stop = cut(array.shape[dim], pieces, number)
+    return np.moveaxis(np.moveaxis(array, dim, 0)[start:stop], 0, dim)
 
 
 def joined(array: Array, dim: int, length: int, group: ProcessGroup) -> Array:

@@ -8,6 +8,7 @@ Cuts are those of `chunk`: equal pieces rounded up, the last ones smaller or emp
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -24,6 +25,7 @@ class Placement:
         return False
 
 
+@dataclass(frozen=True)
 class Shard(Placement):
     """Cut along dimension `dim`.
 
@@ -35,20 +37,10 @@ class Shard(Placement):
         0
     """
 
-    def __init__(self, dim: int) -> None:
-        self.dim = dim
+    dim: int
 
     def is_shard(self, dim: int | None = None) -> bool:
         return dim is None or dim == self.dim
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and isinstance(other, Shard) and other.dim == self.dim
-
-    def __hash__(self) -> int:
-        return hash((type(self).__name__, self.dim))
-
-    def __repr__(self) -> str:
-        return f"Shard(dim={self.dim})"
 
 
 class StridedShard(Shard):
@@ -59,10 +51,8 @@ class StridedShard(Shard):
         StridedShard(0), Shard(0)  rank (0, 0) │ 0 │ (0, 1) │ 2 │ (1, 0) │ 1 │ (1, 1) │ 3 │
     """
 
-    def __repr__(self) -> str:
-        return f"StridedShard(dim={self.dim})"
 
-
+@dataclass(frozen=True)
 class Replicate(Placement):
     """The whole on every rank.
 
@@ -74,16 +64,8 @@ class Replicate(Placement):
     def is_replicate(self) -> bool:
         return True
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Replicate)
 
-    def __hash__(self) -> int:
-        return hash("Replicate")
-
-    def __repr__(self) -> str:
-        return "Replicate()"
-
-
+@dataclass(frozen=True)
 class Partial(Placement):
     """Every rank has a summand of the same shape.
 
@@ -99,19 +81,16 @@ class Partial(Placement):
         [2.0, 2.0]
     """
 
-    def __init__(self, reduce_op: str = "sum") -> None:
-        if reduce_op != "sum":
-            raise NotImplementedError(f"Partial({reduce_op!r}) is not offered, only sums. PyTorch has others")
-        self.reduce_op = reduce_op
+    reduce_op: str = "sum"
+
+    def __post_init__(self) -> None:
+        if self.reduce_op != "sum":
+            raise NotImplementedError(
+                f"Partial({self.reduce_op!r}) is not offered, only sums. PyTorch has others"
+            )
 
     def is_partial(self) -> bool:
         return True
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Partial)
-
-    def __hash__(self) -> int:
-        return hash("Partial")
 
     def __repr__(self) -> str:
         return f"Partial({self.reduce_op})"

@@ -17,7 +17,7 @@ import minitorch_dist as mtd
 from minitorch_dist.distributed import checkpoint as dcp
 from minitorch_dist.distributed.checkpoint import CheckpointException, exact_cover, writing
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint
-from minitorch_dist.distributed.checkpoint.pieces import About, Box, within
+from minitorch_dist.distributed.checkpoint.pieces import Box, within
 
 SHAPES = st.lists(st.integers(1, 4), max_size=3).map(tuple)
 
@@ -105,13 +105,13 @@ def test_its_cost_grows_as_the_number_of_boxes() -> None:
 
 def write(path: Path, array: Any, boxes: list[Box]) -> None:
     """A checkpoint whose only tensor `x` has these chunks, each in a file of its own."""
-    parts, whole = [], Box((0,) * array.ndim, array.shape)
+    chunks, whole = [], Box((0,) * array.ndim, array.shape)
     for rank, box in enumerate(boxes):
         file = writing.file_name("g", rank, len(boxes))
         writing.write_part(path, file, {"x": np.array(array[within(box, whole)])}).close()
-        parts.append(writing.Written(file, {"x": box}, {}))
-    about = About(array.shape, str(array.dtype), whole, array.nbytes)
-    writing.write_index(path, "g", {"x": about}, {"n": 1}, parts, {"x": ["x"], "n": ["n"]})
+        chunks.append({"file": file, "offsets": box.offsets, "sizes": box.sizes})
+    tensors = {"x": {"shape": array.shape, "dtype": str(array.dtype), "chunks": chunks}}
+    writing.write_index(path, "g", tensors, {"n": 1}, {"x": ["x"], "n": ["n"]})
 
 
 def plainly(path: Path, shape: tuple[int, ...]) -> Any:

@@ -20,5 +20,5 @@ def test_shards_cover_everything_once(shapes: list[tuple[int, ...]], ranks: int)
             piece = layout.piece(number, rank)
             seen += range(piece.start, piece.stop)
             if piece.length:
-                assert layout.span(number).start + piece.start == rank * layout.shard + piece.offset
+                assert layout.spans[number].start + piece.start == rank * layout.shard + piece.offset
         assert seen == list(range(count))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.autograd.function import Function, once_differentiable
-from minitorch_dist.distributed.tensor.dtensor import joined, summed
+from minitorch_dist.distributed.tensor.dtensor import joined, part, summed
 from minitorch_dist.distributed.tensor.placements import Placement, Shard, cut
 from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
@@ -44,8 +44,23 @@ class _Move(Function):
 
 
 def convert(tensor: Tensor, has: Placement, wants: Placement, group: ProcessGroup) -> Tensor:
-    """The activation in the layout that is wanted; see the table."""
-    there, back = _ways(tensor.array.shape, has, wants, group)
+    """The activation in the layout that is wanted; see the table. A gradient goes the same way back."""
+    if has == wants:
+        return _Move.apply(_same, _same, tensor)  # type: ignore[no-any-return]
+    if wants.is_partial():
+        raise ValueError(f"an activation cannot go from {has} to {wants}")
+    shape = tensor.array.shape
+    own = _total(shape[has.dim], group) if isinstance(has, Shard) else 0
+    other = shape[wants.dim] if isinstance(wants, Shard) else 0
+
+    def there(a: Array) -> Array:
+        if has.is_partial() and isinstance(wants, Shard):
+            return _sum_part(a, wants.dim, group)
+        return _cut(summed(a, group) if has.is_partial() else _whole(a, has, own, group), wants, group)
+
+    def back(g: Array) -> Array:
+        return _cut(_whole(g, wants, other, group), has, group)
+
     return _Move.apply(there, back, tensor)  # type: ignore[no-any-return]
 
 
@@ -54,39 +69,21 @@ def enter(
 ) -> Tensor:
     """An activation goes whole into a layer that is cut: gradients come back in summands. `whole`: how long the
     dimension is in all that was cut; else the ranks ask each other."""
-    shape = tensor.array.shape
     if isinstance(has, Shard):
-        dim = has.dim % len(shape)
-        length = _total(shape[dim], group) if whole is None else whole
+        dim = has.dim
+        length = _total(tensor.array.shape[dim], group) if whole is None else whole
         return _Move.apply(  # type: ignore[no-any-return]
             lambda a: joined(a, dim, length, group), lambda g: _sum_part(g, dim, group), tensor
         )
     return _Move.apply(_same, lambda g: summed(g, group), tensor)  # type: ignore[no-any-return]
 
 
-def _ways(shape: tuple[int, ...], has: Placement, wants: Placement, group: ProcessGroup) -> Any:
-    if has == wants:
-        return _same, _same
-    if has.is_replicate() and isinstance(wants, Shard):
-        dim = wants.dim % len(shape)
-        return (lambda a: _part(a, dim, group)), (lambda g: joined(g, dim, shape[dim], group))
-    if isinstance(has, Shard) and wants.is_replicate():
-        dim = has.dim % len(shape)
-        length = _total(shape[dim], group)
-        return (lambda a: joined(a, dim, length, group)), (lambda g: _part(g, dim, group))
-    if has.is_partial() and wants.is_replicate():
-        return (lambda a: summed(a, group)), _same
-    if has.is_partial() and isinstance(wants, Shard):
-        dim = wants.dim % len(shape)
-        return ((lambda a: _sum_part(a, dim, group)), (lambda g: joined(g, dim, shape[dim], group)))
-    if isinstance(has, Shard) and isinstance(wants, Shard):
-        old, new = has.dim % len(shape), wants.dim % len(shape)
-        length = _total(shape[old], group)
-        return (
-            (lambda a: _part(joined(a, old, length, group), new, group)),
-            (lambda g: _part(joined(g, new, shape[new], group), old, group)),
-        )
-    raise ValueError(f"an activation cannot go from {has} to {wants}")
+def _whole(array: Array, lies: Placement, length: int, group: ProcessGroup) -> Array:
+    return joined(array, lies.dim, length, group) if isinstance(lies, Shard) else array
+
+
+def _cut(array: Array, lies: Placement, group: ProcessGroup) -> Array:
+    return row_major(part(array, lies.dim, group.size(), group.rank())) if isinstance(lies, Shard) else array
 
 
 def _same(array: Array) -> Array:
@@ -111,8 +108,3 @@ def _total(mine: int, group: ProcessGroup) -> int:
     counted = np.array([mine])
     tensor_collectives.all_reduce(base.new(Tensor, counted), group=group)
     return int(counted[0])
-
-
-def _part(array: Array, dim: int, group: ProcessGroup) -> Array:
-    start, stop = cut(array.shape[dim], group.size(), group.rank())
-    return row_major(np.moveaxis(np.moveaxis(array, dim, 0)[start:stop], 0, dim))

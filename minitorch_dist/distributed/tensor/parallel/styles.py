@@ -250,10 +250,9 @@ class PrepareModuleInput(ParallelStyle):
     def __init__(
         self, *, input_layouts: Any, desired_input_layouts: Any, use_local_output: bool = False
     ) -> None:
-        self.input_layouts = _as_tuple(input_layouts)
-        self.desired_input_layouts = _as_tuple(desired_input_layouts)
-        if len(self.input_layouts) != len(self.desired_input_layouts):
-            raise AssertionError("input_layouts and desired_input_layouts should have same length!")
+        self.input_layouts, self.desired_input_layouts = _pairs(
+            "input_layouts", input_layouts, desired_input_layouts
+        )
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
         has, wants, group = self.input_layouts, self.desired_input_layouts, mesh.get_group()
@@ -275,18 +274,16 @@ class PrepareModuleOutput(ParallelStyle):
     def __init__(
         self, *, output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True
     ) -> None:
-        self.output_layouts = _as_tuple(output_layouts)
-        self.desired_output_layouts = _as_tuple(desired_output_layouts)
-        if len(self.output_layouts) != len(self.desired_output_layouts):
-            raise AssertionError("output_layouts and desired_output_layouts should have same length!")
+        self.output_layouts, self.desired_output_layouts = _pairs(
+            "output_layouts", output_layouts, desired_output_layouts
+        )
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
         has, wants, group = self.output_layouts, self.desired_output_layouts, mesh.get_group()
 
         def after(_: Module, __: Any, outputs: Any) -> Any:
-            if isinstance(outputs, tuple):
-                return _each(outputs, has, wants, group)
-            return _each((outputs,), has, wants, group)[0]
+            found = _each(_as_tuple(outputs), has, wants, group)
+            return found if isinstance(outputs, tuple) else found[0]
 
         module.register_forward_hook(after)
         return module
@@ -297,6 +294,13 @@ def _each(values: Any, has: Any, wants: Any, group: Any) -> tuple[Any, ...]:
         value if a is None or b is None else convert(value, a, b, group)
         for value, a, b in zip(values, has, wants, strict=True)
     )
+
+
+def _pairs(name: str, has: Any, wants: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    has, wants = _as_tuple(has), _as_tuple(wants)
+    if len(has) != len(wants):
+        raise AssertionError(f"{name} and desired_{name} should have same length!")
+    return has, wants
 
 
 def _as_tuple(layouts: Any) -> tuple[Any, ...]:
