@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mtd.cli import COMMANDS, demo, main, of_checkout, plots, scripts
-from mtd.cli.bench import comm, comm_brokers, command, turns, worlds
+from mtd.cli.bench import __main__ as bench, comm, comm_brokers, command, turns, worlds
 from tests.transports.brokers import KEY, KINDS, Broker
 from transports import keys
 
@@ -242,12 +242,19 @@ def test_a_broker_of_ones_own_is_measured(
     broker = Broker("embedded")
     try:
         monkeypatch.setenv(keys.VARIABLE, KEY)
-        monkeypatch.setattr(
-            "sys.argv",
-            ["comm", "--net", broker.address, "--against", "none", "--rounds", "1",
-             "--only", "send_recv", "--size", "1KB"],
-        )  # fmt: skip
-        assert comm.main() == 0
+        words = [
+            "--net",
+            broker.address,
+            "--against",
+            "none",
+            "--rounds",
+            "1",
+            "--only",
+            "send_recv",
+            "--size",
+            "1KB",
+        ]
+        assert bench.main("comm", words) == 0
     finally:
         broker.stop()
     said = capsys.readouterr().out

@@ -93,12 +93,22 @@ def marked(*parts: str | tuple[str, str]) -> Text:
     return Text.assemble(*parts)
 
 
-def table(*headings: str, left: Sequence[str] = ("",), title: str | None = None) -> Table:
-    """A table of numbers, with texts in the columns of `left`."""
-    found = Table(title=title, box=SIMPLE)
+def table(
+    *headings: str, left: Sequence[str] = ("",), title: str | None = None, is_tight: bool = False
+) -> Table:
+    """A table of numbers, with texts in the columns of `left`. A tight one has little between its columns, and breaks no cell."""
+    found = Table(title=title, box=SIMPLE, show_edge=not is_tight, pad_edge=not is_tight)
+    if is_tight:
+        found.padding, found.min_width = (0, 1, 0, 0), min(len(title or ""), 79)
     for heading in headings:
-        found.add_column(heading, justify="left" if heading in left else "right")
+        found.add_column(heading, justify="left" if heading in left else "right", no_wrap=is_tight)
     return found
+
+
+def show(table: Table) -> None:
+    """Print it, with its markup."""
+    console = Console(highlight=False)
+    console.print(fitting(table, console))
 
 
 def fitting(table: Table, console: Console) -> RenderableType:

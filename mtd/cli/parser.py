@@ -44,7 +44,12 @@ def numbers(text: str) -> list[int]:
     return found
 
 
-KINDS = {each.__name__.lower(): each for each in (int, float, Path, positive, numbers)}
+def words(text: str) -> list[str]:
+    """`tcp,file` as a list."""
+    return [word for word in text.split(",") if word]
+
+
+KINDS = {each.__name__.lower(): each for each in (int, float, Path, positive, numbers, words)}
 OF_OPTIONS: dict[str, dict[str, Any]] = {
     "...": {"action": "append", "default": []}, "+": {"nargs": "+"}, "!": {"required": True},
 }  # fmt: skip
@@ -99,6 +104,7 @@ class Parser(argparse.ArgumentParser):
         --gpus GPUS!               it has to be given
         --html [FILE]              its value may be left out, and is then empty
         --by {group,operation}     one of these
+        --over {tcp,file}: words   some of these, with commas between them
         """
         for line in filter(None, map(str.strip, usage.split("\n"))):
             found = LINE.fullmatch(line)
@@ -135,9 +141,11 @@ class Parser(argparse.ArgumentParser):
         return [one for one in found if one[1] in one[0].option_strings]
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is None or value in action.choices:
+        known = [str(one) for one in action.choices or ()]
+        wrong = [one for one in (value if isinstance(value, list) else [value]) if one not in known]
+        if action.choices is None or not wrong:
             return
-        known = [str(one) for one in action.choices]
+        value = wrong[0]
         name = _named(action)
         if isinstance(action, NOT_A_VALUE):
             kind = name.lower()

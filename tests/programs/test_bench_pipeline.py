@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rich.table import Table
 
 from mtd.cli.bench import rpc_pipeline as bench
+from mtd.refusals import CannotDo
 
 
 @pytest.mark.slow
@@ -17,14 +17,11 @@ def test_a_row_of_a_tiny_run(beside_torch: bool, monkeypatch: pytest.MonkeyPatch
         pytest.importorskip("torch")
     monkeypatch.setattr(bench, "FLAGS", ("--batch_size", "4", "--image", "32", "--num_batches", "1"))
     monkeypatch.setattr(bench, "SPLITS", (2,))
-    table = Table()
-    for heading in ("call", "time", *(("torch", "ratio", "goal") if beside_torch else ())):
-        table.add_column(heading)
-    bench.measure(table, beside_torch, 1)
-    assert table.row_count == 1
+    ((row, goal),) = bench.rows(beside_torch, 1)
+    assert len(row.beside(goal)) == (4 if beside_torch else 1)
 
 
 def test_an_installed_package_has_no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(bench, "ROOT", tmp_path)
-    with pytest.raises(SystemExit, match="Clone the repository"):
+    with pytest.raises(CannotDo, match="Clone the repository"):
         bench.programs()

@@ -60,13 +60,13 @@ def test_a_small_run_prints_ratios_and_goals_and_keeps_its_rows(tmp_path: Path) 
 
 
 def test_rows_are_chosen_by_kind_or_name_and_others_are_named() -> None:
-    assert pytorch.chosen("ddp-mlp,training,ranks") == [
+    assert pytorch.chosen(["ddp-mlp", "training", "ranks"]) == [
         "ddp-mlp",
         *[row for row in pytorch.TRAINING if row != "ddp-mlp"],
         "ranks",
     ]
     with pytest.raises(ValueError, match="there is no 'ddp-mpl'"):
-        pytorch.chosen("ddp-mpl")
+        pytorch.chosen(["ddp-mpl"])
 
 
 def test_the_simulated_rows_run_the_public_command(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from minitorch_dist.sim.device import Device
 from mtd import device_calibration
-from mtd.cli.bench import plan, plan_model, plan_quiet
+from mtd.cli.bench import __main__ as bench, plan, plan_model, plan_quiet
 from mtd.cli.bench.plan_model import FREE_WIRE, WireCosts, WrapperCosts
 from mtd.cli.bench.plan_quiet import PlanTurn
 from mtd.cli.bench.steps import THIN, TINY
@@ -111,11 +111,8 @@ def test_a_prediction_of_twice_the_time_is_off_by_all_of_it() -> None:
 
 
 @pytest.mark.parametrize("word", ["--rounds", "--ranks"])
-def test_a_wrong_number_is_refused_at_once(
-    word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["mtd bench plan", word, "0"])
+def test_a_wrong_number_is_refused_at_once(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as error:
-        plan.main()
+        bench.main("plan", [word, "0"])
     assert error.value.code == 2
     assert f"{word}: must be at least 1, got 0" in capsys.readouterr().err

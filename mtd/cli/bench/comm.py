@@ -9,40 +9,106 @@ memory that a rank held at most beyond its input, in multiples of its bytes.
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
 import statistics
-from typing import NamedTuple
-
-from rich.console import Console
-from rich.table import Table
+from collections.abc import Sequence
 
 from mtd.cli import page
 from mtd.cli.bench import comm_brokers, record
 from mtd.cli.bench.collectives import OPERATIONS
-from mtd.cli.bench.turns import duration, filling, mean_and_worst, ratio
-from mtd.cli.bench.worlds import PEERS, BenchWorld, missing, opened
-from mtd.cli.parser import Parser
+from mtd.cli.bench.turns import TimedRow, mean_and_worst
+from mtd.cli.bench.worlds import PEERS, BenchWorld, measured, missing, opened
+from mtd.refusals import CannotDo, refusing
 from transports import keeper, registry
 
 SIZES = {"8B": 8, "1KB": 1 << 10, "64KB": 1 << 16, "1MB": 1 << 20, "16MB": 1 << 24, "64MB": 1 << 26}
 TRANSPORTS = ("tcp", "file", "queue", "mqtt")
 TURN = 0.03  # seconds
+USAGE = f"""
+    --only {{{",".join(OPERATIONS)}}}...       only this one (repeatable)
+    --rounds|--pairs N: int = 9                 turns of each world per cell (9)
+    --ranks RANKS: numbers = 2             numbers of ranks, as in 2,4 (2)
+    --size|--sizes {{{",".join(SIZES)}}}: words = {",".join(SIZES)}      of these (all)
+    --net|--transports NET: words = tcp,file     of {",".join(TRANSPORTS)}; mqtt: over our own broker, mqtt://host:port: over the one there; or the address of a transport of yours, spool:///folder
+    --against {{{",".join(PEERS)},none}}: words = {",".join(PEERS)}  the peers that it is compared with
+    {record.OPTION}
+"""
 
 
-class BenchCell(NamedTuple):
-    """One operation of one size: seconds by world and turn, and bytes held by world."""
+def run(options: argparse.Namespace) -> int:
+    for word in options.net:
+        if word not in TRANSPORTS and not is_address(word):
+            raise CannotDo(f"--net: there is no {word!r}; there are {', '.join(TRANSPORTS)}")
+    if min(options.ranks) < 2:
+        raise CannotDo(f"--ranks: numbers from 2 on, as in 2,4; got {min(options.ranks)}")
+    with refusing():
+        names = {word: comm_brokers.title(word) if "mqtt" in word else word for word in options.net}
+    say, peers = page.Page().say, [peer for peer in options.against if peer != "none"]
+    for peer in filter(missing, [*peers]):
+        peers.remove(peer)
+        say(f"without {peer}: {missing(peer)}")
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan
+    say(f"{os.cpu_count()} cores, load {load:.1f} before we began")
+    for ranks in options.ranks:
+        rows, held = timed(ranks, [*names, *peers], options)
+        for name, called in names.items():
+            title = f"{called}, {ranks} ranks, medians of {options.rounds} turns"
+            show(title, name, ranks, rows, held, peers)
+            record.keep(options.out, "comm", recorded(rows, name, ranks, peers))
+        for name, called in names.items():
+            for other in [*peers, *(["file"] if name == "queue" and "file" in names else [])]:
+                say(
+                    f"{called} / {other}: {mean_and_worst({row.name: row.ratio(name, other) for row in rows})}"
+                )
+    return 0
 
-    operation: str
-    size: str
-    times: dict[str, list[float]]
-    held: dict[str, float]
 
-    def ratio(self, ours: str, theirs: str) -> float:
-        return ratio(self.times[ours], self.times[theirs])
+def is_address(word: str) -> bool:
+    """Whether it is a broker, or a transport that a package brings."""
+    of_a_package = {*registry.known()} - {*registry.BUILT_IN}
+    return comm_brokers.is_broker(word) or ("://" in word and registry.scheme_of(word) in of_a_package)
 
-    def __str__(self) -> str:
-        return self.operation if self.operation == "barrier" else f"{self.operation} {self.size}"
+
+def timed(
+    ranks: int, names: Sequence[str], options: argparse.Namespace
+) -> tuple[list[TimedRow], dict[tuple[str, str], float]]:
+    """The rows, `all_reduce 64KB` and so on; and for each row and transport the bytes that it held beyond its input."""
+    rows: list[TimedRow] = []
+    held: dict[tuple[str, str], float] = {}
+    with (
+        keeper.temporary_folder("mtd-") as folder,
+        opened(BenchWorld(name, ranks, folder) for name in names) as worlds,
+    ):
+        for operation in options.only or OPERATIONS:
+            for size in ["8B"] if operation == "barrier" else options.size:
+                name = operation if operation == "barrier" else f"{operation} {size}"
+                sides = {world.name: (world, f"{operation} {SIZES[size]}") for world in worlds}
+                rows.append(measured(name, sides, options.rounds, TURN, most=2000))
+                held |= {(name, w.name): w.tell("memory 0") for w in worlds if w.name not in PEERS}
+    return rows, held
+
+
+def show(
+    title: str, name: str, ranks: int, rows: Sequence[TimedRow], held: dict[tuple[str, str], float], peers: Sequence[str]
+) -> None:  # fmt: skip
+    """One transport: time, bandwidths, what it held beyond its tensors, and the ratios."""
+    of_peers = [word for peer in peers for word in (peer, f"/{peer}")]
+    table = page.table("", "bytes", "time", "GB/s", "bus", "held", *of_peers, title=title, is_tight=True)
+    table.padding = (0, 0)
+    for row in rows:
+        operation, _, size = row.name.partition(" ")
+        cells = [operation, size, row.said(name), "", "", ""]
+        if size:
+            nbytes = SIZES[size]
+            moved = nbytes * (2 if operation == "send_recv" else 1) / row.median(name) / 1e9
+            cells[3:5] = f"{moved:.2f}", f"{moved * bus_factor(operation, ranks):.2f}"
+            cells[5] = f"{held[row.name, name] / nbytes:.2f}" if nbytes >= 1 << 16 else ""
+        for peer in peers:
+            cells += [row.said(peer), f"{row.ratio(name, peer):#.3g}"]
+        table.add_row(*cells)
+    page.show(table)
 
 
 def bus_factor(operation: str, size: int) -> float:
@@ -53,126 +119,18 @@ def bus_factor(operation: str, size: int) -> float:
     return 1.0
 
 
-def measure(worlds: list[BenchWorld], operation: str, size: str, pairs: int) -> BenchCell:
-    """Let the worlds take turns."""
-    command = f"{operation} {SIZES[size]}"
-    found = filling(worlds, pairs, TURN, lambda world, repeats: world.tell(f"{command} {repeats}"), most=2000)
-    times = {world.name: each for world, each in zip(worlds, found, strict=True)}
-    held = {world.name: world.tell("memory 0") for world in worlds if world.name not in PEERS}
-    return BenchCell(operation, size, times, held)
-
-
-def table_of(
-    name: str, called: str, ranks: int, cells: list[BenchCell], peers: list[str], pairs: int
-) -> Table:
-    """One transport: time, bandwidths, what it held beyond its tensors, and the ratios."""
-    title = f"{called}, {ranks} ranks, medians of {pairs} turns"
-    of_peers = [word for peer in peers for word in (peer, f"/{peer}")]
-    table = page.table("", "bytes", "time", "GB/s", "bus", "held", *of_peers, title=title)
-    table.padding, table.show_edge, table.min_width = (0, 0), False, min(len(title), 79)
-    for column in table.columns:
-        column.no_wrap = True
-    for cell in cells:
-        middle, nbytes = statistics.median(cell.times[name]), SIZES[cell.size]
-        row = [cell.operation, "", duration(middle), "", "", ""]
-        if cell.operation != "barrier":
-            moved = nbytes * (2 if cell.operation == "send_recv" else 1) / middle / 1e9
-            row[1], row[3] = cell.size, f"{moved:.2f}"
-            row[4] = f"{moved * bus_factor(cell.operation, ranks):.2f}"
-            row[5] = f"{cell.held[name] / nbytes:.2f}" if nbytes >= 1 << 16 else ""
-        for peer in peers:
-            row += [duration(statistics.median(cell.times[peer])), f"{cell.ratio(name, peer):#.3g}"]
-        table.add_row(*row)
-    return table
-
-
-def summary(cells: list[BenchCell], ours: str, theirs: str, called: str) -> str:
-    """`file / gloo: geometric mean 0.13, worst 0.47 (send_recv 64MB)`"""
-    return f"{called} / {theirs}: {mean_and_worst({str(cell): cell.ratio(ours, theirs) for cell in cells})}"
-
-
-def report(console: Console, ranks: int, names: dict[str, str], peers: list[str],
-           operations: list[str], sizes: list[str], pairs: int) -> list[BenchCell]:  # fmt: skip
-    """Measure one number of ranks, and print it. `names`: what each transport is called."""
-    with (
-        keeper.temporary_folder("mtd-") as folder,
-        opened(BenchWorld(name, ranks, folder) for name in [*names, *peers]) as worlds,
-    ):
-        cells = [
-            measure(worlds, operation, size, pairs)
-            for operation in operations
-            for size in (["8B"] if operation == "barrier" else sizes)
-        ]
-    for name in names:
-        table = table_of(name, names[name], ranks, cells, peers, pairs)
-        console.print(page.fitting(table, console))
-    for name in names:
-        others = [*peers, *(["file"] if name == "queue" and "file" in names else [])]
-        for other in others:
-            console.print(summary(cells, name, other, names[name]))
-    return cells
-
-
-def recorded(cells: list[BenchCell], name: str, ranks: int, peers: list[str]) -> record.Rows:
+def recorded(rows: Sequence[TimedRow], name: str, ranks: int, peers: Sequence[str]) -> record.Rows:
     """The rows of a transport for the page of benchmarks: one for each operation, with the ratios over all sizes."""
     found: record.Rows = {}
-    for operation in dict.fromkeys(cell.operation for cell in cells):
-        own = [cell for cell in cells if cell.operation == operation]
-        row = {cell.size: duration(statistics.median(cell.times[name])) for cell in own}
+    for operation in dict.fromkeys(row.name.partition(" ")[0] for row in rows):
+        own = [row for row in rows if row.name.partition(" ")[0] == operation]
+        cells = {row.name.partition(" ")[2] or "8B": row.said(name) for row in own}
         for peer in peers:
-            ratios = sorted(cell.ratio(name, peer) for cell in own)
-            row[f"/ {peer}"] = f"{ratios[0]:.2g}–{ratios[-1]:.2g}"
-        found[f"{operation}, {name}, {ranks} ranks"] = row
-    means = {
-        f"/ {peer}": statistics.geometric_mean(cell.ratio(name, peer) for cell in cells) for peer in peers
+            ratios = sorted(row.ratio(name, peer) for row in own)
+            cells[f"/ {peer}"] = f"{ratios[0]:.2g}–{ratios[-1]:.2g}"
+        found[f"{operation}, {name}, {ranks} ranks"] = cells
+    means = {peer: statistics.geometric_mean(row.ratio(name, peer) for row in rows) for peer in peers}
+    found[f"geometric mean, {name}, {ranks} ranks"] = {
+        f"/ {peer}": f"{mean:.2f}" for peer, mean in means.items()
     }
-    found[f"geometric mean, {name}, {ranks} ranks"] = {peer: f"{mean:.2f}" for peer, mean in means.items()}
     return found
-
-
-def is_address(word: str) -> bool:
-    """Whether it is a broker, or a transport that a package brings."""
-    of_a_package = {*registry.known()} - {*registry.BUILT_IN}
-    return comm_brokers.is_broker(word) or ("://" in word and registry.scheme_of(word) in of_a_package)
-
-
-def main() -> int:
-    parser = Parser(prog="mtd bench comm", description=__doc__.partition("\n")[0])
-    parser.takes(f"""
-        --only OPERATION...                    only this one (repeatable): {", ".join(OPERATIONS)}
-        --rounds|--pairs N: int = 9                 turns of each world per cell (9)
-        --ranks RANKS = 2                      numbers of ranks, as in 2,4 (2)
-        --size|--sizes SIZES = {",".join(SIZES)}      of {",".join(SIZES)}
-        --net|--transports NET = tcp,file     of {",".join(TRANSPORTS)}; mqtt: over our own broker, mqtt://host:port: over the one there; or the address of a transport of yours, spool:///folder
-        --against AGAINST = {",".join(PEERS)}  of {",".join(PEERS)}, or none
-        {record.OPTION}
-    """)
-    options = parser.parse_args()
-    chosen = {
-        "--only": (options.only or list(OPERATIONS), OPERATIONS),
-        "--size": (options.size.split(","), SIZES),
-        "--net": (options.net.split(","), TRANSPORTS),
-        "--against": ([p for p in options.against.split(",") if p not in ("", "none")], PEERS),
-    }
-    for said, (given, known) in chosen.items():
-        for word in given:
-            if word not in known and not (said == "--net" and is_address(word)):
-                parser.error(f"{said}: there is no {word!r}; there are {', '.join(known)}")
-    if not all(word.isdigit() and int(word) > 1 for word in options.ranks.split(",")):
-        parser.error(f"--ranks: numbers from 2 on, as in 2,4; got {options.ranks!r}")
-    operations, sizes, words, wanted = ([*given] for given, _ in chosen.values())
-    try:
-        names = {word: comm_brokers.title(word) if "mqtt" in word else word for word in words}
-    except (ValueError, ConnectionError) as error:
-        parser.error(f"--net: {error}")
-    console = Console(highlight=False)
-    for peer in [peer for peer in wanted if missing(peer)]:
-        wanted.remove(peer)
-        console.print(f"without {peer}: {missing(peer)}")
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan
-    console.print(f"{os.cpu_count()} cores, load {load:.1f} before we began")
-    for ranks in map(int, options.ranks.split(",")):
-        cells = report(console, ranks, names, wanted, operations, sizes, options.rounds)
-        for name in names:
-            record.keep(options.out, "comm", recorded(cells, name, ranks, wanted))
-    return 0

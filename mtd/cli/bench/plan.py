@@ -14,6 +14,7 @@ its prediction. Turns in which other work had a part of the processors do not co
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +32,6 @@ from mtd.cli.bench.plan_quiet import FEWEST, OTHERS, OtherLoad, PlanTurn, quiete
 from mtd.cli.bench.steps import BATCHES, THIN, TINY
 from mtd.cli.bench.turns import duration
 from mtd.cli.bench.worlds import BenchWorld
-from mtd.cli.parser import Parser
 from transports import keeper
 from transports.clock import PICO
 
@@ -57,14 +57,14 @@ class Cell(NamedTuple):
         return self.predicted / self.measured - 1
 
 
-def main() -> int:
-    parser = Parser(prog="mtd bench plan")
-    parser.takes(f"""
-        --ranks RANKS: positive = 2        how many (%(default)s)
-        --only {{{",".join(BATCHES)}}}...  only this model (repeatable); mlp and wide by default
-        --rounds|--turns N: positive = 7        of each measurement (7)
-    """)
-    options = parser.parse_args()
+USAGE = f"""
+    --ranks RANKS: positive = 2        how many (%(default)s)
+    --only {{{",".join(BATCHES)}}}...  only this model (repeatable); mlp and wide by default
+    --rounds|--turns N: positive = 7        of each measurement (7)
+"""
+
+
+def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True)
     with keeper.temporary_folder("mtd-") as folder:
         devices = quietest(

@@ -6,15 +6,14 @@ The result is the median of the ratios of neighbours. `--long` is the pipeline o
 
 from __future__ import annotations
 
+import argparse
 import statistics
-
-from rich.console import Console
+from collections.abc import Iterator
 
 from mtd.cli import page
 from mtd.cli.bench import record, rpc_pipeline
-from mtd.cli.bench.turns import duration, filling, ratio
-from mtd.cli.bench.worlds import PEER, BenchWorld, missing, opened
-from mtd.cli.parser import Parser
+from mtd.cli.bench.turns import TimedRow
+from mtd.cli.bench.worlds import PEER, BenchWorld, measured, missing, opened
 from transports import keeper
 
 ROWS = {  # each call in words, and the goal of its ratio
@@ -23,52 +22,41 @@ ROWS = {  # each call in words, and the goal of its ratio
     "1000-async": ("1,000 rpc_async in flight", 0.7), "train": ("Linear: forward, backward, step", 0.6),
 }  # fmt: skip
 MEAN_GOAL = 0.5  # of the geometric mean
+TURN = 0.05  # seconds that one measurement takes
 WORKER = "mtd.cli.bench.rpc_worker"
+USAGE = f"""
+    --only {{{",".join(ROWS)}}}...  only this call (may be given again)
+    --rounds|--pairs N: int = 9           turns of each call (%(default)s)
+    --long [RUNS]: int  minutes: only the ResNet50 pipeline, so many runs for each num_split (2)
+    {record.OPTION}
+"""
 
 
-def measure(worlds: list[BenchWorld], what: str, pairs: int) -> list[list[float]]:
-    """Seconds of each world, in turns; about 50 ms a turn."""
-    return filling(worlds, pairs, 0.05, lambda world, repeats: world.tell(f"{what} {repeats}", 1), most=500)
+def run(options: argparse.Namespace) -> int:
+    sides, runs = ["tcp", PEER] if not missing(PEER) else ["tcp"], options.long or 2
+    title, rows = f"2 processes, medians of {options.rounds} turns", calls(sides, options)
+    if options.long is not None:
+        title = f"3 processes, 3 batches of 24 pictures, medians of {runs} runs"
+        rows = rpc_pipeline.rows(PEER in sides, runs)
+    of_peer = ["torch", "ratio", "goal"] if PEER in sides else []
+    table = page.table("call", "time", *of_peer, left=["call"], title=f"tcp, {title}")
+    ratios = []
+    for row, goal in rows:
+        table.add_row(row.name, *row.beside(goal))
+        ratios += [row.ratio(*sides)] if PEER in sides else []
+    page.show(table)
+    record.keep(options.out, "rpc", record.rows_of(table))
+    if ratios and options.long is None:
+        print(f"geometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}, goal ≤ {MEAN_GOAL}")
+    return 0
 
 
-def main() -> int:
-    parser = Parser(prog="mtd bench rpc")
-    parser.takes(f"""
-        --only {{{",".join(ROWS)}}}...  only this call (may be given again)
-        --rounds|--pairs N: int = 9           turns of each call (%(default)s)
-        {record.OPTION}
-    """)
-    parser.add_argument(
-        "--long", type=int, nargs="?", const=2, default=0, metavar="RUNS",
-        help="minutes: only the ResNet50 pipeline, so many runs for each num_split (%(const)s)",
-    )  # fmt: skip
-    options = parser.parse_args()
-    has_torch = not missing(PEER)
-    ratios: list[float] = []
-    headings = ["call", "time", *(["torch", "ratio", "goal"] if has_torch else [])]
-    title = f"tcp, 2 processes, medians of {options.rounds} turns"
-    if options.long:
-        title = f"tcp, 3 processes, 3 batches of 24 pictures, medians of {options.long} runs"
-    table = page.table(*headings, left=["call"], title=title)
-    names = [] if options.long else ["tcp", PEER][: 1 + has_torch]
+def calls(sides: list[str], options: argparse.Namespace) -> Iterator[tuple[TimedRow, float]]:
+    """Each call, and the goal of its ratio. Only the first of both processes is asked."""
     with (
         keeper.temporary_folder("mtd-") as folder,
-        opened(BenchWorld(name, 2, folder, WORKER) for name in names) as worlds,
+        opened(BenchWorld(side, 2, folder, WORKER, asked=1) for side in sides) as worlds,
     ):
-        for what in () if options.long else options.only or ROWS:
-            times = measure(worlds, what, options.rounds)
+        for what in options.only or ROWS:
             said, goal = ROWS[what]
-            row = [said, duration(statistics.median(times[0]))]
-            if has_torch:
-                ratios.append(ratio(*times))
-                row += [duration(statistics.median(times[1])), f"{ratios[-1]:.2f}", f"≤ {goal}"]
-            table.add_row(*row)
-    if options.long:
-        rpc_pipeline.measure(table, has_torch, options.long)
-    console = Console(highlight=False)
-    console.print(page.fitting(table, console))
-    record.keep(options.out, "rpc", record.rows_of(table))
-    if ratios:
-        mean = statistics.geometric_mean(ratios)
-        console.print(f"geometric mean of the ratios: {mean:.2f}, goal ≤ {MEAN_GOAL}")
-    return 0
+            yield measured(said, {w.name: (w, what) for w in worlds}, options.rounds, TURN, most=500), goal

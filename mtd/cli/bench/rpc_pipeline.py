@@ -10,16 +10,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from rich.table import Table
-
-from mtd.cli.bench.turns import duration, ratio, taking_turns
+from mtd.cli.bench.turns import TimedRow, taking_turns
+from mtd.refusals import CannotDo
 from transports import keeper
 
 PROGRAM: Final = "pipeline_resnet50.py"
@@ -34,9 +32,9 @@ def programs() -> Path:
     """The folder of the programs, which belongs to the sources and is not installed."""
     found = ROOT / "programs"
     if not (found / PROGRAM).exists():
-        raise SystemExit(
-            f"mtd bench rpc --long runs {PROGRAM}, which is not in {found}: the programs come with the "
-            "sources. Clone the repository, and start it there"
+        raise CannotDo(
+            f"--long runs {PROGRAM}, which is not in {found}: the programs come with the sources. Clone the repository, "
+            "and start it there"
         )
     return found
 
@@ -63,13 +61,10 @@ def seconds(folder: Path, split: int) -> float:
     return float(row[1])
 
 
-def measure(table: Table, has_torch: bool, runs: int) -> None:
-    """A row for each number of micro-batches."""
+def rows(has_torch: bool, runs: int) -> Iterator[tuple[TimedRow, float]]:
+    """One for each number of micro-batches, with the goal of its ratio."""
     with keeper.temporary_folder("mtd-") as name:
-        folders = [programs(), *([translated(Path(name))] if has_torch else [])]
+        folders = [f"{programs()}", *([f"{translated(Path(name))}"] if has_torch else [])]
         for split in SPLITS:
-            times = taking_turns(folders, runs, partial(seconds, split=split))
-            row = [f"ResNet50 pipeline, num_split {split}", duration(statistics.median(times[0]))]
-            if has_torch:
-                row += [duration(statistics.median(times[1])), f"{ratio(*times):.2f}", f"≤ {GOAL}"]
-            table.add_row(*row)
+            times = taking_turns(folders, runs, lambda folder: seconds(Path(folder), split))  # noqa: B023
+            yield TimedRow(f"ResNet50 pipeline, num_split {split}", times), GOAL

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console
 
 from minitorch_dist import sim
 from minitorch_dist.distributed import collectives, world
@@ -25,7 +24,7 @@ from minitorch_dist.distributed.schedules.choice import named
 from mtd import estimates
 from mtd.cli import page
 from mtd.cli.bench import record
-from mtd.cli.parser import Parser
+from mtd.cli.bench.turns import in_a_process
 from transports.errors import Deadlock
 from transports.sim import SimTransport
 from transports.simulation import each_rank
@@ -190,10 +189,10 @@ def rows(is_long: bool) -> Iterator[BenchRow]:
     yield BenchRow("ten all_reduces, 10,000 ranks run", whole, 20, "s")
     whole = seconds(lambda: sim.run(all_reduces, 1024, ([1024], "ring"), engine="threads"))
     yield BenchRow("ring all_reduce, 1,024 ranks on threads", whole, 30, "s")
-    taken, memory = in_a_process(MANY_RANKS)
+    taken, memory = alone(MANY_RANKS)
     yield BenchRow("an all_reduce, 100,000 ranks run", taken, 30, "s")
     yield BenchRow("memory of that", memory, 2000, "MB")
-    yield BenchRow("memory of 10,000 idle ranks", in_a_process(IDLE_RANKS)[1], 600, "MB")
+    yield BenchRow("memory of 10,000 idle ranks", alone(IDLE_RANKS)[1], 600, "MB")
 
 
 def beside(ranks: int, rounds: int) -> Iterator[BenchRow]:
@@ -215,28 +214,18 @@ def simgrid_rate(ranks: int, rounds: int) -> float | None:
     return None
 
 
-def in_a_process(statement: str) -> tuple[float, float]:
+def alone(statement: str) -> list[float]:
     """Seconds of the processor that a statement takes in a fresh process, and MB at the process's peak."""
-    program = (
-        "import time;"
-        "from minitorch_dist import sim;"
-        "from mtd.cli.bench.sim import all_reduces;"
-        f"begin = time.process_time(); {statement}; taken = time.process_time() - begin;"
-        "said = open('/proc/self/status').read();"  # maxrss would count the parent's, too
-        "print(taken, int(said.split('VmHWM:')[1].split()[0]) * 1024 / 1e6)"
+    return in_a_process(
+        "from mtd.cli.bench.turns import peak_memory; from mtd.cli.bench.sim import all_reduces, seconds, sim;"
+        f"print(seconds(lambda: {statement}), peak_memory())"
     )
-    said = subprocess.check_output([sys.executable, "-c", program], text=True)
-    taken, memory = map(float, said.split())
-    return taken, memory
 
 
-def configure(parser: Parser) -> None:
-    parser.takes(f"--long  with what takes minutes\n{record.OPTION}")
-    parser.set_defaults(run=run)
+USAGE = f"--long  with what takes minutes\n{record.OPTION}"
 
 
 def run(options: argparse.Namespace) -> int:
-    console = Console(highlight=False)
     table = page.table("", "found", "target", "holds")
     holds = True
     for found in rows(options.long):
@@ -248,12 +237,6 @@ def run(options: argparse.Namespace) -> int:
             "" if found.target is None else f"{sign} {found.target:,} {found.unit}",
             "" if found.target is None else "✓" if found.holds else "✗",
         )
-    console.print(page.fitting(table, console))
+    page.show(table)
     record.keep(options.out, "sim", record.rows_of(table))
     return 0 if holds else 1
-
-
-def main() -> int:
-    parser = Parser(prog="mtd bench sim")
-    configure(parser)
-    return run(parser.parse_args())

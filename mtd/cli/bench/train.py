@@ -8,106 +8,83 @@ does DDP cost on one rank, where there is no peer?
 
 from __future__ import annotations
 
-import statistics
-
-from rich.console import Console
-from rich.table import Table
+import argparse
+from collections.abc import Sequence
 
 from mtd.cli import page
 from mtd.cli.bench import record
 from mtd.cli.bench.steps import BATCHES
-from mtd.cli.bench.turns import duration, filling, ratio
-from mtd.cli.bench.worlds import PEER, BenchWorld, missing, opened
-from mtd.cli.parser import Parser
+from mtd.cli.bench.turns import TimedRow
+from mtd.cli.bench.worlds import PEER, BenchWorld, measured, missing, opened
 from transports import keeper
 
 TURN = 0.3  # seconds that one measurement takes
+WAYS = {"ddp": "DDP", "fsdp": "FullyShardedDataParallel", "rows": "fully_shard"}
+USAGE = f"""
+    --only {{{",".join([*BATCHES, "overhead"])}}}...  only this model, or what DDP costs on one rank (repeatable)
+    --ways {{{",".join(WAYS)}}}: words = {",".join(WAYS)}  of ddp, fsdp, rows (fully_shard); all by default
+    --rounds|--pairs N: int = 9                       turns of each world (%(default)s)
+    --ranks RANKS: int = 2                            how many (%(default)s)
+    --net|--transports NET: words = tcp,file          over which wires (%(default)s)
+    {record.OPTION}
+"""
 
 
-def main() -> int:
-    parser = Parser(prog="mtd bench train")
-    parser.takes(f"""
-        --only {{{",".join([*BATCHES, "overhead"])}}}...  only this model, or what DDP costs on one rank (repeatable)
-        --ways WAYS = ddp,fsdp,rows                       of ddp, fsdp, rows (fully_shard); all by default
-        --rounds|--pairs N: int = 9                            turns of each world (%(default)s)
-        --ranks RANKS: int = 2                            how many (%(default)s)
-        --net|--transports NET = tcp,file                over which wires (%(default)s)
-        {record.OPTION}
-    """)
-    options = parser.parse_args()
-    chosen = options.only or ["mlp", "convnet", "wide", "overhead"]
-    console = Console(highlight=False)
-    names = options.net.split(",")
+def run(options: argparse.Namespace) -> int:
+    chosen = options.only or [*BATCHES, "overhead"]
+    models = [model for model in chosen if model != "overhead"]
+    names = [*options.net, *([] if missing(PEER) else [PEER])] if models else []
     with keeper.temporary_folder("mtd-") as folder:
-        together = [m for m in chosen if m != "overhead"]
-        among = [*names, *([] if missing(PEER) else [PEER])] if together else []
-        with opened(BenchWorld(name, options.ranks, folder) for name in among) as worlds:
-            for way in options.ways.split(",") if together else ():
-                table = beside_torch(console, worlds, together, options.rounds, way)
-                rows = record.rows_of(table, names=2)
-                record.keep(
-                    options.out, "train", {f"{WAYS[way]}, {what}": cells for what, cells in rows.items()}
-                )
-            if "wide" in together and "ddp" in options.ways:
-                overlap(console, worlds, options.rounds)
+        with opened(BenchWorld(name, options.ranks, folder) for name in names) as worlds:
+            for way in options.ways if models else ():
+                beside_torch(worlds, models, way, options)
+            if "wide" in models and "ddp" in options.ways:
+                overlap(worlds, options.rounds)
         if "overhead" in chosen:
             with opened([BenchWorld("tcp", 1, folder)]) as alone:
-                overhead(console, alone, options.rounds)
+                overhead(alone, options.rounds)
     return 0
 
 
 def turns(
-    worlds: list[BenchWorld], model: str, hows: list[str], pairs: int, seconds: float = TURN
-) -> dict[tuple[str, str], list[float]]:
-    """Seconds of a step for each world and each way, taken in turns."""
-    runs = [(world, how) for world in worlds for how in hows]
-    found = filling(runs, pairs, seconds, lambda run, repeats: run[0].tell(f"{model} {run[1]} {repeats}"))
-    return {(w.name, how): times for (w, how), times in zip(runs, found, strict=True)}
+    worlds: Sequence[BenchWorld], model: str, hows: Sequence[str], rounds: int, seconds: float = TURN
+) -> TimedRow:
+    """A step in each world and each way, such as `tcp ddp`."""
+    sides = {f"{world.name} {how}": (world, f"{model} {how}") for world in worlds for how in hows}
+    return measured(model, sides, rounds, seconds)
 
 
-WAYS = {"ddp": "DDP", "fsdp": "FullyShardedDataParallel", "rows": "fully_shard"}
-
-
-def beside_torch(
-    console: Console, worlds: list[BenchWorld], models: list[str], pairs: int, way: str
-) -> Table:
-    ranks = worlds[0].size
+def beside_torch(worlds: list[BenchWorld], models: list[str], way: str, options: argparse.Namespace) -> None:
+    ranks, peer = options.ranks, f"{PEER} {way}"
     table = page.table(
         "model", "transport", "step", "samples/s", "samples/s of torch + gloo", "ratio",
-        left=["model", "transport"], title=f"{WAYS[way]}, {ranks} ranks, medians of {pairs} turns",
+        left=["model", "transport"], title=f"{WAYS[way]}, {ranks} ranks, medians of {options.rounds} turns",
     )  # fmt: skip
     for model in models:
-        times = turns(worlds, model, [way], pairs)
-        peer = times.get((PEER, way))
-        for world in worlds:
-            if world.name == PEER:
-                continue
-            own = times[world.name, way]
-            middle = statistics.median(own)
-            row = [model, world.name, duration(middle), f"{BATCHES[model] * ranks / middle:.0f}"]
-            if peer:
-                row += [f"{BATCHES[model] * ranks / statistics.median(peer):.0f}", f"{ratio(peer, own):.2f}"]
-            table.add_row(*row)
-    console.print(page.fitting(table, console))
-    return table
+        row = turns(worlds, model, [way], options.rounds)
+        speed = {side: f"{BATCHES[model] * ranks / row.median(side):.0f}" for side in row.times}
+        for side in [side for side in speed if side != peer]:
+            cells = [speed[peer], f"{row.ratio(peer, side):.2f}"] if peer in speed else []
+            table.add_row(model, side.partition(" ")[0], row.said(side), speed[side], *cells)
+    page.show(table)
+    rows = record.rows_of(table, names=2)
+    record.keep(options.out, "train", {f"{WAYS[way]}, {what}": cells for what, cells in rows.items()})
 
 
-def overlap(console: Console, worlds: list[BenchWorld], pairs: int) -> None:
+def overlap(worlds: list[BenchWorld], rounds: int) -> None:
     """Buckets that are sent beside the computing, against one bucket at the end."""
-    times = turns(worlds, "wide", ["ddp", "whole"], pairs)
-    for world in worlds:
-        beside, after = times[world.name, "ddp"], times[world.name, "whole"]
-        console.print(
-            f"64 MB of gradients over {world.name}: {duration(statistics.median(beside))} in buckets, "
-            f"{duration(statistics.median(after))} in one; overlap makes it "
-            f"{ratio(after, beside):.2f} times as fast"
+    row = turns(worlds, "wide", ["ddp", "whole"], rounds)
+    for name in [world.name for world in worlds]:
+        beside, after = f"{name} ddp", f"{name} whole"
+        page.Page().say(
+            f"64 MB of gradients over {name}: {row.said(beside)} in buckets, {row.said(after)} in one; overlap makes it "
+            f"{row.ratio(after, beside):.2f} times as fast"
         )
 
 
-def overhead(console: Console, alone: list[BenchWorld], pairs: int) -> None:
+def overhead(alone: list[BenchWorld], rounds: int) -> None:
     """One rank with DDP and without, in turns of a step or two: the difference is small."""
     for model in ("convnet", "mlp"):
-        times = turns(alone, model, ["ddp", "plain"], 8 * pairs, seconds=0.02)
-        more = ratio(times["tcp", "ddp"], times["tcp", "plain"]) - 1
-        plain = statistics.median(times["tcp", "plain"])
-        console.print(f"{model} on one rank: {duration(plain)} a step, DDP adds {100 * more:.1f} %")
+        row = turns(alone, model, ["ddp", "plain"], 8 * rounds, seconds=0.02)
+        more = row.ratio("tcp ddp", "tcp plain") - 1
+        page.Page().say(f"{model} on one rank: {row.said('tcp plain')} a step, DDP adds {100 * more:.1f} %")

@@ -2,37 +2,67 @@
 
 from __future__ import annotations
 
+import re
+import resource
 import statistics
+import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from typing import Any, NamedTuple
 
 
-def taking_turns(sides: Sequence[T], turns: int, measure: Callable[[T], float]) -> list[list[float]]:
+def taking_turns(sides: Sequence[str], turns: int, measure: Callable[[str], float]) -> dict[str, list[float]]:
     """The measurements of each side, turn by turn. Each turn begins with another side."""
-    found: list[list[float]] = [[] for _ in sides]
+    found: dict[str, list[float]] = {side: [] for side in sides}
     for turn in range(turns):
         for number in range(len(sides)):
-            which = (number + turn) % len(sides)
-            found[which].append(measure(sides[which]))
+            side = sides[(number + turn) % len(sides)]
+            found[side].append(measure(side))
     return found
 
 
 def filling(
-    sides: Sequence[T], turns: int, seconds: float, ask: Callable[[T, int], float], most: int = 200
-) -> list[list[float]]:
+    sides: Sequence[str], turns: int, seconds: float, ask: Callable[[str, int], float], most: int = 200
+) -> dict[str, list[float]]:
     """The same, where each side repeats its call so often that a measurement takes some `seconds`: `ask` times so many calls."""
-    repeats = [max(1, min(most, round(seconds / max(ask(side, 2), 1e-7)))) for side in sides]
-    return taking_turns([*zip(sides, repeats, strict=True)], turns, lambda each: ask(*each))
+    repeats = {side: max(1, min(most, round(seconds / max(ask(side, 2), 1e-7)))) for side in sides}
+    return taking_turns(sides, turns, lambda side: ask(side, repeats[side]))
 
 
-def ratio(times: Sequence[float], others: Sequence[float]) -> float:
+class TimedRow(NamedTuple):
+    """One thing that is timed: seconds, and seconds of the processor, of each side, turn by turn."""
+
+    name: str
+    times: dict[str, list[float]]
+    processor: Mapping[str, list[float]] = {}
+
+    def median(self, side: str) -> float:
+        return statistics.median(self.times[side])
+
+    def said(self, side: str) -> str:
+        return duration(self.median(side))
+
+    def ratio(self, ours: str, theirs: str) -> float:
+        return neighbours(self.times, ours, theirs)
+
+    def processor_ratio(self, ours: str, theirs: str) -> float:
+        return neighbours(self.processor, ours, theirs)
+
+    def beside(self, goal: float) -> list[str]:
+        """The cells of a table: the time of the first side; and of another one its time, the ratio, and the goal of that."""
+        ours, *others = self.times
+        cells = [self.said(ours)]
+        for other in others:
+            cells += [self.said(other), f"{self.ratio(ours, other):.2f}", f"≤ {goal}"]
+        return cells
+
+
+def neighbours(found: Mapping[str, Sequence[float]], ours: str, theirs: str) -> float:
     """The median of the ratios of neighbours in time."""
-    return statistics.median(a / b for a, b in zip(times, others, strict=True))
+    return statistics.median(a / b for a, b in zip(found[ours], found[theirs], strict=True))
 
 
 def mean_and_worst(ratios: dict[str, float], goals: Sequence[float] = ()) -> str:
@@ -48,6 +78,20 @@ def timed(act: Callable[[], object], repeats: int) -> float:
     for _ in range(repeats):
         act()
     return (perf_counter() - start) / repeats
+
+
+def peak_memory() -> float:
+    """The most MB that this process has had. Linux's own count begins anew with each program; that of getrusage with the parent's."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(re.findall(r"VmHWM:\s+(\d+) kB", status.read_text())[0]) * 1024 / 1e6
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+def in_a_process(program: str) -> list[float]:
+    """The numbers that a program prints in a fresh process."""
+    return [*map(float, subprocess.check_output([sys.executable, "-c", program], text=True).split())]
 
 
 def say(found: object) -> None:

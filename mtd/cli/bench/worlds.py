@@ -8,12 +8,13 @@ import select
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from mtd.cli.bench import comm_brokers
+from mtd.cli.bench.turns import TimedRow, filling
 from mtd.free_ports import free_port
 
 WORKER = "mtd.cli.bench.worker"
@@ -50,13 +51,31 @@ def opened(worlds: Iterable[BenchWorld]) -> Iterator[list[BenchWorld]]:
             world.close()
 
 
+def measured(
+    name: str, sides: Mapping[str, tuple[BenchWorld, str]], turns: int, seconds: float, most: int = 200
+) -> TimedRow:
+    """Let the sides take turns. Each is a world and what it is told to do, so often that a turn takes some `seconds`."""
+    processor: dict[str, list[float]] = {side: [] for side in sides}
+
+    def ask(side: str, repeats: int) -> float:
+        world, command = sides[side]
+        found = world.tell(f"{command} {repeats}")
+        processor[side].append(world.tell("processor 0"))
+        return found
+
+    times = filling([*sides], turns, seconds, ask, most)
+    in_turns = {side: each[-turns:] for side, each in processor.items()}  # before them it is asked how often
+    return TimedRow(name, times, in_turns)
+
+
 class BenchWorld:
     """The processes, and a pipe to and from each."""
 
     def __init__(
-        self, name: str, size: int, folder: Path, worker: str = WORKER, library: str = "minitorch_dist"
-    ) -> None:
-        self.name, self.size, self._worker = name, size, worker
+        self, name: str, size: int, folder: Path, worker: str = WORKER, library: str = "minitorch_dist",
+        asked: int | None = None,
+    ) -> None:  # fmt: skip
+        self.name, self.size, self._worker, self._asked = name, size, worker, asked
         self._library = "torch" if name == PEER else library
         self.processes: list[subprocess.Popen[str]] = []
         self._ends: list[tuple[IO[str], IO[str]]] = []
@@ -106,9 +125,9 @@ class BenchWorld:
             down, up = os.open(commands, os.O_RDWR), os.open(answers, os.O_RDWR)
             self._ends.append((os.fdopen(down, "w"), os.fdopen(up)))
 
-    def tell(self, command: str, ranks: int | None = None) -> float:
-        """Let the first ranks, or all, do as the worker understands it. The greatest of their answers."""
-        ends = self._ends[:ranks]
+    def tell(self, command: str) -> float:
+        """Let all ranks, or those that are asked, do as the worker understands it. The greatest of their answers."""
+        ends = self._ends[: self._asked]
         for commands, _ in ends:
             commands.write(f"{command}\n")
             commands.flush()
