@@ -135,8 +135,7 @@ class FileTransport(PolledTransport):
                 pause.reset()
             else:
                 pause.pause(deadline.left())
-            if self._state != "open":
-                raise self._not_open()
+            self._demand_open()
 
     def _deaths(self) -> Mapping[int, str]:
         peers = [inlet.src for inlet in self._inlets if inlet.src != self.rank]

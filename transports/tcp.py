@@ -85,8 +85,7 @@ class TcpTransport(DrivenTransport):
             finally:
                 self._turn.token.append(True)
                 self._turn.tell()
-        if self._state != "open":
-            raise self._not_open()
+        self._demand_open()
         return self._report()
 
     def _drive(self, timeout: float | None) -> None:
@@ -162,7 +161,8 @@ class TcpTransport(DrivenTransport):
         view = flat(header, payload)
         link = self._links.get(dst)
         if link is None or self._state != "open":
-            raise self._unreached(dst)
+            self._demand_open()
+            raise self._no_rank(dst)
         head = frames.pack(len(header), view.nbytes) + header
         parts: Sequence[Buffer] = [head + view] if view.nbytes <= JOINED else [head, view]
         link.sending.try_take() or link.sending.take(self.clock.deadline(None))
@@ -184,12 +184,6 @@ class TcpTransport(DrivenTransport):
                 link.break_off()
             link.sending.token.append(True)
             link.sending.tell()
-
-    def _unreached(self, dst: int) -> Exception:
-        """Why there is no connection to send on."""
-        if self._state != "open":
-            return self._not_open()
-        return ValueError(f"there is no rank {dst} in a world of {self.world_size}")
 
     def _send_rest(self, link: PeerConnection, parts: Sequence[Buffer], sent: int) -> None:
         """Deliver what arrives until there is room for the rest, or the peer has taken nothing for
@@ -215,8 +209,7 @@ class TcpTransport(DrivenTransport):
 
     def _make_way(self, link: PeerConnection, left: float | None) -> None:
         """Wait a moment for room, driving if nobody else does."""
-        if self._state != "open":
-            raise self._not_open()
+        self._demand_open()
         if link.lost is not None:
             raise PeerLost(link.peer, link.lost.why)
         if not self._turn.try_take():

@@ -29,12 +29,6 @@ class RunLocation(NamedTuple):
     broker: launch.BrokerProcess | None
 
 
-def our_card(run: str = "", broker: str = "") -> Card:
-    """A new life of this process."""
-    mark = int.from_bytes(os.urandom(8), "little")
-    return Card(mark, f"{socket.gethostname()}, process {os.getpid()}", run, broker)
-
-
 def meet(
     rank: int, world_size: int, place: Address, store: Store, clock: Clock, deadline: Deadline
 ) -> tuple[RunLocation, dict[int, Card]]:
@@ -44,8 +38,13 @@ def meet(
     broker = launch.start() if rank == 0 and not place.host else None
     try:
         shown = broker.address if broker is not None else place.shown if place.host else ""
-        mine = our_card(_new_run(world_size), shown)
-        text = json.dumps([mine.mark, mine.where, mine.run, mine.broker]).encode()
+        # A part of all topics that no other run has, with the job's id before it; and the mark of a new life.
+        run = "-".join(filter(None, (job.here(world_size).plain_id, os.urandom(8).hex())))
+        mark, where = (
+            int.from_bytes(os.urandom(8), "little"),
+            f"{socket.gethostname()}, process {os.getpid()}",
+        )
+        text = json.dumps([mark, where, run, shown]).encode()
         found = rendezvous.exchange(store, "mqtt", rank, world_size, text, clock, deadline.left())
         cards = [Card(*json.loads(card)) for card in found]
         if not place.host:
@@ -57,11 +56,6 @@ def meet(
         if broker is not None:
             broker.stop()
         raise
-
-
-def _new_run(world_size: int) -> str:
-    """The part of all topics that no other run has, with the job's id before it."""
-    return "-".join(filter(None, (job.here(world_size).plain_id, os.urandom(8).hex())))
 
 
 def warn_if_in_clear(place: Address) -> None:

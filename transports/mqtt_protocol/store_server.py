@@ -216,7 +216,8 @@ class MqttStoreServer(MqttStoreEnd):
         if not self._is_alone:  # another job's clients may be greeting another server
             raise FrameRefused("early")
         if frame.kind == frames.HELLO or (frame.kind == frames.ASK and frame.peer_mark != self.mark):
-            self._welcome(frame.mark)  # also one that takes us for our predecessor
+            # Say that we are here, and of which job; also to one that takes us for our predecessor.
+            self._say(frame.mark, frames.WELCOME, body=self._topics.card)
         elif frame.kind == frames.ASK:
             self._hear_out(frame)
         else:
@@ -305,11 +306,6 @@ class MqttStoreServer(MqttStoreEnd):
         is_lasting = kind == frames.PRESENT
         data = self._frame(kind, body=self._topics.card if is_lasting else b"")
         self._connection.post(Publication(self._topics.owner, data, 1, is_lasting))
-
-    def _welcome(self, mark: int) -> None:
-        """Say that we are here, and of which job."""
-        data = self._frame(frames.WELCOME, mark, body=self._topics.card)
-        self._connection.post(Publication(self._topics.answer(mark), data))
 
     def _say(self, mark: int, kind: int, number: int = 0, body: bytes = b"") -> None:
         self._connection.post(Publication(self._topics.answer(mark), self._frame(kind, mark, number, body)))
