@@ -209,7 +209,7 @@ class Transport(ABC):
 
 
 class WireTransport(Transport):
-    """What most transports keep of themselves: their state, whom they have lost, and what they have delivered."""
+    """A transport that keeps its state, the peers that it has lost, and a count of its deliveries."""
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)

@@ -104,7 +104,8 @@ class PolledTransport(DrivenTransport):
         turn = self._sending[dst]
         turn.try_take() or turn.take(self.clock.deadline(None))
         try:
-            self._demand_open()
+            if self._state != "open":
+                self._demand_open()
             if dst in self._lost:
                 raise PeerLost(dst, self._lost[dst].why)
             outlet = self._outlets[dst]
@@ -175,7 +176,8 @@ class PolledTransport(DrivenTransport):
                 return self._report()
             timeout = deadline.left()
         try:
-            self._demand_open()
+            if self._state != "open":
+                self._demand_open()
             self._calls += 1
             if timeout == 0 or self._calls % STRIDE == 0:
                 self._glance()
